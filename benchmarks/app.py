@@ -52,7 +52,7 @@ def scripts_cpu(act: Callable[[], object]) -> float:
 
 
 def explore(session: Callable[[], object]) -> None:
-    """What a question to an open record costs, on the demo."""
+    """Print what a question to an open record costs, on the demo."""
     app = session()
     app.switch_page("pages/work/explore.py").run()  # type: ignore[attr-defined]
     next(box for box in app.checkbox if box.label.startswith("I spend")).check().run()  # type: ignore[attr-defined]

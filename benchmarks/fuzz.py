@@ -89,7 +89,7 @@ Command = list[str]
 
 
 def messy(chance: random.Random, private: bool, names: list[str], kinds: str) -> bytes:
-    """A table as people have them: it may be read, or refused for a reason."""
+    """Return a table as people have them: it may be read, or refused for a reason."""
     mark, comma = chance.choice([(",", False)] * 4 + [("\t", False), (";", False), (";", True), ("|", False)])
     gaps = chance.choice([0, 0, 0.01, 0.2]) if private else chance.choice([0, 0, 0, 0.02])
     rows = chance.choice([1, 2, 30, 60, 200, 500]) if chance.random() < 0.3 else chance.choice([60, 120, 400])
@@ -126,7 +126,7 @@ def _cell(kind: str, chance: random.Random, at: int, comma: bool) -> str:
 
 
 def damaged(chance: random.Random, private: bool = True) -> bytes:
-    """A CSV that was meant well, with some of its cells, bytes or lines replaced."""
+    """Return a CSV that was meant well, with some of its cells, bytes or lines replaced."""
     planted = SECRET if private else "1"
     rows = [["a", "b", "y"]] + [[f"{chance.gauss(0, 1):.4f}" for _ in range(3)] for _ in range(60)]
     for _ in range(chance.choice([0, 1, 3, 40])):
@@ -149,7 +149,7 @@ def damaged(chance: random.Random, private: bool = True) -> bytes:
 
 
 def bitten(data: bytes, chance: random.Random) -> bytes:
-    """The same with bytes replaced, or cut."""
+    """Return the same with bytes replaced, or cut."""
     found = bytearray(data)
     for _ in range(chance.choice([0, 1, 20])):
         if found:
@@ -232,7 +232,7 @@ class Made:
 
 
 def two_tables(folder: Path, chance: random.Random) -> Command:
-    """A private and a public table and their columns."""
+    """Return a private and a public table and their columns."""
     wild = chance.random() < 0.4
     private, public = folder / chance.choice(["p.csv", "private rows é.csv", "p.gz"]), folder / "b.csv"
     names = [*chance.sample(NAMES, chance.choice([1, 2, 4, 8])), "y"]

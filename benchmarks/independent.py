@@ -309,7 +309,7 @@ def local_counts(seed: int, p: int, n: int, epsilon: float, *, gaussian: bool) -
 
 
 def figure_d1b() -> bool:
-    """The elastic net's realized penalty at every coefficient, to rounding."""
+    """Return the elastic net's realized penalty at every coefficient, to rounding."""
     series = {each["name"]: each for each in json.loads((STORED / "D1b.json").read_text())["series"]}
     theta = np.asarray(series["target"]["x"])
     own = 1 / theta + 0.5

@@ -167,7 +167,7 @@ class Tried:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong, in words; empty where all is well."""
+        """Return what is wrong, in words; empty where all is well."""
         said, found = self.said.casefold(), []
         denies = any(words in said for words in _NOTHING)
         names = KEY in self.said and "spent" in said

@@ -33,7 +33,7 @@ FORK = multiprocessing.get_context("fork")
 
 
 def releasing(url: str, key: str, problem: Problem, out: Connection) -> None:
-    """A process's one release: says when it starts, and what left it."""
+    """Release once in a process: say when it starts, and what left it."""
     out.send("go")
     start = time.perf_counter()
     found = recorded_release(problem, Request("joint-pmt", Budget(0.01)), SecureNoise(), Ledger(url), "survey", key)

@@ -47,13 +47,13 @@ def pythons() -> dict[str, str]:
 
 
 def wheel(folder: Path) -> Path:
-    """The wheel of this tree."""
+    """Return the wheel of this tree."""
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder), cwd=ROOT, check=True)
     return next(folder.glob("*.whl"))
 
 
 def example() -> str:
-    """The README's lines, word for word."""
+    """Return the README's lines, word for word."""
     text = (ROOT / "README.md").read_text()
     return re.search(r"<!-- example -->\n```python\n(.*?)```", text, re.DOTALL).group(1)
 
@@ -66,7 +66,7 @@ def uv(*arguments: str) -> str:
 
 
 def environment(home: Path, python: str, way: str, built: Path) -> tuple[str, dict[str, str]]:
-    """An empty environment with the wheel in it, and the versions that came."""
+    """Return an empty environment with the wheel in it, and the versions that came."""
     base = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     uv("venv", "-q", "--python", python, str(home))
     inside = str(home / "bin" / "python")
@@ -79,7 +79,7 @@ def environment(home: Path, python: str, way: str, built: Path) -> tuple[str, di
 
 
 def tests(inside: str, versions: dict[str, str], chosen: list[str], folder: Path) -> str:
-    """The last line of a run of some tests, with the tools they need beside the fixed versions."""
+    """Return the last line of a run of some tests, with the tools they need beside the fixed versions."""
     pins = folder / "pins.txt"
     pins.write_text("".join(f"{name}=={version}\n" for name, version in versions.items()))
     uv("pip", "install", "-q", "--python", inside, "-c", str(pins), *TOOLS)

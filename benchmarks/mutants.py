@@ -100,6 +100,38 @@ def _mutants() -> list[Mutant]:
         "yield waiting.pop().result()\n            while",
         pool,
     )
+    plant(
+        "a solver's blocks are the table's",
+        "base/records.py",
+        "return _recut(self._with_lacking(), size)",
+        "return self._with_lacking()",
+        f"{pool} -k cuts",
+    )
+    plant(
+        "recut rows lose their order",
+        "base/records.py",
+        "x[start : start + part]",
+        "x[:part]",
+        f"{pool} -k public_size",
+    )
+    plant(
+        "products stay with kept rows", "mechanisms/loss_sums.py", "function(replace(block))", "function(block)", pool
+    )
+    plant("the longest row of the first block", "base/records.py", "np.maximum)", "np.minimum)", f"{pool} -k longest")
+    plant(
+        "PrivUnit draws as threads come",
+        "mechanisms/randomizers.py",
+        "vectors.sum(reports, in_order=True)",
+        "vectors.sum(reports)",
+        f"{pool} -k cuts",
+    )
+    plant(
+        "rows of another radius pass",
+        "mechanisms/perturbed.py",
+        "data.radius > self.terms.radius",
+        "data.radius > 1e9",
+        PERTURBED,
+    )
     plant("threads: all blocks at once", threads, "if len(waiting) > threads:", "if len(waiting) > 10**9:", pool)
     plant(
         "threads: a warning in a thread",
@@ -214,6 +246,22 @@ def _mutants() -> list[Mutant]:
     plant("gradients: many passes, the first of them nothing", method, "growth = growth **", "_ = growth **", LAWS)
     plant(
         "gradients: a curvature that runs off", filter_passes, "is not None:\n        root", "is 0:\n        root", LAWS
+    )
+    rehearsal, foreseen = "methods/gradients/rehearsal.py", "tests/methods/test_gradients_prediction.py"
+    plant("gradients: one ratio for all schedules", method, "(self.schedule, n), ", "n, ", f"{foreseen} -k schedule")
+    plant(
+        "gradients: a ratio for every budget",
+        rehearsal,
+        "not in stored:\n                stored[key",
+        "is not None:\n                stored[key",
+        f"{foreseen} -k curve",
+    )
+    plant(
+        "gradients: few private rows like many",
+        method,
+        "np.trace(reference.expected.covariance[0])",
+        "np.trace(self.expected.covariance[0])",
+        f"{foreseen} -k near",
     )
     plant("gradients: a curvature costs nothing", "methods/gradients/method.py", "(1 - curvature) * s", "s", LAWS)
     plant(
@@ -1279,11 +1327,12 @@ _ROWS = (
         f"{ONE} -k sentence",
     ),
     ("rows at hand are held", "base/records.py", "if lacking > 0:", "if lacking > 10**9:", f"{EMPTY} -k hides"),
+    ("rows at hand are summed", "base/records.py", "while lacking > 0:", "while False:", f"{EMPTY} -k hides"),
     (
         "the lattice of rows at hand",
         "mechanisms/perturbed.py",
         "len(self.ridge), self.optimum(n)",
-        "len(self.ridge), self.optimum(len(value))",
+        "len(self.ridge), self.optimum(data.count + 1)",
         f"{EMPTY} -k lattice",
     ),
 )
@@ -1381,6 +1430,22 @@ def _noise_mutants() -> list[Mutant]:
             "optimum.gaussian(minimizers, _ROUNDING_MU_SHARE * gdp",
             "optimum.gaussian(minimizers, 10 * _ROUNDING_MU_SHARE * gdp",
         ),
+    )
+    found += _of(
+        "public/tails.py",
+        "tests/public/test_tails.py",
+        ("tails: the prior is counted on one side alone", "self.many + PRIOR_ROWS", "self.many"),
+        ("tails: no floor of the power", "np.maximum(hill, self.least_power)", "hill"),
+    )
+    found += _of(
+        "glm/solvers.py",
+        "tests/glm/test_solvers.py",
+        (
+            "solver: the matrix pulls half as much as its curvature says",
+            "theta @ self.matrix)\n\n    def sharp",
+            "theta @ self.matrix / 2)\n\n    def sharp",
+        ),
+        ("solver: a fit ends by the length of its gradient", "start, measure=decrement)", "start)"),
     )
     found += _of(
         "glm/solvers.py",
@@ -1693,7 +1758,7 @@ def _run_tests(mutant: Mutant, root: Path) -> NoReturn:
 
 
 def judged(planted: Planted, status: int) -> bool:
-    """Whether a fault survived, by how its tests ended.
+    """Return whether a fault survived, by how its tests ended.
 
     Raises:
         SystemExit: the tests did not run.
@@ -1754,7 +1819,7 @@ class Progress:
 
 
 def copied(root: Path) -> Path:
-    """A copy of the code and its tests."""
+    """Return a copy of the code and its tests."""
     root.mkdir()
     for part in _PARTS:
         source = ROOT / part

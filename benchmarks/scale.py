@@ -208,7 +208,7 @@ def commands(n: int, d: int, repeat: int, threads: list[int]) -> Iterator[dict[s
 
 
 def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
-    """The same release from a Parquet file, against reading its columns; on two workers where asked. Wall seconds."""
+    """Time the same release from a Parquet file, against reading its columns; on two workers where asked."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 

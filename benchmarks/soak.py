@@ -68,7 +68,7 @@ class Visitor:
             self._count("exception on a page")
 
     def acts(self) -> list[tuple[str, Callable[[], object]]]:
-        """What can be done, the common things several times."""
+        """Return what can be done, the common things several times."""
         return [
             *[("open a page", self.walk)] * 6,
             *[("upload", self.upload)] * 2,
@@ -148,7 +148,7 @@ class Visitor:
             tabs.nth(self.chance.randrange(max(tabs.count(), 1))).click()
 
     def knob(self) -> None:
-        """A key or two on whatever slider the page has."""
+        """Press a key or two on whatever slider the page has."""
         sliders = self.page.get_by_test_id("stMain").get_by_role("slider")
         one = sliders.nth(self.chance.randrange(max(sliders.count(), 1)))
         one.focus()

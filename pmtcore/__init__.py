@@ -54,7 +54,7 @@ __all__ = [*_FACE]  # the names of the table above
 
 
 def __getattr__(name: str) -> Any:
-    """A name of the face, loaded from its room."""
+    """Return a name of the face, loaded from its room."""
     if name not in _FACE:
         raise AttributeError(f"module 'pmtcore' has no attribute {name!r}")
     return getattr(import_module(_FACE[name]), name)

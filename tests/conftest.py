@@ -70,7 +70,7 @@ def empty_ledger() -> None:
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory):
-    """A PostgreSQL server of the tests' own; skipped, with the reason, where there is none."""
+    """Yield a PostgreSQL server of the tests' own; skipped, with the reason, where there is none."""
     binary = shutil.which("pg_ctl") or next(map(str, Path("/usr/lib/postgresql").glob("*/bin/pg_ctl")), None)
     if binary is None:
         pytest.skip("no PostgreSQL server on this machine (apt-get install postgresql)")

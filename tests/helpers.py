@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -12,7 +12,9 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import Message
-from pmtcore.base.records import Curator, PrivateRows
+from pmtcore.base.records import Curator, PrivateRows, RowCache
+from pmtcore.glm.rows import Rows
+from pmtcore.mechanisms.loss_sums import LossSums, row_pieces
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_rows
 from pmtcore.tables.synthetic import Synthetic, synthetic
@@ -55,7 +57,7 @@ def weather(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def suited(entry, *problems):
-    """The first of the problems whose family a method fits; without intercept where it has none.
+    """Return the first of the problems whose family a method fits; without intercept where it has none.
 
     Where a method protects the responses alone, the covariates are declared public.
     """
@@ -72,6 +74,31 @@ def suited(entry, *problems):
     return dataclasses.replace(
         found, public=public, private=PrivateRows.from_arrays(z[:, 1:-1], z[:, -1], found.public.names[1:])
     )
+
+
+def gathered(pieces: RowCache[Rows]) -> Rows:
+    """All rows that a solver goes through in blocks."""
+    parts: list[Rows] = []
+
+    def take(blocks: Iterable[Rows]) -> np.ndarray:
+        parts.extend(blocks)
+        return np.zeros(())
+
+    pieces.sum(take, in_order=True)
+    every = ([getattr(part, name) for part in parts] for name in ("features", "response", "weights"))
+    return Rows(*(np.concatenate(values) for values in every))
+
+
+def in_pieces(rows: Rows) -> RowCache[Rows]:
+    """These rows as a solver goes through them."""
+    table = PrivateRows.from_arrays(rows.features, rows.response, names(rows.features.shape[1]))
+    return row_pieces(table, lambda x, y: Rows(x, y, rows.weights))
+
+
+def clipped_table(data: LossSums) -> np.ndarray:
+    """Clipped rows and responses (n, d + 1)."""
+    rows = gathered(data._rows)
+    return np.column_stack([rows.features, rows.response])
 
 
 @contextmanager

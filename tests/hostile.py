@@ -57,7 +57,7 @@ RAW = [
 
 
 def table(rows: int, seed: int, target: str = NAMES[0]) -> bytes:
-    """A Parquet file whose every column, and one column's every category, has such a name; ``target`` is a number."""
+    """Return a Parquet file whose columns, and one column's categories, have such names; ``target`` is a number."""
     chance = random.Random(seed)
     names = [name for name in NAMES if name != target]
     columns = {name: [chance.gauss(0, 1) for _ in range(rows)] for name in names}
@@ -69,7 +69,7 @@ def table(rows: int, seed: int, target: str = NAMES[0]) -> bytes:
 
 
 def in_charts(spec: str) -> list[str]:
-    """What a chart, as JSON, would act upon."""
+    """Return what a chart, as JSON, would act upon."""
     signs = ("<img", "<script", "<a href", "\x1b", "\u202e", "$\\frac")
     return [sign for sign in signs for text in _strings(json.loads(spec)) if sign in text]
 

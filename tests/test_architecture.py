@@ -36,7 +36,7 @@ def core() -> list[Path]:
 
 
 def module(path: Path) -> str:
-    """A file as a dotted name; a package's ``__init__`` as the package."""
+    """Return a file as a dotted name; a package's ``__init__`` as the package."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 

@@ -44,7 +44,14 @@ class Room:
 
 
 ALL = [(page, *row) for page in PAGES for row in constants(page)]
-NAMES = {"sqrt": math.sqrt, "array": np.array, "list": list, **{room: Room(f"pmtcore.{room}") for room in ROOMS}}
+NAMES = {
+    "sqrt": math.sqrt,
+    "log": math.log,
+    "array": np.array,
+    "list": list,
+    "len": len,
+    **{room: Room(f"pmtcore.{room}") for room in ROOMS},
+}
 
 
 @pytest.mark.parametrize(("page", "phrase", "value", "code"), ALL, ids=[f"{row[0]}: {row[3]}" for row in ALL])

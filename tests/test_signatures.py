@@ -26,7 +26,7 @@ STILL = {
 
 
 def by_place(function: ast.FunctionDef, in_class: bool) -> int:
-    """How many arguments a caller may give by place; the object itself does not count."""
+    """Return how many arguments a caller may give by place; the object itself does not count."""
     static = any(isinstance(each, ast.Name) and each.id == "staticmethod" for each in function.decorator_list)
     return len(function.args.posonlyargs) + len(function.args.args) - (in_class and not static)
 

@@ -36,7 +36,7 @@ def sketch_epsilon(gamma: float, k: int, delta: float, steps: int) -> float:
 
 
 def least(enough: Callable[[float], bool], low: float, high: float) -> float:
-    """The least value that is enough, to a thousandth."""
+    """Return the least value that is enough, to a thousandth."""
     while high / low > 1.001:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if enough(middle) else (middle, high)

@@ -254,7 +254,7 @@ def errors(
 
 
 def renewed(rows: list[dict[str, Any]], only: Sequence[str], splits: int, trials: int) -> list[dict[str, Any]]:
-    """The rows with the figures of these methods redone; those of all others stay as they were."""
+    """Return the rows with the figures of these methods redone; those of all others stay as they were."""
     kinds = {"linear": (LINEAR, trials), "labels": (LABELS, max(trials // 3, 1))}
     for row in rows:
         settings, many = kinds[row["kind"]]
@@ -283,7 +283,7 @@ def table(kind: str, settings: Mapping[str, Mapping[str, Any]], splits: int, tri
 
 
 def against_rivals(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The recommended method against the best of all that is not this project's own, in a sentence."""
+    """Return the recommended method against the best of all that is not this project's own, in a sentence."""
     ratios = []
     for row in rows:
         best = min(value for id, value in row["errors"].items() if id not in OWN)
@@ -295,7 +295,7 @@ def against_rivals(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The table, and geometric means."""
+    """Return the table, and geometric means."""
     lines = []
     for kind, papers in PAPERS.items():
         mine = [row for row in rows if row["kind"] == kind]
@@ -336,7 +336,7 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
 
 
 def photograph(page: Path, target: Path) -> None:
-    """The picture as PNG, by the browser that the tests use; without one the page alone is written."""
+    """Write the picture as PNG, by the browser that the tests use; without one the page alone is written."""
     if find_spec("playwright") is None:
         print("no picture: playwright is not installed")
         return

@@ -36,7 +36,7 @@ def fit(x: np.ndarray, y: np.ndarray, epsilon: float, delta: float, trials: int,
 
 
 def _safe(volumes: np.ndarray, start: int, epsilon: float, delta: float, rng: np.random.Generator) -> bool:
-    """The check, epsilon and delta in all: how many rows may change before a box next to the quarter's is too thin."""
+    """Check, epsilon and delta in all, how many rows may change before a box next to the quarter's is too thin."""
     distance = -1
     for k in range(start - 1):
         inner = volumes[start + k + 1 :]
@@ -50,7 +50,7 @@ def _safe(volumes: np.ndarray, start: int, epsilon: float, delta: float, rng: np
 def _drawn(
     ordered: np.ndarray, volumes: np.ndarray, start: int, epsilon: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """A point of depth at least ``start``, by the exponential mechanism."""
+    """Return a point of depth at least ``start``, by the exponential mechanism."""
     shell = volumes.copy()
     shell[:-1] += np.log1p(-np.exp(np.minimum(volumes[1:] - volumes[:-1], -1e-12)))
     score = shell + epsilon / 2 * np.arange(1, len(volumes) + 1)

@@ -15,6 +15,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import plural
 from pmtcore.base.records import Label
+from pmtcore.explore.completed import with_public_rows
 from pmtcore.explore.confirm import confirmed, problem_of
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
@@ -83,6 +84,26 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
             st.rerun()
     except InputError as error:
         show_error(error)
+
+
+def completing(moment: Moment) -> Moment | None:
+    """Draw the way to public rows in an open record; return it with them once that was asked for."""
+    state, digest = session(), moment.record.as_dict()["digest"]
+    for id, found in state.releases.items():
+        if "joint_moment" not in found.released or found.released["joint_moment"]["digest"] != digest:
+            continue
+        if state.tables is None or state.sources[id] != state.tables.private.sha256:
+            break
+        if not st.button("Put public rows into the record", key="explore-complete", icon=":material/public:"):
+            return None
+        request = state.requests[id]
+        try:
+            return with_public_rows(moment, linear(current_problem()).public, request.budget, request.parameters)
+        except InputError as error:
+            show_error(error)
+            return None
+    st.caption("Open its tables on Data, in the session that released it; a button here then puts them in.")
+    return None
 
 
 def _spending(problem: Problem, request: Request, prospect: Preview, prefix: str) -> Release | None:

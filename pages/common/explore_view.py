@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 import streamlit as st
 
-from pages.common.explore_release import confirming
+from pages.common.explore_release import completing, confirming
 from pages.common.widgets import PLAIN, at_first, badge, chart, download_table, frame, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
@@ -159,13 +159,23 @@ def answer(here: Held, fit: Regression) -> None:
     factors = figures.factor_tests(fit)
     if len(factors):
         frame(factors, "Joint test of each column with several levels")
-    if fit.response in here.moment.labels and st.toggle(
-        "Logistic regression",
-        key="explore-logistic",
-        disabled=not here.moment.has_rows,
-        help="Approximate, from the same moment; its note says how far."
-        if here.moment.has_rows
-        else "It needs public rows in the record: a release with public_rows=yes has them.",
+    if fit.response in here.moment.labels:
+        logistic(here, fit)
+
+
+def logistic(here: Held, fit: Regression) -> None:
+    """Draw the logistic regression of a label; without public rows in the record, how to get them into it."""
+    if not here.moment.has_rows:
+        st.markdown(
+            f"A logistic regression of {plain(fit.response)} needs public rows in the record, and this one has "
+            "none. They can join it at no further cost; who has the record can then read up to 2,000 of them."
+        )
+        if (completed := completing(here.moment)) is not None:
+            here.moment = completed
+            st.rerun()
+        return
+    if st.toggle(
+        "Logistic regression", key="explore-logistic", help="Approximate, from the same moment; its note says how far."
     ):
         found = here.moment.logistic(response=fit.response, features=list(fit.names[1:]))
         frame(figures.logistic_table(found), "Logistic coefficients with 95 % bands")

@@ -41,14 +41,16 @@ from pmtcore.report.figures import release as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.html import report
 from pmtcore.report.names import title
+from pmtcore.report.rows import MANY
 from pmtcore.report.sheet import csv
-from pmtcore.report.shortened import shortened_words
+from pmtcore.report.shortened import shortened, shortened_words
+from pmtcore.report.statistics import DISAGREES, penalty_words
 from pmtcore.report.words import (
     coefficient_words,
     example_words,
     leaning_words,
     parts_words,
-    penalty_words,
+    reference_levels,
     release_words,
 )
 
@@ -71,6 +73,7 @@ def show(found: Release, request: Request) -> None:
     # The button that had the keyboard is gone after a release: the verdict takes it.
     with st.container(key="verdict"):
         standing(found)
+        disagreeing(found)
         if st.session_state.pop(FOCUS, False):
             scripts.run(scripts.TO_VERDICT)
     left, right = st.columns([5, 2], gap="medium")
@@ -113,21 +116,22 @@ def coefficients(found: Release) -> None:
         format_func=forest.ORDERS.__getitem__,
         key="coefficients-order",
         help="Clearest first: by the size of the effect over its band. Grouped by column: its levels together.",
-        **at_first("coefficients-order", index=1 if len(found.names) > forest.MANY else 0),
+        **at_first("coefficients-order", index=1 if len(found.names) > MANY else 0),
     )
     unit = units[id]
     table = forest.table(found, unit)
     shown = forest.chosen(table, unit, search, order)
-    st.markdown(f"{badge(label(found))} **{plain(release_words(found))}** {plain(example_words(shown, unit))}")
+    example = example_words(shown, unit, reference_levels(found.notes))
+    st.markdown(f"{badge(label(found))} **{plain(release_words(found, unit.per_spread))}** {plain(example)}")
     few = forest.folded(shown, unit)
-    view = "all" if len(few) == len(shown) or len(shown) <= forest.MANY else views()
+    view = "all" if len(few) == len(shown) or len(shown) <= MANY else views()
     drawn = few if view == "columns" else shown
     if len(drawn) < len(table):
         st.caption(forest.note(table, drawn))
     if view == "columns":
         st.caption("Of each column of categories the clearest level is shown: a band holds for one chosen beforehand.")
-    if words := penalty_words(found):
-        st.caption(words)
+    if words := penalty_words(found.facts.penalty):
+        st.caption(f"{words} Data has the penalty among its choices.")
     if len(shown):
         figure = forest.multiples(shown, unit) if view == "levels" else forest.forest(drawn, unit)
         picture(figure, "coefficients", "Released coefficients with 95 % bands; the table below has the figures")
@@ -140,7 +144,7 @@ def coefficients(found: Release) -> None:
             "a penalty or of an iteration that is cut short. Methods that Plan lists have bands."
         )
         return
-    error_parts(shown, unit)
+    error_parts(drawn, unit)
     leaning = leaning_words(table, unit)
     if leaning:
         st.caption(leaning)
@@ -186,9 +190,24 @@ def standing(found: Release) -> None:
     else:
         reasons = "; ".join(found.standing_reasons)
         st.warning(
-            f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}. What it spent counts all the same.",
+            f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.{_counted(found)}",
             icon=":material/science:",
         )
+
+
+def disagreeing(found: Release) -> None:
+    """Say so at the verdict where the released figures are of little use, whoever may see them."""
+    if found.disagrees:
+        st.error(DISAGREES, icon=":material/warning:")
+
+
+def _counted(found: Release) -> str:
+    """Say who counts what a lab figure spent."""
+    if found.guarantee.mu == 0:
+        return ""
+    if filed(found)[2] is not None:
+        return " What it spent is in the ledger all the same."
+    return f" Add its mu of {said(found.guarantee.person.mu)} yourself to what was spent on these rows before."
 
 
 def about(found: Release) -> None:
@@ -197,7 +216,7 @@ def about(found: Release) -> None:
     st.markdown(f"**{plain(found.title)}**")
     rows = "" if found.public_rows is None else f", {count(found.public_rows)} public rows"
     lines = [f"n = {count(found.n)}{rows}", *(f"{name}: {value}" for name, value in figures.results(found).items())]
-    if found.guarantee.mu > 0:
+    if found.guarantee.mu > 0 and not (found.disagrees and not shortened(found.released)):
         lines.append(shortened_words(found.facts.as_dict(), found.released))
     st.markdown("\n".join(f"- {line}" for line in lines))
     if found.guarantee.mu > 0:

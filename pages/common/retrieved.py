@@ -19,6 +19,7 @@ from pmtcore.releases.curves import LADDER
 from pmtcore.releases.release import Preview, Request
 from pmtcore.report.figures import budget as figures
 from pmtcore.report.glossary import help_for
+from pmtcore.report.names import spoken
 from pmtcore.tables.problem import Problem
 
 # The one sound method whose retrieved amount is a public number.
@@ -55,6 +56,10 @@ def show_retrieved(facts: Facts, recycled: bool, key: str) -> None:
 
 def planned_on_open_table(problem: Problem, mu: float, key: str) -> None:
     """Draw what the open table would get back at this budget, and what that buys."""
+    st.caption(
+        f"About {plain(spoken(METHOD))} alone, whichever method is planned: the one method that may be released whose "
+        "retrieved amount is a public number."
+    )
     recycled, returned = previews(problem, mu)
     show_retrieved(recycled.facts, True, key)
     if words := figures.bought_words(recycled, returned):

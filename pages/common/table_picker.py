@@ -37,6 +37,8 @@ from pmtcore.tables.problem import Problem, schema_summary
 from pmtcore.tables.schema import schema_from_json
 from pmtcore.tables.table import Table
 
+# Table that is opened first: its picture shows what most tables show, that a larger budget comes nearer.
+_FIRST = "power-plant"
 _LOOKING = "Looking at the public table"
 _MISSING = {
     "refuse": "refuse the table",
@@ -96,7 +98,7 @@ def _demo() -> None:
 def _which() -> str:
     """Draw the tables by name; return the chosen one's id."""
     # Real tables first: whoever asks for a known table means one of them.
-    ids = sorted((id for id in named.names() if id != "demo"), key=lambda id: id.startswith("demo"))
+    ids = sorted((id for id in named.names() if id != "demo"), key=lambda id: (id.startswith("demo"), id != _FIRST))
     chosen: str = st.selectbox(
         "Table",
         ids,

@@ -13,10 +13,10 @@ from pages.common.live import redrawn
 from pages.common.session import curator, session
 from pages.common.showcase import quick
 from pages.common.widgets import at_first, chart, on_tables, show_error, study_label, take_along
-from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, grid, rescaled
+from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, grid, moves, rescaled
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Curator
-from pmtcore.methods.registry import of_role, recommended, suiting
+from pmtcore.methods.registry import Method, of_role, recommended, suiting
 from pmtcore.report import reproduce
 from pmtcore.report.figures import compare as figures
 from pmtcore.report.glossary import help_for
@@ -35,6 +35,14 @@ _AXIS_HELP = {
     "penalty": help_for("ridge"),
     "steps": "Iterations of the methods that iterate.",
 }
+# What the two ends of an axis are ends of.
+_ENDS = {
+    "budget": "mu",
+    "private rows": "number of private rows",
+    "public rows": "number of public rows",
+    "penalty": "ridge penalty",
+    "steps": "number of steps",
+}
 
 
 def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
@@ -47,7 +55,7 @@ def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
         "penalty": (1e-4, 1.0),
         "steps": (1.0, 20.0),
     }
-    name = "mu" if axis == "budget" else AXES[axis]
+    name = _ENDS[axis]
     more: dict[str, Any] = {"format": "%g", "help": _AXIS_HELP[axis], **KEEP}
     a, b = st.columns(2)
     c, e = st.columns(2)
@@ -70,15 +78,25 @@ def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
     return float(low), float(high), int(count), float(mu)
 
 
-def against() -> str:
-    """Draw what changes from left to right; return it."""
+def offered(problem: Problem, axis: str) -> list[Method]:
+    """Return the methods that suit the tables and whose errors change along the axis."""
+    entries = [e for e in suiting(problem.public) if e.gives_coefficients and e.same_target and e.role == "method"]
+    return [entry for entry in entries if moves(entry, problem.public, axis)]
+
+
+def against(problem: Problem) -> str:
+    """Draw what changes from left to right, as far as some method changes with it; return it."""
+    axes = [axis for axis in AXES if axis != "epsilon" and offered(problem, axis)]
+    if st.session_state.get("compare-axis") not in axes:  # kept from a table with other methods
+        st.session_state.pop("compare-axis", None)
+    run = runs.find()
     chosen = st.segmented_control(
         "Error against",
-        [axis for axis in AXES if axis != "epsilon"],
+        axes,
         key="compare-axis",
         required=True,
         help="What changes from left to right.",
-        **at_first("compare-axis", default="budget"),
+        **at_first("compare-axis", default="budget" if run is None else run.axis),
         **KEEP,
     )
     return chosen or "budget"
@@ -87,7 +105,7 @@ def against() -> str:
 def controls(problem: Problem, axis: str) -> None:
     """Draw what to run; start a comparison."""
     with st.form("compare-form"):
-        chosen = _methods(problem)
+        chosen = _methods(problem, axis)
         low, high, count, mu = _places(problem, axis)
         trials, seed, scale = _trials()
         pressed = st.form_submit_button("Run", type="primary", key="compare-run", icon=":material/play_arrow:")
@@ -106,15 +124,20 @@ def controls(problem: Problem, axis: str) -> None:
         show_error(error)
 
 
-def _methods(problem: Problem) -> list[str]:
-    entries = [e for e in suiting(problem.public) if e.gives_coefficients and e.same_target and e.role == "method"]
+def _methods(problem: Problem, axis: str) -> list[str]:
+    """Draw the methods that the axis moves; return the chosen ids, the public fit with them."""
+    entries = offered(problem, axis)
+    first = [entry.id for entry in entries if entry.at_first or entry.id == recommended(problem.public).id]
+    # An axis with methods of its own has a list of its own: what is chosen in one may not be in the other.
+    own = "" if len(entries) == len(offered(problem, "budget")) else f"-{axis}"
     chosen = st.multiselect(
         "Methods",
         [entry.id for entry in entries],
-        default=[recommended(problem.public).id, *(entry.id for entry in entries if entry.at_first)],
+        default=first or [entry.id for entry in entries[:1]],
         format_func=option,
-        key=f"compare-methods-{problem.public.family.id}",
-        help="The public fit is always drawn. 'lab' marks methods that are compared as published but not released.",
+        key=f"compare-methods-{problem.public.family.id}{own}",
+        help="The public fit is always drawn. 'lab' marks methods that are compared as published but not released."
+        + (f" Listed: the methods that {AXES[axis]} change." if own else ""),
         **KEEP,
     )
     return [*chosen, *([of_role("public").id] if problem.public.labelled else [])]
@@ -174,14 +197,14 @@ def picture(
     """Draw who is how far from the fit without privacy; axes and legend of a run are those of its end."""
     mean = bool(st.session_state.get("compare-mean", False))
     methods = run.methods if run is not None else ()
-    places = run.places if run is not None else () if found else FIRST_PLACES
+    places = run.places if run is not None else ()
     chart(
         figures.comparison(found, axis, mean, sampling, methods, places),
         "comparison",
         f"Distance to the fit without privacy against {AXES[axis]}, with bands",
         figures.comparison_table(found),
         study_label(),
-        comparison_words(found, axis) or f"{'Press Run' if run is None else 'Computing'}: no trial is done yet.",
+        comparison_words(found, axis) or "Computing: no trial is done yet.",
     )
     st.toggle("Means with one standard deviation", key="compare-mean", help="Else medians with 10 to 90 %.", **KEEP)
     off = " The dotted line is how far that fit itself is expected to be from the truth, by sampling alone."
@@ -206,30 +229,30 @@ def page(problem: Problem) -> None:
     workflow_state.summary(problem)
     if not may_show():
         return
-    axis = against()
+    axis = against(problem)
     left, right = st.columns([2, 3], gap="medium")
     with left:
         controls(problem, axis)
         st.caption(
             "Repeated releases of the same rows, for the lab: every figure is a distance to an exact fit. Nothing here "
-            "may be published, and nothing is spent on synthetic tables."
+            "may be published, and no budget is spent."
         )
     with right:
-        results()
+        results(axis)
     recipe = runs.recipe() if runs.find() is not None else None
     if recipe is not None:
         take_along(recipe, "compare")
 
 
-def results() -> None:
-    """Draw the running or finished comparison, or a first look."""
+def results(axis: str) -> None:
+    """Draw the running or finished comparison, or a first look; one sentence where the axis has no result yet."""
     run = runs.find()
-    if run is None:
-        first = quick(session())
-        if first is not None:
-            picture(first.summaries, "budget", first.sampling, f"A first look, {first.trials} trials, z-scores.")
-        else:
-            picture([], "budget", None, "")
+    first = quick(session()) if run is None and axis == "budget" else None
+    if first is not None:
+        picture(first.summaries, "budget", first.sampling, f"A first look, {first.trials} trials, z-scores.")
+        return
+    if run is None or (run.axis != axis and not run.live):
+        st.info(f"Nothing is computed against {_ENDS[axis]} yet: Run draws it here.", icon=":material/play_arrow:")
         return
     if run.live:
         redrawn(live, 1.0)

@@ -68,9 +68,9 @@ def page(problem: Problem) -> None:
         picture(figures.ellipses(shown[-1]), "ellipses", "Longest and shortest direction before and after whitening")
     with right:
         radius = truncation(shown)
+    planned_share(problem)
     for found, kind in zip(shown, kinds, strict=True):
         st.markdown(f"{badge(kind)} {plain(truncation_words(found, radius))}")
-    planned_share(problem)
     st.caption(
         "A private fit inverts a noisy second moment. Noise is equally large everywhere and drowns directions in which "
         "the data hardly vary. Whitening with the public moment makes directions about equally long, as far as there "
@@ -83,15 +83,15 @@ def page(problem: Problem) -> None:
 
 
 def planned_share(problem: Problem) -> None:
-    """Draw the share of rows that the planned method shortens: the figure of Plan, Release and the report."""
+    """Draw the share of rows that the planned method truncates: the figure of Plan, Release and the report."""
     request = workflow_state.planned(problem)
     try:
         facts = prospect(problem, request).facts
     except InputError:
         return
     st.markdown(
-        f"{badge(Label.PUBLIC)} {shortened_words(facts.as_dict())} By {plain(spoken(request.method))} at "
-        f"mu = {said(request.budget.mu)}, at its own radius or bound: see Plan and Release."
+        f"{badge(Label.PUBLIC)} **Truncation rate of the planned method**, {plain(spoken(request.method))} at mu = "
+        f"{said(request.budget.mu)}, which chooses its own radius or bound. {shortened_words(facts.as_dict())}"
     )
 
 
@@ -101,7 +101,7 @@ def truncation(shown: list[Diagnosis]) -> float:
     keep_within("radius", 0.0, top)
     start = at_first("radius", value=shown[0].radius)
     radius = st.slider(
-        "Truncation: rows outside the radius (whitened)",
+        "Truncation rate at a radius of your choice (whitened)",
         0.0,
         top,
         key="radius",

@@ -12,11 +12,12 @@ from pages.common.showcase import quick
 from pages.common.widgets import badge, chart, show_error, warn_of_labels
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.numbers import count, percent
+from pmtcore.base.numbers import count, figure, percent
 from pmtcore.base.records import Label
+from pmtcore.public.pull import strongest_pull
 from pmtcore.report.columns import at_a_glance
 from pmtcore.report.figures import compare as figures
-from pmtcore.report.words import columns_words, comparison_words
+from pmtcore.report.words import columns_words, comparison_words, pull_words
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import Table
 
@@ -109,6 +110,18 @@ def gaps(problem: Problem, left_out: int) -> None:
         table_picker.take(replace(problem.choices, missing="public-median"))
 
 
+def penalized(problem: Problem) -> None:
+    """Say where the penalty decides what is released of rare categories; offer one that does not."""
+    pull = strongest_pull(problem.public, problem.private.n)
+    if pull is None:
+        return
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    left.markdown(f"{badge(Label.PUBLIC)} {plain(pull_words(pull, problem.public.lam))}")
+    label = f"Take penalty {figure(pull.penalty)}"
+    if right.button(label, key="smaller-penalty", icon=":material/build:", width="stretch"):
+        table_picker.take(replace(problem.choices, lam=pull.penalty))
+
+
 def result(problem: Problem) -> None:
     """Draw what is open, which level of a label is modelled, and what the tables already show."""
     rows = "an unknown number of" if problem.public.m is None else f"**{count(problem.public.m)}**"
@@ -121,6 +134,7 @@ def result(problem: Problem) -> None:
     )
     gaps(problem, left_out)
     modelled(problem)
+    penalized(problem)
     showcase()
 
 

@@ -21,7 +21,7 @@ from pmtcore.accounting.perturbed import Noise
 from pmtcore.auditing.lower_bound import CONFIDENCE, epsilon_bound
 from pmtcore.base.checks import InputError, number_between, whole_number_between
 from pmtcore.base.messages import AuditMessage
-from pmtcore.base.records import Private
+from pmtcore.base.records import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.augment import Target, iterate
 from pmtcore.glm.losses import Loss
@@ -71,7 +71,7 @@ class Counterexample:
     tables: tuple[Table, Table]
     event: Event
     exact: Callable[[float], tuple[float, float]]
-    published: Callable[[Data, float, int, int], np.ndarray]
+    published: Callable[[Data[Loss], float, int, int], np.ndarray]
 
 
 @final
@@ -168,13 +168,13 @@ def _floor(loss: Loss, epsilon: float) -> float:
     return loss.curvature / epsilon
 
 
-def _selection(floor: float) -> Callable[[Data, float, int, int], np.ndarray]:
+def _selection(floor: float) -> Callable[[Data[Loss], float, int, int], np.ndarray]:
     """Return D's equation 8: ``sum l + Lambda0 theta^2 + b |theta|``, b above ``floor``.
 
     The result is the better minimizer of both half-lines.
     """
 
-    def run(data: Data, epsilon: float, trials: int, stream: int) -> np.ndarray:
+    def run(data: Data[Loss], epsilon: float, trials: int, stream: int) -> np.ndarray:
         b = _noise(data.loss, epsilon, trials, stream, floor)
         ridge = 2 * _floor(data.loss, epsilon)
         best, value = np.zeros(trials), np.zeros(trials)
@@ -190,10 +190,10 @@ def _selection(floor: float) -> Callable[[Data, float, int, int], np.ndarray]:
     return run
 
 
-def iterated(rounds: int) -> Callable[[Data, float, int, int], np.ndarray]:
+def iterated(rounds: int) -> Callable[[Data[Loss], float, int, int], np.ndarray]:
     """Return Algorithm 1 with lasso and MOOR, weights as printed, for so many rounds."""
 
-    def run(data: Data, epsilon: float, trials: int, stream: int) -> np.ndarray:
+    def run(data: Data[Loss], epsilon: float, trials: int, stream: int) -> np.ndarray:
         target = Target(kind="lasso", lam=_LASSO_WEIGHT, floor=_floor(data.loss, epsilon), printed=True)
         return iterate(data, _noise(data.loss, epsilon, trials, stream), [target], rounds).theta[:, 0]
 
@@ -313,7 +313,8 @@ def attack(id: str, method: str = "published", epsilon: float = 1.0, trials: int
             theta = chosen.published(data, epsilon, trials, which)
         else:
             made = _sound(method, chosen.loss, epsilon)
-            measured, source = Private(made.rows(rows[:, :1], rows[:, 1])), SeededNoise(12, which)
+            measured = made.clipped(PrivateRows.from_arrays(rows[:, :1], rows[:, 1], ("x",)))
+            source = SeededNoise(12, which)
             theta = made.release(measured, len(rows), source, trials)[:, 0]
         counts.append(int(np.sum(chosen.event(theta))))
     exact = chosen.exact(epsilon) if method == "published" else None

@@ -284,11 +284,32 @@ def varied(problem: Problem, axis: str, x: float, seed: int) -> Problem:
     return dataclasses.replace(problem, public=public, private=private)
 
 
+# The parameter of a method that an axis moves, where it moves one.
+_MOVED = {"penalty": "lam", "steps": "steps"}
+
+
+def moves(entry: Method, public: PublicData, axis: str) -> bool:
+    """Return whether the errors of a method change along the axis on such tables.
+
+    Args:
+        entry: the method.
+        public: its family decides whether a penalty is part of the problem, which every method then has.
+        axis: one of :data:`AXES`.
+    """
+    if axis == "penalty" and public.family is not GAUSSIAN:
+        return True
+    return axis not in _MOVED or _has(entry, _MOVED[axis])
+
+
+def _has(entry: Method, parameter: str) -> bool:
+    """Return whether a method has a parameter of this name."""
+    return any(item.name == parameter for item in dataclasses.fields(entry.parameters))
+
+
 def _settings(entry: Method, given: Mapping[str, Any], axis: str, x: float) -> dict[str, Any]:
     """Return the parameters of a method at a position; unchanged where the method has no parameter for the axis."""
-    known = {item.name for item in dataclasses.fields(entry.parameters)}
-    name = {"penalty": "lam", "steps": "steps"}.get(axis)
-    return {**given, name: x} if name is not None and name in known else dict(given)
+    name = _MOVED.get(axis)
+    return {**given, name: x} if name is not None and _has(entry, name) else dict(given)
 
 
 def _sampling_error(problem: Problem) -> float | None:

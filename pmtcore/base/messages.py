@@ -4,9 +4,9 @@ An error or a note is made of a kind and of the facts it concerns (columns, coun
 kind and the facts; the sentence is rendered from them here, last, and nothing reads it again. A member keeps its name;
 its value is the template of the sentence, in the form *what is wrong and where; what to do*.
 
-A template takes ``{column!r}``, ``{n:,}`` and other formats of Python, and three of its own: ``{columns:listed}`` for
-``'a', 'b' and 3 more`` (``listed 12`` shows up to twelve), ``{words:joined}`` for ``a, b, c``, and ``{n:plural row}``
-for ``2,000 rows``.
+A template takes ``{column!r}``, ``{n:,}`` and other formats of Python, and four of its own: ``{columns:listed}`` for
+``'a', 'b' and 3 more`` (``listed 12`` shows up to twelve), ``{words:joined}`` for ``a, b, c``,
+``{references:paired}`` for ``'north' of 'town', ...``, and ``{n:plural row}`` for ``2,000 rows``.
 
 No fact is private: :data:`FACTS` says what each one is.
 """
@@ -78,6 +78,7 @@ FACTS: Mapping[str, str] = {
     "problems": "sentences about settings, which quote none of their values",
     "public_rows": "the number of public rows",
     "reason": "a reason, in words of this program or of whoever decided",
+    "references": "the level that the categories of each public column are compared with, by column",
     "role": "a role, in words",
     "rows": "a number of rows that is public",
     "scheme": "the scheme of an address",
@@ -92,6 +93,7 @@ FACTS: Mapping[str, str] = {
     "table_id": "the name of a table of the list",
     "thing": "what is named",
     "title": "the title of a table of the list",
+    "total": "how many rows there are in all",
     "unit": "the unit of protection, in words",
     "version": "the version of a file",
     "where": "the name of a file, with its role",
@@ -116,7 +118,7 @@ def listed(names: Iterable[str], most: int = 5) -> str:
 
 @final
 class _Formatter(string.Formatter):
-    """Format of templates: Python's, and ``listed``, ``joined`` and ``plural`` as the module says."""
+    """Format of templates: Python's, and ``listed``, ``joined``, ``paired`` and ``plural`` as the module says."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         form, _, rest = format_spec.partition(" ")
@@ -124,6 +126,8 @@ class _Formatter(string.Formatter):
             return listed(value, int(rest or 5))
         if form == "joined":
             return ", ".join(value)
+        if form == "paired":
+            return ", ".join(f"{of!r} of {name!r}" for name, of in value.items())
         if form == "plural":
             return plural(value, rest)
         return str(super().format_field(value, format_spec))
@@ -414,6 +418,10 @@ class PublicMessage(Message):
         "The public table has {rows} usable rows for {count} columns (intercept and category columns counted); "
         "whitening needs at least {limit}: add public rows, or choose fewer features."
     )
+    TOO_FEW_COMPLETE_ROWS = (
+        "Only {rows} of {total} public rows have a value in every chosen column, and {count} columns (intercept and "
+        "category columns counted) need at least {limit}: leave out {columns:listed}, or fill gaps with public medians."
+    )
     MOMENT_TOO_FEW_ROWS = (
         "The moment matrix rests on {rows} rows for {count} features; whitening needs at least {limit}."
     )
@@ -548,10 +556,18 @@ class TableNote(Message):
     ZERO = "{column!r} is zero in every public row: left out."
     CONSTANT = "{column!r} is constant in the public rows: left out."
     COLLINEAR = "{column!r} is a combination of {columns:listed} in the public rows (collinear): left out."
+    IDENTIFIER_LEFT_OUT = (
+        "{column!r} has another whole number in every public row, as row numbers and identifiers have: left out. "
+        "Choose it among the features to keep it."
+    )
+    LIKE_IDENTIFIER = (
+        "{column!r} has another whole number in every public row, as row numbers and identifiers have; its coefficient "
+        "says nothing about other rows."
+    )
     DATES = "Dates of {column!r} count as days since 1970-01-01."
     UNREADABLE_CELL = "One public cell of {column!r} is no {form} and counts as missing."
     UNREADABLE_CELLS = "{count:,} public cells of {column!r} are no {form}s and count as missing."
-    REFERENCES = "Categories are compared with {levels:joined}."
+    REFERENCES = "Categories are compared with {references:paired}."
     RARE_LEVELS = "Categories of {column!r} with fewer than two public rows count as {become}: {levels:listed}."
     UNKNOWN_LEVELS = "Categories of {columns:listed 99} that the public table does not have count as {become}."
     FEW_PRIVATE_ROWS = "The private table has {rows:plural row}: no budget lets a release say anything about so few."
@@ -582,8 +598,7 @@ class ArgumentMessage(Message):
     NEGATIVE_MU = "mu must be at least 0, got {given}."
     TOO_MANY_ROWS_AT_ONCE = (
         "{rows:,} rows are too many to hold at once: {count:,} numbers of each come to more than {limit:,} million. "
-        "Choose another method, as the recommended ones hold some rows at a time; or, where a person has room for "
-        "many rows, fewer of them."
+        "A release never holds them; this figure for the curator or the lab does. Take a part of the rows."
     )
     ROLES_FORM = 'The list of roles must be JSON such as {{"name": "analyst"}}, each name once; nobody has a role.'
     FORBIDDEN = "{person} {role} and may not {action}; ask a curator."
@@ -787,6 +802,18 @@ class LocalMessage(Message):
 
 
 @unique
+class SiteMessage(Message):
+    """Why a study of several sites cannot be made, or a folder of one not used."""
+
+    STUDY_EXISTS = "There is a study in {place!r} already; take another folder."
+    SITE_NAME_FORM = "A site's name must have 1 to 40 letters, digits, '-' or '_'."
+    SITES_FORM = "A study needs 2 to {limit} sites, each with a name of its own."
+    NO_BOARD = "There is no folder {place!r} for the messages of the study; make it first."
+    NO_KEYS = "There are no keys of this site at {place!r}; 'study join' makes them."
+    KEYS_EXIST = "There are keys at {place!r} already; take another folder."
+
+
+@unique
 class AuditMessage(Message):
     """Why a comparison or an audit cannot be run."""
 
@@ -838,6 +865,7 @@ class Damage(Message):
 class ExploreMessage(Message):
     """Why a released moment does not answer a question."""
 
+    NO_PUBLIC_ROWS = "There are no public rows to put into the record; it was made with a moment alone."
     NO_RESPONSE = "There is no column {column!r} in this record; choose one that it has."
     OTHER_QUESTION = "The second release answers another question: response and features must be the same."
     BESIDE_THE_LARGER = (

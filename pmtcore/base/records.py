@@ -26,6 +26,10 @@ U = TypeVar("U")
 Block = tuple[np.ndarray, np.ndarray]  # features (k, d), response (k,)
 _ARENA = 16 * 2**20  # bytes: the system gives memory of such size in large pages
 _LEAST_ARENA = 2 * 2**20  # bytes of a thread's own, where many share them
+# Rows of a block of public size are a multiple of these: sums over rows are taken in parts of so many.
+_ROWS_OF_A_PART = 4096
+# Numbers of a block of public size: 4 MB.
+_NUMBERS_OF_A_BLOCK = 2**19
 MOST_KEPT = 96 * 2**20  # bytes that a method keeps between its looks: a release stays far below 300 MB
 Summand = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -185,6 +189,35 @@ class PrivateRows:
 
         return PrivateRows(blocks, min(self.n, count), self.names, keeps=self._keeps, weighted=self.weighted)
 
+    def in_equal_blocks(self, of: int = 1) -> PrivateRows:
+        """Return the same rows in blocks of a public size, so that no bit of a sum depends on how the table is cut.
+
+        Where fewer rows are there than were declared, rows of zeros stand for the others: the number of rows at hand is
+        private then. The rows are read here, also where sums are taken elsewhere: there the cut is another.
+
+        Args:
+            of: the size is a multiple of this.
+        """
+        width = len(self.names) + 1
+        rows = max(_NUMBERS_OF_A_BLOCK // width // _ROWS_OF_A_PART, 1) * _ROWS_OF_A_PART
+        size = max(rows // of, 1) * of
+
+        def blocks() -> Iterator[Block]:
+            return _recut(self._with_lacking(), size)
+
+        return PrivateRows(blocks, self.n, self.names, keeps=self._keeps, weighted=self.weighted)
+
+    def _with_lacking(self) -> Iterator[Block]:
+        """Yield the blocks, and rows of zeros for those of n that are not there."""
+        lacking = self.n
+        for features, response in self._blocks():
+            lacking -= len(response)
+            yield features, response
+        while lacking > 0:
+            count = min(lacking, _ROWS_OF_A_PART)
+            lacking -= count
+            yield self.empty(count)
+
     def pieces(self, cut: Callable[[np.ndarray, np.ndarray], Iterator[P]], bytes_each: int, most: int) -> RowCache[P]:
         """Return what ``cut`` makes of each block, for several passes; see :class:`RowCache`."""
         return RowCache(self._blocks, self._adder, cut, bytes_each, min(most, self._keeps))
@@ -238,6 +271,25 @@ class PrivateRows:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("private rows stay in the session that loaded them")
+
+
+def _recut(blocks: Iterable[Block], size: int) -> Iterator[Block]:
+    """Yield the rows of blocks in others of a size, row by row in memory; the last one may be shorter."""
+    features, response, count = np.empty((0, 0)), np.empty(0), 0
+    for x, y in blocks:
+        start = 0
+        while start < len(y):
+            if count == 0:
+                features, response = np.empty((size, x.shape[1])), np.empty((size, *y.shape[1:]))
+            part = min(size - count, len(y) - start)
+            features[count : count + part] = x[start : start + part]
+            response[count : count + part] = y[start : start + part]
+            start, count = start + part, count + part
+            if count == size:
+                yield features, response
+                count = 0
+    if count:
+        yield features[:count], response[:count]
 
 
 def _added_after(adder: Callable[[Summand], np.ndarray], function: Any, summand: Summand) -> np.ndarray:
@@ -306,14 +358,32 @@ class RowCache(Generic[P]):
         self._whole = False  # whether these are all
         self._each, self._room = bytes_each, most
 
-    def sum(self, function: Callable[[Iterable[P]], np.ndarray]) -> Private[np.ndarray]:
-        """``sum over blocks of function(pieces)``: one look, one private array."""
+    def sum(self, function: Callable[[Iterable[P]], np.ndarray], *, in_order: bool = False) -> Private[np.ndarray]:
+        """``sum over blocks of function(pieces)``: one look, one private array.
+
+        Args:
+            function: from the pieces of a block to its summand.
+            in_order: blocks are summed one after the other, as a function that draws random numbers needs it.
+        """
         if self._adder is not None:
             return Private(self._adder(_Look(self._cut, function)))
-        many, stores = threads.number(), local()
+        return Private(_total(self._summands(function, 1 if in_order else threads.number())))
+
+    def largest(self, function: Callable[[Iterable[P]], np.ndarray]) -> Private[np.ndarray]:
+        """Return the largest ``function(pieces)`` over blocks, in each entry of the array: one look.
+
+        Raises:
+            ValueError: sums are taken elsewhere.
+        """
+        if self._adder is not None:
+            raise ValueError("elsewhere only sums are taken")
+        return Private(_total(self._summands(function, threads.number()), np.maximum))
+
+    def _summands(self, function: Callable[[Iterable[P]], np.ndarray], many: int) -> Iterator[np.ndarray]:
+        stores = local()
         looks = (partial(_quiet_sum, function, pieces) for pieces in self._look(stores, many))
         try:
-            return Private(_total(threads.in_order(looks, many)))
+            yield from threads.in_order(looks, many)
         except BaseException:
             self._kept.clear()  # some of these may be kept in part
             raise
@@ -363,10 +433,10 @@ class _Look:
         return self.function(self.cut(features, response))
 
 
-def _total(parts: Iterable[np.ndarray]) -> np.ndarray:
+def _total(parts: Iterable[np.ndarray], join: Callable[[np.ndarray, np.ndarray], np.ndarray] = np.add) -> np.ndarray:
     total: np.ndarray | None = None
     for part in parts:
-        total = part if total is None else total + part
+        total = part if total is None else join(total, part)
     if total is None:
         raise ValueError("a table of private rows has at least one block")
     return total

@@ -51,6 +51,7 @@ def table_of(path: str, role: Any) -> Any:
 
 
 def choices_from(chosen: argparse.Namespace) -> Any:
+    """Return the data choices that the options say."""
     from pmtcore.tables.choices import Choices, levels_from_text  # noqa: PLC0415
 
     start_arrow()
@@ -152,6 +153,7 @@ def say(chosen: argparse.Namespace, sentence: str) -> None:
 
 
 def number_from(name: str, text: str) -> float:
+    """Return the number that a text holds, or raise an InputError that names it."""
     try:
         return float(text)
     except ValueError:
@@ -159,6 +161,7 @@ def number_from(name: str, text: str) -> float:
 
 
 def budget_from(chosen: argparse.Namespace) -> Budget:
+    """Return the budget that the options say."""
     from pmtcore.accounting.budgets import Budget, checked_delta  # noqa: PLC0415
 
     given = [name for name in ("mu", "rho", "epsilon") if getattr(chosen, name) is not None]
@@ -176,6 +179,7 @@ def budget_from(chosen: argparse.Namespace) -> Budget:
 
 
 def settings_from(pairs: Sequence[str], option: str = "--set", form: str = "NAME=VALUE") -> dict[str, str]:
+    """Return the names and values of an option that is given several times."""
     for pair in pairs:
         if "=" not in pair:
             raise InputError(CommandMessage.OPTION_FORM, option=option, form=form, given=pair)

@@ -26,6 +26,7 @@ Answer = tuple[dict[str, Any], str]  # the JSON object, the text
 
 
 def plan(chosen: argparse.Namespace) -> Answer:
+    """Predict errors from public rows and a number of private rows."""
     from pmtcore.releases import planning  # noqa: PLC0415
 
     public = public_from(chosen)
@@ -84,6 +85,7 @@ def _time(public: Any, n: int, id: str, mu: float) -> tuple[dict[str, Any], str]
 
 
 def local(chosen: argparse.Namespace) -> Answer:
+    """Run a command of the local protocol."""
     from pmtcore.cli.local import run  # noqa: PLC0415
     from pmtcore.mechanisms.noise import SecureNoise  # noqa: PLC0415
 
@@ -91,6 +93,7 @@ def local(chosen: argparse.Namespace) -> Answer:
 
 
 def gallery(chosen: argparse.Namespace) -> Answer:
+    """List the papers' figures, or compute one."""
     from pmtcore.papers.gallery.catalogue import figure, figures  # noqa: PLC0415
     from pmtcore.papers.gallery.engine import Computation, store  # noqa: PLC0415
 

@@ -31,6 +31,7 @@ def list_methods(chosen: argparse.Namespace) -> Answer:
 
 
 def convert(chosen: argparse.Namespace) -> Answer:
+    """Convert a budget between mu, rho and epsilon at a delta."""
     budget = budget_from(chosen)
     record: dict[str, Any] = {"mu": budget.mu, "rho": budget.rho, "epsilon": None, "delta": chosen.delta}
     lines = [f"mu      {budget.mu:.6g}", f"rho     {budget.rho:.6g}"]
@@ -72,6 +73,7 @@ def select(chosen: argparse.Namespace) -> Answer:
 
 
 def describe(chosen: argparse.Namespace) -> Answer:
+    """Describe the tables: conditioning, truncation and unusual rows."""
     from pmtcore.auditing.diagnostics import exact, rows_in_words, unusual_rows  # noqa: PLC0415  # loaded where needed
     from pmtcore.mechanisms.truncation import checked_eta  # noqa: PLC0415
 
@@ -100,6 +102,7 @@ def describe(chosen: argparse.Namespace) -> Answer:
 
 
 def compare(chosen: argparse.Namespace) -> Answer:
+    """Compare methods over repeated releases."""
     from pmtcore.auditing.comparison import Comparison, rescaled  # noqa: PLC0415
 
     problem = rescaled(problem_from(chosen), chosen.scale)

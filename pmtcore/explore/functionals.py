@@ -100,7 +100,7 @@ class Marginals:
         return figures(self.state, mean[1:], derivatives, None, True)
 
     def spreads(self) -> Estimates:
-        """Standard deviation of each column but the constant (D - 1,)."""
+        """Return the standard deviation of each column but the constant (D - 1,)."""
         _, cov, centred = self.centred()
         sd = np.sqrt(np.maximum(np.diag(cov)[1:], 1e-300))
         one = self.state.root[0] / math.sqrt(self.moment[0, 0])
@@ -160,7 +160,7 @@ class Marginals:
         return figures(self.state, values / d, np.array(derivatives) / d, (0.0, 1.0), True), vectors
 
     def loadings(self, count: int) -> Estimates:
-        """Loadings of the first components, those of the first first: (count d,).
+        """Return the loadings of the first components, those of the first first: (count d,).
 
         Perturbation of eigenvectors, ``dx_k = sum over l of x_l (x_l' dr x_k)/(lambda_k - lambda_l)``: where two shares
         are close, the components are not told apart and the bands span everything.

@@ -341,7 +341,7 @@ class Moment:
         return self.marginals.components()
 
     def loadings(self) -> list[dict[str, Any]]:
-        """Loadings of the first five components with bands: how a column goes with the component."""
+        """Return the loadings of the first five components with bands: how a column goes with the component."""
         count = min(_LOADINGS, len(self.columns))
         names = [(f"component {k + 1}", column) for k in range(count) for column in self.columns]
         rows = self.marginals.loadings(count).as_rows([column for _, column in names])

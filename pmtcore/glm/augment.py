@@ -18,7 +18,7 @@ import numpy as np
 
 from pmtcore.base.checks import number_between, one_of
 from pmtcore.glm.losses import Loss
-from pmtcore.glm.solvers import Data, Penalty, Solution, minimize
+from pmtcore.glm.solvers import Data, Losses, Penalty, Solution, minimize
 
 REGULARIZERS = ("ridge", "bridge", "lasso", "elastic-net")
 _FLOOR = 1e-8  # |theta| below it gets the weight of it
@@ -153,16 +153,51 @@ def augmented(
     return np.vstack(rows), np.concatenate(responses)
 
 
+@final
+@dataclass(frozen=True)
+class _Both:
+    """The sum of two sums of one loss: rows and augmented rows."""
+
+    rows: Losses[Loss]
+    augmented: Losses[Loss]
+
+    @property
+    def loss(self) -> Loss:
+        return self.rows.loss
+
+    @property
+    def count(self) -> int:
+        return self.rows.count + self.augmented.count
+
+    @property
+    def most_curvature(self) -> np.ndarray:
+        return self.rows.most_curvature + self.augmented.most_curvature
+
+    def value(self, theta: np.ndarray) -> np.ndarray:
+        return self.rows.value(theta) + self.augmented.value(theta)
+
+    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        first, second = self.rows.derivatives(theta), self.augmented.derivatives(theta)
+        return first[0] + second[0], first[1] + second[1]
+
+
 def literal(
-    data: Data, b: np.ndarray, weights: np.ndarray, count: int, *, rng: np.random.Generator, tolerance: float = 1e-8
+    data: Losses[Loss],
+    b: np.ndarray,
+    weights: np.ndarray,
+    count: int,
+    *,
+    rng: np.random.Generator,
+    tolerance: float = 1e-8,
 ) -> np.ndarray:
     """One fit (p,) without any penalty to rows and augmented rows together: step 5 of Algorithm 1."""
     rows, responses = augmented(data.loss, b, weights, count, rng=rng)
-    both = Data(data.loss, np.vstack([data.x, rows]), np.concatenate([data.y, responses]))
-    return minimize(both, Penalty.of(np.zeros((1, len(b))), 1e-12), tolerance).theta[0]
+    return minimize(
+        _Both(data, Data(data.loss, rows, responses)), Penalty.of(np.zeros((1, len(b))), 1e-12), tolerance
+    ).theta[0]
 
 
-def limit(data: Data, b: np.ndarray, weights: np.ndarray, tolerance: float, start: np.ndarray) -> Solution:
+def limit(data: Losses[Loss], b: np.ndarray, weights: np.ndarray, tolerance: float, start: np.ndarray) -> Solution:
     """Return the limit of :func:`literal` as rows are added: weighted ridge fits (t, p) (Prop. 1)."""
     return minimize(data, Penalty.of(b, 2 * weights), tolerance, start)
 
@@ -177,7 +212,7 @@ class Iterated:
 
 
 def iterate(
-    data: Data,
+    data: Losses[Loss],
     b: np.ndarray,
     targets: list[Target],
     rounds: int = 80,
@@ -229,7 +264,7 @@ class Augmentation:
 
 
 def _literally(
-    data: Data, b: np.ndarray, targets: list[Target], rounds: int, *, absolute: np.ndarray, rows: Augmentation
+    data: Losses[Loss], b: np.ndarray, targets: list[Target], rounds: int, *, absolute: np.ndarray, rows: Augmentation
 ) -> Iterated:
     """Run steps 3 to 8 of Algorithm 1; for the selection signs are turned, and what has no settled sign is set to 0."""
     t, p = b.shape
@@ -249,7 +284,7 @@ def _literally(
 
 
 def recycled(
-    data: Data,
+    data: Losses[Loss],
     b: np.ndarray,
     targets: list[Target],
     epsilon: float | np.ndarray,
@@ -299,8 +334,8 @@ def recycled(
     return fitted
 
 
-def _loose(data: Data) -> float:
-    return 1e-6 * max(float(np.sqrt(len(data.y))), 1.0)
+def _loose(data: Losses[Loss]) -> float:
+    return 1e-6 * max(float(np.sqrt(data.count)), 1.0)
 
 
 def retrieved_share(

@@ -1,11 +1,12 @@
 """Families of canonical generalized linear models: one small record each (A, Section 5.2).
 
 The loss of a row is ``b(z) - y z`` with ``z = x' beta``; ``b'`` is the mean, ``b''`` the slope of the mean.
-Every family here has ``|b'''| <= b''``, which the step rule of ``newton`` relies on. A new family is one record.
+A new family is one record.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
@@ -45,6 +46,11 @@ class Family:
 
     def __reduce__(self) -> tuple[Callable[[str], Family], tuple[str]]:
         return family, (self.id,)
+
+    @property
+    def curvature(self) -> float:
+        """Return an upper bound of ``b''``; for Poisson one that no double exceeds."""
+        return self.largest_slope(math.inf)
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the loss ``b(z) - y z`` of rows."""

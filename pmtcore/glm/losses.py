@@ -68,7 +68,7 @@ def linear(bound: float = 1.0, response: float = math.inf) -> Loss:
         response: responses are clipped to ``[-response, response]``; the exact minimizer's privacy does not need
             it, a solver in floating point does.
     """
-    k = number_between("residual bound", bound, 1e-9, 1e9)
+    k = number_between("residual bound", bound, 1e-150, 1e150)
 
     def value(z: np.ndarray, y: np.ndarray) -> np.ndarray:
         size = np.abs(z - y)
@@ -137,7 +137,7 @@ def _labels(family: Family) -> Loss:
         0.0,
         1.0,
         1.0,
-        family.largest_slope(math.inf),
+        family.curvature,
         signed=True,
         free=True,
         augmented=(0.0, 1.0),

@@ -1,24 +1,30 @@
 """A stack of penalized fits to the same rows, each with its own linear term, ridge weights and lasso weights.
 
-    sum_i l(x_i' theta; y_i) + b' theta + sum_j q_j (theta_j - c_j)^2 / 2 + sum_j lam_j |theta_j|
+    sum_i w_i l(x_i' theta; y_i) + b' theta + sum_j q_j (theta_j - c_j)^2/2 + sum_j lam_j |theta_j| + theta' Q theta/2
 
 Proximal Newton: the quadratic model is minimized by coordinate descent and finished on its active set, and the
 step is shortened until the objective falls enough; where steps go on for long, to where the slope along it is small,
 which rounding of the objective does not hide. The end is certified: the shortest subgradient is at most the
-tolerance, so by strong convexity each fit is within ``tolerance / min_j q_j`` of its minimizer.
+tolerance, so by strong convexity each fit is within ``tolerance / min_j q_j`` of its minimizer. Where units are the
+table's, the end is measured by Newton's decrement instead, which no change of units moves.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import Generic, Protocol, TypeVar, final
 
 import numpy as np
 
-from pmtcore.glm.losses import Loss
-from pmtcore.glm.newton import Rows, Tolerance, tolerance_at
+from pmtcore.glm.rows import RowLoss, Rows
 
+Derivatives = tuple[np.ndarray, np.ndarray]  # gradients (t, p) and Hessians (t, p, p)
+Tolerance = float | Callable[[np.ndarray], np.ndarray]  # of coefficients (t, d), if not of all: (t,)
+Loss_co = TypeVar("Loss_co", bound=RowLoss, covariant=True)
+Measure = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of subgradients (t, p) and Hessians (t, p, p): (t,)
 # A smooth loss takes about ten steps. One with kinks may go in a circle whose steps the objective's rounding hides.
 _SEARCHED_BY_VALUE = 20
 _NEWTON_STEPS = 2_000  # then steps that always converge, but slowly
@@ -30,20 +36,25 @@ _MOST_ROUNDS = 60  # of sweeps; each ends at an active set, few are ever visited
 _MOST_VISITS = 100  # of each coordinate by the exact step: its sets of free coordinates fall in size, few are visited
 _ENOUGH = 1e-4  # share of the predicted decrease that a step has to bring
 _ROUNDING = 1e-13  # of the gradient: what double precision leaves of a solved quadratic model
-
-
-Derivatives = tuple[np.ndarray, np.ndarray]  # gradients (t, p) and Hessians (t, p, p)
+# Newton's decrement over the root of n at which a fit ends: its square is the excess of the mean loss.
+_FITTED = 1e-9
+# Mean ridge that gives a direction without curvature (separable labels and no penalty) a minimum.
+_LEAST_RIDGE = 1e-8
 
 
 @final
 @dataclass(frozen=True)
 class Penalty:
-    """Terms that are not data, (t, p) each: linear term b, ridge weights q, centre c, lasso weights lam."""
+    """Terms that are not data: linear term b, ridge weights q, centre c, lasso weights lam, and the matrix Q.
+
+    Q is symmetric, (p, p), the same in all fits; the other terms are (t, p) each.
+    """
 
     linear: np.ndarray
     ridge: np.ndarray
     centre: np.ndarray
     lasso: np.ndarray
+    matrix: np.ndarray
 
     @classmethod
     def of(
@@ -52,22 +63,34 @@ class Penalty:
         ridge: np.ndarray | float,
         centre: np.ndarray | float = 0.0,
         lasso: np.ndarray | float = 0.0,
+        *,
+        matrix: np.ndarray | float = 0.0,
     ) -> Penalty:
-        """All terms broadcast to the shape (t, p) of the linear term."""
+        """Return the terms, broadcast to the shape (t, p) of the linear term; without a matrix Q is 0."""
         linear = np.atleast_2d(np.asarray(linear, dtype=float))
-        rest = (np.broadcast_to(np.asarray(part, dtype=float), linear.shape) for part in (ridge, centre, lasso))
+        t, p = linear.shape
+        shapes = ((t, p), (t, p), (t, p), (p, p))
+        rest = (
+            np.broadcast_to(np.asarray(part, dtype=float), shape)
+            for part, shape in zip((ridge, centre, lasso, matrix), shapes, strict=True)
+        )
         return cls(linear, *rest)
 
     def at(self, which: np.ndarray) -> Penalty:
         """Return some fits of the stack."""
-        return Penalty(self.linear[which], self.ridge[which], self.centre[which], self.lasso[which])
+        return Penalty(self.linear[which], self.ridge[which], self.centre[which], self.lasso[which], self.matrix)
 
     def smooth(self, theta: np.ndarray) -> np.ndarray:
-        """Value of the differentiable terms (t,)."""
-        return np.asarray(np.sum(self.linear * theta + self.ridge * (theta - self.centre) ** 2 / 2, axis=1))
+        """Return the value of the differentiable terms (t,)."""
+        pull = self.ridge * (theta - self.centre) ** 2 + theta * (theta @ self.matrix)
+        return np.asarray(np.sum(self.linear * theta + pull / 2, axis=1))
+
+    def gradient(self, theta: np.ndarray) -> np.ndarray:
+        """Return the gradients (t, p) of the differentiable terms."""
+        return np.asarray(self.linear + self.ridge * (theta - self.centre) + theta @ self.matrix)
 
     def sharp(self, theta: np.ndarray) -> np.ndarray:
-        """Value of the lasso term (t,)."""
+        """Return the value of the lasso term (t,)."""
         return np.asarray(np.sum(self.lasso * np.abs(theta), axis=1))
 
 
@@ -86,20 +109,47 @@ class Solution:
     derivatives: Derivatives
 
 
+class Losses(Protocol[Loss_co]):
+    """A sum of losses over rows, as far as a solver needs it: rows in memory, or passes over private rows."""
+
+    @property
+    def loss(self) -> Loss_co:
+        """Return the loss of a row."""
+
+    @property
+    def count(self) -> int:
+        """Return the number of rows."""
+
+    @property
+    def most_curvature(self) -> np.ndarray:
+        """Return an upper bound (p, p) of the Hessian of the sum, anywhere."""
+
+    def value(self, theta: np.ndarray) -> np.ndarray:
+        """Return the sum (t,) at coefficients (t, p)."""
+
+    def derivatives(self, theta: np.ndarray) -> Derivatives:
+        """Return gradients (t, p) and Hessians (t, p, p) of the sum at coefficients (t, p)."""
+
+
 @final
 @dataclass(frozen=True)
-class Data:
-    """Rows (n, p), responses (n,), the loss, and its weight in each row (n,); ``None``: 1."""
+class Data(Generic[Loss_co]):
+    """Rows (n, p) in memory, responses (n,), the loss, and its weight in each row (n,); ``None``: 1."""
 
-    loss: Loss
+    loss: Loss_co
     x: np.ndarray
     y: np.ndarray
     weights: np.ndarray | None = None
 
+    @property
+    def count(self) -> int:
+        """Return the number of rows."""
+        return len(self.y)
+
     @cached_property
     def most_curvature(self) -> np.ndarray:
         """Return an upper bound (p, p) of the Hessian of the sum of losses, anywhere."""
-        return np.asarray(self.loss.curvature * (self.x * self.rows.weights[:, None]).T @ self.x)
+        return np.asarray(self.loss.curvature * weighted_gram(self.rows))
 
     @cached_property
     def rows(self) -> Rows:
@@ -107,30 +157,61 @@ class Data:
         return Rows(self.x, self.y, np.ones(len(self.y)) if self.weights is None else self.weights)
 
     def value(self, theta: np.ndarray) -> np.ndarray:
-        """Sum of losses (t,) at coefficients (t, p)."""
-        total = np.zeros(len(theta))
-        for part in self.rows.parts(len(theta)):
-            losses = self.loss.value(self.x[part] @ theta.T, self.y[part, None])
-            total += (self.rows.weights[part, None] * losses).sum(axis=0)
-        return total
+        """Return the sum of losses (t,) at coefficients (t, p)."""
+        return loss_values(self.loss, self.rows, theta)
 
     def derivatives(self, theta: np.ndarray) -> Derivatives:
-        """Gradients (t, p) and Hessians (t, p, p) of the sum of losses."""
+        """Return gradients (t, p) and Hessians (t, p, p) of the sum of losses."""
         return self.rows.sums(self.loss, theta)
 
 
+def weighted_gram(rows: Rows) -> np.ndarray:
+    """Return ``sum w x x'`` (p, p)."""
+    return np.asarray((rows.features * rows.weights[:, None]).T @ rows.features)
+
+
+def loss_values(loss: RowLoss, rows: Rows, theta: np.ndarray) -> np.ndarray:
+    """Return the sum of losses (t,) at coefficients (t, p)."""
+    total = np.zeros(len(theta))
+    for part in rows.parts(len(theta)):
+        losses = loss.value(rows.features[part] @ theta.T, rows.response[part, None])
+        total += (rows.weights[part, None] * losses).sum(axis=0)
+    return total
+
+
+def tolerance_at(tolerance: Tolerance, theta: np.ndarray) -> np.ndarray:
+    """Return the tolerance at each of the coefficients, shape (t,)."""
+    return tolerance(theta) if callable(tolerance) else np.full(len(theta), tolerance)
+
+
+def subgradient_length(subgradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
+    """Return the lengths (t,) of subgradients (t, p), whatever the Hessian."""
+    return np.asarray(np.linalg.norm(subgradient, axis=1))
+
+
+def decrement(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
+    """Return Newton's decrements ``sqrt(g' H^{-1} g)`` (t,) of a smooth objective: the same in all units."""
+    step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
+    return np.asarray(np.sqrt(np.maximum(np.sum(gradient * step, axis=1), 0.0)))
+
+
 def minimize(
-    data: Data,
+    data: Losses[RowLoss],
     penalty: Penalty,
     tolerance: Tolerance,
     start: np.ndarray | None = None,
     *,
+    measure: Measure = subgradient_length,
     begun: Derivatives | None = None,
 ) -> Solution:
-    """Minimizers of the stack, each with a subgradient no longer than ``tolerance``.
+    """Compute the minimizers of the stack, each with a subgradient no longer than ``tolerance``.
 
     Args:
-        start: (t, p); the centre where there is none.
+        data: rows and their loss.
+        penalty: the other terms.
+        tolerance: one number, or a function of the coefficients, as the resolution of floating point is.
+        start: first coefficients (t, p); the centre where there is none.
+        measure: how subgradients are measured: :func:`subgradient_length`, or :func:`decrement` without a lasso.
         begun: derivatives of the losses at the start, where they are known.
 
     Raises:
@@ -144,10 +225,10 @@ def minimize(
     live, now, here = np.arange(len(theta)), penalty, theta
     losses = data.derivatives(here) if begun is None else begun
     at_end = (losses[0].copy(), losses[1].copy())
-    gradient, hessian, left = _model(losses, now, here)
+    gradient, hessian, left = _model(losses, now, here, measure)
     residual = left.copy()
     for count in range(_MOST_STEPS):
-        going = left > tolerance_at(tolerance, here)
+        going = ~(left <= tolerance_at(tolerance, here))
         if not np.any(going):
             return Solution(theta, residual, at_end)
         if not np.all(going):
@@ -157,16 +238,16 @@ def minimize(
         tried = _flattened(data, now, here, step) if _SEARCHED_BY_VALUE <= count < _NEWTON_STEPS else here + step
         losses = data.derivatives(tried)
         bound = data.most_curvature if count + 1 >= _NEWTON_STEPS else None
-        model = _model(losses, now, tried, bound)
+        model = _model(losses, now, tried, measure, bound=bound)
         if count < _SEARCHED_BY_VALUE:
             # A full step that halves the subgradient needs no look at the objective, which costs as much again.
-            slow = model[2] > np.maximum(left / 2, tolerance_at(tolerance, tried))
+            slow = ~(model[2] <= np.maximum(left / 2, tolerance_at(tolerance, tried)))
             if np.any(slow):
                 tried[slow] = _searched(data, now.at(slow), here[slow], step[slow], gradient=gradient[slow])
                 nearer = data.derivatives(tried[slow])
                 for part, again in zip(losses, nearer, strict=True):
                     part[slow] = again
-                for part, again in zip(model, _model(nearer, now.at(slow), tried[slow]), strict=True):
+                for part, again in zip(model, _model(nearer, now.at(slow), tried[slow], measure), strict=True):
                     part[slow] = again
         here, (gradient, hessian, left) = tried, model
         theta[live], residual[live] = here, left
@@ -174,20 +255,42 @@ def minimize(
     raise RuntimeError("the fit did not converge to the wanted precision")
 
 
+def fit(
+    data: Losses[RowLoss],
+    penalty: np.ndarray,
+    start: np.ndarray | None = None,
+    *,
+    least_ridge: float = _LEAST_RIDGE,
+) -> np.ndarray:
+    """Return the coefficients (d,) that minimize ``mean loss + theta' penalty theta / 2``, to rounding.
+
+    Args:
+        data: rows and their loss.
+        penalty: (d, d).
+        start: first coefficients (d,); 0 if None.
+        least_ridge: added to the penalty.
+    """
+    n = data.count
+    terms = Penalty.of(np.zeros((1, len(penalty))), n * least_ridge, matrix=n * penalty)
+    return np.asarray(minimize(data, terms, _FITTED * math.sqrt(n), start, measure=decrement).theta[0])
+
+
 def _model(
-    losses: Derivatives, penalty: Penalty, theta: np.ndarray, bound: np.ndarray | None = None
+    losses: Derivatives, penalty: Penalty, theta: np.ndarray, measure: Measure, *, bound: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return gradients (t, p) and Hessians (t, p, p) of the smooth part, and lengths (t,) of the shortest subgradients.
+    """Return gradients (t, p) and Hessians (t, p, p) of the smooth part, and sizes (t,) of the shortest subgradients.
 
     Args:
         losses: derivatives of the sum of losses at theta, which are left as they are.
+        measure: of the subgradients.
         bound: an upper bound (p, p) of the curvature of the losses, to take in place of it.
     """
-    gradient = losses[0] + (penalty.linear + penalty.ridge * (theta - penalty.centre))
+    gradient = losses[0] + penalty.gradient(theta)
     hessian = losses[1].copy() if bound is None else np.repeat(bound[None], len(theta), axis=0)
     each = np.arange(theta.shape[1])
     hessian[:, each, each] += penalty.ridge
-    return gradient, hessian, np.linalg.norm(shortest(gradient, theta, penalty.lasso), axis=1)
+    hessian += penalty.matrix
+    return gradient, hessian, measure(shortest(gradient, theta, penalty.lasso), hessian)
 
 
 def shortest(gradient: np.ndarray, theta: np.ndarray, lasso: np.ndarray) -> np.ndarray:
@@ -273,7 +376,9 @@ def _finished(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np
     return np.where(agrees[:, None], solved, end)
 
 
-def _searched(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray, *, gradient: np.ndarray) -> np.ndarray:
+def _searched(
+    data: Losses[RowLoss], penalty: Penalty, theta: np.ndarray, step: np.ndarray, *, gradient: np.ndarray
+) -> np.ndarray:
     """Halve the step in each fit until the objective falls by enough of what the model predicts."""
     before = data.value(theta) + penalty.smooth(theta) + penalty.sharp(theta)
     predicted = np.sum(gradient * step, axis=1) + penalty.sharp(theta + step) - penalty.sharp(theta)
@@ -292,7 +397,7 @@ def _searched(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray,
     return np.asarray(theta + length[:, None] * step)
 
 
-def _flattened(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray) -> np.ndarray:
+def _flattened(data: Losses[RowLoss], penalty: Penalty, theta: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Return the end of each step (t, p), halved between overshooting and not until the slope along it is small.
 
     The slope grows along a step, since the objective is convex. A gradient is known to more digits than a difference of
@@ -313,7 +418,7 @@ def _flattened(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray
     return np.asarray(theta + length[:, None] * step)
 
 
-def _slope(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray) -> np.ndarray:
+def _slope(data: Losses[RowLoss], penalty: Penalty, theta: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Return the derivative (t,) of the objective along a step."""
-    gradient = data.derivatives(theta)[0] + penalty.linear + penalty.ridge * (theta - penalty.centre)
+    gradient = data.derivatives(theta)[0] + penalty.gradient(theta)
     return np.asarray(np.sum((gradient + penalty.lasso * np.sign(theta)) * step, axis=1))

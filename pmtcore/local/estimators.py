@@ -15,7 +15,8 @@ from scipy.special import expit
 
 from pmtcore.base.roots import root
 from pmtcore.glm.families import Family
-from pmtcore.glm.newton import Rows, minimize
+from pmtcore.glm.rows import Rows
+from pmtcore.glm.solvers import Data, Penalty, minimize
 
 _ROUNDS = 6  # of scale and intercept in turn: each fixes one, and they settle
 _SCAN = np.geomspace(1e-4, 1e4, 801)  # forty points a decade: two roots closer than that are one for any noise
@@ -225,11 +226,5 @@ def score_equation(
     pull = public.features.T @ (public.weights * centre) / m
     h = public.sums(family, start[None])[1][0] / m
     ridge = noise_variance / max(float(np.mean(np.diag(h))), 1e-3) + 1e-6
-    blank = Rows(public.features, np.zeros(m), public.weights)
-
-    def derivatives(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        gradient, hessian = blank.sums(family, theta)
-        return gradient / m - pull - score + ridge * (theta - start), hessian / m + ridge * np.eye(theta.shape[1])
-
-    reach = float(np.max(np.linalg.norm(public.features, axis=1)))
-    return minimize(derivatives, np.broadcast_to(start, score.shape).copy(), reach, 1e-9)
+    data = Data(family, public.features, np.zeros(m), public.weights)
+    return minimize(data, Penalty.of(-m * (pull + score), m * ridge, start), 1e-9 * m).theta

@@ -2,21 +2,23 @@
 
 A row becomes integers no longer than a power of two, from that row alone; a quantity that depends on released
 coefficients is a bounded integer factor of the row. Sums are float matrix products of integers below 2^53: exact in any
-order, for any number of trials at once. Lab and release use the same code.
+order, for any number of trials at once. Blocks have the same rows however a table is cut, since whitening and linear
+predictors are products in floating point. Lab and release use the same code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from pmtcore.base.records import Curator, Private
+from pmtcore.base.records import MOST_KEPT, Arena, Curator, Private, PrivateRows, RowCache
 from pmtcore.glm.families import Family
-from pmtcore.mechanisms.grid import SCALE, grid_rows
+from pmtcore.mechanisms.grid import SCALE, from_words, grid_rows, in_words
 from pmtcore.mechanisms.noise import Form, NoiseSource
+from pmtcore.mechanisms.quantized_rows import bytes_kept
 
 # Steps of rows and of factors where they are multiplied once: n 2^32 has room for 2^30 rows.
 FACTOR = 2**16
@@ -107,7 +109,7 @@ class IntegerRows:
     """Rows for the passes of an iteration: integer directions, lengths, responses.
 
     Attributes:
-        whole: integers (n, d), no longer than ``FACTOR``.
+        whole: integers (n, d) of 32 bits, no longer than ``FACTOR``.
         length: length that one ``FACTOR`` stands for (n,); the same for all rows that were truncated to a radius.
         response: responses (n,).
     """
@@ -119,7 +121,8 @@ class IntegerRows:
     @classmethod
     def within(cls, features: np.ndarray, response: np.ndarray, radius: float) -> IntegerRows:
         """Truncate rows (n, d) to a radius."""
-        return cls(grid_rows(features, radius, FACTOR).astype(float), np.full(len(features), radius), response)
+        whole = grid_rows(features, radius, FACTOR).astype(np.int32)
+        return cls(whole, np.full(len(features), radius), response)
 
     @classmethod
     def of_any_length(cls, features: np.ndarray, response: np.ndarray) -> IntegerRows:
@@ -133,7 +136,13 @@ class IntegerRows:
                 np.where(usable[:, None], unit, 0.0)
                 * (np.where(usable, largest, 0.0) / np.where(usable, length, 1.0))[:, None]
             )
-        return cls(grid_rows(unit, 1.0, FACTOR).astype(float), np.where(usable, length, 0.0), response)
+        return cls(grid_rows(unit, 1.0, FACTOR).astype(np.int32), np.where(usable, length, 0.0), response)
+
+    def kept(self, store: Arena) -> IntegerRows:
+        """Return the same rows in memory of the store."""
+        whole = store.copy(self.whole, np.int32)
+        length, response = (store.copy(values, np.float64) for values in (self.length, self.response))
+        return IntegerRows(whole, length, response)
 
     def scores(self, family: Family, theta: np.ndarray, bound: float, *, clipped: bool) -> np.ndarray:
         """Return ``sum a k`` (t, d): a is the residual clipped to the bound, in units of ``bound/FACTOR``.
@@ -150,10 +159,10 @@ class IntegerRows:
             return residual * self.length[part, None] if clipped else residual
 
         total = np.zeros(theta.shape, dtype=np.int64)
-        for part, z in self._along(theta):
+        for part, whole, z in self._along(theta):
             with np.errstate(all="ignore"):
                 a = grid_numbers(factor(z, part), bound, FACTOR)
-            total += (a.T @ self.whole[part]).astype(np.int64)
+            total += (a.T @ whole).astype(np.int64)
         return total
 
     def hessians(self, family: Family, theta: np.ndarray, bound: float) -> np.ndarray:
@@ -167,8 +176,8 @@ class IntegerRows:
         t, d = theta.shape
         upper = np.triu_indices(d)
         packed = np.zeros((t, len(upper[0])), dtype=np.int64)
-        for part, z in self._along(theta, len(upper[0])):
-            k = np.trunc(self.whole[part] * (COARSE / FACTOR))
+        for _, whole, z in self._along(theta, len(upper[0])):
+            k = np.trunc(whole * (COARSE / FACTOR))
             w = grid_numbers(family.slope(z), bound, SLOPES)
             packed += (w.T @ (k[:, upper[0]] * k[:, upper[1]])).astype(np.int64)
         hessians = np.empty((t, d, d), dtype=np.int64)
@@ -176,22 +185,36 @@ class IntegerRows:
         hessians[:, upper[1], upper[0]] = packed
         return hessians
 
-    def _along(self, theta: np.ndarray, width: int = 1) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield blocks of rows and their linear predictors ``x'theta`` (k, t)."""
+    def _along(self, theta: np.ndarray, width: int = 1) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Yield blocks of rows, their integers as floats (k, d) and linear predictors ``x'theta`` (k, t)."""
         step = max(256, _NUMBERS_AT_ONCE // max(3 * len(theta), width))
         for start in range(0, len(self.response), step):
             part = slice(start, start + step)
-            yield part, (self.whole[part] @ theta.T) * (self.length[part] / FACTOR)[:, None]
+            whole = self.whole[part].astype(float)
+            yield part, whole, (whole @ theta.T) * (self.length[part] / FACTOR)[:, None]
 
 
-def at(steps: Private[IntegerRows], sums: Callable[[IntegerRows], np.ndarray]) -> Private[np.ndarray]:
-    """Return a private sum over the rows of an iteration.
+def integer_pieces(
+    rows: PrivateRows, prepare: Callable[[np.ndarray, np.ndarray], IntegerRows]
+) -> RowCache[IntegerRows]:
+    """Return what private rows become, in blocks of a public size, for the passes of an iteration.
 
-    Floating-point warnings are suppressed, since they would tell that a private row overflowed.
+    Args:
+        rows: the private rows.
+        prepare: from a block (features, response) to its rows, each by itself.
     """
 
-    def quietly(rows: IntegerRows) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            return sums(rows)
+    def cut(features: np.ndarray, response: np.ndarray) -> Iterator[IntegerRows]:
+        yield prepare(features, response)
 
-    return steps.map(quietly)
+    return rows.in_equal_blocks().pieces(cut, bytes_kept(len(rows.names)), MOST_KEPT)
+
+
+def at(rows: RowCache[IntegerRows], sums: Callable[[IntegerRows], np.ndarray]) -> Private[np.ndarray]:
+    """Return a private sum of integers over the rows of an iteration: one pass."""
+
+    def of_block(pieces: Iterable[IntegerRows]) -> np.ndarray:
+        (block,) = pieces
+        return in_words(sums(block))
+
+    return rows.sum(of_block).map(from_words)

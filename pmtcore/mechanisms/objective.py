@@ -19,14 +19,15 @@ import numpy as np
 
 from pmtcore.accounting.objective import least_modulus, noise_sd
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Curator, Private
+from pmtcore.base.records import RowCache
 from pmtcore.glm.families import Family
-from pmtcore.glm.newton import Rows, minimize
+from pmtcore.glm.rows import Rows
+from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.mechanisms.grid import FINE, SLACK
+from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.optimum import Optimum, Sums
 
-_MECHANISM = Curator("objective perturbation: only the minimizer with its noise leaves")
 # Share of mu for the error of the computed minimizer: it costs 0.02 % more noise in the objective.
 _ROUNDING_MU_SHARE = 0.02
 # Gradient at which the search ends, in units of its noise: the noise that covers the error is then negligible.
@@ -110,7 +111,7 @@ class Perturbation:
             Spend.gaussian("computed less ideal minimizer", self.optimum.moved, self.covering / (1 + SLACK)),
         )
 
-    def release(self, rows: Private[Rows], source: NoiseSource, trials: int) -> np.ndarray:
+    def release(self, rows: RowCache[Rows], source: NoiseSource, trials: int) -> np.ndarray:
         """Return minimizers (trials, d), each with its own noise.
 
         Args:
@@ -123,16 +124,9 @@ class Perturbation:
         9.1), as the
         epsilon that it means at every delta from 1e-300 on, for the bits that leave (proofs/minimizer.md, 21).
         """
-        d, value = len(self.centre), rows.reveal(_MECHANISM)
+        d = len(self.centre)
         b = source.integers(FINE, trials, d) * (self.noise / FINE)
-        modulus = self.modulus
-        quadratic = self.n * self.penalty + modulus * np.eye(d)
-
-        def derivatives(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            gradient, hessian = value.sums(self.family, theta)
-            pull = self.n * theta @ self.penalty + modulus * (theta - self.centre)
-            return gradient + pull + b, hessian + quadratic
-
-        start = np.broadcast_to(self.centre, (trials, d)).copy()
-        minimizers = minimize(derivatives, start, self.reach * self.radius, self.optimum.tolerance)
+        data = LossSums(rows, self.family, self.radius, self.n)
+        penalty = Penalty.of(b, self.modulus, self.centre, matrix=self.n * self.penalty)
+        minimizers = minimize(data, penalty, self.optimum.tolerance).theta
         return self.optimum.gaussian(minimizers, self.mu * _ROUNDING_MU_SHARE, source)

@@ -16,7 +16,7 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.glm.newton import ROWS_AT_ONCE
+from pmtcore.glm.rows import ROWS_AT_ONCE
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.noise import NoiseSource
 

@@ -29,15 +29,14 @@ from pmtcore.accounting.perturbed import (
 )
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.distributions import gamma
-from pmtcore.base.records import Curator, Private
+from pmtcore.base.records import PrivateRows
 from pmtcore.glm.losses import Loss
-from pmtcore.glm.solvers import Data, Penalty, minimize
+from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.mechanisms.grid import FINE, SLACK
+from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.mechanisms.noise import NoiseSource, in_the_lab, spherical, uniform
 from pmtcore.mechanisms.optimum import Optimum, Sums
-from pmtcore.mechanisms.truncation import bounded
 
-_MECHANISM = Curator("objective perturbation: only the minimizer with its noise leaves")
 # Share of epsilon for the error of the computed minimizer: its noise must stay below that of b.
 _ROUNDING_EPSILON_SHARE = 0.01
 # Share of mu for the same: it costs 0.02 % more noise in the objective.
@@ -52,7 +51,6 @@ _NEGLIGIBLE_SDS = 50.0
 _RADIUS_PER_SCALE = 100.0
 # Quantiles of a variance: far more than trials.
 _VARIANCE_QUANTILES = 20_000
-Rows = tuple[np.ndarray, np.ndarray]  # features (n, p), responses (n,)
 
 
 @final
@@ -85,9 +83,9 @@ class Mechanism:
         """Return the law of the noise b."""
         return self.split.noise
 
-    def rows(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Clip features (n, p) and responses (n,) and join them (n, p + 1); a row that is not finite becomes zeros."""
-        return np.column_stack([bounded(x, self.terms.radius), self.terms.loss.responses(y)])
+    def clipped(self, rows: PrivateRows) -> LossSums[Loss]:
+        """Return the sums of losses of rows in the coordinates of the mechanism, clipped as it needs them."""
+        return LossSums.clipped(rows, self.terms.loss, self.terms.radius)
 
     def optimum(self, n: int) -> Optimum:
         """Return, for n rows, the bound on the error of the computed minimizer, and its release grid."""
@@ -110,11 +108,11 @@ class Mechanism:
         ball = _RADIUS_PER_SCALE * (centre + loss.score / loss.curvature)
         return Optimum(self.centre, ball, self.terms.modulus, wanted, sums.rounding_bound, self.noise.scale / FINE)
 
-    def release(self, rows: Private[np.ndarray], n: int, source: NoiseSource, trials: int) -> np.ndarray:
+    def release(self, data: LossSums[Loss], n: int, source: NoiseSource, trials: int) -> np.ndarray:
         """Return minimizers (trials, p), each with its own noise.
 
         Args:
-            rows: private rows as :meth:`rows` returns them, (n, p + 1).
+            data: private rows as :meth:`clipped` returns them.
             n: public number of rows; where it was declared, the number of rows at hand is private.
             source: source of the noise.
             trials: number of independent releases.
@@ -123,12 +121,16 @@ class Mechanism:
         A hundredth of
         epsilon, or a fiftieth of mu, pays for the error of the computed minimizer; coefficients that only the small
         covering noise distinguishes from 0 are set to 0, which is post-processing.
+
+        Raises:
+            ValueError: rows are longer, or have another loss, than was accounted for.
         """
-        value = rows.reveal(_MECHANISM)
+        if data.radius > self.terms.radius or data.loss is not self.terms.loss:
+            raise ValueError("rows are clipped to another radius, or have another loss, than was accounted for")
         p, optimum = len(self.ridge), self.optimum(n)
         drawn = source.spherical if self.noise.pure else source.integers
         minimizers = minimize(
-            Data(self.terms.loss, value[:, :p], value[:, p]),
+            data,
             Penalty.of(drawn(FINE, trials, p) * (self.noise.scale / FINE), self.ridge, self.centre, self.lasso),
             optimum.tolerance,
         ).theta

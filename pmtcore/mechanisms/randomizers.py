@@ -14,6 +14,7 @@ random unit vector with the right mean: its direction or the opposite one. Epsil
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import final
@@ -22,7 +23,7 @@ import numpy as np
 from scipy.special import bdtr, betaincinv, ndtri, roots_legendre
 
 from pmtcore.base.checks import number_between
-from pmtcore.base.records import Curator, Private
+from pmtcore.base.records import MOST_KEPT, Arena, Curator, Private, PrivateRows, RowCache
 from pmtcore.mechanisms.grid import FINE, SLACK, grid_rows
 from pmtcore.mechanisms.noise import NoiseSource
 
@@ -45,6 +46,8 @@ _NODES = 400
 _MIRRORS = 4
 # Scores in memory at once; rows of one chunk share their directions, so not many at a time.
 _CHUNK = 200_000
+# A double.
+_BYTES_PER_NUMBER = 8
 
 
 @final
@@ -92,6 +95,11 @@ class PrivUnit:
         """Return the variance of a coordinate of a report of the zero vector, at bound 1."""
         return 1 / (self.shrink**2 * self.d * self.pieces)
 
+    @property
+    def rows_at_once(self) -> int:
+        """Return how many rows share their directions."""
+        return max(1, _CHUNK // self.directions)
+
     def randomize(self, vectors: np.ndarray, bound: float, source: NoiseSource) -> np.ndarray:
         """Return unbiased reports (k, d).
 
@@ -106,9 +114,8 @@ class PrivUnit:
         unit = vectors / np.maximum(length, 1e-300)[:, None]
         unit[length <= 1e-300] = np.eye(1, self.d)
         total = np.zeros(vectors.shape)
-        step = max(1, _CHUNK // self.directions)
-        for start in range(0, len(unit), step):
-            part = slice(start, start + step)
+        for start in range(0, len(unit), self.rows_at_once):
+            part = slice(start, start + self.rows_at_once)
             for _ in range(self.pieces):
                 turned = _share(source.words(len(unit[part]), 1)[:, 0]) < (1 + np.minimum(length[part] / bound, 1)) / 2
                 total[part] += self._choose(np.where(turned[:, None], unit[part], -unit[part]), source)
@@ -231,22 +238,64 @@ class Gaussian:
         return np.asarray((integers + source.integers(self.scale, *integers.shape)).astype(float) * (self.bound / FINE))
 
 
-def release_mean(
-    statistic: Private[np.ndarray], source: NoiseSource, trials: int, by: PrivUnit, bound: float
-) -> np.ndarray:
-    """Return mean reports (trials, d) of rows by PrivUnit.
+@final
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Vectors (k, d) of some rows."""
+
+    values: np.ndarray
+
+    def kept(self, store: Arena) -> Vectors:
+        """Return the same vectors in memory of the store."""
+        return Vectors(store.copy(self.values, np.float64))
+
+
+def vector_pieces(
+    rows: PrivateRows, vectors: Callable[[np.ndarray, np.ndarray], np.ndarray], by: PrivUnit
+) -> RowCache[Vectors]:
+    """Return the vectors of private rows, in blocks of a public size.
 
     Args:
-        statistic: private rows (n, d).
-        source: source of the noise.
+        rows: the private rows.
+        vectors: from a block (features, response) to a vector for each row (k, d).
+        by: the randomizer, which draws directions for so many rows at once.
+    """
+
+    def cut(features: np.ndarray, response: np.ndarray) -> Iterator[Vectors]:
+        yield Vectors(vectors(features, response))
+
+    return rows.in_equal_blocks(by.rows_at_once).pieces(cut, bytes_kept(by.d), MOST_KEPT)
+
+
+def bytes_kept(d: int) -> int:
+    """Return the bytes that a row's vector of d numbers takes between collections."""
+    return _BYTES_PER_NUMBER * d
+
+
+def release_mean(
+    statistic: Private[RowCache[Vectors]], n: int, source: NoiseSource, trials: int, by: PrivUnit, bound: float
+) -> np.ndarray:
+    """Return mean reports (trials, d) of rows by PrivUnit: one pass for each collection.
+
+    Args:
+        statistic: private vectors, from :func:`vector_pieces`.
+        n: public number of rows.
+        source: source of the noise, asked in the order of the table.
         trials: number of independent collections.
         by: the randomizer.
         bound: bound on the length of a row.
 
     Guarantee: that of the randomizer, for each row.
     """
-    value = statistic.reveal(_MECHANISM)
-    return np.stack([by.randomize(value, bound, source).mean(axis=0) for _ in range(trials)])
+
+    def reports(pieces: Iterable[Vectors]) -> np.ndarray:
+        (block,) = pieces
+        return by.randomize(block.values, bound, source).sum(axis=0)
+
+    def collected(vectors: RowCache[Vectors]) -> Private[np.ndarray]:
+        return vectors.sum(reports, in_order=True)
+
+    return np.stack([statistic.bind(collected).reveal(_MECHANISM) / n for _ in range(trials)])
 
 
 def release_sums(

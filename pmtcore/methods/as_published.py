@@ -30,7 +30,6 @@ class AsPublished(Plan):
 
     mu: float
     planner: Callable[[np.ndarray], Plan]
-    requires_in_memory: bool = False
 
     def inner(self, rows: PrivateRows) -> Private[Plan]:
         """Return the plan that these rows make, private."""

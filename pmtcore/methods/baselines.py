@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 
@@ -14,8 +15,10 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Bands, Curator, Private, PrivateRows
-from pmtcore.glm import newton
+from pmtcore.glm import solvers
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
+from pmtcore.glm.rows import Rows
+from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept, row_pieces
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.parameters import Parameters, penalty
 from pmtcore.methods.registry import (
@@ -32,7 +35,7 @@ from pmtcore.methods.registry import (
     sound,
 )
 from pmtcore.public.bands import Part, limits, robust_part
-from pmtcore.public.moments import PublicData, back_transform, joint, whiten
+from pmtcore.public.moments import PublicData, back_transform, joint, ridge_from_least_squares, whiten
 from pmtcore.public.shape import Shape
 
 _LAB = Curator("the non-private fit, lab only")
@@ -44,13 +47,14 @@ def exact_fit(public: PublicData, rows: PrivateRows, lam: float | None = None) -
         return least_squares(public, rows, lam or 0.0)
     penalty = public.penalty if lam is None else lam * public.unit_penalty
 
-    def solve(z: np.ndarray) -> np.ndarray:
-        weights = z[:, public.d + 1] if rows.weighted else np.ones(len(z))
-        sample = newton.Rows(z[:, : public.d], z[:, public.d], weights)
-        fitted = newton.fit(public.family, sample, penalty, public.centre)
-        return back_transform(public.feature_root, fitted)
+    def prepare(x: np.ndarray, y: np.ndarray) -> Rows:
+        response, weights = (y[:, 0], y[:, 1]) if rows.weighted else (y, np.ones(len(y)))
+        return Rows(whiten(public.feature_root, x), response, weights)
 
-    return rows.concatenate(lambda x, y: joint(whiten(public.feature_root, x), y)).map(solve)
+    with np.errstate(all="ignore"):  # whether something overflowed is private too
+        data = LossSums(row_pieces(rows, prepare), public.family, math.inf, rows.n)
+        fitted = solvers.fit(data, penalty, public.centre)
+        return Private(back_transform(public.feature_root, fitted))
 
 
 def least_squares(public: PublicData, rows: PrivateRows, lam: float = 0.0) -> Private[np.ndarray]:
@@ -66,14 +70,12 @@ def least_squares(public: PublicData, rows: PrivateRows, lam: float = 0.0) -> Pr
 
     def solve(total: np.ndarray) -> np.ndarray:
         moment = total / rows.n
-        gram = moment[:d, :d]
-        inverse_root = np.linalg.solve(root, np.eye(d))
-        level = public.factor[-1, :d]  # the public fit in whitened coordinates
-        right = gram @ level + public.residual_scale * moment[:d, d]
-        if lam == 0:  # only the correction is solved for: exact where the public fit is
-            correction = np.linalg.lstsq(gram, moment[:d, d], rcond=None)[0]
-            return public.fit + public.residual_scale * back_transform(root, correction)
-        return back_transform(root, np.linalg.solve(gram + lam * inverse_root @ inverse_root.T, right))
+        # Only the correction is solved for: exact where the public fit is.
+        correction = np.linalg.lstsq(moment[:d, :d], moment[:d, d], rcond=None)[0]
+        fit = public.fit + public.residual_scale * back_transform(root, correction)
+        if lam == 0:
+            return fit
+        return ridge_from_least_squares(fit, root @ moment[:d, :d] @ root.T, np.full(d, lam))
 
     return rows.sum(block).map(solve)
 
@@ -172,10 +174,9 @@ class NonPrivatePlan(StatisticPlan[np.ndarray]):
     lam: float
     mu: float = 0.0
 
-    @property
-    def requires_in_memory(self) -> bool:
-        """Return whether the fit is iterated: least squares need sums alone."""
-        return self.public.family is not GAUSSIAN
+    def bytes_kept(self, d: int) -> int:
+        """Return none for least squares, which need sums alone; else what an iterated fit keeps."""
+        return 0 if self.public.family is GAUSSIAN else bytes_kept(d)
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """Return the exact fit (d,), private."""

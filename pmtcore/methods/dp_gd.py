@@ -20,17 +20,17 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.records import PrivateRows, RowCache
 from pmtcore.glm.families import FAMILIES
 from pmtcore.glm.proximal import Proximal
 from pmtcore.mechanisms.grid import SLACK
-from pmtcore.mechanisms.integers import FACTOR, IntegerRows, at, noisy_vector
+from pmtcore.mechanisms.integers import FACTOR, IntegerRows, at, integer_pieces, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, papers_radius
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, failure_probability, parameter, penalty
 from pmtcore.methods.registry import REPLACE_ONE, Mechanism, Method, Origin, Outcome, Plan, register, sound
-from pmtcore.public.moments import PublicData, joint
+from pmtcore.public.moments import PublicData
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,26 +79,23 @@ class DescentPlan(Plan):
         """Return the radius that whitened rows are truncated to."""
         return papers_radius(self.public.d, self.n, self.parameters.eta)
 
-    requires_in_memory = True  # every step goes through all rows
+    @property
+    def looks(self) -> int:
+        """One for each step."""
+        return self.parameters.steps
 
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:
         """Return the descent on these rows."""
         return partial(self._descend, self.quantized(rows))
 
-    def quantized(self, rows: PrivateRows) -> Private[IntegerRows]:
+    def quantized(self, rows: PrivateRows) -> RowCache[IntegerRows]:
         """Return the rows as integer directions and lengths, private."""
         root = self.root
         if root is None:
-            return rows.concatenate(joint).map(lambda z: IntegerRows.of_any_length(z[:, :-1], z[:, -1]))
+            return integer_pieces(rows, IntegerRows.of_any_length)
+        return integer_pieces(rows, lambda x, y: IntegerRows.of_any_length(bounded(x @ root, self.radius), y))
 
-        def whitened(z: np.ndarray) -> IntegerRows:
-            with np.errstate(all="ignore"):
-                x = z[:, :-1] @ root
-            return IntegerRows.of_any_length(bounded(x, self.radius), z[:, -1])
-
-        return rows.concatenate(joint).map(whitened)
-
-    def _descend(self, rows: Private[IntegerRows], source: NoiseSource, trials: int) -> DescentOutcome:
+    def _descend(self, rows: RowCache[IntegerRows], source: NoiseSource, trials: int) -> DescentOutcome:
         """Return the last iterates, all trials at once.
 
         Guarantee: T Gaussian mechanisms at ``mu/sqrt(T)`` each, together mu-GDP under replace-one, for the bits that

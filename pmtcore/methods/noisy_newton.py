@@ -30,10 +30,19 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.records import PrivateRows, RowCache
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, Family
 from pmtcore.mechanisms.grid import SLACK
-from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES, IntegerRows, at, noisy_symmetric, noisy_vector
+from pmtcore.mechanisms.integers import (
+    COARSE,
+    FACTOR,
+    SLOPES,
+    IntegerRows,
+    at,
+    integer_pieces,
+    noisy_symmetric,
+    noisy_vector,
+)
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.truncation import calibration_factor, papers_radius, trace_radius
 from pmtcore.methods.as_published import LEAKS, AsPublished
@@ -41,7 +50,7 @@ from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import choice, parameter, unset
 from pmtcore.methods.registry import REPLACE_ONE, Mechanism, Method, Origin, Outcome, Plan, register, sound
 from pmtcore.methods.two_part.whitened import PmtParameters
-from pmtcore.public.moments import PublicData, joint
+from pmtcore.public.moments import PublicData
 
 _LABELS = 0.25  # of a label's loss: the largest slope of the mean
 _SETTLED = 0.1  # last step over length of the coefficients, below which the iteration counts as settled
@@ -127,20 +136,26 @@ class NewtonPlan(Plan):
             2 * s.radius * printed * s.score_bound / (part * self.n) * factor,
         )
 
-    requires_in_memory = True  # every step goes through all rows
+    @property
+    def looks(self) -> int:
+        """One for each step."""
+        return self.parameters.steps
 
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:
         """Return the iteration on these rows."""
         return partial(self._iterate, self.quantized(rows))
 
-    def quantized(self, rows: PrivateRows) -> Private[IntegerRows]:
+    def quantized(self, rows: PrivateRows) -> RowCache[IntegerRows]:
         """Return transformed and truncated rows in integers, private."""
         s = self.steps
         low = 0.0 if self.public.family.binary else -s.response_bound
-        transformed = rows.concatenate(lambda x, y: joint(x @ s.root.T, np.clip(y, low, s.response_bound)))
-        return transformed.map(lambda z: IntegerRows.within(z[:, :-1], z[:, -1], s.radius))
 
-    def _iterate(self, rows: Private[IntegerRows], source: NoiseSource, trials: int) -> NewtonOutcome:
+        def prepare(x: np.ndarray, y: np.ndarray) -> IntegerRows:
+            return IntegerRows.within(x @ s.root.T, np.clip(y, low, s.response_bound), s.radius)
+
+        return integer_pieces(rows, prepare)
+
+    def _iterate(self, rows: RowCache[IntegerRows], source: NoiseSource, trials: int) -> NewtonOutcome:
         """Return the iterates of all trials at once.
 
         Guarantee: each of 2T Gaussian mechanisms is ``mu/sqrt(2T)``-GDP under replace-one, together mu-GDP (A, Theorems
@@ -154,9 +169,9 @@ class NewtonPlan(Plan):
         path = [np.zeros((trials, self.public.d))]
         for _ in range(self.parameters.steps):
             here = path[-1]
-            scores = at(rows, partial(_scores, family, here, s.score_bound))
+            both = at(rows, partial(_scores_and_hessians, family, here, s))
+            scores, hessians = both.map(lambda sums: sums[..., 0]), both.map(lambda sums: sums[..., 1:])
             score = noisy_vector(scores, (1 + SLACK) * score_sd / unit, source, trials) * unit
-            hessians = at(rows, partial(_hessians, family, here, s.slope_bound))
             hessian = noisy_symmetric(hessians, (1 + SLACK) * hessian_sd / curved, source, trials, "papers") * curved
             step = self._solve(hessian + s.penalty, score + here @ s.penalty)
             path.append(_projected(here - step, s.coefficient_bound))
@@ -224,12 +239,10 @@ class NewtonOutcome(Outcome):
         return tuple(sentences)
 
 
-def _scores(family: Family, theta: np.ndarray, bound: float, rows: IntegerRows) -> np.ndarray:
-    return rows.scores(family, theta, bound, clipped=False)
-
-
-def _hessians(family: Family, theta: np.ndarray, bound: float, rows: IntegerRows) -> np.ndarray:
-    return rows.hessians(family, theta, bound)
+def _scores_and_hessians(family: Family, theta: np.ndarray, steps: Steps, rows: IntegerRows) -> np.ndarray:
+    """Return the sums of scores and, beside them, of Hessians (t, d, 1 + d)."""
+    scores = rows.scores(family, theta, steps.score_bound, clipped=False)
+    return np.concatenate([scores[..., None], rows.hessians(family, theta, steps.slope_bound)], axis=2)
 
 
 def _projected(theta: np.ndarray, bound: float) -> np.ndarray:
@@ -290,7 +303,7 @@ def _private_radius(public: PublicData, n: int, budget: Budget, parameters: Newt
     def planner(moment: np.ndarray) -> NewtonPlan:
         return _untransformed(public, n, budget.mu, parameters, moment=moment)
 
-    return AsPublished(budget.mu, planner, requires_in_memory=True)
+    return AsPublished(budget.mu, planner)
 
 
 _TRUNCATED = sound(REPLACE_ONE, "2T Gaussian mechanisms on rows truncated to a public radius")

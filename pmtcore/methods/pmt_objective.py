@@ -20,8 +20,9 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.objective import noise_sd
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.distributions import chi2
-from pmtcore.base.records import Bands, Private, PrivateRows
-from pmtcore.glm.newton import Rows
+from pmtcore.base.records import Bands, PrivateRows, RowCache
+from pmtcore.glm.rows import Rows
+from pmtcore.mechanisms.loss_sums import bytes_kept, row_pieces
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.mechanisms.truncation import SHORTER, bounded
@@ -30,7 +31,7 @@ from pmtcore.methods.parameters import Parameters, choice, parameter, truncation
 from pmtcore.methods.registry import REPLACE_ONE, Mechanism, Method, Origin, Outcome, Plan, Prediction, register, sound
 from pmtcore.public.bands import Part, bias_part, limits, robust_part
 from pmtcore.public.gaussian_update import gaussian_update
-from pmtcore.public.moments import PublicData, back_transform, joint, whiten
+from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip, Shape, choose_clip
 
 _FAR = 1e-3  # how rarely alike samples lie further off: then the prior is widened
@@ -91,20 +92,25 @@ class ObjectivePlan(Plan):
         """Return the public rows' norms, influence and curvature; ``None`` without rows."""
         return None if self.public.rows is None else Shape.of(self.public)
 
-    requires_in_memory = True  # the minimizer goes through all rows at every step
+    def bytes_kept(self, d: int) -> int:
+        """See :class:`Plan`."""
+        return bytes_kept(d)
 
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:
         """Return the perturbed objective of these rows."""
         return partial(self._release, self.weighted(rows))
 
-    def weighted(self, rows: PrivateRows) -> Private[Rows]:
+    def weighted(self, rows: PrivateRows) -> RowCache[Rows]:
         """Return whitened, clipped and weighted rows, private."""
         reach, root = self.clip.radius * self.clip.reach, self.public.feature_root
-        whitened = rows.concatenate(lambda x, y: joint(bounded(whiten(root, x), reach), np.clip(y, 0.0, 1.0)))
-        weighted = whitened.map(lambda z: self.clip.apply(z[:, :-1], z[:, -1]))
-        return weighted.map(lambda rows: replace(rows, weights=SHORTER * rows.weights))
 
-    def _release(self, rows: Private[Rows], source: NoiseSource, trials: int) -> ObjectiveOutcome:
+        def prepare(x: np.ndarray, y: np.ndarray) -> Rows:
+            clipped = self.clip.apply(bounded(whiten(root, x), reach), np.clip(y, 0.0, 1.0))
+            return replace(clipped, weights=SHORTER * clipped.weights)
+
+        return row_pieces(rows, prepare)
+
+    def _release(self, rows: RowCache[Rows], source: NoiseSource, trials: int) -> ObjectiveOutcome:
         """Return released minimizers.
 
         Guarantee: mu-GDP under replace-one: one perturbed objective (proofs/objective.md, 9.1); all else is

@@ -21,7 +21,7 @@ from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Bands, Private, PrivateRows
-from pmtcore.glm.newton import Rows
+from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors
 from pmtcore.mechanisms.integers import noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
@@ -178,12 +178,20 @@ class ScoreOutcome(Outcome):
         """Coefficients (trials, d), combined with the public fit by precision."""
         if self.plan.parameters.shrinkage == "none":
             return self.free
-        return self._solve(np.linalg.inv(self.plan.shape.prior(self.plan.n)))
+        return self._solve(self._prior_precision())
 
     @cached_property
     def free(self) -> np.ndarray:
         """Coefficients (trials, d) from the score alone, with a prior a hundred times wider."""
-        return self._solve(np.linalg.inv(self.plan.shape.prior(self.plan.n)) / 1e4)
+        return self._solve(self._prior_precision() / 1e4)
+
+    def _prior_precision(self) -> np.ndarray:
+        """Inverse (d, d) of the prior, in which no direction is known a million times better than another one.
+
+        Where the penalty of a column in tiny units leaves it no freedom at all, the prior is singular in rounding.
+        """
+        values, vectors = np.linalg.eigh(self.plan.shape.prior(self.plan.n))
+        return np.asarray(vectors / np.maximum(values, 1e-12 * values[-1]) @ vectors.T)
 
     @property
     def coefficients(self) -> np.ndarray:

@@ -31,6 +31,7 @@ from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.quantized_rows import bytes_kept
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters
 from pmtcore.public.moments import PublicData
@@ -66,6 +67,11 @@ class Outcome(ABC):
         """Return what an attacker gets of each trial, (trials, k): the coefficients, or all they were made from."""
         return self.coefficients
 
+    @property
+    def disagrees(self) -> bool:
+        """Return whether the first trial shows that private rows are not like the public ones; a note says why."""
+        return False
+
     def notes(self) -> tuple[str, ...]:
         """Stated outcomes of the first trial, a sentence each."""
         return ()
@@ -90,6 +96,15 @@ class Prediction:
     truncation: np.ndarray | float = 0.0
     clipping_in_privacy: bool = field(default=False, kw_only=True)
     interval_factors: tuple[float, float] | None = field(default=None, kw_only=True)
+
+    def is_complete(self, truncation_rate: float | None) -> bool:
+        """Return whether no part of the error is left out.
+
+        Args:
+            truncation_rate: share of rows that are expected to be truncated, where it is predicted; without any, a
+                missing part for truncation is a part of zero.
+        """
+        return np.ndim(self.truncation) > 0 or self.clipping_in_privacy or truncation_rate == 0
 
     @property
     def to_exact(self) -> np.ndarray:
@@ -117,18 +132,20 @@ class Plan(ABC):
 
     @property
     def looks(self) -> int:
-        """Return how often a run reads the private rows, at most; what memory keeps is not read again."""
+        """Return how often a run reads the private rows, at most; what memory keeps is not read again.
+
+        A solver reads them as often as they need, which is private: its looks count as one.
+        """
         return 1
 
     @property
     def clusters_errors(self) -> bool:
-        """Whether stated sampling errors allow for public rows of one group being alike."""
+        """Return whether stated sampling errors allow for public rows of one group being alike."""
         return False
 
-    @property
-    def requires_in_memory(self) -> bool:
-        """Return whether a run holds all rows at once, so that their number is limited by memory."""
-        return False
+    def bytes_kept(self, d: int) -> int:
+        """Return the bytes that a run keeps of a row of d features between its looks, as far as memory allows."""
+        return bytes_kept(d) if self.looks > 1 else 0
 
     @abstractmethod
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:

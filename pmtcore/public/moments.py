@@ -20,8 +20,9 @@ from scipy.linalg import block_diag, solve_triangular
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import PublicMessage
 from pmtcore.base.records import Private, PrivateRows
-from pmtcore.glm import newton
+from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN, Family
+from pmtcore.glm.solvers import Data
 from pmtcore.public import cholesky
 from pmtcore.public.cholesky import column_scale, positive_root, ridge_rows
 from pmtcore.public.deduplicate import one_copy
@@ -173,7 +174,7 @@ class PublicData:
         if self.rows is None or self.m is None or not self.labelled:
             return np.zeros(self.d)
         z = whiten(self.feature_root, self.rows[:, :-1])
-        return newton.fit(self.family, newton.Rows(z, self.rows[:, -1], self.loss_weights), self.penalty)
+        return solvers.fit(Data(self.family, z, self.rows[:, -1], self.loss_weights), self.penalty)
 
     @cached_property
     def loss_weights(self) -> np.ndarray:
@@ -315,6 +316,29 @@ def back_transform(root: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """``L^{-T} b`` for coefficients (..., d): from whitened coordinates to the units of the table."""
     flat = coefficients.reshape(-1, coefficients.shape[-1])
     return np.asarray(solve_triangular(root, flat.T, lower=True, trans="T").T.reshape(coefficients.shape))
+
+
+def ridge_from_least_squares(fit: np.ndarray, moment: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+    """Return the ridge fit that a least-squares fit becomes under a penalty: ``b - (M + P)^{-1} P b``.
+
+    Args:
+        fit: least-squares fits (..., d), in the units of the table.
+        moment: second moment of the features (..., d, d), in the units of the table, positive definite.
+        penalty: of each coefficient (d,), not negative.
+    """
+    inverse = equilibrated_inverse(moment + np.diag(penalty))
+    return np.asarray(fit - np.einsum("...ij,...j->...i", inverse, penalty * fit))
+
+
+def equilibrated_inverse(matrix: np.ndarray) -> np.ndarray:
+    """Invert positive definite matrices (..., d, d) in units in which the diagonal is one.
+
+    For moments with a penalty, which counts raw units: beside columns of sizes far apart a whitened matrix would lose
+    in rounding what is not penalized.
+    """
+    scale = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))
+    sizes = scale[..., :, None] * scale[..., None, :]
+    return np.asarray(np.linalg.inv(matrix / sizes) / sizes)
 
 
 def public_from_rows(

@@ -75,7 +75,9 @@ def public_fit(loss: Loss, x: np.ndarray, y: np.ndarray, penalty: np.ndarray | f
     row_scale = float(np.mean(np.sum(x**2, axis=1))) / p * m
     ridges = (_RIDGES * row_scale * loss.curvature)[:, None]
     problem_penalty = m * np.broadcast_to(np.asarray(penalty, dtype=float), (p,))
-    theta = minimize(data, Penalty.of(np.zeros((len(ridges), p)), ridges + problem_penalty), 1e-9 * m).theta
+    theta = minimize(
+        data, Penalty.of(np.zeros((len(ridges), p)), ridges + problem_penalty), 1e-9 * m * loss.score
+    ).theta
     hessian = data.derivatives(theta)[1]
     inverse = np.linalg.inv(hessian + (ridges + problem_penalty)[:, :, None] * np.eye(p))
     z = x @ theta.T  # (m, k)

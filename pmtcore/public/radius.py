@@ -224,7 +224,7 @@ class _AllCut:
         """Return what :func:`_priced` does at a radius."""
         m = len(self.uncut_moves)
         moves = self.uncut_moves / radius**2 - self.kept_moves
-        return _bias(np.sum(moves, axis=0) / m, np.sum(np.abs(moves), axis=0) / m), self.square / radius**4
+        return squared_bias(np.sum(moves, axis=0) / m, np.sum(np.abs(moves), axis=0) / m), self.square / radius**4
 
 
 def _inverse_gram(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -237,7 +237,7 @@ def _inverse_gram(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return np.asarray(np.linalg.pinv(gram, hermitian=True))
 
 
-def _bias(mean: np.ndarray, mean_size: np.ndarray) -> float:
+def squared_bias(mean: np.ndarray, mean_size: np.ndarray) -> float:
     """Return the squared bias of truncation with its absolute part, of mean moves (d,) and mean absolute ones (d,)."""
     return float(np.sum(mean**2) + ABSOLUTE_SHARE * np.sum(mean_size**2))
 
@@ -252,4 +252,4 @@ def _priced(rows: np.ndarray, weights: np.ndarray, cut: np.ndarray) -> tuple[flo
     """
     inverse, m = _inverse_gram(rows, weights), len(rows)
     moves = cut_off(rows[cut], weights[cut]) @ inverse
-    return _bias(np.sum(moves, axis=0) / m, np.sum(np.abs(moves), axis=0) / m), float(np.sum(inverse**2))
+    return squared_bias(np.sum(moves, axis=0) / m, np.sum(np.abs(moves), axis=0) / m), float(np.sum(inverse**2))

@@ -20,16 +20,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from pmtcore.glm import solvers
 from pmtcore.glm.families import Family
-from pmtcore.glm.newton import Rows
+from pmtcore.glm.rows import Rows
+from pmtcore.glm.solvers import Data
 from pmtcore.public.moments import PublicData
 
 # Penalties in units of the spread, from one that leaves no coefficient to one without effect.
 _PENALTY_PATH = np.append(np.geomspace(30.0, 1e-5, 14), 0.0)
-# Bound on Newton steps; it is never met.
-_MOST_NEWTON_STEPS = 60
-# Largest move of a prediction that ends Newton's method: below what any figure prints.
-_STEP_TOLERANCE = 1e-6
+# Least squared spread that the stabilizing ridge counts with: that of the intercept.
+_LEAST_SPREAD = 1e-6
 # Least value of 1 - leverage * slope: a left-out prediction never moves by more than fifty residuals.
 _LEAST_RESIDUAL_SHARE = 0.02
 # Few public labels that happen to fit well do not make a model certain.
@@ -148,8 +148,11 @@ def prior_of(
     spread = free * (np.mean(x**2, axis=0) - (np.mean(x, axis=0) ** 2 if not free.all() else 0.0))
     path, fit, gram = [], np.zeros(x.shape[1]), _Gram(family, rows)
     for a in _PENALTY_PATH:
-        penalty_matrix = np.diag(a * spread + lam * free + _STABILIZING_RIDGE * np.maximum(spread, _STEP_TOLERANCE))
-        fit = _ridge_fit(family, rows, gram, penalty_matrix, start=fit)
+        penalty_matrix = np.diag(a * spread + lam * free + _STABILIZING_RIDGE * np.maximum(spread, _LEAST_SPREAD))
+        if family.id == "gaussian":
+            fit = np.linalg.solve(gram.at(x @ fit) + penalty_matrix, x.T @ (rows.weights * y) / m)
+        else:
+            fit = solvers.fit(Data(family, x, y, weights), penalty_matrix, fit, least_ridge=0.0)
         path.append(_left_out(family, rows, gram, float(a), penalty_matrix, fit))
     best = min(path, key=lambda point: float(np.mean(point.losses)))
     excess_losses = [point.losses - best.losses for point in path]
@@ -183,25 +186,6 @@ class _Gram:
         if self._family.id == "gaussian":
             self._of_all = hessian
         return np.asarray(hessian)
-
-
-def _ridge_fit(family: Family, rows: Rows, gram: _Gram, penalty_matrix: np.ndarray, *, start: np.ndarray) -> np.ndarray:
-    """Minimize the penalized mean loss by Newton's method, from ``start``.
-
-    A step that would move a prediction by more than 1 is damped.
-    """
-    fit, x, y, weights = start.copy(), rows.features, rows.response, rows.weights
-    for _ in range(_MOST_NEWTON_STEPS):
-        z = x @ fit
-        gradient = x.T @ (weights * (family.mean(z) - y)) / len(x) + penalty_matrix @ fit
-        hessian = gram.at(z) + penalty_matrix
-        step = np.linalg.solve(hessian, gradient)
-        move = float(np.max(np.abs(x @ step)))
-        linear = family.id == "gaussian"
-        fit = fit - (step if move < 1 or linear else step * np.log1p(move) / move)
-        if move < _STEP_TOLERANCE or linear:
-            break
-    return fit
 
 
 def _left_out(

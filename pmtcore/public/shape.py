@@ -16,10 +16,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pmtcore.glm.newton import Rows
+from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.truncation import bounded, length_weights
 from pmtcore.public.moments import PublicData, whiten
-from pmtcore.public.radius import ABSOLUTE_SHARE, moment_only_ball
+from pmtcore.public.radius import moment_only_ball, squared_bias
 
 # From rows shortened to the bound on their gradients to rows hardly shortened at all.
 REACHES = (1.0, 1.5, 2.0, 3.0, 4.0)
@@ -185,8 +185,8 @@ class Candidate:
         rows = shape.clipped(clip)
         inverse = np.linalg.inv(shape.hessians(rows, shape.public.centre[None])[0])
         moves = shape.moves(rows, inverse)
-        bias = np.sum(np.mean(moves, axis=0) ** 2) + ABSOLUTE_SHARE * np.sum(np.mean(np.abs(moves), axis=0) ** 2)
-        return cls(clip, inverse, float(bias), public_score_covariance(shape, rows) if from_public else None)
+        bias = squared_bias(np.mean(moves, axis=0), np.mean(np.abs(moves), axis=0))
+        return cls(clip, inverse, bias, public_score_covariance(shape, rows) if from_public else None)
 
     def price(self, prior: np.ndarray, noise: float) -> float:
         """Return the predicted squared error of predictions: clipping's shift, and the variance left after shrinking.

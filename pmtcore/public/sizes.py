@@ -17,6 +17,7 @@ from typing import final
 import numpy as np
 
 from pmtcore.public.gaussian_update import conflict_inflation, is_conflict
+from pmtcore.public.tails import PRIOR_ROWS, PowerTail
 
 _RATIO = 1.25  # between the edges of bins
 _BINS = 31  # counts of lengths, a fixed ratio apart; their noise grows with the number that is seen, not released
@@ -30,8 +31,8 @@ _PRIOR_ROWS = 0.04  # per bin, beside the public counts
 _FINER = 4  # candidates per bin
 # Fewer rows than that are none, and noise below it tells none from one
 _HALF_A_ROW = 0.5
-# a tail of power 4 worth ten rows, never heavier than 2.3: below 2 a mean has no error
-_PRIOR_POWER, _PRIOR_TAIL, _LEAST_POWER = 4.0, 10, 2.3
+# The tail is that of the largest fifth, never heavier than 2.3: below 2 a mean has no error
+_TAIL_SHARE, _LEAST_POWER = 5, 2.3
 # Odds of a common direction of two gradients beyond a bound with this share of rows beyond it, and their power
 _COMMON_ODDS, _COMMON_SHARE, _COMMON_POWER = 0.062, 0.1, 0.6
 
@@ -56,39 +57,18 @@ def common_direction(share: np.ndarray) -> np.ndarray:
 def beyond(ordered: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean squared and mean excess (t, K) of lengths (t, m), in ascending order, over bounds (t, K).
 
-    The largest fifth follows the power law of :class:`Tail`, so a bound beyond the longest one still costs.
+    The largest fifth follows a power law, so a bound beyond the longest one still costs.
     """
-    m = ordered.shape[1]
-    many = min(max(m // 5, 5), m - 1)
-    start = np.maximum(ordered[:, -many - 1], 1e-300)[:, None]
-    far = np.sum(np.log(np.maximum(ordered[:, -many:] / start, 1.0)), axis=1, keepdims=True)
-    power = np.maximum((many + _PRIOR_TAIL) / (far + _PRIOR_TAIL / _PRIOR_POWER), _LEAST_POWER)
-    edge = np.maximum(start, bounds)
-    rows = many * (edge / start) ** -power
+    tail = PowerTail.of(ordered, _TAIL_SHARE, _LEAST_POWER)
+    edge, power = np.maximum(tail.start, bounds), tail.power
+    rows = tail.beyond(edge)
     square = rows * (edge**2 * power / (power - 2) - 2 * bounds * edge * power / (power - 1) + bounds**2)
     line = rows * (edge * power / (power - 1) - bounds)
     for k, bound in enumerate(bounds.T):
-        body = np.maximum(ordered[:, :-many] - bound[:, None], 0.0)
+        body = np.maximum(ordered[:, : -tail.many] - bound[:, None], 0.0)
         square[:, k] += np.sum(body**2, axis=1)
         line[:, k] += np.sum(body, axis=1)
-    return square / m, line / m
-
-
-@final
-@dataclass(frozen=True)
-class Tail:
-    """A power law: ``many`` public rows lie beyond ``start``, ``many (x/start)^-power`` beyond x.
-
-    The exponent is Hill's estimate, drawn towards 4 by as much as ten rows.
-    """
-
-    many: int
-    start: float
-    power: float
-
-    def beyond(self, lengths: np.ndarray) -> np.ndarray:
-        """Public rows to expect beyond these lengths, of those in the tail."""
-        return np.asarray(self.many * np.maximum(lengths / self.start, 1.0) ** -self.power)
+    return square / ordered.shape[1], line / ordered.shape[1]
 
 
 @final
@@ -138,18 +118,9 @@ class Sizes:
         return by_column if bins.ndim > 1 else by_column[0]
 
     @cached_property
-    def _ordered(self) -> np.ndarray:
-        return np.sort(self.lengths)
-
-    @cached_property
-    def tail(self) -> Tail:
-        """Return the power law beyond the largest fifth of the public lengths."""
-        ordered = self._ordered
-        many = min(max(len(ordered) // 5, 5), len(ordered) - 1)
-        start = max(float(ordered[-many - 1]), 1e-300)
-        far = np.log(np.maximum(ordered[-many:] / start, 1.0)).sum()
-        power = max((many + _PRIOR_TAIL) / (far + _PRIOR_TAIL / _PRIOR_POWER), _LEAST_POWER)
-        return Tail(many, start, power)
+    def tail(self) -> PowerTail:
+        """Return the power law of the largest fifth of the public lengths."""
+        return PowerTail.of(np.sort(self.lengths), _TAIL_SHARE, _LEAST_POWER)
 
     @cached_property
     def shares(self) -> np.ndarray:
@@ -173,7 +144,7 @@ class Sizes:
             return prior[None]
         middle, tail = (self.edges[1:] + self.edges[:-1]) / 2, self.tail
         bend = 1 + (tail.power * np.log(np.maximum(middle / tail.start, 1.0))) ** 2
-        far = prior + prior**2 * bend / (tail.many + _PRIOR_TAIL)
+        far = prior + prior**2 * bend / (tail.many + PRIOR_ROWS)
         near = prior * (1 - self.shares) * (1 + n / (len(self.lengths) + 1))
         variance = np.where(self.edges[1:] > tail.start, far, near)
         total = variance + noise**2

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmtcore.glm import newton
+from pmtcore.glm import solvers
 from pmtcore.glm.families import Family
+from pmtcore.glm.solvers import Data
 
 # Standard deviations of whitened coefficients and of the intercept on the scale of the linear predictor.
 COEFFICIENT_SD, INTERCEPT_SD = 1.0, 10.0
@@ -58,8 +59,7 @@ def weakly_informed_fit(
     """
     amount, shape = ridge
     own = penalty + dispersion / rows * prior_precision(features)
-    sample = newton.Rows(features, response, weights)
-    mode = newton.fit(family, sample, own + amount * shape)
+    mode = solvers.fit(Data(family, features, response, weights), own + amount * shape)
     hessian = (features * (weights * family.slope(features @ mode))[:, None]).T @ features / len(features)
     believed = hessian + own + min(amount, _MOST_BELIEVED) * shape
     return mode, dispersion / rows * np.linalg.inv(believed)

@@ -11,7 +11,6 @@ import numpy as np
 
 from pmtcore.base.records import MOST_KEPT, PrivateRows
 from pmtcore.mechanisms.noise import SeededNoise
-from pmtcore.mechanisms.quantized_rows import bytes_kept
 from pmtcore.methods.registry import Plan
 from pmtcore.public.moments import PublicData
 
@@ -59,7 +58,7 @@ def expected(plan: Plan, public: PublicData, n: int) -> Expected:
     if public.family.binary:
         z[:, -1] = z[:, -1] > np.median(z[:, -1])
     x, y = z[:, :-1], np.abs(z[:, -1])
-    cached_bytes = n * bytes_kept(public.d) if plan.looks > 1 else 0
+    cached_bytes = n * plan.bytes_kept(public.d)
     cache_limit = MOST_KEPT if cached_bytes <= MOST_KEPT else 0  # most rows of a large table are made anew at each look
     times = [
         _seconds(plan, _in_blocks(x[:size], y[:size], public.names, _ROWS_PER_BLOCK, cache_limit)) for size in _SIZES

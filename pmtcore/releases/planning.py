@@ -41,6 +41,11 @@ class Planned:
         """Return True where the prediction has a part for shortened rows; without one, widths leave it out."""
         return np.ndim(self.prediction.truncation) > 0
 
+    @property
+    def is_complete(self) -> bool:
+        """Return True where no part of the error is left out: truncation is predicted, or no row is truncated."""
+        return self.prediction.is_complete(self.truncation_rate)
+
     def half_width(self, j: int) -> float:
         """95 % half-width of the j-th coefficient."""
         return Z95 * float(self.prediction.total[j])
@@ -140,7 +145,8 @@ def sampling_alone(public: PublicData, n: int) -> np.ndarray | None:
 def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
     """Return the plan with the smallest median standard error relative to mine, if it is narrower by more than a tenth.
 
-    A method that protects less than mine is no better plan.
+    A method that protects less than mine is no better plan, and one whose prediction leaves a part of the error out
+    is not known to be narrower.
 
     Args:
         planned_now: plans of other methods at the same budget.
@@ -155,6 +161,7 @@ def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
         for one in planned_now
         if one.method != mine.method
         and method(one.method).role != "public"
+        and one.is_complete
         and (less or not method(one.method).protects_responses_only)
     ]
     best = min(others, key=ratio, default=None)
@@ -192,6 +199,7 @@ def verdict_of(public: PublicData, mine: Planned) -> str:
     if alone is None:
         return "Without the number of public rows, the public fit's error is not known."
     title = method(mine.method).title
+    left_out = "" if mine.is_complete else " What truncated rows add is not predicted, and left out."
     unit = np.maximum(alone.total, 1e-300)
     total = float(np.median(mine.prediction.total / unit))
     start = f"At mu = {mine.mu:g} “{title}”"
@@ -199,7 +207,10 @@ def verdict_of(public: PublicData, mine: Planned) -> str:
         return f"{start} cannot improve on the public fit: its noise swamps the private rows."
     if total > _NO_GAIN:
         return f"{start} cannot improve on the public fit: its standard error is {total:.2g} times as large."
-    return f"{start} is predicted to be {figure(1 / total, 2)} times as precise as the public fit."
+    return (
+        f"{start} is predicted to be {figure(1 / total, 2)} times as precise as the public fit, for the typical "
+        f"coefficient.{left_out}"
+    )
 
 
 def _half(public: PublicData, n: int, id: str, mu: float, j: int) -> float:

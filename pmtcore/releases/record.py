@@ -89,6 +89,7 @@ class Release:
     released: Mapping[str, Any] = field(default_factory=dict)  # released beside the coefficients
     notes: tuple[str, ...] = ()
     design: Mapping[str, Any] = field(default_factory=dict)  # public: how rows of a table become features
+    disagrees: bool = False  # whether what was released shows that private rows are not like the public ones
     date: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
     software: str = f"second-moment {__version__}"
 
@@ -122,6 +123,7 @@ class Release:
             "notes": list(self.notes),
             "inference": self._inference(),
             "design": plain(dict(self.design)),
+            "rows_disagree": self.disagrees,
         }
         return record
 
@@ -151,6 +153,7 @@ class Release:
             released=record["released"],
             notes=tuple(record["notes"]),
             design=record.get("design") or {},
+            disagrees=bool(record.get("rows_disagree", False)),
             date=str(record.get("date", "")),
             software=str(record.get("software", "")),
         )

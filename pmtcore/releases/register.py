@@ -17,7 +17,7 @@ from pmtcore.base.roles import Action, Actor
 from pmtcore.ledger.account import Account
 from pmtcore.ledger.log import Ledger
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.fingerprint import hashed_for
 from pmtcore.tables.problem import Problem, default_choices, prepare
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import Table, read_path
@@ -92,8 +92,7 @@ def register(
     declared = shown.schema if schema is None else Schema.from_dict(schema)
     entry = Registered(name, read_path(private, "private"), shown, unit, second, declared)
     entry.problem(entry.first)
-    key, most = ledger.fingerprint_key, ledger.most_rows_hashed
-    ledger.admit(name, hashed(entry.private, key, declared.dialect, most_rows=most))
+    ledger.admit(name, hashed_for(ledger, entry.private, declared.dialect))
     fields = {"private": str(private), "public": str(public), "unit": unit.as_dict(), "second": second}
     ledger.note(name, "register", {**fields, "schema": declared.as_dict()}, by=actor.name, role=actor.role_name)
     ledger.cap(name, cap, by=actor.name, role=actor.role_name)

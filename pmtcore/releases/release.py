@@ -14,7 +14,7 @@ import numpy as np
 from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delta, reporting_delta
 from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
 from pmtcore.accounting.units import MOST_ROWS, Unit
-from pmtcore.base.checks import InputError, check_held, number_between, whole_number_between
+from pmtcore.base.checks import InputError, number_between, whole_number_between
 from pmtcore.base.messages import Note, ReleaseMessage, TableNote
 from pmtcore.base.records import PassObserver, ReleaseStatus, plain
 from pmtcore.base.refusals import Refusal, RefusedError
@@ -31,7 +31,7 @@ from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import UNRECORDED, Ground, Release
 from pmtcore.tables.demo import SYNTHETIC, is_demo
 from pmtcore.tables.digests import content_digest, public_digest
-from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.fingerprint import hashed_for
 from pmtcore.tables.problem import Problem
 
 # The plan of each problem's last request: it is public, and goes when the problem does.
@@ -213,6 +213,7 @@ def release(
         released=outcome.released_under(guarantee),
         notes=problem.notes + _unclustered(problem, plan) + outcome.notes(),
         design={} if problem.design is None else problem.design.as_dict(),
+        disagrees=outcome.disagrees,
     )
 
 
@@ -369,8 +370,7 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
     if problem.table is not None:
         mark = (ledger.url, dataset.strip(), problem.table.sha256)
         if mark not in _ADMITTED:
-            key, most = ledger.fingerprint_key, ledger.most_rows_hashed
-            ledger.admit(dataset, hashed(problem.table, key, problem.dialect, watch, most, problem.parsed))
+            ledger.admit(dataset, hashed_for(ledger, problem.table, problem.dialect, watch, problem.parsed))
             _ADMITTED.add(mark)
 
 
@@ -430,8 +430,6 @@ def _planned(problem: Problem, request: Request) -> tuple[Method, Parameters, Pl
     entry.check_suits(problem.public)
     parameters = make_parameters(entry, request.parameters)
     plan = entry.plan(problem.public, problem.private.n, request.budget, parameters)
-    if plan.requires_in_memory:
-        check_held(problem.private.n, len(problem.public.names) + 1)
     if problem.choices.cluster and not plan.clusters_errors:
         other = recommended(problem.public).id
         raise RefusedError(Refusal.CLUSTERS, ReleaseMessage.METHOD_WITHOUT_CLUSTERS, method=entry.id, methods=[other])

@@ -10,6 +10,8 @@ import numpy as np
 
 from pmtcore.accounting.budgets import attacker_power
 from pmtcore.base.escaping import html as escape
+from pmtcore.public.moments import INTERCEPT
+from pmtcore.report.rows import MANY, axis_limit, clearest
 
 # Marks on the axis of a drawing, at most one more.
 _MARKS = 5
@@ -41,42 +43,62 @@ def curve(mu: float) -> str:
     )
 
 
+# Units of a drawing's width, of its edge, of a row with its name above its marks, and of a mark.
+_WIDTH, _EDGE, _ROW, _DOT = 420, 12, 36, 4.5
+# Letters of a name that fit into such a width.
+_LETTERS = 58
+
+
 def forest(release: Mapping[str, Any]) -> str:
-    """Draw coefficients times the public spread of their feature, with 95 % limits."""
+    """Draw coefficients times the public spread of their feature, with 95 % limits, names above their marks.
+
+    Many are folded to the clearest level of each column; an effect far beyond the others stands at the edge in figures.
+    """
     spread = dict(zip(release["coefficients"], release["public"].get("spread", []), strict=False))
-    shown = [n for n in release["coefficients"] if n in release["bands"] and n != "(intercept)" and spread.get(n)]
-    if not shown or len(shown) > 120:
+    names = [n for n in release["coefficients"] if n in release["bands"] and n != INTERCEPT and spread.get(n)]
+    if not names:
         return ""
-    ends = [spread[n] * release["bands"][n][side] for n in shown for side in ("low", "high")] + [0.0]
-    low, high = min(ends), max(ends)
+    values = np.array([spread[n] * release["coefficients"][n] for n in names])
+    ends = np.array([[spread[n] * release["bands"][n][side] for side in ("low", "high")] for n in names])
+    rows = list(enumerate(names))
+    if len(names) > MANY:
+        half = np.maximum(ends[:, 1] - ends[:, 0], 1e-300) / 2
+        rows = clearest(names, np.abs(values) / half)
+    at = [place for place, _ in rows]
+    values, ends, called = values[at], ends[at], [name for _, name in rows]
+    limit = axis_limit(np.max(np.abs(np.column_stack([values, ends])), axis=1))
+    low, high = min(0.0, float(ends.min())), max(0.0, float(ends.max()))
+    if limit is not None:
+        low, high = max(low, -limit), min(high, limit)
     width = (high - low) or 1.0
 
-    # Room for the longest name at about 7 units a letter; the rest of the 700 is the picture's.
-    left = min(max(7 * max(len(n) for n in shown) + 24, 60), 290)
-
     def x(value: float) -> float:
-        return left + (680 - left) * (value - low) / width
+        return _EDGE + (_WIDTH - 2 * _EDGE) * (min(max(value, low), high) - low) / width
 
+    foot = _ROW * len(called) + 8
     marks = [mark for mark in _round_steps(low, high) if low <= mark <= high]
-    lines = [
-        f'<line x1="{x(mark):.1f}" y1="10" x2="{x(mark):.1f}" y2="{26 * len(shown) + 16}" stroke="#d5d9de"/>'
-        for mark in marks
+    lines = [f'<line x1="{x(mark):.1f}" y1="4" x2="{x(mark):.1f}" y2="{foot}" stroke="#d5d9de"/>' for mark in marks]
+    lines += [f'<line x1="{x(0):.1f}" y1="4" x2="{x(0):.1f}" y2="{foot}" stroke="#6b727b"/>']
+    for at_row, (name, value, (a, b)) in enumerate(zip(called, values, ends, strict=True)):
+        y = _ROW * at_row + 28
+        shown = name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…"
+        lines.append(f'<text x="{_EDGE}" y="{y - 10}">{escape(shown)}</text>')
+        if limit is not None and abs(value) > limit:
+            anchor, text = ("end", f"{number(value)} →") if value > 0 else ("start", f"← {number(value)}")
+            lines.append(f'<text x="{x(value):.1f}" y="{y + 4}" text-anchor="{anchor}">{text}</text>')
+            continue
+        lines.append(f'<line x1="{x(a):.1f}" y1="{y}" x2="{x(b):.1f}" y2="{y}" stroke="#0072B2" stroke-width="3"/>')
+        lines.append(f'<circle cx="{x(value):.1f}" cy="{y}" r="{_DOT}" fill="#0072B2"/>')
+    lines += [f'<text x="{x(mark):.1f}" y="{foot + 16}" text-anchor="middle">{number(mark)}</text>' for mark in marks]
+    words = ("dot: coefficient for one standard deviation", "of the feature; bar: 95 % limits")
+    lines += [
+        f'<text x="{_WIDTH / 2:.0f}" y="{foot + 34 + 16 * at}" text-anchor="middle">{text}</text>'
+        for at, text in enumerate(words)
     ]
-    lines += [f'<line x1="{x(0):.1f}" y1="10" x2="{x(0):.1f}" y2="{26 * len(shown) + 16}" stroke="#6b727b"/>']
-    for at, name in enumerate(shown):
-        y, band = 26 * at + 26, release["bands"][name]
-        a, b, c = (x(spread[name] * v) for v in (band["low"], band["high"], release["coefficients"][name]))
-        shown_name = escape(name if len(name) <= 40 else name[:39] + "…")
-        lines.append(f'<text x="{left - 10}" y="{y + 4}" text-anchor="end">{shown_name}</text>')
-        lines.append(f'<line x1="{a:.1f}" y1="{y}" x2="{b:.1f}" y2="{y}" stroke="#0072B2" stroke-width="3"/>')
-        lines.append(f'<circle cx="{c:.1f}" cy="{y}" r="5" fill="#0072B2"/>')
-    height = 26 * len(shown) + 62
-    axis = height - 24
-    lines += [f'<text x="{x(mark):.1f}" y="{axis}" text-anchor="middle">{number(mark)}</text>' for mark in marks]
-    words = "dot: coefficient for one standard deviation of the feature; bar: 95 % limits"
-    lines.append(f'<text x="{(left + 680) / 2:.0f}" y="{height - 4}" text-anchor="middle">{words}</text>')
     label = "Coefficients per standard deviation of the feature with 95 % limits; the table below has the same figures"
-    return f'<svg viewBox="0 0 700 {height}" role="img" aria-label="{label}">{"".join(lines)}</svg>'
+    return (
+        f'<svg class="rows" viewBox="0 0 {_WIDTH} {foot + 58}" role="img" aria-label="{label}">{"".join(lines)}</svg>'
+    )
 
 
 def _round_steps(low: float, high: float) -> list[float]:

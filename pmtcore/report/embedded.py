@@ -38,6 +38,7 @@ def _as_image(drawing: re.Match[str]) -> str:
     """Return a drawing as an image: a page that takes only text and tables from others leaves inline drawings out."""
     text = drawing.group()
     label = re.search(r'aria-label="([^"]*)"', text)
-    small = ' class="small"' if 'class="small"' in text else ""
+    named = re.search(r'<svg class="(\w+)"', text)
+    small = f' class="{named.group(1)}"' if named else ""
     data = base64.b64encode(text.replace("<svg ", _ALONE, 1).encode()).decode()
     return f'<img{small} alt="{label.group(1) if label else ""}" src="data:image/svg+xml;base64,{data}">'

@@ -70,8 +70,12 @@ _ENTRIES = (
     ),
     Term("public", "public", "Computed from public rows, sizes and chosen parameters: may be shown to anyone."),
     Term("released", "released", "The output of a private mechanism: may leave, and its cost is counted."),
-    Term("private", "private, curator only", "Exact figures of private rows: for who holds the rows anyway."),
-    Term("lab", "lab", "From synthetic rows, public tables split for study, or repeatable noise: for study only."),
+    Term("private", "private, curator only", "Exact figures of private rows: only for those who may see the rows."),
+    Term(
+        "lab",
+        "lab",
+        "From synthetic rows, public tables split for study, repeatable noise, or without a spend: for study only.",
+    ),
     Term(
         "moment",
         "Second moment",
@@ -80,14 +84,14 @@ _ENTRIES = (
     Term(
         "kappa",
         "Condition number",
-        "How many times the second moment is larger in its largest direction than in its smallest.",
-        "Noise of one size hurts the smallest direction this many times more.",
+        "How many times larger the second moment is in its largest direction than in its smallest.",
+        "The same noise hurts the smallest direction this many times more.",
     ),
     Term(
         "kappa_bar",
         "Averaged condition number",
         "The mean of the eigenvalues of the second moment over the smallest one.",
-        "It says what noise of one size costs over all directions together; 1 is best.",
+        "It says what the same noise costs over all directions together; 1 is best.",
     ),
     Term(
         "lambda_min",
@@ -103,7 +107,7 @@ _ENTRIES = (
     Term(
         "radius",
         "Radius",
-        "Rows longer than this are shortened to it, so that one row can only do so much.",
+        "Rows longer than this are shortened to it, which limits what one row can change.",
         "A smaller radius means less noise and more bias.",
     ),
     Term("truncation", "Truncation", "Shortening rows, or gradients, that are longer than their bound."),
@@ -115,17 +119,17 @@ _ENTRIES = (
     Term(
         "sampling_sd",
         "Sampling sd",
-        "The standard deviation from the private rows being one sample out of many: there without privacy, too.",
+        "The standard deviation because the private rows are one sample out of many: it exists without privacy, too.",
     ),
     Term(
         "truncation_sd",
         "Truncation sd",
-        "By how much shortened rows may have moved a coefficient, as far as public rows tell.",
+        "How far shortened rows may have moved a coefficient, as far as public rows tell.",
     ),
     Term(
         "half_width",
         "95 % half-width",
-        "Half the length of the band that holds the true coefficient 95 times in 100: all parts together.",
+        "Half the length of the band that contains the true coefficient in 95 of 100 samples: all parts together.",
     ),
     Term("odds_ratio", "Odds ratio", "e to the power of a coefficient: how many times the odds grow per unit."),
     Term(
@@ -136,8 +140,8 @@ _ENTRIES = (
     Term(
         "modulus",
         "Modulus",
-        "How strongly an objective is curved at least: what limits how far one row can move its minimum.",
-        "Lambda is what is added for it; Lambda0 the least that paper D plans with.",
+        "The least curvature of an objective: it limits how far one row can move the minimum.",
+        "Lambda is what is added to reach it; Lambda0 is the least that paper D plans with.",
     ),
     Term("Lambda0", "Lambda0", "The least modulus that paper D plans with: zeta3/(2 (1 - r) epsilon)."),
     Term(
@@ -148,7 +152,7 @@ _ENTRIES = (
     Term(
         "retrieved",
         "Retrieved budget",
-        "What was planned for the Jacobian and is provably not needed; a public number in the sound form.",
+        "What was planned for the Jacobian and is provably not needed; a public figure in the sound methods.",
     ),
     Term(
         "papers",
@@ -167,18 +171,24 @@ _ENTRIES = (
         "Ledger",
         "A log of every spend, written before the private rows are read; it can only grow.",
     ),
-    Term("cap", "Cap", "The total mu that all releases from one data set may cost, set for good with the first."),
-    Term("seed", "Seed", "A starting number that makes noise repeatable: for study only, since it can be undone."),
+    Term(
+        "cap",
+        "Cap",
+        "The total mu that all releases from one data set may cost. Whoever changes it leaves an entry in the ledger.",
+    ),
+    Term(
+        "seed", "Seed", "A starting number that makes noise repeatable, so that it can be subtracted: for study only."
+    ),
     Term(
         "residual_sd",
         "Residual sd",
-        "How far a response lies from the fit, typically: what the columns do not explain. Released with noise.",
+        "How far a response typically lies from the fit: what the columns do not explain. Released with noise.",
     ),
     Term("r_squared", "R squared", "The share of the response's variance that the fit explains. Released with noise."),
     Term(
         "claim",
         "Claimed mu and lower bound",
-        "What a method promises, and the least that the best attack found shows to be true.",
+        "What a method promises, and the largest mu that the best attack could demonstrate.",
         "A bound above the claim refutes it; a bound below proves nothing.",
     ),
 )

@@ -7,6 +7,7 @@ again from the ledger. A lab release says so at the top.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,13 +17,16 @@ from pmtcore.base.numbers import percent, plural, power_of_ten
 from pmtcore.base.records import plain
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
+from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import modelled
 from pmtcore.report import glossary
 from pmtcore.report.checklist import checklist
 from pmtcore.report.drawings import curve, forest, number, table
 from pmtcore.report.names import source
 from pmtcore.report.reproduce import cap_command, command, configuration
+from pmtcore.report.rows import source as source_column
 from pmtcore.report.shortened import NAME, SOURCES, shortened
+from pmtcore.report.statistics import DISAGREES, penalty_words, released_titles, title
 from pmtcore.report.strength import DEPLOYMENTS, strength
 
 _STYLE = """
@@ -37,7 +41,8 @@ th:first-child,td:first-child,table.words td{text-align:left}th{font-weight:600}
 .note{color:#444a52}.lab{background:#7a1f1f;color:#fff;padding:.6rem .8rem;border-radius:.3rem}
 .ok{background:#0b4f3a;color:#fff;padding:.6rem .8rem;border-radius:.3rem}
 code,pre{font-size:.85rem}pre{background:#f3f4f6;padding:.7rem;white-space:pre-wrap;overflow-wrap:anywhere}
-svg{width:100%;height:auto}svg.small{max-width:24rem;display:block}svg text{font:13px system-ui,sans-serif;fill:#1a1d21}
+svg{width:100%;height:auto}svg.small{max-width:24rem;display:block}
+svg.rows{max-width:34rem;display:block}svg text{font:13px system-ui,sans-serif;fill:#1a1d21}
 @media print{body{margin:0;max-width:none}h2{break-after:avoid}table,svg{break-inside:avoid}}
 """
 
@@ -55,11 +60,11 @@ def report(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, 
     """
     fields = plain(dict(record))
     book = None if account is None else plain(dict(account))
-    title = f"Private regression of {escape(_modelled(fields))}"
+    heading = f"Private regression of {escape(_modelled(fields))}"
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{title}</title>\n'
-        f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{heading}</title>\n'
+        f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{heading}</h1>\n"
         + _contents(fields, book, head)
         + "\n</main>\n</body>\n</html>\n"
     )
@@ -89,6 +94,8 @@ def _summary(record: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
     else:
         reasons = escape("; ".join(record["standing_reasons"]))
         box = f'<p class="lab">For study only, not to be published: {reasons}.</p>'
+    if record.get("rows_disagree"):
+        box += f'\n<p class="lab">{escape(DISAGREES)}</p>'
     at = entry.get("at", "")[:19].replace("T", " ") or str(record.get("date", "")) or "unknown"
     facts = [
         ("Released (UTC)", escape(at)),
@@ -110,14 +117,16 @@ def _modelled(record: Mapping[str, Any]) -> str:
 
 
 def _features(record: Mapping[str, Any]) -> str:
-    names = [name for name in record["coefficients"] if name != "(intercept)"]
-    return escape(", ".join(names)) or "nothing"
+    """Return the columns of the table that the features come from, with the number of levels of each category."""
+    names = [name for name in record["coefficients"] if name != INTERCEPT]
+    columns = Counter(source_column(name) for name in names)
+    told = [name if many == 1 else f"{name} ({many + 1} levels)" for name, many in columns.items()]
+    return escape(", ".join(told)) or "nothing"
 
 
 def _data(record: Mapping[str, Any]) -> str:
     rows = "unknown" if record["public_rows"] is None else f"{record['public_rows']:,}"
     facts = [("Private rows (public number)", f"{record['n']:,}"), ("Public rows", rows)]
-    facts += [(NAME, escape(share.words)) for share in shortened(record["public"])]
     return "<h2>Data</h2>\n" + table("Public facts", ("fact", "value"), facts)
 
 
@@ -127,19 +136,13 @@ def _left(record: Mapping[str, Any]) -> str:
         return "nothing: no private row was read"
     many = len(record["coefficients"])
     named = [plural(many, "coefficient") + (" with error bands" if record["bands"] else "")] if many else []
-    shares = {name: NAME.lower() for name in SOURCES}
-    named += [shares.get(name, name.replace("_", " ")) for name in record["released"] if name not in _PUBLIC_PARTS]
-    return ", ".join(named)
-
-
-# Public parts of what a release holds: names of what stands beside them.
-_PUBLIC_PARTS = ("names",)
+    return "; ".join([*named, *released_titles(record["released"])])
 
 
 def _figures(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the single figures among fields, shares of truncated rows apart, with their names in words."""
+    """Return the single figures among fields, shares of truncated rows apart, under their titles."""
     return [
-        (escape(name.replace("_", " ")), number(value))
+        (escape(title(name)), number(value))
         for name, value in fields.items()
         if isinstance(value, int | float) and name not in SOURCES
     ]
@@ -147,7 +150,7 @@ def _figures(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _plan(record: Mapping[str, Any]) -> str:
     """Return the public figures that the plan chose, for whoever repeats or checks the release."""
-    facts = _figures(record["public"])
+    facts = [(NAME, escape(share.words)) for share in shortened(record["public"])] + _figures(record["public"])
     if not facts:
         return ""
     return "<h2>Figures of the plan</h2>\n" + table(
@@ -238,7 +241,8 @@ def _coefficients(record: Mapping[str, Any]) -> str:
             )
     if not rows:
         return "<h2>Released</h2>\n<pre>" + escape(json.dumps(record["released"], indent=1)[:20_000]) + "</pre>"
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in record["notes"])
+    told = [penalty_words(record["public"].get("penalty")), *record["notes"]]
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in told if note)
     extra = [(NAME, escape(share.words)) for share in shortened(record["released"])]
     extra += _figures(record["released"])
     head = ("coefficient", "value", *(f"{part} sd" for part in parts), "95 % limits")
@@ -260,6 +264,14 @@ _PER_SPREAD = (
 _DRAWN = ("coefficient", "per standard deviation", "95 % limits")
 
 
+def _together(mu: float) -> str:
+    """Return what all releases of a data set say together, and how their budgets add up."""
+    return (
+        "Squares of mu add up. Who has all these releases and knows all but one names the right case of two in at most "
+        f"{percent(strength(mu).right_guesses, 3)} of all trials."
+    )
+
+
 def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
     if account is None:
         return "<h2>Ledger</h2>\n<p>This report was made without a ledger: the sum of all spends is not known here.</p>"
@@ -273,6 +285,8 @@ def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
         f"(epsilon = {number(spent['epsilon'])} at delta = {power_of_ten(spent['delta'])}), "
         + ("no cap." if cap is None else f"cap {number(cap)}, left for one more release: {number(account['left'])}.")
     )
+    if len(account["entries"]) > 1:
+        words = f"{words} {_together(float(spent['mu']))}"
     words = f"{words} {only_responses(spent)}".strip()
     mark = f'<p class="note">Head of the ledger: <code>{escape(head)}</code></p>' if head else ""
     return (

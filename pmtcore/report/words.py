@@ -11,10 +11,12 @@ import pandas as pd
 
 from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import Diagnosis
+from pmtcore.base.messages import Note, TableNote
 from pmtcore.base.numbers import figure, listing, percent, plural
 from pmtcore.base.records import Label
 from pmtcore.methods.registry import method
 from pmtcore.public.moments import INTERCEPT
+from pmtcore.public.pull import Pull
 from pmtcore.releases.record import Release
 from pmtcore.report.figures.coefficients import Unit
 from pmtcore.report.names import spoken
@@ -95,13 +97,13 @@ def truncation_words(found: Diagnosis, radius: float) -> str:
     whose = {Label.PUBLIC: "public ", Label.PRIVATE: "private "}.get(found.label, "")
     if rate <= 0:
         return (
-            f"At radius {figure(radius)} of the slider, no {whose}row is truncated: a smaller radius would mean less "
+            f"At radius {figure(radius)}, of your choice, no {whose}row is truncated: a smaller radius would mean less "
             f"noise at no loss, down to {figure(float(found.norms[-1]))}."
         )
     if rate >= 1:
-        return f"At radius {figure(radius)} of the slider, every {whose}row is truncated: what is left says little."
+        return f"At radius {figure(radius)}, of your choice, every {whose}row is truncated: what is left says little."
     return (
-        f"At radius {figure(radius)} of the slider, {percent(rate)} of the {whose}rows are truncated. A smaller "
+        f"At radius {figure(radius)}, of your choice, {percent(rate)} of the {whose}rows are truncated. A smaller "
         f"radius means less noise and more bias."
     )
 
@@ -161,16 +163,26 @@ def leaning_words(table: pd.DataFrame, unit: Unit) -> str:
     if not np.any(aside):
         return ""
     return (
-        "A value leans on the public fit where noise is large; the band allows for that fit being wrong. So the value "
-        "is inside its band, but not always in the middle."
+        "Publish the value, with its band. It leans on the public fit where noise is large, and the band allows for "
+        "that fit being wrong: so the value is inside its band, but not always in the middle."
     )
 
 
-def example_words(shown: pd.DataFrame, unit: Unit) -> str:
+def reference_levels(notes: Sequence[str]) -> dict[str, str]:
+    """Return the level that each column of categories is compared with, as far as the notes still have their facts."""
+    levels: dict[str, str] = {}
+    for note in notes:
+        if isinstance(note, Note) and note.kind is TableNote.REFERENCES:
+            levels |= note.facts["references"]
+    return levels
+
+
+def example_words(shown: pd.DataFrame, unit: Unit, references: Mapping[str, str] | None = None) -> str:
     """Say of the first coefficient in the table what it means, with its limits; empty where there is none.
 
     Args:
         shown: rows of a table of coefficients in this unit; the first is explained.
+        references: levels that categories are compared with, by column.
     """
     rows = shown[shown["coefficient"] != INTERCEPT]
     if rows.empty or "low (95 %)" not in rows:
@@ -178,34 +190,45 @@ def example_words(shown: pd.DataFrame, unit: Unit) -> str:
     row = rows.iloc[0]
     low, high = figure(row["low (95 %)"]), figure(row["high (95 %)"])
     limits = f"95 % limits {low} to {high}"
-    more = "one standard deviation more" if unit.per_spread else "one unit more"
-    name = row["coefficient"].split(" (clearest of")[0]
+    name, reference = row["coefficient"], (references or {}).get(row["column"])
+    if unit.per_spread:
+        cause = f"one standard deviation more of {name}"
+    else:
+        cause = f"one unit more of {name}" if reference is None else f"{name}, compared with {reference},"
     if unit.ratio:
         odds = "rate" if unit.short.startswith("rate") else "odds"
         effect = f"{figure(row['value'])} times the {odds} of {unit.scale}"
     else:
         effect = f"a change of {unit.scale} by {figure(row['value'])}"
-    return f"For example, {more} of {name} goes with {effect} ({limits})."
+    return f"For example, {cause} goes with {effect} ({limits})."
 
 
-def penalty_words(release: Release) -> str:
-    """Say that coefficients are those of a penalized fit, where the problem has a ridge; empty otherwise."""
-    penalty = release.facts.penalty
-    if not penalty:
-        return ""
+def pull_words(pull: Pull, penalty: float) -> str:
+    """Say what the penalty of a problem does to the coefficient that it draws to 0 the most.
+
+    Args:
+        pull: what the public rows say of it.
+        penalty: of the problem.
+    """
     return (
-        f"The fit has a ridge penalty of {figure(penalty)}: coefficients, of rare categories above all, are drawn "
-        "towards 0, and bands are about the penalized fit. Data has the penalty among its choices."
+        f"The ridge penalty of {figure(penalty)} leaves at most {percent(pull.remaining)} of an effect of "
+        f"{pull.column}: coefficients can come out in another order than they are. A penalty of "
+        f"{figure(pull.penalty)} draws none to 0 by more than its sampling error; bands of such columns get wider."
     )
 
 
-def release_words(release: Release) -> str:
-    """Describe the release in one sentence."""
+def release_words(release: Release, per_spread: bool = True) -> str:
+    """Describe the release in one sentence.
+
+    Args:
+        release: with its bands.
+        per_spread: whether standard errors are for one standard deviation of a feature, else for one unit of it.
+    """
     if release.bands is None or release.guarantee.mu == 0:
         return release.guarantee.words
     bands, features = release.bands, [j for j, name in enumerate(release.names) if name != INTERCEPT]
     at = features or list(range(len(release.names)))  # a fit of the intercept alone has no other
-    unit = release.ground.spread[at] if features else 1.0
+    unit = release.ground.spread[at] if features and per_spread else 1.0
     parts = {
         "privacy": float(np.median(bands.privacy[at] * unit)),
         "sampling": float(np.median(bands.sampling[at] * unit)),
@@ -214,13 +237,14 @@ def release_words(release: Release) -> str:
     if not all(math.isfinite(part) for part in parts.values()):
         return "The noise swamped this release: its bands are without end for the typical coefficient."
     largest = max(parts, key=lambda name: parts[name])
+    more = "" if release.disagrees else ": a larger budget would narrow the bands"
     advice = {
-        "privacy": "the privacy noise is the largest part of the error: a larger budget would narrow the bands.",
+        "privacy": f"the privacy noise is the largest part of the error{more}.",
         "sampling": f"sampling is the largest part of the error; {_price(parts)}.",
         "truncation": "truncated rows are the largest part of the error: choose the inference radius, or a wider one.",
     }[largest]
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
-    per = ", for one standard deviation of a feature" if features else ""
+    per = f", for one {'standard deviation' if per_spread else 'unit'} of a feature" if features else ""
     return f"For the typical coefficient {advice} Standard errors{per}: {figures}."
 
 
@@ -250,7 +274,24 @@ def comparison_words(summaries: Sequence[Summary], axis: str = "budget") -> str:
     note = f" {'; '.join(told)}." if told else ""
     if not by_place:
         return note.strip()
-    return f"{_closest(by_place, axis)} {_middle(by_place, axis)}{note}".strip()
+    stuck = _stuck(by_place) if axis == "budget" else ""
+    return f"{_closest(by_place, axis)} {_middle(by_place, axis)}{stuck}{note}".strip()
+
+
+def _stuck(by_place: Mapping[float, Mapping[str, float]]) -> str:
+    """Say which methods a larger budget takes farther away: what is left of their error is no noise."""
+    last = by_place[max(by_place)]
+    told = [
+        spoken(id)
+        for id, error in last.items()
+        if min(at.get(id, math.inf) for at in by_place.values()) * _CHANGE < error
+    ]
+    if not told:
+        return ""
+    return (
+        f" With a larger budget {listing(told)} {'comes' if len(told) == 1 else 'come'} no nearer here: what is left "
+        "is not noise, but rows that are truncated and that the fit without privacy follows."
+    )
 
 
 def _closest(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:

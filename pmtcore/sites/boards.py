@@ -21,6 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 from urllib.request import Request, urlopen
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import SiteMessage
 from pmtcore.base.strict_json import parsed
 from pmtcore.sites import seals
 from pmtcore.sites.errors import Kind, StudyError
@@ -137,7 +138,7 @@ class FolderBoard:
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder)
         if not self._folder.is_dir():
-            raise InputError(f"There is no folder {str(folder)!r} for the messages of the study; make it first.")
+            raise InputError(SiteMessage.NO_BOARD, place=str(folder))
         self._last = 0
 
     def post(self, message: Message) -> None:

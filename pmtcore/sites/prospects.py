@@ -71,7 +71,7 @@ def prospects(
 def _half_widths(public: PublicData, n: int, id: str, mu: float) -> tuple[float, ...]:
     """Return the predicted half-width of every coefficient; computed once for each table, size, method and budget.
 
-    ``pmt-gradients`` acts its passes out on public rows for a prediction, which takes a second or more.
+    ``pmt-gradients`` acts its passes out on public rows at every decade of n mu, which takes a second or more.
     """
     kept = _CACHE.setdefault(public, {})
     if (n, id, mu) not in kept:

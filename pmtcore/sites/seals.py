@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, final
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import SiteMessage
 from pmtcore.sites.errors import Kind, StudyError
 
 
@@ -70,7 +71,7 @@ class Keys:
             fields = json.loads(path.read_text())
             return cls(data(fields["seal"]), data(fields["sign"]))
         except (OSError, ValueError, KeyError, TypeError):
-            raise InputError(f"There are no keys of this site at {str(path)!r}; 'study join' makes them.") from None
+            raise InputError(SiteMessage.NO_KEYS, place=str(path)) from None
 
     def write(self, path: Path) -> None:
         """Write the keys where only this user reads them; never over others.
@@ -82,7 +83,7 @@ class Keys:
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
-            raise InputError(f"There are keys at {str(path)!r} already; take another folder.") from None
+            raise InputError(SiteMessage.KEYS_EXIST, place=str(path)) from None
         with os.fdopen(descriptor, "w") as file:
             file.write(fields)
 

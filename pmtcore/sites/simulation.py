@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import SiteMessage, TableMessage
 from pmtcore.ledger.log import Ledger
 from pmtcore.releases.release import Request
 from pmtcore.sites.boards import FolderBoard, served
@@ -44,10 +45,10 @@ def prepare_simulation(
     """
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / STUDY).exists():
-        raise InputError(f"There is a study in {str(folder)!r} already; take another folder.")
+        raise InputError(SiteMessage.STUDY_EXISTS, place=str(folder))
     copy = folder / Path(public).name
     if not Path(public).is_file():
-        raise InputError(f"There is no file {public!r}; check the path.")
+        raise InputError(TableMessage.NO_FILE, place=str(public))
     if copy.resolve() != Path(public).resolve():
         shutil.copyfile(public, copy)
     (folder / "board").mkdir()

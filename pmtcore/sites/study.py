@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from pmtcore.accounting.budgets import MU_RANGE, Budget
 from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.base.messages import SiteMessage, TableMessage
 from pmtcore.base.records import PrivateRows
 from pmtcore.base.strict_json import parsed
 from pmtcore.methods.registry import method
@@ -67,7 +68,7 @@ class Site:
 
     def __post_init__(self) -> None:
         if not (0 < len(self.name) <= 40 and self.name.replace("-", "").replace("_", "").isalnum()):
-            raise InputError("A site's name has 1 to 40 letters, digits, '-' or '_'.")
+            raise InputError(SiteMessage.SITE_NAME_FORM)
         whole_number_between(f"rows of {self.name}", self.rows, 1, 2**40)
 
 
@@ -105,7 +106,7 @@ class Study:
     def __post_init__(self) -> None:
         names = [site.name for site in self.sites]
         if not 2 <= len(names) <= MOST_SITES or len(set(names)) < len(names):
-            raise InputError(f"A study has 2 to {MOST_SITES} sites, each with a name of its own.")
+            raise InputError(SiteMessage.SITES_FORM, limit=MOST_SITES)
         whole_number_between("colluding sites", self.colluders, 0, len(names) - 1)
         whole_number_between("least number of sites", self.least, max(2, self.colluders + 1), len(names))
         number_between("patience", self.patience, *_PATIENCE)
@@ -333,7 +334,7 @@ def create(
     entry, every = method(request.method), tuple(sites)
     data = Path(public).read_bytes() if Path(public).is_file() else None
     if data is None:
-        raise InputError(f"There is no file {public!r}; check the path.")
+        raise InputError(TableMessage.NO_FILE, place=str(public))
     found = Study(
         uuid4().hex,
         title,

@@ -109,7 +109,7 @@ class Choices:
 
     @property
     def weighing(self) -> tuple[str, ...]:
-        """The columns whose product says how much a row counts."""
+        """Return the columns whose product says how much a row counts."""
         return tuple(name for name in (self.weights, self.exposure) if name)
 
     def _check_covariates(self) -> None:

@@ -123,7 +123,7 @@ class Coder:
 
     @property
     def has_loss_weights(self) -> bool:
-        """Whether rows have a weight of their loss beside the response."""
+        """Return whether rows have a weight of their loss beside the response."""
         return self.weights is not None and not self.weights.in_rows
 
     def columns(self, labelled: bool = True, weighted: bool = True) -> tuple[str, ...]:
@@ -167,6 +167,21 @@ class Coder:
         if not np.all(whole):
             x[~whole], y[~whole] = 0.0, 0.0
         return Rows(x, y, whole, weights)
+
+    def gappy(self, block: Cells) -> list[str]:
+        """Return columns without which enough public rows have a value in every other one; those with most gaps first.
+
+        Enough are twice as many rows as columns are left. Empty where no choice of them gives so many.
+        """
+        masks = {f.name: f.encode(block.columns[f.name], self.decimal)[1].missing for f in self.features}
+        widths = {feature.name: len(feature.names) for feature in self.features}
+        by_gaps = sorted(masks, key=lambda name: -int(masks[name].sum()))
+        for last in range(1, len(by_gaps)):
+            rest = by_gaps[last:]
+            complete = ~np.any([masks[name] for name in rest], axis=0)
+            if int(complete.sum()) >= 2 * (1 + sum(widths[name] for name in rest)):
+                return by_gaps[:last]
+        return []
 
     def check(self, blocks: Iterable[Cells], whose: str, labelled: bool = True) -> None:
         """Refuse gaps under the strict policies, naming columns that are public.

@@ -108,6 +108,8 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     notes = []
     if kind == "date":
         notes.append(Note(TableNote.DATES, column=rule.name))
+    elif schema.like_identifier(values):
+        notes.append(Note(TableNote.LIKE_IDENTIFIER, column=rule.name))
     lost = int(np.sum(np.isnan(values))) - _blank(public)
     if lost > 0:
         cells_lost = TableNote.UNREADABLE_CELL if lost == 1 else TableNote.UNREADABLE_CELLS
@@ -151,8 +153,7 @@ def category_notes(features: Sequence[Feature], unseen: str) -> tuple[str, ...]:
     categorical = [one for one in features if one.dummies is not None]
     if not categorical:
         return ()
-    references = [f"{one.reference!r} of {one.name!r}" for one in categorical]
-    notes = [Note(TableNote.REFERENCES, levels=references, columns=[one.name for one in categorical])]
+    notes = [Note(TableNote.REFERENCES, references={one.name: one.reference for one in categorical})]
     for one in categorical:
         if one.merged:
             become = "missing" if one.home is None else repr(one.home)

@@ -31,6 +31,7 @@ _ROUNDS = 12  # repairs that follow from one another
 # What the notes of a public side are about; those that are not listed are no findings.
 _ABOUT: Mapping[Message | None, About] = {
     TableNote.LEFT_OUT: "features",
+    TableNote.IDENTIFIER_LEFT_OUT: "features",
     TableNote.ZERO: "collinear",
     TableNote.CONSTANT: "collinear",
     TableNote.COLLINEAR: "collinear",
@@ -46,6 +47,7 @@ _STOPPING: Mapping[Message | None, About] = {
     PublicMessage.ZERO_COLUMNS: "collinear",
     PublicMessage.MOMENT_COLLINEAR: "collinear",
     PublicMessage.TOO_FEW_ROWS: "rows",
+    PublicMessage.TOO_FEW_COMPLETE_ROWS: "rows",
 }
 
 
@@ -233,9 +235,15 @@ def _features(private: Table, public: Table, choices: Choices) -> Iterator[Findi
             levels = Repair(f"Read {name!r} as categories", {"kinds": {**choices.kinds, name: "level"}})
             note = Note(TableNote.SOME_NOT_NUMBERS, column=name)
             yield Finding("numbers", note, (name,), False, (levels,))
+        leave = _without(private, public, choices, (name,))
         if kind == "date":
-            leave = _without(private, public, choices, (name,))
             yield Finding("dates", Note(TableNote.DATES, column=name), (name,), False, (leave,))
+        elif (
+            kind == "number"
+            and choices.features
+            and schema.like_identifier(schema.values(column, "number", public.decimal))
+        ):
+            yield Finding("features", Note(TableNote.LIKE_IDENTIFIER, column=name), (name,), False, (leave,))
 
 
 def _without(private: Table, public: Table | MomentTable, choices: Choices, names: tuple[str, ...]) -> Repair:
@@ -275,6 +283,10 @@ def _stopping(error: InputError, private: Table, public: Table | MomentTable, ch
         repairs.append(Repair("Missing values become empty rows", {"missing": "empty-row", "unseen": "other"}))
     elif about == "collinear":
         repairs.append(Repair("Leave out what others give away", {"collinear": "drop"}))
+    elif kind is PublicMessage.TOO_FEW_COMPLETE_ROWS:
+        columns = tuple(error.facts["columns"])
+        repairs.append(_without(private, public, choices, columns))
+        repairs.append(Repair("Fill gaps with public medians", {"missing": "public-median"}))
     elif kind is PublicMessage.TOO_FEW_ROWS:
         repairs += _fewer(private, public, choices)
     elif error.facts.get("column") in (choices.features or ()) and len(choices.features or ()) > 1:

@@ -7,6 +7,8 @@ out, the rows that the others chose are chosen still.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +19,9 @@ from pmtcore.tables.cells import numbers, texts
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.parsed import ParsedNumbers
 from pmtcore.tables.table import Table
+
+if TYPE_CHECKING:
+    from pmtcore.ledger.log import Ledger
 
 MOST_CELLS = 1_000_000  # hashes kept: 8 MB, and a few times that while they are sorted
 _TELLING = 8  # a column with a different value in one of so many rows tells rows apart
@@ -66,6 +71,17 @@ def hashed(
         parsed.end()
     folded = tuple(name.strip().casefold() for name in names)
     return Cells(folded, chosen.hashes(len(names), key), chosen.first())
+
+
+def hashed_for(
+    ledger: Ledger,
+    table: Table,
+    dialect: Dialect | None = None,
+    watch: PassObserver | None = None,
+    parsed: ParsedNumbers | None = None,
+) -> Cells:
+    """Hash the cells of a table as this ledger compares them: under its key, of as many rows as it keeps."""
+    return hashed(table, ledger.fingerprint_key, dialect, watch, ledger.most_rows_hashed, parsed)
 
 
 class _Chosen:

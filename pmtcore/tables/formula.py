@@ -354,16 +354,16 @@ class Expanded:
 
     @property
     def in_memory(self) -> bool:
-        """As the table beneath."""
+        """Return what the table beneath has."""
         return self.inner.in_memory
 
     @property
     def separator(self) -> str | None:
-        """As the table beneath."""
+        """Return what the table beneath has."""
         return self.inner.separator
 
     def rows(self, dialect: Dialect) -> int:
-        """As the table beneath."""
+        """Return what the table beneath has."""
         return self.inner.rows(dialect)
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:

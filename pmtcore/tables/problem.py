@@ -17,7 +17,7 @@ import pyarrow.types as pt
 
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
-from pmtcore.base.messages import Note, TableMessage, TableNote
+from pmtcore.base.messages import Note, PublicMessage, TableMessage, TableNote, kind_of
 from pmtcore.base.records import PrivateRows
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
@@ -356,6 +356,16 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     whole = rows.whole
     if not np.all(whole):
         many = int(np.sum(~whole))
+        complete, width = len(whole) - many, rows.x.shape[1]
+        if complete <= width < len(whole) and (gappy := coder.gappy(block)):
+            raise InputError(
+                PublicMessage.TOO_FEW_COMPLETE_ROWS,
+                rows=complete,
+                total=len(whole),
+                count=width,
+                limit=width + 1,
+                columns=gappy,
+            )
         notes += (Note(TableNote.PUBLIC_ROW_LEFT_OUT if many == 1 else TableNote.PUBLIC_ROWS_LEFT_OUT, count=many),)
     if not labelled:
         notes += (Note(TableNote.UNLABELLED),)
@@ -431,16 +441,24 @@ def _usable(
     public: Table, names: list[str], choices: Choices, rules: Schema, decimal: str | None
 ) -> tuple[list[Feature], tuple[str, ...]]:
     """Features of the named columns; of columns nobody chose, those that make none are left out and said."""
-    found, notes = [], []
+    found: list[Feature] = []
+    identifiers: list[Feature] = []
+    notes: list[str] = []
     for name in names:
         try:
-            found.append(feature(rules[name], public.cells[public.columns.index(name)], choices, decimal))
+            one = feature(rules[name], public.cells[public.columns.index(name)], choices, decimal)
         except InputError as error:
             if choices.features is not None:
                 raise
             notes.append(Note(TableNote.LEFT_OUT, statement=error.statement, cause=error.message, columns=(name,)))
-    if not found:
+            continue
+        unchosen = choices.features is None and TableNote.LIKE_IDENTIFIER in map(kind_of, one.notes)
+        (identifiers if unchosen else found).append(one)
+    if not found and not identifiers:
         raise InputError(TableMessage.NO_FEATURES)
+    if not found:
+        return identifiers, tuple(notes)
+    notes += [Note(TableNote.IDENTIFIER_LEFT_OUT, column=one.name) for one in identifiers]
     return found, tuple(notes)
 
 

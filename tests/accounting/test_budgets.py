@@ -29,7 +29,7 @@ DELTAS = [0.3, 1e-2, 1e-6, 1e-12, 1e-50, 1e-300]
 
 
 def exact_delta(mu: float, epsilon: float) -> mp.mpf:
-    """A, Lemma 2.1, as printed, in 400 digits."""
+    """Return a, Lemma 2.1, as printed, in 400 digits."""
     with mp.workdps(400):
         a, e = mp.mpf(mu), mp.mpf(epsilon)
         return mp.ncdf(-e / a + a / 2) - mp.exp(e) * mp.ncdf(-e / a - a / 2)

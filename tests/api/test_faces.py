@@ -43,7 +43,7 @@ CHOSEN = {"columns": _PLAIN, "strict": _STRICT, "mean": _MEAN, "formula": _FORMU
 
 
 def record_of(choices: Choices) -> dict:
-    """The parts of a record that a reproduced command is made from."""
+    """Return the parts of a record that a reproduced command is made from."""
     rows = choices.person_rows if choices.person else 1
     return {
         "target": choices.target,

@@ -35,7 +35,7 @@ def model():
 
 
 def of_statsmodels(fit) -> Results:
-    """A non-private fit as results: what every formula is compared on."""
+    """Return a non-private fit as results: what every formula is compared on."""
     covariance = np.asarray(fit.cov_params())
     d = len(covariance)
     return Results(

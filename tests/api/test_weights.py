@@ -26,7 +26,7 @@ from pmtcore.tables.sources import Cells
 
 
 def rows_of(n: int, seed: int) -> pd.DataFrame:
-    """A bent line: the weighted fit is another than the plain one."""
+    """Return a bent line: the weighted fit is another than the plain one."""
     rng = np.random.default_rng(seed)
     a, b = rng.normal(5, 2, n), rng.normal(size=n)
     w = 30 * np.exp(0.5 * rng.normal(size=n) + 0.2 * a)

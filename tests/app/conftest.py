@@ -26,7 +26,7 @@ def _no_automatic_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def app() -> AppTest:
-    """A new session on Data, from the app's entry point."""
+    """Return a new session on Data, from the app's entry point."""
     st.cache_data.clear()
     st.cache_resource.clear()
     found = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from pmtcore.auditing.comparison import AXES, moves
+from pmtcore.methods.registry import method, suiting
 from pmtcore.report.names import option, title
 from tests.app.conftest import go, words
 from tests.app.test_pages import PRIVATE, finish, session, upload
@@ -22,7 +24,7 @@ def run(app, **numbers):
 
 
 def figures(app):
-    """The table under the picture."""
+    """Return the table under the picture."""
     return next(frame.value for frame in app.dataframe if "median" in frame.value.columns)
 
 
@@ -115,3 +117,21 @@ def test_error_against_public_rows(app):
     layout = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]
     assert layout["xaxis"]["title"]["text"] == "public rows m"
     assert len(set(figures(app)["place on the axis"])) == 3
+
+
+@pytest.mark.parametrize("axis", [axis for axis in AXES if axis not in ("budget", "epsilon")])
+@pytest.mark.parametrize("table", ["demo", "demo-labels"])
+def test_an_axis_offers_the_methods_that_it_moves(app, table, axis):
+    """No method is drawn as a flat line because it has no such setting; before a run a sentence says so, no panel."""
+    if table != "demo":
+        app.segmented_control(key="source").set_value("name").run()
+        app.selectbox(key="table-name").set_value(table).run()
+    public = session(app).problem.public
+    go(app, "compare")
+    app.segmented_control(key="compare-axis").set_value(axis).run()
+    assert not app.exception
+    (chosen,) = (widget for widget in app.multiselect if widget.label == "Methods")
+    assert chosen.value and all(moves(method(id), public, axis) for id in chosen.value)
+    offered = {option(entry.id) for entry in suiting(public) if moves(entry, public, axis)}
+    assert set(chosen.options) <= offered
+    assert not app.get("plotly_chart") and "Nothing is computed against" in words(app)

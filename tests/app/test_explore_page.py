@@ -117,3 +117,21 @@ def test_pinned_models_become_one_table(explored):
     held = explored.session_state["explore-held"]
     fits = {f.formula: f for f in held.moment.looked}
     assert "Side by side" in figures.section(fits, held.moment, 2)
+
+
+def test_a_label_gets_its_logistic_regression_after_a_release_without_public_rows(app):
+    """A sentence says what is missing; one click puts the public rows in, spends nothing, and the fit is drawn."""
+    app.segmented_control(key="source").set_value("name").run()
+    app.selectbox(key="table-name").set_value("demo-labels").run()
+    go(app, "explore")
+    app.checkbox[0].check().run()
+    next(b for b in app.button if b.label == "Release").click().run()
+    assert "needs public rows in the record" in words(app)
+    before = app.session_state["explore-held"].moment
+    app.button(key="explore-complete").click().run()
+    assert not app.exception and not app.error
+    after = app.session_state["explore-held"].moment
+    assert after.has_rows and after.looked[: len(before.looked)] == before.looked
+    assert len(app.session_state["second_moment"].releases) == 1
+    app.toggle(key="explore-logistic").set_value(True).run()
+    assert not app.exception and any("Logistic" in str(frame.proto) for frame in app.dataframe)

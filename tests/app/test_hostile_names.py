@@ -69,7 +69,7 @@ def acted_upon(app: AppTest) -> list[str]:
 
 
 def opened(app: AppTest) -> AppTest:
-    """The hostile tables are open, fitted on a hostile target."""
+    """Return the hostile tables are open, fitted on a hostile target."""
     app.segmented_control(key="source").set_value("upload").run()
     app.file_uploader(key="upload-private").set_value(("![n](http://evil.invalid/n).parquet", table(2000, 1), ""))
     app.file_uploader(key="upload-public-rows").set_value((":material/skull: <img>.parquet", table(200, 2), ""))

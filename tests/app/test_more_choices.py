@@ -22,7 +22,7 @@ def csv(n: int, seed: int) -> bytes:
 
 
 def widget(app, kind: str, name: str):
-    """The one widget of the Data page whose key begins so; keys carry the tables' own mark."""
+    """Return the one widget of the Data page whose key begins so; keys carry the tables' own mark."""
     (found,) = (one for one in getattr(app, kind) if one.key and one.key.startswith(f"{name}-"))
     return found
 
@@ -86,3 +86,40 @@ def test_choices_taken_are_never_answered_from_the_problem_before(app) -> None:
     for changed in ({"missing": "public-median"}, {"features": ("x1", "x2")}, {"intercept": False}):
         state.take(replace(state.problem.choices, **changed))
         assert state.choose(state.choices).choices == state.choices
+
+
+def labelled(app) -> None:
+    """Take the text column as the target, and its two labels for a logistic regression."""
+    next(b for b in app.selectbox if b.label == "Target").set_value("class").run()
+    next(b for b in app.button if "regression of the two labels" in b.label).click().run()
+    assert not app.exception
+
+
+def test_a_penalty_that_decides_rare_levels_is_said_and_changed_by_one_click(app) -> None:
+    """The line names the column; after the click the problem has the smaller penalty, and the line is gone."""
+
+    def table(n: int, seed: int) -> bytes:
+        rng = np.random.default_rng(seed)
+        place = rng.choice(["north", "south", "isle"], n, p=[0.6, 0.39, 0.01])
+        size = rng.normal(size=n)
+        label = np.where(size + (place == "isle") + rng.normal(size=n) > 0, "dear", "cheap")
+        return pd.DataFrame({"size": size, "place": place, "class": label}).to_csv(index=False).encode()
+
+    labelled(upload(app, table(2000, 1), table(800, 2)))
+    assert "leaves at most" in words(app) and "place=isle" in words(app)
+    app.button(key="smaller-penalty").click().run()
+    assert not app.exception and "leaves at most" not in words(app)
+    problem = app.session_state["second_moment"].problem
+    assert 0 < problem.public.lam < 0.005 and problem.choices.lam == problem.public.lam
+
+
+def test_the_label_of_own_tables_can_be_swapped_there_and_back(app) -> None:
+    """The other level of a declared label is that of the public rows; of three levels there is no single other one."""
+    frame = pd.DataFrame({"size": np.arange(300.0) % 17, "class": np.where(np.arange(300) % 3 == 0, "dear", "cheap")})
+    data = frame.to_csv(index=False).encode()
+    labelled(upload(app, data, frame.head(90).to_csv(index=False).encode()))
+    state = app.session_state["second_moment"]
+    for expected in ("cheap", "dear", "cheap"):
+        app.button(key="swap-label").click().run()
+        assert not app.exception and state.problem.positive == expected
+        assert f"is **{expected}**" in words(app)

@@ -29,13 +29,13 @@ PATH = "/_stcore/upload_file/one/file"
 
 
 async def answer(scope: Any, receive: Any, send: Any) -> None:
-    """The server behind the guard: takes everything."""
+    """Answer as the server behind the guard, which takes everything."""
     await send({"type": "http.response.start", "status": 204, "headers": []})
     await send({"type": "http.response.body", "body": b""})
 
 
 def asked(scope: dict[str, Any], app: Any = answer) -> list[dict[str, Any]]:
-    """What the guard sends."""
+    """Return what the guard sends."""
     sent: list[dict[str, Any]] = []
 
     async def send(message: dict[str, Any]) -> None:

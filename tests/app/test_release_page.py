@@ -24,7 +24,7 @@ def bring(app, fields, name="c.json"):
 
 
 def traces(app, with_name):
-    """The chart that has a trace of that name."""
+    """Return the chart that has a trace of that name."""
     charts = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
     return next(c for c in charts if with_name in [trace.get("name") for trace in c["data"]])
 

@@ -29,7 +29,7 @@ FORMS = {"Set", "Register", "Part", "Retire", "Agree", "Decline", "Upload"}
 
 @pytest.fixture
 def survey(tmp_path):
-    """A data set that a curator registered, with a planted private value."""
+    """Return a data set that a curator registered, with a planted private value."""
     private = csv(400, 1).decode().rstrip("\n").split("\n")
     private[7] = ",".join([PLANTED] * len(private[7].split(",")))
     (tmp_path / "p.csv").write_text("\n".join(private))

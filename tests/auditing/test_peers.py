@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def peer(low: float, high: float, right: bool):
-    """A stand-in written from the published description: slope from two noisy sums, the second's bound taken twice."""
+    """Run a stand-in written from the published description: two noisy sums, the second's bound taken twice."""
 
     def fit(x, y, run):
         rng = np.random.default_rng(run)

@@ -32,7 +32,7 @@ SECRET = "98765.4321"
 
 
 def planted(text: str) -> bool:
-    """Whether a text has the planted value, to six figures: fewer turn up among random digits now and then."""
+    """Return whether a text has the planted value, to six figures: fewer turn up among random digits now and then."""
     return re.search(r"98,?765\.4", text) is not None
 
 

@@ -58,14 +58,17 @@ NUMBERS = {
 # Rooms in which every error of a user carries a kind.
 TYPED = (
     *("accounting", "api", "auditing", "base", "cli", "explore", "glm", "ledger", "local", "methods", "papers"),
-    *("public", "releases", "report", "tables"),
+    *("public", "releases", "report", "sites", "tables"),
 )
 ERRORS = {"CapReached", "Damaged", "Forbidden", "InputError", "LedgerError", "NotFitted", "RefusedError"}
 ADVICE = re.compile(r"[;:]|\. |\b(must|needs?|takes?|gives?|name|reads|are written|is an object)\b", re.I)
+PAIRED = {"references"}
 ROOT = Path(messages.__file__).parents[1]
 
 
 def sample(fact: str):
+    if fact in PAIRED:
+        return {"a": "b"}
     return ["a", "b"] if fact in SEVERAL else 3 if fact in NUMBERS else fact
 
 

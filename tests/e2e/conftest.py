@@ -44,7 +44,7 @@ class Server:
         self.start()
 
     def prepare(self) -> None:
-        """What has to be there before the first start, with the port at hand."""
+        """Prepare what has to be there before the first start, with the port at hand."""
 
     def start(self) -> None:
         command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(self.port)]
@@ -76,7 +76,7 @@ class Server:
 
 @pytest.fixture
 def restartable(tmp_path: Path) -> Iterator[Server]:
-    """A fresh server."""
+    """Yield a fresh server."""
     found = Server(tmp_path)
     try:
         yield found
@@ -87,13 +87,13 @@ def restartable(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def server(restartable: Server) -> str:
-    """The address of a fresh server."""
+    """Return the address of a fresh server."""
     return restartable.url
 
 
 @pytest.fixture(scope="session")
 def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where screenshots are kept: PMT_SHOTS, or the run's own folder, which pytest keeps for three runs."""
+    """Return where screenshots are kept: PMT_SHOTS, or the run's own folder, which pytest keeps for three runs."""
     found = Path(os.environ.get("PMT_SHOTS") or tmp_path_factory.mktemp("shots"))
     found.mkdir(parents=True, exist_ok=True)
     return found
@@ -101,7 +101,7 @@ def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(server: str) -> Iterator[object]:
-    """A browser page that has not been anywhere yet; fails on any script error."""
+    """Yield a browser page that has not been anywhere yet; fails on any script error."""
     if CHROMIUM is None:
         if os.environ.get("CI"):
             pytest.fail("no Chromium: CI must install it")

@@ -74,7 +74,7 @@ class Provider:
             self._send(asked, 404, b"", {})
 
     def post(self, asked: BaseHTTPRequestHandler) -> None:
-        """A token for a code, once."""
+        """Answer with a token for a code, once."""
         length = int(asked.headers.get("Content-Length", 0))
         form = {name: values[0] for name, values in parse_qs(asked.rfile.read(length).decode()).items()}
         if form.get("code") not in self.codes:

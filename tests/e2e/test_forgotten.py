@@ -22,7 +22,7 @@ SIGNS = (TEXT.encode(), struct.pack("<d", float(TEXT)))
 
 
 def found(pid: int) -> int:
-    """How often the planted value is in a process's own memory, as text or as a number."""
+    """Return how often the planted value is in a process's own memory, as text or as a number."""
     count = 0
     with Path(f"/proc/{pid}/maps").open() as maps, Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
         for line in maps:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def picture(request: pytest.FixtureRequest, page: Page, shots: Path) -> Iterator[None]:
-    """The last thing a user saw, kept with the run."""
+    """Yield the last thing a user saw, kept with the run."""
     yield
     page.screenshot(path=str(shots / f"{request.node.name}.png"), full_page=True)
     assert page.get_by_test_id("stException").count() == 0

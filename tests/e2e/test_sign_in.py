@@ -58,7 +58,7 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture
 def restartable(tmp_path: Path, provider: Provider) -> Iterator[Server]:
-    """A server with one registered data set that takes two people for a release."""
+    """Yield a server with one registered data set that takes two people for a release."""
     for name, n, seed in (("p", 400, 1), ("b", 60, 2)):
         (tmp_path / f"{name}.csv").write_bytes(csv(n, seed))
     cleo = Actor("cleo@example.org", Role.CURATOR)

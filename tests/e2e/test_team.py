@@ -27,7 +27,7 @@ NAME = "Synthetic demo"
 
 @pytest.fixture
 def shared(postgres: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """An empty ledger on the server, under one key for all processes."""
+    """Return an empty ledger on the server, under one key for all processes."""
     monkeypatch.setenv("PMT_LEDGER_KEY", "a key for this test")
     monkeypatch.setenv("PMT_LEDGER", emptied(postgres))
     return postgres
@@ -47,7 +47,7 @@ def servers(shared: str, tmp_path: Path) -> Iterator[list[Server]]:
 
 
 async def release(port: int, ready: asyncio.Barrier) -> str:
-    """A whole visit: what the page says at the end."""
+    """Return a whole visit: what the page says at the end."""
     async with Visitor(port) as visitor:
         await visitor.go("release")
         await visitor.set("checkbox", "ledger-study", True)
@@ -59,7 +59,7 @@ async def release(port: int, ready: asyncio.Barrier) -> str:
 
 
 def others(said: list[str], known: list[str]) -> str:
-    """The pages that say neither, whole."""
+    """Return the pages that say neither, whole."""
     return "\n\n".join(words for words in said if words not in known) or "every page said one or the other"
 
 

@@ -61,7 +61,7 @@ class Visitor:
             await self._run()
 
     def find(self, kind: str, name: str) -> Any:
-        """The widget of that key, or whose label starts so."""
+        """Return the widget of that key, or whose label starts so."""
         for element in self.elements:
             if element.WhichOneof("type") == kind:
                 found = getattr(element, kind)
@@ -70,7 +70,7 @@ class Visitor:
         raise LookupError(f"{kind} {name!r} is not on the page: {self.words()[-2000:]}")
 
     def words(self) -> str:
-        """What is written on the page."""
+        """Return what is written on the page."""
         parts = [getattr(e, k).body for e in self.elements if (k := e.WhichOneof("type")) in ("markdown", "alert")]
         return "\n".join(parts)
 

@@ -26,7 +26,7 @@ BESIDE = ("", ".key", ".head")
 
 
 def copied(source: Path, target: Path, ends=BESIDE) -> Path:
-    """A ledger and what lies beside it, elsewhere; this process has not seen it yet."""
+    """Return a ledger and what lies beside it, elsewhere; this process has not seen it yet."""
     for end in ends:
         shutil.copy(f"{source}{end}", f"{target}{end}")
     database._VERIFIED.clear()
@@ -267,7 +267,7 @@ def test_threads_that_note_at_once_never_leave_half_a_note(tmp_path, monkeypatch
 
 
 def free_page(data: bytes) -> int:
-    """Where a page begins that the database keeps nothing in: the first leaf of the list of free pages."""
+    """Return where a page begins that the database keeps nothing in: the first leaf of the list of free pages."""
     size, trunk = int.from_bytes(data[16:18], "big"), int.from_bytes(data[32:36], "big")
     at = (trunk - 1) * size
     assert trunk and int.from_bytes(data[at + 4 : at + 8], "big"), "no free pages: the test could not fail"

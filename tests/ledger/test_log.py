@@ -63,7 +63,7 @@ def url(request, tmp_path):
 
 
 def emptied(url):
-    """A server without a ledger, and without the notes of one."""
+    """Return a server without a ledger, and without the notes of one."""
     engine = sql.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     with engine.begin() as connection:
         connection.exec_driver_sql("DROP TABLE IF EXISTS pmt_events, pmt_schema")

@@ -41,7 +41,7 @@ FORGED = [
 
 @pytest.fixture
 def book(url):  # noqa: F811
-    """A ledger that this process has verified, with a spend, and a request that waits for an answer."""
+    """Return a ledger that this process has verified, with a spend, and a request that waits for an answer."""
     ledger = Ledger(url)
     ledger.cap("survey", 1.0)
     ledger.reserve("survey", "spent", REQUEST, 0.5, "replace-one")

@@ -16,7 +16,7 @@ from tests.ledger.test_log import REQUEST, url  # noqa: F401  # fixture
 
 
 def older(address: str, to: int) -> None:
-    """A ledger as a program of that version wrote it: a cap, a spend, its record."""
+    """Write a ledger as a program of that version wrote it: a cap, a spend, its record."""
     written = engine(address)
     events = [
         ("cap", "cap-1", {"mu": 1.0}),

@@ -52,7 +52,7 @@ def test_every_row_gets_a_finite_report_within_its_bounds(rows, scheme):
 
 
 def reports(n=2000, seed=1):
-    """A configuration and honest reports for it, as lines."""
+    """Return a configuration and honest reports for it, as lines."""
     public, _, _, x, y = sides(n, 60, 3, seed)
     made = setup.whitened(public, n, 1.0, "privunit", epsilon=2.0)
     return made, list(report_lines(made.randomize(x, y, SeededNoise(seed)), made.digest))
@@ -252,7 +252,7 @@ HOSTILE += [[None], [True], [[]], [{}], 1e308]
 
 
 def changed(value, path, to):
-    """A JSON value with one part changed."""
+    """Return a JSON value with one part changed."""
     if not path:
         return to
     copy = dict(value) if isinstance(value, dict) else list(value)

@@ -42,7 +42,7 @@ def sides(n, m, d, seed, fam=LOGISTIC, size=1.0):
 
 
 def ratio(found: PrivUnit) -> Fraction:
-    """The largest ratio of the probabilities of a report, in rational numbers: of the choice as it is drawn.
+    """Return the largest ratio of the probabilities of a report, in rational numbers: of the choice as it is drawn.
 
     A word's 53 first bits are held against ``keep``; an index among k is ``floor(word k / 2^64)``, so its words are
     ``2^64/k`` rounded down or up.
@@ -217,7 +217,7 @@ def test_epsilon_and_mu_agree_with_the_trade_off(seed):
 
 
 def moved(made, a, b):
-    """How far two rows' integers lie apart, in units of their noise."""
+    """Return how far two rows' integers lie apart, in units of their noise."""
     return float(np.linalg.norm((a - b) / made.scales()))
 
 

@@ -11,16 +11,17 @@ import pytest
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.gdp import Gdp
 from pmtcore.accounting.perturbed import ApproxDP
-from pmtcore.base.records import Private
+from pmtcore.base.records import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.families import LOGISTIC
-from pmtcore.glm.newton import Rows
+from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.mechanisms.optimum import Optimum, RoundingBound
 from pmtcore.mechanisms.perturbed import dp_erm, napp_public
 from pmtcore.mechanisms.truncation import bounded
+from tests.helpers import in_pieces, names
 
 NOISE = np.array([[10_000_019, -30_000_001, 7]])
 PURE = ApproxDP(2.0, 0.0, Neighbours.REPLACE_ONE)
@@ -74,7 +75,7 @@ def perturbation():
     x, y = rows_and_labels()
     weights = np.full(len(y), 1 - 2.0**-40)
     made = Perturbation(LOGISTIC, len(y), 1.0, 1.0, 1.0, np.zeros((3, 3)), np.zeros(3))
-    return made, Private(Rows(x, y, weights)), made.optimum, made.mu
+    return made, in_pieces(Rows(x, y, weights)), made.optimum, made.mu
 
 
 def mechanisms():
@@ -93,7 +94,8 @@ def test_a_release_has_its_covering_noise(at):
     ideal = made.optimum(len(y))
     shift = 10**12 * np.array([[1, -2, 3]])  # far beyond what a lasso sets to zero
     with_noise, without = Scripted(np.zeros((1, 3)), shift), Scripted(np.zeros((1, 3)), 0 * shift)
-    found = [made.release(Private(made.rows(x, y)), len(y), source, 1) for source in (with_noise, without)]
+    rows = made.clipped(PrivateRows.from_arrays(x, y, names(3)))
+    found = [made.release(rows, len(y), source, 1) for source in (with_noise, without)]
     assert (found[0] - ideal.centre) / ideal.step == pytest.approx(ideal.integers(found[1]) + shift, rel=1e-6)
     (_, first, *_), (kind, scale, *_) = with_noise.asked
     assert first == FINE and kind == ("spherical" if made.noise.pure else "integers")

@@ -151,7 +151,7 @@ def test_the_budget_by_opendps_own_map():
 
 
 def moment(root, rows):
-    """The integer moment of whitened rows truncated to 1."""
+    """Return the integer moment of whitened rows truncated to 1."""
     product = Whitening(root, intercept=False).through(np.eye(len(root)), len(root))
     return rows.sum(MomentSum(product, 1.0)).map(from_words)
 

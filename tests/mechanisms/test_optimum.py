@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from scipy.stats import gamma, kstest
 
-from pmtcore.base.records import Private
 from pmtcore.glm.families import LOGISTIC
-from pmtcore.glm.newton import Rows, minimize
+from pmtcore.glm.rows import Rows
+from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.grid import FINE
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.mechanisms.optimum import Optimum, RoundingBound
 from pmtcore.mechanisms.spherical import _floor, spherical_integers
 from pmtcore.mechanisms.truncation import bounded
-from tests.helpers import FALSE_ALARM
+from tests.helpers import FALSE_ALARM, in_pieces
 
 
 def perturbation(n, mu=1.0, penalty=0.0):
@@ -74,12 +74,8 @@ def test_the_computed_minimizer_is_as_near_as_claimed(kind, mu, seed):
     made, rows = perturbation(40, mu), hostile(40, kind)
     b = made.noise * np.random.default_rng(seed).standard_normal(2)
     on_grid = np.rint(b / made.optimum.step_of_noise) * made.optimum.step_of_noise
-
-    def derivatives(theta):
-        gradient, hessian = rows.sums(LOGISTIC, theta)
-        return gradient + made.modulus * (theta - made.centre) + on_grid, hessian + made.modulus * np.eye(2)
-
-    computed = minimize(derivatives, made.centre[None].copy(), 3.0, made.optimum.tolerance)
+    data = Data(LOGISTIC, rows.features, rows.response, rows.weights)
+    computed = minimize(data, Penalty.of(on_grid, made.modulus, made.centre), made.optimum.tolerance).theta
     ideal, _ = exact_minimizer(made, rows, b)
     for ball in (made.optimum.ball, 0.5 * float(np.linalg.norm(computed - made.centre)) + 1e-3):
         optimum = Optimum(
@@ -138,11 +134,11 @@ def test_a_release_is_whole_steps_from_the_centre(seed):
     """Every coordinate, from the system's entropy and from a seed; without noise the minimizer to within a step."""
     made, rows = perturbation(200, 1.0), hostile(200, "ordinary")
     for source in (SecureNoise(), SeededNoise(seed)):
-        found = made.release(Private(rows), source, 30)  # 60 integers: all even or all odd in one run of 2^59
+        found = made.release(in_pieces(rows), source, 30)  # 60 integers: all even or all odd in one run of 2^59
         steps = np.rint((found - made.centre) / made.optimum.step)
         assert np.array_equal(made.centre + steps * made.optimum.step, found)
         assert len(np.unique(np.mod(steps, 2))) == 2
-    quiet = made.release(Private(rows), ZeroNoise(), 1)[0]
+    quiet = made.release(in_pieces(rows), ZeroNoise(), 1)[0]
     ideal, _ = exact_minimizer(made, rows, np.zeros(2))
     assert np.linalg.norm(quiet - ideal) <= made.optimum.distance
 

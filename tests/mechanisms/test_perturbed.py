@@ -26,13 +26,13 @@ from pmtcore.accounting.perturbed import (
 )
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import AccountingMessage, ArgumentMessage
-from pmtcore.base.records import Private
+from pmtcore.base.records import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.mechanisms.perturbed import Mechanism, add_remove, dp_erm, draw, napp_public
 from pmtcore.public.penalized import best_weights, public_fit
-from tests.helpers import FALSE_ALARM, refused
+from tests.helpers import FALSE_ALARM, clipped_table, names, refused
 
 BOTH = (Neighbours.ADD_REMOVE_ONE, Neighbours.REPLACE_ONE)
 LOSSES = (losses.linear(0.5), losses.loss("poisson", response=6.0), losses.LOGISTIC, losses.BOOSTING, losses.HINGE)
@@ -80,7 +80,7 @@ def test_poisson_that_falls_for_ever_is_refused():
 
 
 def split_reference(data, b, q, c, lam):
-    """The same convex problem in a well-kept solver: theta = u - v with u, v >= 0, L-BFGS-B."""
+    """Return the same convex problem in a well-kept solver: theta = u - v with u, v >= 0, L-BFGS-B."""
     p = len(b)
 
     def f(w):
@@ -112,7 +112,7 @@ def test_the_solver_agrees_with_an_independent_one(loss, lam, seed):
     b, q = rng.standard_normal((3, 5)) * 2, rng.uniform(1, 4, (3, 5))
     c, sharp = rng.standard_normal((3, 5)), lam * rng.uniform(0, 2, (3, 5))
     data = Data(loss, x, y)
-    found = minimize(data, Penalty(b, q, c, sharp), 1e-9)
+    found = minimize(data, Penalty.of(b, q, c, sharp), 1e-9)
     assert np.all(found.residual <= 1e-9)
     for t in range(3):
         assert np.linalg.norm(found.theta[t] - split_reference(data, b[t], q[t], c[t], sharp[t])) < 1e-6
@@ -147,6 +147,11 @@ def test_pure_noise_has_shape_p(p, seed):
 
 
 @pytest.mark.slow
+def clipped(made, x, y):
+    """Rows as a mechanism clips them."""
+    return made.clipped(PrivateRows.from_arrays(x, y, names(x.shape[1])))
+
+
 @by_id
 @settings(max_examples=60, deadline=None)
 @given(
@@ -159,7 +164,7 @@ def test_pure_noise_has_shape_p(p, seed):
 def test_one_row_moves_gradient_and_hessian_by_no_more_than_stated(loss, x, other, y, z, theta):
     """zeta1 zeta2 for a row more, twice that for a row replaced, zeta3 for the Hessian, whatever row and theta."""
     made = napp_public(loss, 1.5, add_remove(1.0, 0.0), np.full(3, 1e4), np.zeros(3))
-    table = made.rows(np.array([x, other]), np.array([y, z]))
+    table = clipped_table(clipped(made, np.array([x, other]), np.array([y, z])))
     gradient = [Data(loss, table[k : k + 1, :3], table[k : k + 1, 3]).derivatives(np.array([theta])) for k in (0, 1)]
     bound = made.terms.gradient * (1 + 1e-9)
     for one, two in gradient:
@@ -175,7 +180,7 @@ def test_a_witness_reaches_the_sensitivity(loss):
     best = 0.0
     for y in (-1e9, 0.0, 1e9):
         made = napp_public(loss, 2.0, add_remove(1.0, 0.0), np.full(2, 1e4), np.zeros(2))
-        table = made.rows(x, np.array([y]))
+        table = clipped_table(clipped(made, x, np.array([y])))
         for far in (-400.0, 400.0):
             gradient = Data(loss, table[:, :2], table[:, 2]).derivatives(np.array([[far, 0.0]]))[0]
             best = max(best, float(np.linalg.norm(gradient)))
@@ -346,12 +351,24 @@ def test_the_noise_is_what_was_accounted_for(loss, make, seed):
         made = dp_erm(loss, 1.0, promise, 3)
     else:
         made = napp_public(loss, 1.0, promise, np.array([1.0, 2.0, 3.0]) * 40 * loss.curvature, np.full(3, 0.2))
-    table = made.rows(x, y)
-    theta = made.release(Private(table), len(table), SeededNoise(seed), 3000)
+    data = clipped(made, x, y)
+    table = clipped_table(data)
+    theta = made.release(data, len(table), SeededNoise(seed), 3000)
     gradient = Data(loss, table[:, :3], table[:, 3]).derivatives(theta)[0] + made.ridge * (theta - made.centre)
     length = np.linalg.norm(gradient, axis=1) / made.noise.scale
     assert kstest(length, gamma(3).cdf).pvalue > FALSE_ALARM
     assert kstest(length / 0.8, gamma(3).cdf).pvalue < FALSE_ALARM
+
+
+def test_rows_clipped_for_another_mechanism_are_refused():
+    """A longer radius or another loss has another sensitivity."""
+    x, y = rows(losses.LOGISTIC, 20, 3, 1)
+    narrow, wide = (napp_public(losses.LOGISTIC, r, add_remove(1.0, 0.0), np.full(3, 9.0), np.zeros(3)) for r in (1, 2))
+    hinge = napp_public(losses.HINGE, 1.0, add_remove(1.0, 0.0), np.full(3, 9.0), np.zeros(3))
+    for other in (wide, hinge):
+        with pytest.raises(ValueError, match="another"):
+            narrow.release(clipped(other, x, y), 20, ZeroNoise(), 1)
+    assert np.all(np.isfinite(wide.release(clipped(narrow, x, y), 20, ZeroNoise(), 1)))
 
 
 def test_a_modulus_below_what_was_accounted_for_is_refused():
@@ -366,7 +383,7 @@ def test_zero_noise_gives_the_penalized_fit_and_sparsity_survives(seed):
     loss = losses.linear(100.0)
     x, y = rows(loss, 200, 6, seed)
     made = dp_erm(loss, 3.0, add_remove(50.0, 0.0), 6, ridge=1.0, lasso=6.0)
-    found = made.release(Private(made.rows(x, y)), len(y), ZeroNoise(), 1)[0]
+    found = made.release(clipped(made, x, y), len(y), ZeroNoise(), 1)[0]
     own = made.ridge[0]
     net = ElasticNet(alpha=(6 + own) / 200, l1_ratio=6 / (6 + own), fit_intercept=False, tol=1e-14, max_iter=10**6).fit(
         x, y

@@ -25,7 +25,7 @@ NEIGHBOURS = st.tuples(arrays(float, (4, D + 1), elements=st.floats(-5, 5)), ROW
 
 
 def public():
-    """A fixed public sample."""
+    """Return a fixed public sample."""
     rng = np.random.default_rng(5)
     x = rng.standard_normal((40, D)) * [1.0, 10.0, 0.1]
     return public_from_rows(x, x @ [1.0, 0.2, 3.0] + rng.standard_normal(40), names(D), "y")
@@ -44,7 +44,7 @@ def moved(found, tables) -> np.ndarray:
 
 
 def joint_moved(found, tables) -> np.ndarray:
-    """The same of a first pass."""
+    """Return the same of a first pass."""
     first, second = (found.measure(found.pieces(rows)).reveal(TEST) for rows in tables)
     return first - second
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend, gaussian_mu, pure_epsilon, total_mu
-from pmtcore.base.checks import InputError
+from pmtcore.base import records
 from pmtcore.base.records import PrivateRows, ReleaseStatus
+from pmtcore.mechanisms import randomizers
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.facts import Facts, Passes
 from pmtcore.methods.registry import make_parameters, method, methods, register
@@ -125,24 +128,42 @@ def test_no_two_methods_look_alike():
         register(dataclasses.replace(entry, colour="#000001"))
 
 
-@pytest.mark.parametrize(
-    ("entry", "values"),
-    [*((entry, {}) for entry in methods()), (method("ldp-whitened"), {"randomizer": "privunit"})],
-    ids=lambda e: getattr(e, "id", ""),
-)
-def test_a_plan_says_whether_it_holds_all_rows(entry, values, problems, monkeypatch):
-    """Those that do are refused more rows than fit into memory, by their public number, before anything is spent."""
-    problem, held = suited(entry, *problems), []
-    whole = PrivateRows.concatenate
-    monkeypatch.setattr(PrivateRows, "concatenate", lambda *args: held.append(1) or whole(*args))
-    plan = plan_of(entry, problem, 1.0, **values)
-    plan.run(problem.private, SeededNoise(1), 1)
-    assert plan.requires_in_memory == bool(held)
+LOOKING = [
+    *((entry, {}) for entry in methods() if entry.role != "public"),
+    (method("ldp-whitened"), {"randomizer": "privunit"}),
+]
+looking = pytest.mark.parametrize(("entry", "values"), LOOKING, ids=lambda e: getattr(e, "id", ""))
 
+
+@looking
+def test_no_method_refuses_rows_for_their_number(entry, values, problems):
+    """A plan for a billion rows is made, and no row is read for it."""
+    problem = suited(entry, *problems)
     rows = PrivateRows(lambda: pytest.fail("a row was read"), 10**9, problem.private.names)
     large = dataclasses.replace(problem, private=rows)
-    if plan.requires_in_memory:
-        with pytest.raises(InputError, match="1,000,000,000 rows are too many to hold"):
-            preview(large, Request(entry.id, Budget(1.0), values))
-    else:
-        assert preview(large, Request(entry.id, Budget(1.0), values)).method is entry
+    assert preview(large, Request(entry.id, Budget(1.0), values)).method is entry
+
+
+@looking
+def test_no_method_holds_all_rows(entry, values, problems, monkeypatch):
+    """What a run takes in memory does not grow with the rows, where nothing may be kept between passes."""
+    problem = suited(entry, *problems)
+    monkeypatch.setattr(records, "_NUMBERS_OF_A_BLOCK", 1)
+    monkeypatch.setattr(records, "_ROWS_OF_A_PART", 256)
+    monkeypatch.setattr(randomizers, "_CHUNK", 2**10)
+    values = {**values, **{name: 3 for name in ("steps", "iterations") if hasattr(entry.parameters, name)}}
+    rng, names = np.random.default_rng(3), problem.private.names
+    x, labels = rng.standard_normal((256, len(names))), (rng.random(256) < 0.5).astype(float)
+
+    def run(blocks):
+        rows = PrivateRows(lambda: itertools.repeat((x, labels), blocks), 256 * blocks, names, keeps=0)
+        plan = plan_of(entry, dataclasses.replace(problem, private=rows), 1.0, **values)
+        tracemalloc.start()
+        plan.run(rows, SeededNoise(1), 1)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    run(2)
+    few, many = run(8), run(40)
+    assert many - few < x.nbytes * 32 / len(names) / 2

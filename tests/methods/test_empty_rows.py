@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.records import PrivateRows
 from pmtcore.explore.confirm import problem_of
 from pmtcore.explore.moment import Moment
 from pmtcore.mechanisms.noise import SeededNoise
@@ -50,7 +50,7 @@ def choices(entry, **more) -> Choices:
 
 
 def released(entry, found: Problem, **values: object) -> np.ndarray:
-    """What leaves at one seed, as numbers."""
+    """Return what leaves at one seed, as numbers."""
     plan = entry.plan(found.public, found.private.n, Budget(2.0), make_parameters(entry, values))
     outcome = plan.run(found.private, SeededNoise(3), 1)
     return np.asarray(outcome.coefficients)
@@ -117,7 +117,7 @@ def test_a_slope_of_a_logarithm_is_not_drawn_to_zero():
 
 @pytest.mark.parametrize("id", ["dp-erm", "napp-public", "pmt-objective", "non-private"])
 def test_a_declared_number_of_rows_hides_how_many_are_there(id):
-    """Methods that hold rows hold the declared n of them, whether so many are at hand or fewer."""
+    """Methods that go through rows many times take the declared n of them, whether so many are at hand or fewer."""
     entry = method(id)
     asked = choices(entry)
     rows = frame(300, 2, asked.family != "gaussian")
@@ -126,6 +126,8 @@ def test_a_declared_number_of_rows_hides_how_many_are_there(id):
         plan = entry.plan(found.public, 300, Budget(2.0), make_parameters(entry, {}))
         sizes = found.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
         assert len(sizes) == 300 and not np.any(sizes[at_hand:])
+        passed = found.private.in_equal_blocks().sum(lambda x, y: np.array([len(y), np.count_nonzero(x.any(axis=1))]))
+        assert passed.reveal(TEST).tolist() == [300, at_hand]
         assert np.all(np.isfinite(released(entry, found))) and plan.mu <= 2.0
 
 
@@ -137,7 +139,8 @@ def test_the_lattice_is_that_of_the_declared_rows(id, monkeypatch):
     monkeypatch.setattr(Mechanism, "optimum", lambda self, n: called.append(n) or optimum(self, n))
     found = problem(frame(300, 2), choices(entry))
     plan = entry.plan(found.public, 300, Budget(2.0), make_parameters(entry, {}))
-    clipped = plan.clipped(found.private).reveal(TEST)
+    z = found.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
     for at_hand in (300, 299):
-        plan.release(Private(clipped[:at_hand]), SeededNoise(3), 1)
+        fewer = PrivateRows(lambda at_hand=at_hand: [(z[:at_hand, :-1], z[:at_hand, -1])], 300, found.private.names)
+        plan.run(fewer, SeededNoise(3), 1)
     assert set(called) == {300}

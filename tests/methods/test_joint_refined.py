@@ -155,7 +155,7 @@ class Uncounted(SecondPass):
 
 
 def planted(fault, found):
-    """The second pass of a plan with a fault in it."""
+    """Return the second pass of a plan with a fault in it."""
     return fault(**{field.name: getattr(found.second, field.name) for field in fields(SecondPass)})
 
 

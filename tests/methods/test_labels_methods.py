@@ -15,16 +15,17 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from pmtcore.accounting.budgets import delta_from_mu
 from pmtcore.accounting.objective import delta_any_sign, delta_sign_fixed, least_modulus, noise_sd
 from pmtcore.base.records import PrivateRows
-from pmtcore.glm import newton
+from pmtcore.glm import solvers
 from pmtcore.glm.families import BOOSTING, FAMILIES, LOGISTIC, POISSON, family
-from pmtcore.glm.newton import Rows
+from pmtcore.glm.rows import Rows
+from pmtcore.glm.solvers import Data
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.methods.baselines import exact_fit, public_bands
 from pmtcore.public.moments import PublicData, public_from_rows
 from pmtcore.public.shape import Clip
 from pmtcore.tables.synthetic import synthetic
-from tests.helpers import FALSE_ALARM, TEST, names, plan
+from tests.helpers import FALSE_ALARM, TEST, gathered, names, plan
 
 
 def glm(n: int, m: int, seed: int, fam: str = "logistic", lam: float = 0.0, d: int = 5, size: float = 0.3):
@@ -61,12 +62,12 @@ def test_the_fit_agrees_with_scikit_learn(seed):
 
 
 def test_a_fit_converges_from_anywhere(seed):
-    """Newton's full step diverges from here; the damped rule does not."""
+    """Newton's full step diverges from here; the search along it does not."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((500, 3)) * 3
-    rows = Rows(x, (rng.random(500) < expit(x @ [1, -1, 0.5])).astype(float), np.ones(500))
-    best = newton.fit(LOGISTIC, rows, 1e-3 * np.eye(3))
-    far = newton.fit(LOGISTIC, rows, 1e-3 * np.eye(3), np.array([40.0, 40.0, -40.0]))
+    data = Data(LOGISTIC, x, (rng.random(500) < expit(x @ [1, -1, 0.5])).astype(float))
+    best = solvers.fit(data, 1e-3 * np.eye(3))
+    far = solvers.fit(data, 1e-3 * np.eye(3), np.array([40.0, 40.0, -40.0]))
     assert np.allclose(best, far, atol=1e-7)
 
 
@@ -254,7 +255,7 @@ def test_the_solver_finds_the_minimum_and_adds_little(seed):
     m = found.mechanism
     inside = found.weighted(rows)
     theta = m.release(inside, ZeroNoise(), 1)
-    gradient = inside.reveal(TEST).sums(LOGISTIC, theta)[0] + 1000 * theta @ m.penalty + m.modulus * (theta - m.centre)
+    gradient = gathered(inside).sums(LOGISTIC, theta)[0] + 1000 * theta @ m.penalty + m.modulus * (theta - m.centre)
     assert np.linalg.norm(gradient) <= 1e-7 * m.noise
 
 

@@ -57,7 +57,7 @@ def plan_of(entry, n, **values):
 
 
 def one_row(x, y) -> PrivateRows:
-    """A table of one hostile row beside one far along the first axis, which makes the smallest eigenvalue move too."""
+    """Return one hostile row beside one far along the first axis, which makes the smallest eigenvalue move too."""
     return PrivateRows.from_arrays(np.vstack([x, [1e5, 0.0]]), np.append(y, 0.0), names(D))
 
 
@@ -157,7 +157,7 @@ def test_opendps_noise_has_the_stated_size(id):
 
 
 def spied(id: str, mu: float = MU, n: int = 60, **values):
-    """The scales of the integer noise of one release, in the order in which it is drawn, and the plan."""
+    """Return the scales of the integer noise of one release, in the order in which it is drawn, and the plan."""
     entry = method(id)
     public, rng = public_of(entry), np.random.default_rng(2)
     x = rng.standard_normal((n, D))
@@ -168,7 +168,7 @@ def spied(id: str, mu: float = MU, n: int = 60, **values):
 
 
 def assert_costs(mu: float) -> None:
-    """The budget less the slack that pays for the discrete Gaussian (proofs/noise.md, 14): no more, and hardly less."""
+    """Check the budget less the slack that pays for the discrete Gaussian (proofs/noise.md, 14), no more."""
     assert mu <= MU / (1 + SLACK) * (1 + 1e-9)
     assert mu == pytest.approx(MU, rel=2e-6)
 

@@ -1,4 +1,4 @@
-"""A row far beyond all floats' squares is bounded like any other: no method sees a weight that is not a number."""
+"""Numbers of any size: rows far beyond all floats' squares, and columns whose units lie far apart."""
 
 from __future__ import annotations
 
@@ -48,3 +48,28 @@ def test_no_row_makes_a_release_fail_or_warn(id, kind, cell):
         outcome.bands()
     without = plan(id, public, rows.n, 1.0).run(sides(id, kind, (0.0, 0.0))[1], ZeroNoise(), 1)
     assert np.isfinite(outcome.coefficients).all() or not np.isfinite(without.coefficients).all()
+
+
+def far_apart(id: str, kind: str):
+    """Public and private rows whose columns are about 1, 1e12 and 1e-9, two of them skewed and alike."""
+    rng = np.random.default_rng(6)
+    z = rng.normal(size=(400, 4))
+    big = np.exp(27 + 2 * z[:, :1] + z[:, 1:3])
+    x = np.column_stack([np.ones(400), 500 + 100 * z[:, 3], big, 1e-9 * z[:, 0]])[:, int("nlr" in id) :]
+    y = 1e10 * (z[:, 0] + z[:, 1]) if kind == "gaussian" else (z[:, 0] + rng.normal(size=400) > 0).astype(float)
+    columns = names(x.shape[1], "nlr" not in id)
+    lam = 0.0 if kind == "gaussian" else 0.01
+    public = public_from_rows(x[:100], y[:100], columns, "y", 0.0, family(kind), lam)
+    return public, PrivateRows.from_arrays(x[100:], y[100:], columns)
+
+
+@pytest.mark.parametrize(("id", "kind"), SOUND)
+def test_units_far_apart_lose_no_release(id, kind):
+    """Whatever is derived after a spend is computed: coefficients, bands, all other released figures."""
+    public, rows = far_apart(id, kind)
+    source = ZeroNoise() if id.startswith("ldp") else SeededNoise(1)
+    outcome = plan(id, public, rows.n, 1.0).run(rows, source, 1)
+    outcome.bands()
+    found = outcome.released()
+    for coefficients in np.array(found.get("ridge_path", {}).get("coefficients", ()))[-1:]:
+        assert np.all(np.abs(coefficients[1:]) * public.spread[1:] < 1e-3 * public.spread.max())

@@ -44,7 +44,7 @@ from pmtcore.public.moments import public_from_moment, public_from_rows
 from pmtcore.releases.release import Request, recorded_release
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import prepare
-from tests.helpers import FALSE_ALARM, TEST, make, names, plan, refused
+from tests.helpers import FALSE_ALARM, TEST, clipped_table, make, names, plan, refused
 from tests.mechanisms.test_perturbed import BOTH, by_id
 from tests.methods.test_labels_methods import glm
 
@@ -266,7 +266,7 @@ def test_the_released_noise_is_that_of_the_record(fam, noise, seed):
     for id in SOUND:
         found = plan(id, public, 400, 1.0, noise=noise)
         m = found.mechanism
-        table = found.clipped(rows).reveal(TEST)
+        table = clipped_table(found.clipped(rows))
         theta = found.run(rows, SeededNoise(seed), 3000).minimizer
         d = public.d
         b = Data(m.terms.loss, table[:, :d], table[:, d]).derivatives(theta)[0] + m.ridge * (theta - m.centre)
@@ -292,7 +292,7 @@ def test_no_row_is_too_long(fam, seed):
     rows = PrivateRows.from_arrays(wild, np.array([1e150, -1e150, 0.5, 2.0, 1.0, 0.0]), public.names)
     for coordinates in ("scaled", "whitened"):
         found = plan("napp-public", public, 6, 1.0, coordinates=coordinates)
-        table = found.clipped(rows).reveal(TEST)
+        table = clipped_table(found.clipped(rows))
         assert np.all(np.isfinite(table))
         assert np.all(np.linalg.norm(table[:, :-1], axis=1) <= found.ground.radius * (1 + 1e-12))
         for row in table:

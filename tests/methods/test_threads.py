@@ -9,16 +9,21 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base import threads
+from pmtcore.base import records, threads
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import MOST_KEPT, PrivateRows, block_sum
-from pmtcore.glm.families import family
+from pmtcore.base.records import MOST_KEPT, PrivateRows, ReleaseStatus, block_sum
+from pmtcore.glm.families import LOGISTIC, family
+from pmtcore.glm.rows import Rows
+from pmtcore.mechanisms import randomizers
+from pmtcore.mechanisms.loss_sums import derivative_sums, row_pieces
 from pmtcore.mechanisms.noise import SeededNoise
-from pmtcore.methods.registry import make_parameters, methods
+from pmtcore.methods.registry import make_parameters, method, methods
 from pmtcore.public.moments import INTERCEPT, public_from_rows
+from tests.helpers import TEST
 
 ROWS, PUBLIC = 900, 80
 NAMES = (INTERCEPT, "a", "b")
+SOUND = [entry for entry in methods() if entry.standing is ReleaseStatus.SOUND]
 
 
 @pytest.fixture(autouse=True)
@@ -35,18 +40,20 @@ def rows(chosen):
     return x, (y > np.median(y)).astype(float) if family(chosen).binary else y
 
 
-def cut(x, y, size):
-    """The same rows in blocks of a size; each block is slower than the one after it."""
-    return PrivateRows(lambda: ((x[at : at + size], y[at : at + size]) for at in range(0, len(y), size)), len(y), NAMES)
+def cut(x, y, size, names):
+    """Return the same rows in blocks of a size; each block is slower than the one after it."""
+    return PrivateRows(lambda: ((x[at : at + size], y[at : at + size]) for at in range(0, len(y), size)), len(y), names)
 
 
-def released(entry, many, size, keeps=MOST_KEPT):
-    """The coefficients at one seed, with so many threads and blocks of a size."""
+def released(entry, many, size, keeps=MOST_KEPT, **values):
+    """Return the coefficients at one seed, with so many threads and blocks of a size."""
     x, y = rows(entry.families[0])
-    public = public_from_rows(x[:PUBLIC] + 0.01, y[:PUBLIC], NAMES, "y", family=family(entry.families[0]))
+    first = 1 if entry.task == "nonlinear" else 0  # of these a link takes the place of the intercept
+    x, names = x[:, first:], NAMES[first:]
+    public = public_from_rows(x[:PUBLIC] + 0.01, y[:PUBLIC], names, "y", family=family(entry.families[0]))
     threads.use(many)
-    plan = entry.plan(public, ROWS, Budget(1.0), make_parameters(entry, {}))
-    table = cut(x, y, size)
+    plan = entry.plan(public, ROWS, Budget(1.0), make_parameters(entry, values))
+    table = cut(x, y, size, names)
     table._keeps = keeps
     return np.asarray(plan.run(table, SeededNoise(3), 2).coefficients)
 
@@ -65,14 +72,61 @@ def test_threads_change_no_bit(entry):
         np.testing.assert_array_equal(released(entry, many, 100), expected)
 
 
-@pytest.mark.parametrize("id", ["joint-pmt", "joint-moment", "pmt-gradients", "pmt-ridge", "ada-ssp", "pmt-score"])
+@pytest.mark.parametrize(
+    ("entry", "values"),
+    [*((entry, {}) for entry in SOUND), (method("ldp-whitened"), {"randomizer": "privunit"})],
+    ids=lambda given: getattr(given, "id", ""),
+)
 @pytest.mark.parametrize("keeps", [0, 200 * 28, MOST_KEPT], ids=["nothing", "some", "all"])
-def test_cuts_and_what_is_kept_change_no_bit(id, keeps):
-    """Of methods whose sums are of integers: blocks of other sizes too, with all, some or none kept between passes."""
-    entry = next(entry for entry in methods() if entry.id == id)
-    expected = released(entry, 1, ROWS)
+def test_cuts_and_what_is_kept_change_no_bit(entry, values, keeps, monkeypatch):
+    """Blocks of other sizes, with all, some or none kept between passes, and any number of threads.
+
+    Of a method that goes through blocks of a public size there are seven of these.
+    """
+    monkeypatch.setattr(records, "_NUMBERS_OF_A_BLOCK", 1)
+    monkeypatch.setattr(records, "_ROWS_OF_A_PART", 128)
+    monkeypatch.setattr(randomizers, "_CHUNK", 2**13)
+    expected = released(entry, 1, ROWS, **values)
     for many, size in ((1, 7), (2, 100), (3, 64), (7, 13)):
-        np.testing.assert_array_equal(released(entry, many, size, keeps), expected)
+        np.testing.assert_array_equal(released(entry, many, size, keeps, **values), expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("cut", [1, 50, 128, 300, 1000])
+def test_blocks_of_a_public_size_hold_the_rows_in_order(weighted, cut, monkeypatch):
+    """Whatever the source's blocks are, in memory row by row; rows of zeros stand for those that are not there."""
+    monkeypatch.setattr(records, "_NUMBERS_OF_A_BLOCK", 1)
+    monkeypatch.setattr(records, "_ROWS_OF_A_PART", 128)
+    rng = np.random.default_rng(1)
+    x, y = np.asfortranarray(rng.standard_normal((700, 3))), rng.standard_normal((700, 2) if weighted else 700)
+    source = ((x[at : at + cut], y[at : at + cut]) for at in range(0, 700, cut))
+    table = PrivateRows(lambda: source, 900, NAMES, weighted=weighted).in_equal_blocks()
+    blocks = list(table._blocks())
+    assert [len(response) for _, response in blocks] == [128] * 7 + [4]
+    assert all(features.flags.c_contiguous for features, _ in blocks)
+    features, response = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    np.testing.assert_array_equal(features, np.concatenate([x, np.zeros((200, 3))]))
+    np.testing.assert_array_equal(response, np.concatenate([y, np.zeros((200, *y.shape[1:]))]))
+
+
+def test_rows_summed_elsewhere_are_read_here_where_blocks_have_a_public_size():
+    """A cluster cuts a table by its parts; a solver's sums may not depend on that."""
+    block = (np.ones((5, 3)), np.ones(5))
+    table = PrivateRows(lambda: iter([block]), 5, NAMES, adder=lambda _: pytest.fail("summed elsewhere"))
+    assert table.in_equal_blocks().sum(lambda x, y: y.sum()).reveal(TEST) == 5
+
+
+def test_of_rows_kept_for_a_solver_nothing_else_stays(monkeypatch):
+    """Products of columns for many fits at once would take more memory than the rows."""
+    monkeypatch.setattr(records, "_NUMBERS_OF_A_BLOCK", 1)
+    monkeypatch.setattr(records, "_ROWS_OF_A_PART", 128)
+    rng = np.random.default_rng(2)
+    table = PrivateRows.from_arrays(rng.standard_normal((500, 3)), np.ones(500), NAMES)
+    pieces = row_pieces(table, lambda x, y: Rows(x, y, np.ones(len(y))))
+    first = derivative_sums(pieces, LOGISTIC, np.zeros((20, 3)))
+    again = derivative_sums(pieces, LOGISTIC, np.zeros((20, 3)))
+    assert all(set(vars(piece)) == {"features", "response", "weights"} for block in pieces._kept for piece in block)
+    assert len(pieces._kept) == 4 and all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
 
 
 def test_sums_are_added_in_the_order_of_the_blocks():

@@ -211,7 +211,7 @@ def test_no_claim_breaks_on_curves_without_spread_or_numbers():
 
 
 def _place(words: str) -> tuple[float, float, float]:
-    """The x that a verdict names, and its interval."""
+    """Return the x that a verdict names, and its interval."""
     at, low, high = re.search(r"at x = ([\d.,]+) it is [\d.,e-]+ \[([\d.,e-]+), ([\d.,e-]+)\]", words).groups()
     return tuple(float(number.replace(",", "")) for number in (at, low, high))
 
@@ -479,7 +479,7 @@ def power_law(slope: float, spread: float, trials: int, seed: int = 0, name: str
 
 
 def without(made: Curve, place: int, count: int) -> Curve:
-    """The same with so many trials without an estimate at one place."""
+    """Return the same with so many trials without an estimate at one place."""
     values = made.values.copy()
     values[:count, place] = np.inf
     return Curve(made.name, made.x, values)

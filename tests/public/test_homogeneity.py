@@ -23,7 +23,7 @@ def rows_of(count, rng, d=6):
 
 
 def chance(public, private, noise, seed):
-    """The test's p-value for a released Gram matrix of these private rows."""
+    """Return the test's p-value for a released Gram matrix of these private rows."""
     z = np.linalg.solve(public.factor, private.T).T
     x = z[:, : public.d]
     own = SeededNoise(seed).normal(1, public.d**2).reshape(public.d, public.d)

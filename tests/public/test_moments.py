@@ -15,6 +15,7 @@ from pmtcore.public.moments import (
     private_joint_moment,
     public_from_moment,
     public_from_rows,
+    ridge_from_least_squares,
     whiten,
 )
 from tests.helpers import TEST, make, names, weather
@@ -115,3 +116,17 @@ def test_a_public_ridge_is_the_way_out(seed):
     x, y = weather(50, seed)
     x[:, 2] = 2 * x[:, 1]
     assert public_from_rows(x, y, COLUMNS, "load", ridge=0.01).d == 5
+
+
+@pytest.mark.parametrize("lam", [1e-20, 1e-6, 1.0, 1e9, 1e24])
+def test_ridge_fits_solve_their_equations_whatever_the_units(lam):
+    """Columns of size 1, 1e12 (two, alike) and 1e-9, an intercept without a penalty: each equation in its own size."""
+    rng = np.random.default_rng(6)
+    z = rng.normal(size=(400, 4))
+    x = np.column_stack([np.ones(400), 500 + 100 * z[:, 3], np.exp(27 + z[:, :1] + z[:, 1:3]), 1e-9 * z[:, 0]])
+    size = np.sqrt(np.mean(x**2, axis=0))
+    fit = rng.normal(size=5) / size
+    moment, penalty = x.T @ x / 400, lam * np.array([0.0, 1, 1, 1, 1])
+    found = ridge_from_least_squares(fit, moment, penalty)
+    left = (moment + np.diag(penalty)) @ found - moment @ fit
+    assert np.all(np.abs(left) <= 1e-9 * (size + penalty / size))

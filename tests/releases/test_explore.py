@@ -14,17 +14,19 @@ from scipy.stats import t as student
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import ExploreMessage
 from pmtcore.base.records import PrivateRows
 from pmtcore.cli.explore import _text
 from pmtcore.cli.main import main
+from pmtcore.explore.completed import with_public_rows
 from pmtcore.explore.confirm import confirmed, problem_of
 from pmtcore.explore.functionals import Marginals
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import regression
 from pmtcore.explore.terms import read
 from pmtcore.glm.families import family
-from pmtcore.glm.newton import Rows as NewtonRows
-from pmtcore.glm.newton import fit as newton
+from pmtcore.glm.solvers import Data
+from pmtcore.glm.solvers import fit as fit_exactly
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.registry import make_parameters, method
@@ -51,7 +53,7 @@ def table(n, seed):
 
 
 def opened(n=20_000, m=2000, mu=50.0, noise=None, **values):
-    """The moment of a table, hardly any noise by default, and the rows (n, 5)."""
+    """Return the moment of a table, hardly any noise by default, and the rows (n, 5)."""
     x, y = table(m, 1)
     px, py = table(n, 2)
     found = plan(
@@ -202,7 +204,7 @@ def test_logistic_from_the_linear_model(moment):
     """Close to the exact logistic fit; the floor is said; other responses and records without rows are refused."""
     found, z = moment
     fit = found.logistic("hit ~ a + b + `g=x`")
-    exact = newton(family("logistic"), NewtonRows(z[:, :4], z[:, 4], np.ones(len(z))), np.zeros((4, 4)))
+    exact = fit_exactly(Data(family("logistic"), z[:, :4], z[:, 4]), np.zeros((4, 4)))
     assert np.all((fit.bands.low <= exact) & (exact <= fit.bands.high))
     assert np.allclose(fit.values, exact, atol=0.1) and "public rows" in fit.note and np.all(fit.floor > 0)
     with pytest.raises(InputError, match="0 and 1"):
@@ -210,6 +212,24 @@ def test_logistic_from_the_linear_model(moment):
     closed, _ = opened(2000, 200, public_rows="no")
     with pytest.raises(InputError, match="public rows"):
         closed.logistic("hit ~ a")
+
+
+def test_public_rows_join_a_record_afterwards():
+    """The record is the one that a release with public rows would have made; other public rows are refused."""
+    entry, budget = method("joint-moment"), Budget(2.0)
+    public = public_from_rows(*table(200, 1), NAMES, "hit")
+    private = PrivateRows.from_arrays(*table(2000, 2), NAMES)
+
+    def released(share, rows):
+        planned = entry.plan(rows, 2000, budget, make_parameters(entry, {"public_rows": share}))
+        return Moment(planned.run(private, SeededNoise(3), 1).record())
+
+    closed, with_rows = released("no", public), released("yes", public)
+    completed = with_public_rows(closed, public, budget, {})
+    assert completed.record.as_dict() == with_rows.record.as_dict() and not closed.has_rows
+    with pytest.raises(InputError) as refused:
+        with_public_rows(closed, public_from_rows(*table(200, 5), NAMES, "hit"), budget, {})
+    assert refused.value.message is ExploreMessage.OTHER_TABLES
 
 
 def test_paths_begin_and_end_where_they_should(moment):

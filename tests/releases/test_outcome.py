@@ -27,7 +27,7 @@ REQUEST = Request("joint-pmt", Budget(0.5))
 
 @pytest.fixture(scope="module")
 def inject():
-    """The command that lets calls fail one by one."""
+    """Yield the command that lets calls fail one by one."""
     spec = importlib.util.spec_from_file_location("inject", ROOT / "benchmarks" / "inject.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["inject"] = module

@@ -12,7 +12,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.cli.main import main
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.registry import recommended
+from pmtcore.methods.registry import Prediction, recommended
 from pmtcore.releases import planning
 from pmtcore.releases.curves import LADDER, Curves
 from tests.helpers import TEST, make, plan
@@ -131,3 +131,19 @@ def test_the_budget_is_read_off_the_curve(seed):
         assert found == pytest.approx(mu, rel=0.25)
     assert curves.budget_for("joint-pmt", public.names[2], 1e-9) is None
     assert curves.budget_for("joint-pmt", public.names[2], 1e9) == LADDER[0]
+
+
+def test_a_width_that_leaves_a_part_out_is_no_narrower_one():
+    """A method whose truncation is not predicted is not offered as better; one that truncates nothing is."""
+    names, one = ("a", "b"), np.ones(2)
+
+    def plan_of(id, size, rate, **more):
+        return planning.Planned(id, 1.0, names, Prediction(size * one, one, **more), rate)
+
+    mine = plan_of("joint-pmt", 3.0, 0.1, truncation=one)
+    unknown, known = plan_of("pmt-objective", 1.0, 0.17), plan_of("pmt-gradients", 1.5, 0.17, clipping_in_privacy=True)
+    assert not unknown.is_complete and known.is_complete and mine.is_complete
+    assert planning.narrowest([mine, unknown], mine) is None
+    assert planning.narrowest([mine, unknown, known], mine) is known
+    nothing_cut = plan_of("pmt-objective", 1.0, 0.0)
+    assert planning.narrowest([mine, known, nothing_cut], mine) is nothing_cut

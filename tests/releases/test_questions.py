@@ -22,7 +22,7 @@ from tests.releases.test_explore import opened
 
 @pytest.fixture(scope="module")
 def exact():
-    """A moment without noise, truncation and shrinkage, and its rows by name."""
+    """Return a moment without noise, truncation and shrinkage, and its rows by name."""
     moment, z = opened(n=3000, m=400)
     state = moment.state
     inverse = np.linalg.inv(state.root)
@@ -159,7 +159,7 @@ def test_nested_needs_one_in_the_other(exact):
 
 
 def of_site(seed, n, **more):
-    """A moment of one site's rows, all sites under the same public rows."""
+    """Return a moment of one site's rows, all sites under the same public rows."""
     from pmtcore.base.records import PrivateRows
     from pmtcore.public.moments import public_from_rows
     from tests.helpers import plan

@@ -25,6 +25,7 @@ from pmtcore.report.figures import coefficients as forest
 from pmtcore.report.figures import compare, style
 from pmtcore.report.figures import release as figures
 from pmtcore.report.names import title
+from pmtcore.report.rows import source
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import Problem, default_choices, prepare
 from tests.helpers import suited
@@ -45,7 +46,7 @@ def looked(problem: Problem, id: str = "joint-pmt", mu: float = 1.0) -> Preview:
 
 
 def traces(figure: go.Figure) -> dict[str, dict[str, Any]]:
-    """The figure as a browser gets it: its traces by name, arrays as lists."""
+    """Return the figure as a browser gets it: its traces by name, arrays as lists."""
     plain = json.loads(go.Figure(figure).to_json())
     for trace, own in zip(plain["data"], figure.data, strict=True):
         for axis in ("x", "y"):
@@ -69,7 +70,7 @@ def test_forest_plot_is_the_record(problem):
     assert set(table["coefficient"]) == set(found.names) and table["coefficient"].iloc[-1] == INTERCEPT
     drawn = traces(forest.forest(table, unit))
     assert list(drawn) == [
-        "Public fit alone (its band is not drawn)",
+        "public fit alone (its band is not drawn)",
         "released",
         "95 % band",
     ]  # the band comes last: over the points
@@ -102,9 +103,7 @@ def test_all_coefficients_can_be_found():
     """None is left out in silence: search, orders and groups keep every row that fits."""
     names = ["town=north", "town=south", "age", "agent"]
     unit = forest.Unit("sd", "w", True, False)
-    table = pd.DataFrame(
-        {"coefficient": names, "column": [forest.source(n) for n in names], "value": [0.1, -3.0, 2.0, 1.0]}
-    )
+    table = pd.DataFrame({"coefficient": names, "column": [source(n) for n in names], "value": [0.1, -3.0, 2.0, 1.0]})
     assert list(forest.chosen(table, unit, "AGE")["coefficient"]) == ["age", "agent"]
     assert list(forest.chosen(table, unit, order="size")["coefficient"]) == ["town=south", "age", "agent", "town=north"]
     assert list(forest.chosen(table, unit, order="source")["column"]) == ["age", "agent", "town", "town"]
@@ -120,7 +119,7 @@ def test_many_levels_fold_into_the_clearest():
     table = pd.DataFrame(
         {
             "coefficient": names,
-            "column": [forest.source(n) for n in names],
+            "column": [source(n) for n in names],
             "value": [1.0, 5.0, 1.0, -0.5],
             "low (95 %)": [0.5, -5.0, 0.8, -1.5],
             "high (95 %)": [1.5, 15.0, 1.2, 0.5],
@@ -138,7 +137,7 @@ def test_small_pictures_hold_every_column_on_one_axis():
     unit = forest.Unit("sd", "w", True, False)
     names = ["age", "pay", *(f"town=t{j}" for j in range(12)), "<b>=x", "<b>=y"]
     values = np.linspace(-1, 1, len(names))
-    table = pd.DataFrame({"coefficient": names, "column": [forest.source(n) for n in names], "value": values})
+    table = pd.DataFrame({"coefficient": names, "column": [source(n) for n in names], "value": values})
     table["low (95 %)"], table["high (95 %)"] = values - 0.1, values + 0.1
     for drawn in (forest.multiples(table, unit), forest.multiples(table.assign(value=np.exp(values)), unit)):
         titles = [part.text for part in drawn.layout.annotations]
@@ -168,8 +167,27 @@ def test_one_large_effect_does_not_squeeze_the_others():
     values = [1.0, -1.2, 0.8, 0.9, 500.0]
     table = pd.DataFrame({"coefficient": list("abcde"), "column": list("abcde"), "value": values})
     drawn = forest.forest(table, unit)
-    assert drawn.layout.xaxis.range[1] < 50 and [a.text for a in drawn.layout.annotations] == ["500 →"]
+    assert drawn.layout.xaxis.range[1] < 50 and "500 →" in [a.text for a in drawn.layout.annotations]
     assert forest.forest(table.head(4), unit).layout.xaxis.range is None
+    limits = table.assign(**{"low (95 %)": table["value"] - 0.1, "high (95 %)": table["value"] + 0.1})
+    assert "released: 500 (500 to 500) →" in [a.text for a in forest.forest(limits, unit).layout.annotations]
+
+
+@pytest.mark.parametrize("ratio", [False, True])
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_names_stand_above_their_marks(count, ratio):
+    """Names take no width from the marks, every row has its own, and the picture grows with their number."""
+    unit = forest.Unit("sd", "w", True, ratio)
+    names = [f"education={'a' * 50}{at}" for at in range(count)]
+    values = np.linspace(0.5, 2, count)
+    table = pd.DataFrame({"coefficient": names, "column": names, "value": values})
+    table["low (95 %)"], table["high (95 %)"] = values - 0.4, values + 0.4
+    apart = table.assign(**{"privacy sd": values, "sampling sd": values})
+    for drawn in (forest.forest(table, unit), figures.parts(apart, unit)):
+        labels = {note.y: note.text for note in drawn.layout.annotations if note.xref == "x domain"}
+        assert list(labels) == list(range(count)) and len(set(labels.values())) == count
+        assert drawn.layout.yaxis.showticklabels is False and len(drawn.layout.yaxis.categoryarray) == count
+        assert drawn.layout.height > 30 * count
 
 
 def test_how_many_trials_are_behind_a_picture():

@@ -14,16 +14,20 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.auditing.comparison import Comparison, rescaled
+from pmtcore.base.checks import InputError
 from pmtcore.base.records import Curator, Private
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
+from pmtcore.methods.registry import suiting
 from pmtcore.releases.planning import planned
+from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.report import deployment, reproduce
 from pmtcore.report.checklist import checklist
 from pmtcore.report.embedded import embedded
 from pmtcore.report.html import report
+from pmtcore.report.statistics import DISAGREES, TITLES
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import default_choices, prepare
@@ -158,7 +162,7 @@ def test_labels_have_a_report():
 
 @pytest.fixture(scope="module")
 def filed(problem, tmp_path_factory):
-    """A release that is in a ledger, and its account."""
+    """Return a release that is in a ledger, and its account."""
     ledger = Ledger(str(tmp_path_factory.mktemp("book") / "l.db"))
     ledger.cap("survey", 3.0)
     request = Request("joint-pmt", Budget(1.0))
@@ -174,7 +178,7 @@ def test_a_stakeholder_finds_what_to_sign(filed):
     for question, _ in checklist(filed[0]):
         assert question in text
     assert "published deployments" in text and text.count("5 % false alarms") == 1
-    assert "5 coefficients with error bands, residual variance" in text, "what left the private rows, in one place"
+    assert "5 coefficients with error bands; variance of the residuals" in text, "what left, in one place"
     public_facts = text.partition("Public facts")[2].partition("</table>")[0]
     assert "released" not in public_facts, "what was computed from private rows is no public fact"
     assert "69.2 % of all trials" in text, "the normal distribution function at mu/2 = .5"
@@ -293,3 +297,45 @@ def test_the_checklist_follows_the_record(filed):
     said = dict(checklist(weak))
     assert "repeated" in said["Randomness and floating point"] and "not known" in said["Composition"]
     assert "mu = 9" in said["Strength"]
+
+
+@pytest.mark.parametrize("table", ["demo", "demo-labels"])
+def test_each_released_statistic_has_a_title(table):
+    """No method releases a figure beside its coefficients that readers would know by its short name alone."""
+    private, public, _ = load(table, n=800, m=80, d=3)
+    problem = prepare(private, public, entry(table).choices)
+    for id in sorted(one.id for one in suiting(problem.public)):
+        try:
+            found = release(problem, Request(id, Budget(1.0)), SeededNoise(1))
+        except InputError:
+            continue  # it asks for a declaration, or for other noise
+        assert set(found.released) - {"names"} <= set(TITLES), id
+        left = report(found.as_dict()).partition("What left the private rows")[2].partition("</tr>")[0]
+        assert all(name not in left for name in found.released if "_" in name)
+
+
+def test_categories_are_named_once_each(filed):
+    """The question names each column of the table, a category with the number of its levels, whatever it is called."""
+    names = {"(intercept)": 1.0, "age": 0.1, **{f"<town>=t{at}": 0.2 for at in range(30)}}
+    bands = {name: {"privacy": 0.1, "sampling": 0.1, "low": -0.1, "high": 0.5} for name in names}
+    spread = {**filed[0]["public"], "spread": [1.0] * len(names), "penalty": 0.01}
+    text = report({**filed[0], "coefficients": names, "bands": bands, "public": spread})
+    assert "on age, &lt;town&gt; (31 levels).</p>" in text
+    drawn = text.partition('<svg class="rows"')[2].partition("</svg>")[0]
+    assert drawn.count("<circle") == 2 and "clearest of 30 levels" in drawn
+    assert "ridge penalty of 0.01" in text
+
+
+def test_a_report_says_where_the_rows_are_unlike_the_public_ones(filed):
+    """Whether figures may leave and whether they are of use are two answers; a record of before has none to give."""
+    assert DISAGREES not in report(filed[0])
+    assert DISAGREES in report({**filed[0], "rows_disagree": True})
+    assert not Release.from_dict({name: v for name, v in filed[0].items() if name != "rows_disagree"}).disagrees
+    assert Release.from_dict({**filed[0], "rows_disagree": True}).disagrees
+
+
+def test_several_releases_are_told_together(filed):
+    """The odds of the sum stand beside it, with the rule by which it was made."""
+    account = {**filed[1], "entries": filed[1]["entries"] * 2, "spent": {**filed[1]["spent"], "mu": 2.0}}
+    assert "Squares of mu add up" in report(filed[0], account) and "84.2 % of all trials" in report(filed[0], account)
+    assert "Squares of mu add up" not in report(filed[0], filed[1])

@@ -8,12 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, mu_from_epsilon
 from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import Note, TableNote
 from pmtcore.base.numbers import figure, percent
 from pmtcore.base.records import Bands, Label, ReleaseStatus
 from pmtcore.methods.registry import methods
@@ -21,6 +23,7 @@ from pmtcore.public.moments import Conditioning
 from pmtcore.releases.record import Ground, Release
 from pmtcore.report import glossary, words
 from pmtcore.report.figures import coefficients
+from pmtcore.report.figures.coefficients import Unit
 from pmtcore.report.names import option, spoken, title
 from pmtcore.report.strength import strength
 
@@ -220,3 +223,29 @@ def test_the_documentation_has_the_same_glossary():
     """docs/glossary.md is the glossary, word for word."""
     text = (Path(__file__).resolve().parents[2] / "docs" / "glossary.md").read_text()
     assert glossary.markdown() in text
+
+
+def test_what_the_first_coefficient_means_is_in_the_unit_that_is_chosen():
+    """A level is compared with its reference, not with one unit less; per standard deviation it is not."""
+    row = {"coefficient": "town=north", "column": "town", "value": 2.0, "low (95 %)": 1.0, "high (95 %)": 3.0}
+    table = pd.DataFrame([row])
+    note = Note(TableNote.REFERENCES, references={"town": "south", "sex": "f"})
+    references = words.reference_levels(["a note", note])
+    assert references == {"town": "south", "sex": "f"} and "'south' of 'town'" in note
+    one = Unit("table-ratio", "w", False, True, "odds ratio", "y = 1")
+    spread = Unit("sd", "w", True, False, "", "y")
+    assert "town=north, compared with south, goes with 2 times the odds" in words.example_words(table, one, references)
+    assert "one unit more of town=north" in words.example_words(table, one)
+    assert "one standard deviation more of town=north" in words.example_words(table, spread, references)
+    figures = released([1, 1], [0.5, 0.5])
+    assert "for one unit of" in words.release_words(figures, False)
+    assert "larger budget" not in words.release_words(replace(figures, disagrees=True))
+
+
+def test_a_larger_budget_that_brings_nothing_is_explained():
+    """Where a method gets no nearer with more budget, what is left of its error is truncation, and that is said."""
+    nearer = [summary("joint-pmt", mu, 1 / mu) for mu in (0.1, 1.0, 10.0)]
+    farther = [summary("joint-pmt", mu, e) for mu, e in ((0.1, 0.3), (1.0, 0.2), (10.0, 0.4))]
+    assert "truncated" not in words.comparison_words(nearer)
+    assert "With a larger budget “Joint whitened release” comes no nearer" in words.comparison_words(farther)
+    assert "With a larger budget" not in words.comparison_words(farther, "private rows")

@@ -70,7 +70,7 @@ class Shares(SeededNoise.__mro__[1]):
 
 
 def curator(setup, names, source):
-    """The release of the stacked table by one curator, with the noise that these sites add up to."""
+    """Return the release of the stacked table by one curator, with the noise that these sites add up to."""
     study = setup.ground.study
     stacked = pd.concat([setup.frames[study.names.index(name)] for name in names])
     problem = prepare(table_from(stacked, "private", "private"), setup.ground.table, study.choices)

@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import PublicMessage, TableNote, kind_of
 from pmtcore.base.records import PrivateRows
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import findings, repaired
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table, table_from
-from tests.helpers import TEST
+from tests.helpers import TEST, refused
 
 RNG = np.random.default_rng(0)
 
@@ -41,6 +42,12 @@ CASES = {
     "collinear": (lambda t: t.assign(b=2 * t.a), {"collinear": "refuse"}, "collinear"),
     "constant": (lambda t: t.assign(b=7.0), {"collinear": "refuse"}, "collinear"),
     "missing": (lambda t: t.assign(b=[None, *[1.0, 2.5] * 29, 3.0]), {"missing": "refuse"}, "missing"),
+    "gaps nearly everywhere": (lambda t: t.assign(b=[1.0, 2.5, *[None] * 58]), {"features": ("a", "b", "sex")}, "rows"),
+    "gaps of two columns that leave no row": (
+        lambda t: t.assign(b=[1.0, 2.5] * 15 + [None] * 30, a=[None] * 31 + [0.5] * 28 + [1.0]),
+        {},
+        "rows",
+    ),
     "few rows": (lambda t: t[:4], {"features": ("a", "b", "sex")}, "rows"),
 }
 
@@ -60,6 +67,53 @@ def test_what_stops_is_found_and_its_repair_lifts_it(name):
     assert better != chosen
     assert prepare(private, public, better).private.n == 200
     assert not any(one.stops for one in findings(private, public, better))
+
+
+def test_too_few_complete_rows_name_the_columns_whose_gaps_take_them():
+    """Not that rows are few: 60 are there. Both repairs lift it: without the column, and with its gaps filled."""
+    private, public = tables(lambda t: t.assign(b=[1.0, 2.5, *[None] * 58]))
+    chosen = Choices(target="y")
+    with refused(PublicMessage.TOO_FEW_COMPLETE_ROWS) as caught:
+        prepare(private, public, chosen)
+    assert caught.value.facts == {"rows": 2, "total": 60, "count": 4, "limit": 5, "columns": ["b"]}
+    for repair in findings(private, public, chosen)[0].repairs:
+        assert prepare(private, public, repair.apply(chosen)).public.m == 60
+
+
+IDENTIFIERS = {
+    "row numbers": np.arange(60),
+    "identifiers in any order": 105_000 + np.random.default_rng(3).permutation(200)[:60],
+    "with gaps": np.where(np.arange(60) % 9 == 0, np.nan, np.arange(60) * 3),
+}
+MEASURED = {
+    "ages": np.random.default_rng(3).integers(18, 90, 60),
+    "incomes": np.random.default_rng(3).permutation(90_000)[:60],
+    "measured": np.random.default_rng(3).normal(size=60),
+    "a constant": np.ones(60),
+}
+
+
+@pytest.mark.parametrize("name", IDENTIFIERS)
+def test_identifiers_are_left_out_unless_they_are_chosen(name):
+    """Nobody chose it: left out and said. Chosen: kept, with a finding whose repair leaves it out."""
+    private, public = tables(lambda t: t.assign(code=IDENTIFIERS[name]), lambda t: t.assign(code=range(len(t))))
+    every, some = Choices(target="y"), Choices(target="y", features=("a", "code"))
+    problem = prepare(private, public, every)
+    assert "code" not in problem.public.names and "a" in problem.public.names
+    assert TableNote.IDENTIFIER_LEFT_OUT in map(kind_of, problem.notes)
+    assert any(kind_of(one.sentence) is TableNote.IDENTIFIER_LEFT_OUT for one in findings(private, public, every))
+    assert "code" in prepare(private, public, some).public.names
+    one = next(one for one in findings(private, public, some) if one.columns == ("code",))
+    assert one.repairs[0].apply(some).features == ("a",) and not one.stops
+    assert prepare(private, public, Choices(target="y", features=("code",))).public.d == 2
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_measured_columns_are_no_identifiers(name):
+    """Whole numbers with repeats, or spread so far that none are expected, and broken ones."""
+    private, public = tables(lambda t: t.assign(code=MEASURED[name]), lambda t: t.assign(code=1.5))
+    said = [kind_of(note) for note in prepare(private, public, Choices(target="y")).notes]
+    assert TableNote.IDENTIFIER_LEFT_OUT not in said and TableNote.LIKE_IDENTIFIER not in said
 
 
 def test_several_at_once():

@@ -92,7 +92,7 @@ def prepared(table: Table, schema: Schema | None = None, choices: Choices = CHOI
 
 
 def rows_of(problem: Problem) -> np.ndarray:
-    """What a method sees, private."""
+    """Return what a method sees, private."""
     return problem.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
 
 
@@ -109,7 +109,7 @@ def assert_one_row(tables: Sequence[Table], at: int, schema: Schema | None = Non
 
 
 def rows(cell: st.SearchStrategy[Any], target: st.SearchStrategy[Any] | None = None) -> st.SearchStrategy[Any]:
-    """A table of a few rows, a place in it, and another row for that place."""
+    """Return a table of a few rows, a place in it, and another row for that place."""
     row = st.tuples(cell, cell, cell, cell if target is None else target)
     return st.lists(row, min_size=2, max_size=6).flatmap(
         lambda found: st.tuples(st.just(found), st.integers(0, len(found) - 1), row)
@@ -206,7 +206,7 @@ def test_one_unknown_among_dates_with_time_zones():
 
 
 def arrow_texts(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """A text column whose bytes nobody checked."""
+    """Return a text column whose bytes nobody checked."""
     raw = [None if v is None else v if isinstance(v, bytes) else str(v).encode("utf-8", "replace") for v in values]
     if pa.types.is_dictionary(kind):
         made = pa.array(raw, pa.binary()).dictionary_encode()
@@ -242,7 +242,7 @@ ARROW: dict[str, Callable[[pa.Table, Path], Table]] = {
 
 
 def _checked(table: pa.Table) -> pa.Table:
-    """As Polars takes it: its texts are UTF-8."""
+    """Return as Polars takes it: its texts are UTF-8."""
     columns = {name: pa.array(texts(table[name].combine_chunks())) for name in table.column_names}
     return pa.table(columns)
 

@@ -26,14 +26,14 @@ from tests.helpers import TEST
 
 
 def people(n: int, seed: int) -> pd.DataFrame:
-    """A table of continuous columns: no two rows are alike."""
+    """Return a table of continuous columns: no two rows are alike."""
     rng = np.random.default_rng(seed)
     made = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n)})
     return made.assign(y=made["a"] - made["b"] + rng.normal(size=n))
 
 
 def levels(n: int, seed: int, columns: int = 3) -> pd.DataFrame:
-    """A table of few levels, some of them rare: most rows are among any others."""
+    """Return a table of few levels, some of them rare: most rows are among any others."""
     rng = np.random.default_rng(seed)
     made = pd.DataFrame(
         {f"c{j}": rng.choice(list("abcdef"), n, p=[0.4, 0.3, 0.2, 0.06, 0.03, 0.01]) for j in range(columns)}

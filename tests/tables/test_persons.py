@@ -50,7 +50,7 @@ def problem_of(private: pd.DataFrame, rows: int | None, rule: str = FIRST):
 
 
 def moved(one, other) -> float:
-    """How far a sum of vectors of length at most 1, one for each row, moves between two tables."""
+    """Return how far a sum of vectors of length at most 1, one for each row, moves between two tables."""
 
     def unit(x, y):
         z = np.column_stack([x, y])
@@ -241,7 +241,7 @@ def test_the_guarantee_is_for_a_person(rows, tmp_path):
 
 
 def moment_release(rows: int, column: bool) -> dict:
-    """A joint moment at mu = 0.5 whose persons have up to so many rows, declared or kept by a column."""
+    """Return a joint moment at mu = 0.5 whose persons have up to so many rows, declared or kept by a column."""
     problem = problem_of(frame(300, 1, np.arange(300) // 3), rows if column else None)
     request = Request("joint-moment", Budget(0.5), rows_per_person=1 if column else rows)
     return release(problem, request, SeededNoise(1)).as_dict()

@@ -61,7 +61,7 @@ SIDES: dict[int, tuple[Table, PublicSide]] = {}
 
 
 def design(table: Table, others: Table, choices: Choices = CHOICES) -> np.ndarray:
-    """The rows that every method gets."""
+    """Return the rows that every method gets."""
     known, side = SIDES.get(id(others), (None, None))
     if known is not others or side.coder.choices != choices:
         side = public_side(table, others, choices)
@@ -73,7 +73,7 @@ def design(table: Table, others: Table, choices: Choices = CHOICES) -> np.ndarra
 
 
 def assert_apart(first: np.ndarray, second: np.ndarray, at: int) -> None:
-    """The same rows but one, bit for bit."""
+    """Compare rows: the same but one, bit for bit."""
     assert first.shape == second.shape
     assert np.array_equal(np.delete(first, at, axis=0), np.delete(second, at, axis=0))
 

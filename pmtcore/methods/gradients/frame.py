@@ -16,7 +16,7 @@ from typing import final
 import numpy as np
 
 from pmtcore.glm.families import GAUSSIAN
-from pmtcore.glm.newton import unpacked
+from pmtcore.glm.rows import unpacked
 from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.public.moments import PublicData, back_transform, left_out_norm, whiten
 from pmtcore.public.ridge import RidgePrior, ridge_prior
@@ -65,7 +65,7 @@ class Frame:
 
     @cached_property
     def prior(self) -> RidgePrior:
-        """Where public rows put the coefficients."""
+        """Return the law of the coefficients by public rows."""
         return ridge_prior(self.public)
 
     @cached_property
@@ -115,7 +115,7 @@ class Frame:
 
     @cached_property
     def left_out(self) -> np.ndarray:
-        """The same as if each had been left out of the whitening (m, d)."""
+        """Return the same as if each had been left out of the whitening (m, d)."""
         squares, m = np.sum(self.rows**2, axis=1), len(self._features)
         far = np.minimum(left_out_norm(squares, m), squares / _LEAST_SHARE)
         return np.asarray(self.rows * np.sqrt(far / np.maximum(squares, 1e-300))[:, None])
@@ -149,20 +149,20 @@ class Frame:
 
     @cached_property
     def _ridge_shape(self) -> np.ndarray:
-        """What the penalty of the ridge prior multiplies (d, d), in whitened coordinates."""
+        """Return the matrix (d, d) that the penalty of the ridge prior multiplies, in whitened coordinates."""
         inverse = np.linalg.inv(self.root)
         return np.asarray(inverse @ np.diag(self.prior.spread) @ inverse.T)
 
     @cached_property
     def penalty(self) -> np.ndarray:
-        """The problem's own ridge (d, d) in these coordinates."""
+        """Return the problem's own ridge (d, d) in these coordinates."""
         free = (self.prior.spread > 0).astype(float)
         inverse = np.linalg.solve(self.root, np.diag(free))
         return np.asarray(self.public.lam * inverse @ inverse.T)
 
     @cached_property
     def _inflation(self) -> np.ndarray:
-        """What left-out residuals (m,) are longer by."""
+        """Return the factors (m,) by which left-out residuals are longer."""
         slope = self.weights * self.public.family.slope(self.rows @ self.start[0])
         penalty = self.penalty + self.prior.penalty * self._ridge_shape
         if self.public.family is not GAUSSIAN:

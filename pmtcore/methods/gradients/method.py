@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import final
 
 import numpy as np
@@ -26,8 +26,9 @@ from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Bands, Private, PrivateRows, RowCache
-from pmtcore.glm import newton
+from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN
+from pmtcore.glm.solvers import Data
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
 from pmtcore.mechanisms.passes import (
     CURVATURE_SENSITIVITY,
@@ -48,12 +49,19 @@ from pmtcore.methods.gradients.passes import (
     combine_curvature,
     curvature_at,
 )
+from pmtcore.methods.gradients.rehearsal import (
+    DRAWS,
+    MANY_PRIVATE_ROWS,
+    error_ratio,
+    interpolated_squares,
+    reference_rows,
+    target_of,
+)
 from pmtcore.methods.parameters import Parameters, parameter
 from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.moments import PublicData
 
-_DRAWS, _MOST = 8, 2.0  # draws with replacement; an error further beyond its covariance counts as this many times
 # Passes, growth of their shares, share of the curvature matrices, passes before each (decision 0034).
 # Usual: .83 and .86 of the error of eight passes that grow by 1.7 (*tune*, m = 5d, mu .5 and 1.5, 22 settings).
 _USUAL, _FEW_ROWS = (5, 2.2, 0.1, (1,)), (12, 1.5, 0.25, (2, 5))
@@ -118,7 +126,7 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
 
     @cached_property
     def frame(self) -> Frame:
-        """The public side."""
+        """Return the public side."""
         return Frame(self.public, self.n)
 
     @property
@@ -128,15 +136,15 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
 
     @property
     def looks(self) -> int:
-        """The passes and the curvature matrices."""
+        """Return the number of passes and curvature matrices."""
         return len(self.schedule.gradients) + len(self.schedule.before)
 
     def measure(self, rows: PrivateRows) -> Private[RowCache[QuantizedRows]]:
-        """The rows, to be whitened in the first pass: each pass depends on the noise before."""
+        """Return the rows, to be whitened in the first pass: each pass depends on the noise before."""
         return Private(Quantizer.features_only(self.frame.root, self.public.has_intercept).pieces(rows))
 
     def perturb(self, statistic: Private[RowCache[QuantizedRows]], source: NoiseSource, trials: int) -> GradientOutcome:
-        """The release.
+        """Return the release.
 
         Guarantee: mu-GDP under replace-one: clipped gradients of sensitivity ``2 R_k/n`` and matrices of sensitivity
         ``sqrt(2) B^2/n``, composed adaptively (proofs/sensitivity.md, 3.1, 3.4 and 16); all else is post-processing.
@@ -146,7 +154,7 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
     def _passes(
         self, rows: Private[RowCache[QuantizedRows]], source: NoiseSource, trials: int, many: int
     ) -> GradientOutcome:
-        """The passes; ``many``: rows at hand, with noise on their mean as of n rows."""
+        """Return what the passes release; ``many``: rows at hand, with noise on their mean as of n rows."""
         scale = self.n / many
         frame, family = self.frame, self.public.family
         state, transcript = State.first(frame, trials), []
@@ -168,24 +176,43 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
         return GradientOutcome(self, state, np.column_stack(transcript))
 
     @cached_property
-    def error_ratio(self) -> float:
-        """Return what errors are longer by than the covariance says, between 1 and 2.
-
-        The covariance is linear and of second order. What it misses shows where the answer is known: in the same
-        passes over public rows drawn with replacement. Public, hence free.
-        """
+    def squared_ratios(self) -> np.ndarray:
+        """Return squared errors over the trace of their covariance (DRAWS,), in passes over public rows drawn anew."""
         frame, rng = self.frame, np.random.default_rng(0)
         family, m, ratios = self.public.family, self.frame.m, []
         as_they_are = Quantizer.features_only(np.eye(self.public.d), False)
-        for draw in range(_DRAWS):
+        for draw in range(DRAWS):
             at = rng.integers(0, m, m)
             x, y = frame.rows[at], frame.response[at]
-            target = newton.fit(family, newton.Rows(x, y, frame.weights[at]), frame.penalty, frame.start[0])
+            drawn = Data(family, x, y, frame.weights[at])
+            target = target_of(self.public, draw, partial(solvers.fit, drawn, frame.penalty, frame.start[0]))
             response = y if self.public.weights is None else np.column_stack([y, frame.weights[at]])
             rows = as_they_are.pieces(PrivateRows.from_arrays(x, response, self.public.names))
             state = self._passes(Private(rows), SeededNoise(0, draw), 1, m).state
             ratios.append(float(np.sum((state.points[0] - target) ** 2) / np.trace(state.covariance[0])))
-        return float(np.clip(math.sqrt(np.mean(np.minimum(ratios, _MOST**2))), 1.0, _MOST))
+        return np.array(ratios)
+
+    @cached_property
+    def error_ratio(self) -> float:
+        """Return what errors are longer by than the covariance says, between 1 and 2. Public, hence free."""
+        return error_ratio(self.squared_ratios)
+
+    @cached_property
+    def expected_error_ratio(self) -> float:
+        """Return :attr:`error_ratio` as a prediction needs it: interpolated between decades of ``n mu``.
+
+        The same errors stand beside the covariance for n rows, which is wider where n is not much larger than m.
+        """
+        n = reference_rows(self.public, self.n)
+
+        def squares_at(noise_scale: float) -> np.ndarray:
+            return replace(self, n=n, mu=noise_scale / n).squared_ratios
+
+        squares = interpolated_squares(self.public, (self.schedule, n), self.n * self.mu, squares_at)
+        if self.n < MANY_PRIVATE_ROWS * self.frame.m:
+            reference = replace(self, n=n, mu=self.n * self.mu / n)
+            squares = squares * np.trace(reference.expected.covariance[0]) / np.trace(self.expected.covariance[0])
+        return error_ratio(squares)
 
     @cached_property
     def expected(self) -> State:
@@ -203,24 +230,29 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
 
     def predicted(self) -> Prediction | None:
         """Return the errors that the passes are expected to leave, and the sampling error by public influence."""
-        found = self.left(self.expected).sd, self.sampling(self.expected).sd
-        return Prediction(*found, clipping_in_privacy=True)
+        privacy = self.left(self.expected, self.expected_error_ratio).sd
+        return Prediction(privacy, self.sampling(self.expected).sd, clipping_in_privacy=True)
 
-    def left(self, state: State) -> Part:
-        """What the passes leave open in the first trial, in the units of the table."""
+    def left(self, state: State, error_ratio: float) -> Part:
+        """Return what the passes leave open in the first trial, in the units of the table.
+
+        Args:
+            state: after the passes.
+            error_ratio: what errors are longer by than its covariance says.
+        """
         table = self.frame.to_table(self.frame.to_table(state.covariance[0]).T)
-        part = Part.of(table * self.error_ratio**2)
+        part = Part.of(table * error_ratio**2)
         return part.with_variance(np.maximum(part.variance, 0.0))
 
     def sampling(self, state: State) -> Part:
-        """Sampling of n private rows around the fit of the first trial, by public influence."""
+        """Return the sampling error of n private rows around the fit of the first trial, by public influence."""
         frame, at = self.frame, state.points[0]
         slope = curvature_at(frame, state).hessian[0] + frame.penalty
         influence = frame.left_out * frame.residuals(at[None])[0][:, None] @ np.linalg.inv(slope)
         return robust_part(frame.to_table(influence - influence.mean(axis=0)), 1.0, self.n, frame.clusters)
 
     def parts(self) -> tuple[Spend, ...]:
-        """The gradients in units of their bounds, and the curvature matrix where there is one."""
+        """Return the spends: the gradients in units of their bounds, and the curvature matrix where there is one."""
         found = []
         for at, share in enumerate(self.schedule.gradients, 1):
             sensitivity = GRADIENT_SENSITIVITY / self.n
@@ -268,17 +300,18 @@ class GradientOutcome(Outcome):
         return self.plan.frame.to_table(self.state.points)
 
     def bands(self) -> Bands | None:
-        """What noise, clipping and the rough Hessian leave, public rows combined by precision; sampling; together."""
+        """Return intervals: noise, clipping and the rough Hessian, combined with public rows; sampling; both."""
         estimate = self.coefficients[0]
-        return limits(estimate, estimate, self.plan.left(self.state), self.plan.sampling(self.state))
+        privacy = self.plan.left(self.state, self.plan.error_ratio)
+        return limits(estimate, estimate, privacy, self.plan.sampling(self.state))
 
     @property
     def disagrees(self) -> bool:
-        """Whether some gradient was longer than the public fit's error and the noise explain, in the first trial."""
+        """Return whether some gradient of the first trial was longer than public error and noise explain."""
         return bool(self.state.conflict[0])
 
     def notes(self) -> tuple[str, ...]:
-        """Whether the rows looked alike."""
+        """Return the notes: whether the rows looked alike."""
         if self.disagrees:
             return (
                 "The private rows do not look like the public ones: the released fit is farther from the public one "

@@ -12,7 +12,7 @@ from pmtcore.base.records import Bands
 from pmtcore.methods.joint.fit import FirstFit, Fit
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.gaussian_update import gaussian_update
-from pmtcore.public.moments import back_transform
+from pmtcore.public.moments import back_transform, equilibrated_inverse
 
 _DECIDES = 0.5  # leverage of a public row
 _FALSE_ALARMS = 1e-3  # of each of two tests for a shift
@@ -33,13 +33,15 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
     public = first.public
     if lam == 0 and first.shrinks and public.rows is not None and public.m is not None:
         return _with_public(first, fit, ridge)
-    penalized = fit.whole[0] * (fit.gram_estimate[0] + lam * public.unit_penalty)
-    inverse = public.residual_scale * back_transform(public.feature_root, np.linalg.inv(penalized)).T
+    root, gram = public.feature_root, fit.whole[0] * fit.gram_estimate[0]
     solved, centre = fit.unshrunk[0], ridge
     if lam == 0:
-        centre = public.fit + public.residual_scale * back_transform(public.feature_root, fit.unshrunk[0])
+        inverse = public.residual_scale * back_transform(root, np.linalg.inv(gram)).T
+        centre = public.fit + public.residual_scale * back_transform(root, fit.unshrunk[0])
     else:
-        solved = (public.feature_root.T @ ridge - public.factor[-1, : public.d]) / public.residual_scale
+        penalty = np.diag(fit.whole[0] * lam * public.penalized)
+        inverse = public.residual_scale * equilibrated_inverse(root @ gram @ root.T + penalty) @ root
+        solved = (root.T @ ridge - public.factor[-1, : public.d]) / public.residual_scale
     privacy = Part.of(inverse @ fit.noise_covariance(solved) @ inverse.T)
     sampling = _sampling_part(first, fit.clip_weights, inverse, fit.unshrunk[0] - solved)
     moved = inverse @ (fit.whole[0] * fit.gram_estimate[0] @ fit.last_step)
@@ -52,7 +54,7 @@ def _with_step(truncation: Part | None, moved: np.ndarray) -> Part | None:
 
 
 def alone(first: FirstFit, fit: Fit) -> dict[str, list[Any]]:
-    """What the private rows say by themselves, in the units of the table: for combining with another release of them.
+    """Return what the private rows say by themselves, in the units of the table, for combining two releases of them.
 
     Coefficients (d,) of the first trial without the public fit, the covariance (d, d) of their noise, and variances
     (d,) for truncation.

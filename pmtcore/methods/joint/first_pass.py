@@ -58,7 +58,7 @@ class FirstPass:
 
     @cached_property
     def statistic(self) -> MomentSum:
-        """What is summed over blocks of rows."""
+        """Return the statistic that is summed over blocks of rows."""
         wanted = np.append(np.ones(self.public.d), self.ball.response_scale)
         whitening = Whitening(self.public.factor, self.public.has_intercept)
         return MomentSum(whitening.through(np.diag(wanted), len(wanted)), self.ball.radius)
@@ -80,12 +80,12 @@ class FirstPass:
         return release_integer_moment(total, self.mu, self.n, self.ball.radius, source, trials)
 
     def part(self) -> Spend:
-        """What it costs."""
+        """Return the spend."""
         return Spend.gaussian("joint moment", moment_sensitivity(self.ball.radius, self.n), self.sigma)
 
     @property
     def unit(self) -> np.ndarray:
-        """A whitened coefficient's standard deviation of 1, in coefficients of the table (d,)."""
+        """Return the factors (d,) from standard errors of whitened coefficients to units of the table."""
         public = self.public
         known = public.m is None or public.around is not None
         freedom = 1.0 if known or public.m is None else (public.m - public.d) / public.m
@@ -100,5 +100,5 @@ class FirstPass:
 
     @cached_property
     def truncation_variance(self) -> float:
-        """What truncation is predicted to move ``q`` by, squared, per coordinate; 0 where only a moment is known."""
+        """Return the predicted squared shift of ``q`` by truncation, per coordinate; 0 where only a moment is known."""
         return truncation_variance(self.public, self.ball)

@@ -43,7 +43,7 @@ class Fit(Protocol):
 
     @property
     def truncates_heavily(self) -> bool:
-        """Whether what was released says that far more was truncated than public rows foresee."""
+        """Return whether what was released says that far more was truncated than public rows foresee."""
 
     @property
     def clip_weights(self) -> np.ndarray:
@@ -57,17 +57,17 @@ class Fit(Protocol):
         """
 
     def truncation_part(self, inverse: np.ndarray) -> Part | None:
-        """What truncation moves the fit by, for ``inverse`` (d, d) from the equation to coefficients."""
+        """Return the shift of the fit by truncation, for ``inverse`` (d, d) from the equation to coefficients."""
 
     @property
     def last_step(self) -> np.ndarray:
-        """The last step (d,) to the correction, in the first trial: as long as the error that it may leave."""
+        """Return the last step (d,) to the correction, in the first trial: as long as the error that it may leave."""
 
     def seen(self) -> np.ndarray:
         """All that an attacker gets (trials, k)."""
 
     def released(self) -> Mapping[str, Any]:
-        """What else the first trial releases."""
+        """Return what else the first trial releases."""
 
 
 @final
@@ -90,7 +90,7 @@ class FirstFit:
         self.cross_noise = self.v_cross + self.v * d * first.public.fit_variance
 
     def seen(self) -> np.ndarray:
-        """The released moment (trials, (D + 1) D / 2)."""
+        """Return the released moment (trials, (D + 1) D / 2)."""
         rows, columns = np.triu_indices(self.public.d)
         return np.column_stack([self.gram[:, rows, columns], self.cross, self.power])
 
@@ -100,7 +100,7 @@ class FirstFit:
 
     @cached_property
     def _expected_gram(self) -> np.ndarray:
-        """What the public rows lead one to expect of P: the centre it is shrunk towards.
+        """Return the expectation of P by the public rows: the centre it is shrunk towards.
 
         Private rows are new rows to the public whitening, and so are public rows that were left out of it:
         their weighted moment, about ``m/(m - d - 1) I``, not I, is what P is drawn around.
@@ -165,7 +165,7 @@ class FirstFit:
 
     @cached_property
     def _posterior(self) -> GaussianUpdate:
-        """The public fit's own law, updated by q."""
+        """Return the public fit's own law, updated by q."""
         noise = (self.cross_noise + self.first.truncation_variance) * np.eye(self.public.d)
         # the private fit is a sample's too
         prior = self.public.fit_covariance + np.eye(self.public.d) / self.first.n
@@ -235,12 +235,12 @@ class FirstFit:
         return float(max(expected + spread / (spread + noise) * (raw - expected), 0.05 * expected))
 
     def truncation_part(self, inverse: np.ndarray) -> Part | None:
-        """What truncation moves the fit by on public rows."""
+        """Return the shift of the fit by truncation on public rows."""
         return cut_part(self.public, self.clip_weights, inverse)
 
 
 def cut_part(public: PublicData, weights: np.ndarray, inverse: np.ndarray) -> Part | None:
-    """What weights (m,) move the fit by on public rows: its mean squared, and the doubt about that mean."""
+    """Return the shift of the fit by weights (m,) on public rows: its mean squared, and the doubt about that mean."""
     if public.whitened is None or public.m is None:
         return None
     moves = cut_off(public.whitened, weights) @ inverse.T

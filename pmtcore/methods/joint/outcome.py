@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -13,7 +14,7 @@ from pmtcore.methods.joint.fit import FirstFit, Fit
 from pmtcore.methods.joint.refined import RefinedFit
 from pmtcore.methods.registry import Outcome
 from pmtcore.public.homogeneity import bootstrap_null, words
-from pmtcore.public.moments import back_transform, conditioning
+from pmtcore.public.moments import back_transform, conditioning, ridge_from_least_squares
 
 _PATH_POINTS = 31  # of the ridge path: three a decade over ten decades
 
@@ -43,13 +44,11 @@ class JointOutcome(Outcome):
 
     def ridge(self, lam: float) -> np.ndarray:
         """Coefficients (trials, d) at any ridge penalty, the intercept unpenalized: post-processing, free."""
-        public, gram = self.pilot.public, self.pilot.stable_gram
+        public, root = self.pilot.public, self.pilot.public.feature_root
+        fit = public.fit + public.residual_scale * back_transform(root, self.fit.correction)
         if lam == 0:
-            return public.fit + public.residual_scale * back_transform(public.feature_root, self.fit.correction)
-        level = public.factor[-1, : public.d] + public.residual_scale * self.fit.correction
-        right = np.einsum("tij,tj->ti", gram, level)
-        solved = np.linalg.solve(gram + lam * public.unit_penalty, right[..., None])[..., 0]
-        return back_transform(public.feature_root, solved)
+            return fit
+        return ridge_from_least_squares(fit, root @ self.pilot.stable_gram @ root.T, lam * public.penalized)
 
     def bands(self) -> Bands:
         """Privacy, sampling and truncation parts, apart, and 95 % limits of all together (proofs/bands.md, 7)."""
@@ -88,11 +87,12 @@ class JointOutcome(Outcome):
 
     @property
     def disagrees(self) -> bool:
-        """Whether a note says that the samples do not look alike."""
-        return looks_shifted(self.pilot, self.fit) or bool(self._likeness())
+        """Return whether a note says that the samples do not look alike."""
+        return looks_shifted(self.pilot, self.fit) or bool(self._likeness)
 
+    @cached_property
     def _likeness(self) -> list[str]:
-        """What the released Gram matrix says of the two samples, where there are public rows."""
+        """Return what the released Gram matrix says of the two samples, where there are public rows."""
         first = self.pilot.first
         if first.public.rows is None:
             return []
@@ -100,7 +100,7 @@ class JointOutcome(Outcome):
         return [said] if (said := words(chance)) else []
 
     def notes(self) -> tuple[str, ...]:
-        """What the noise did to this release."""
+        """Return the notes: what the noise did to this release."""
         found = []
         if conditioning(self.pilot.gram[0]).lambda_min <= 0:
             found.append(
@@ -111,7 +111,7 @@ class JointOutcome(Outcome):
                 "The private rows do not look like the public ones: the correction to the public fit is larger than "
                 "its sampling error and the noise explain. Truncation may then bias the fit beyond its bands."
             )
-        found += self._likeness()
+        found += self._likeness
         if self.fit.truncates_heavily:
             found.append(
                 "The gradients show that more than half of the private rows' spread in some direction was truncated, "

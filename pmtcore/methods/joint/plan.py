@@ -71,16 +71,16 @@ class JointPlan(StatisticPlan[Measured]):
 
     @property
     def looks(self) -> int:
-        """The moment; then for each gradient the histogram, where there is one, and the gradient itself."""
+        """Count the moment; then for each gradient the histogram, where there is one, and the gradient itself."""
         return 1 + sum(1 if each.clip else 2 for each in self.gradients)
 
     def measure(self, rows: PrivateRows) -> Private[Measured]:
-        """The truncated joint moment's sum (D, D), and the rows: the second pass depends on the pilot's noise."""
+        """Return the truncated joint moment's sum (D, D), and the rows: the second pass follows the pilot's noise."""
         pieces = self.first.pieces(rows) if self.second is not None else self.first.pieces(rows, 0)
         return self.first.measure(pieces).map(lambda total: (total, pieces))
 
     def perturb(self, statistic: Private[Measured], source: NoiseSource, trials: int) -> JointOutcome:
-        """The release: what leaves, what the audit attacks and what Compare draws.
+        """Return the release: what leaves, what the audit attacks and what Compare draws.
 
         Guarantee: mu-GDP under replace-one, for the bits that leave: a joint moment of sensitivity ``sqrt(2) R^2/n``;
         with a second pass a histogram of sensitivity ``sqrt(2)`` and a mean of vectors no longer than R, composed
@@ -100,7 +100,7 @@ class JointPlan(StatisticPlan[Measured]):
         return () if self.second is None else (*self.middle, self.second)
 
     def parts(self) -> tuple[Spend, ...]:
-        """The joint moment; with a second pass the histogram, where there is one, and the clipped gradient."""
+        """Return the spends: the joint moment; of a second pass the histogram, if any, and the clipped gradient."""
         return (self.first.part(), *(part for each in self.gradients for part in each.parts()))
 
     def predicted(self) -> Prediction | None:
@@ -224,7 +224,7 @@ def harmless_radius(n: int, mu: float, d: int, harmless: float) -> float:
 
 
 def pilot_variance(first: FirstPass) -> float:
-    """Expected error variance of a whitened coefficient after a joint release shrunk to the public fit."""
+    """Return the expected error variance of a whitened coefficient after a joint release shrunk to the public fit."""
     public, ball = first.public, first.ball
     v = first.sigma**2 / 2
     alike = np.maximum(public.fit_variances, 1e-300)
@@ -233,7 +233,7 @@ def pilot_variance(first: FirstPass) -> float:
 
 
 def _chosen(ball: Ball, parameters: JointParameters) -> Ball:
-    """The truncation as given, or as chosen."""
+    """Return the truncation as given, or as chosen."""
     return Ball(parameters.radius or ball.radius, parameters.response_scale or ball.response_scale)
 
 

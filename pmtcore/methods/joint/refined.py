@@ -37,11 +37,11 @@ class RefinedFit:
         self.passes: tuple[RefinedFit, ...] = (*(() if isinstance(before, FirstFit) else before.passes), self)
 
     def seen(self) -> np.ndarray:
-        """The pilot's moment, each gradient in units of its bound, the histogram."""
+        """Return the pilot's moment, each gradient in units of its bound, the histogram."""
         return np.column_stack([self.before.seen(), *self.gradient.seen])
 
     def released(self) -> Mapping[str, Any]:
-        """The bound, and the share of private rows beyond it where it was counted."""
+        """Return the bound, and the share of private rows beyond it where it was counted."""
         return self.gradient.released()
 
     @cached_property
@@ -61,7 +61,7 @@ class RefinedFit:
 
     @cached_property
     def gram_estimate(self) -> np.ndarray:
-        """The Gram matrix (trials, d, d) as far as is known after this pass."""
+        """Return the Gram matrix (trials, d, d) as far as is known after this pass."""
         if isinstance(self.before, FirstFit):
             return self.pilot.gram_estimate
         gram, step = self.before.gram_estimate, self.point - self.before.point
@@ -71,7 +71,7 @@ class RefinedFit:
 
     @property
     def truncates_heavily(self) -> bool:
-        """Whether gradients showed, in the first trial, that the pilot's ball took more than it left."""
+        """Return whether gradients showed, in the first trial, that the pilot's ball took more than it left."""
         grown = np.linalg.solve(self.pilot.gram_estimate[0], self.gram_estimate[0])
         return bool(np.linalg.eigvals(grown).real.max() > HEAVY)
 
@@ -122,12 +122,12 @@ class RefinedFit:
 
     @cached_property
     def base(self) -> np.ndarray:
-        """Where the gradients were taken (trials, d), in the mean."""
+        """Return the points where the gradients were taken (trials, d), in the mean."""
         return np.asarray(sum(w[:, None] * each.point for w, each in zip(self._weights, self.passes, strict=True)))
 
     @cached_property
     def unshrunk(self) -> np.ndarray:
-        """Where the gradients lead (trials, d) without prior and pilot: from where they were taken, a whole step."""
+        """Return the points (trials, d) a whole step from where the gradients were taken, without prior and pilot."""
         score = sum(w[:, None] * each.score for w, each in zip(self._weights, self.passes, strict=True))
         return np.asarray(self.base + np.linalg.solve(self.gram_estimate, np.asarray(score)[..., None])[..., 0])
 
@@ -142,7 +142,7 @@ class RefinedFit:
         return np.asarray(self.noise[0] ** 2 * np.eye(step.shape[1]) + self.pilot.gram_doubt(step)[0])
 
     def truncation_part(self, inverse: np.ndarray) -> Part | None:
-        """As on public rows, and not below what the released histogram says is cut off."""
+        """Return the shift on public rows, floored at what the released histogram says is cut off."""
         part = cut_part(self.pilot.public, self.clip_weights, inverse)
         if part is None or self.gradient.counts is None:
             return part
@@ -150,7 +150,7 @@ class RefinedFit:
 
     @property
     def last_step(self) -> np.ndarray:
-        """The last step (d,), first trial, as far as it is longer than the filter expected (proofs/bands.md, 7).
+        """Return the last step (d,), first trial, as far as it is longer than the filter expected (proofs/bands.md, 7).
 
         What the pilot truncates makes the Gram matrix too small, and a step with such a matrix leaves an error no
         longer than itself.

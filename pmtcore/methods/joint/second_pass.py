@@ -70,7 +70,7 @@ class SecondPass:
 
     @cached_property
     def expected_bound(self) -> float:
-        """The clipping bound that public rows lead one to expect."""
+        """Return the clipping bound that public rows lead one to expect."""
         if self.clip:
             return self.clip
         return max(self.sizes.counted_bound(self.n, self.shares.gradient_mu, self.counting_sd), self.least)
@@ -81,7 +81,7 @@ class SecondPass:
         return 0.0 if self.clip else sigma_for(self.sizes.sensitivity, self.shares.counting_mu)
 
     def noise_at(self, bound: np.ndarray | float) -> np.ndarray | float:
-        """Standard deviation of the noise on the mean gradient: ``2 R/(mu n)``."""
+        """Return the standard deviation of the noise on the mean gradient: ``2 R/(mu n)``."""
         return 2 * bound / (self.shares.gradient_mu * self.n)
 
     def bound(self, counts: np.ndarray | None, trials: int) -> np.ndarray:
@@ -115,11 +115,11 @@ class SecondPass:
         return rows.sum(LengthCounts(GAUSSIAN, points, self.sizes.edges)).map(from_words)
 
     def gradients(self, points: np.ndarray, bound: np.ndarray) -> GradientSum:
-        """What is summed at points (T, d), clipped at bounds (T,)."""
+        """Return the statistic that is summed at points (T, d), clipped at bounds (T,)."""
         return GradientSum(GAUSSIAN, points, bound)
 
     def parts(self) -> tuple[Spend, ...]:
-        """The histogram, where there is one, and the clipped gradient in units of its bound."""
+        """Return the spends: the histogram, where there is one, and the clipped gradient in units of its bound."""
         gradient = Spend.gaussian(self.name, 2 / self.n, float(self.noise_at(1.0)))
         if self.clip:
             return (gradient,)
@@ -176,7 +176,7 @@ class Gradient:
 
     @cached_property
     def lost(self) -> np.ndarray:
-        """What the histogram says that clipping moves a coordinate of the mean by, squared (T,)."""
+        """Return the squared shift (T,) of a coordinate of the mean by clipping, as the histogram has it."""
         losses = self.plan.sizes.lost(self.rows, self.plan.n, self.bound)
         return np.asarray(losses / self.plan.sizes.d)
 
@@ -186,7 +186,7 @@ class Gradient:
         return length_weights(self.plan.sizes.lengths, self.bound[0])
 
     def released(self) -> dict[str, float]:
-        """The bound, and the share of private rows beyond it where it was counted."""
+        """Return the bound, and the share of private rows beyond it where it was counted."""
         found = {"clipping_bound": float(self.bound[0])}
         if self.counts is not None:
             edges = self.plan.sizes.edges

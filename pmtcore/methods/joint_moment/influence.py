@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement
 from math import factorial
@@ -18,8 +18,9 @@ import numpy as np
 from pmtcore.base.distributions import chi
 from pmtcore.mechanisms.truncation import ball_weights
 from pmtcore.public.bands import group_sums
+from pmtcore.public.tails import PRIOR_ROWS, PowerTail
 
-_TAIL_SHARE, _PRIOR_TAIL, _PRIOR_POWER = 10, 10, 4.0  # a tenth of the rows, drawn to power 4 by as much as ten rows
+_TAIL_SHARE = 10  # a tenth of the rows is the tail
 _QUANTILES = 40  # cells of the tail, on a log scale
 # Bands allow for rows down to the one that one table in ten has, at an exponent 2.5 of its standard errors below the
 # estimate: on white wine one private row lies eight times as far out as any public one (coverage 0.88 without, 0.91).
@@ -41,16 +42,14 @@ class Tail:
     @classmethod
     def of(cls, lengths: np.ndarray, rows: float) -> Tail:
         """By a power law, down to the one row in so many that lies furthest out."""
-        m, order, k, start, far = _outermost(lengths)
-        power = (k + _PRIOR_TAIL) / (far + _PRIOR_TAIL / _PRIOR_POWER)
-        middle, shares = _shares(m, k, rows)
-        return cls(order[-k:], start * (k / (middle * m)) ** (1 / power), shares)
+        order, tail = _outermost(lengths)
+        return cls._between(order, tail, tail.power, rows)
 
     @staticmethod
     def top(lengths: np.ndarray) -> float:
         """Return the length that the longest of these rows would have by the power law."""
-        _, _, k, start, far = _outermost(lengths)
-        return float(start * k ** ((far + _PRIOR_TAIL / _PRIOR_POWER) / (k + _PRIOR_TAIL)))
+        _, tail = _outermost(lengths)
+        return float((tail.start * tail.many ** (1 / tail.power))[0])
 
     @classmethod
     def cautious(cls, lengths: np.ndarray, dimension: int, rows: float) -> Tail:
@@ -59,29 +58,28 @@ class Tail:
         Gaussian rows reach far less beyond the public ones than any power law; the logarithms of the outermost lengths
         tell the two apart.
         """
-        m, order, k, start, far = _outermost(lengths)
+        order, tail = _outermost(lengths)
+        m, k = len(order), tail.many
         ranks = (np.arange(k) + 0.5) / m
         plain = float(np.sum(np.log(chi.isf(ranks, dimension) / chi.isf(k / m, dimension))))
-        heavy = min(max((far / plain - 1) / _HEAVY, 0.0), 1.0)
-        power = (k + _PRIOR_TAIL) / (far + _PRIOR_TAIL / _PRIOR_POWER) * (1 - _CAUTION / math.sqrt(k + _PRIOR_TAIL))
-        middle, shares = _shares(m, k, rows)
-        return cls(order[-k:], start * (k / (middle * m)) ** (1 / max(power, _LEAST_POWER)), heavy * shares)
+        heavy = min(max((float(tail.log_excess[0]) / plain - 1) / _HEAVY, 0.0), 1.0)
+        power = np.maximum(tail.power * (1 - _CAUTION / math.sqrt(k + PRIOR_ROWS)), _LEAST_POWER)
+        far = cls._between(order, tail, power, rows)
+        return replace(far, shares=heavy * far.shares)
+
+    @classmethod
+    def _between(cls, order: np.ndarray, tail: PowerTail, power: np.ndarray, rows: float) -> Tail:
+        """Return the tail of rows in this order at this power, from its start to one row in ``rows``."""
+        share = tail.many / len(order)
+        edges = np.exp(np.linspace(math.log(min(1 / rows, share / 2)), math.log(share), _QUANTILES + 1))
+        middle = np.sqrt(edges[1:] * edges[:-1])
+        return cls(order[-tail.many :], tail.start * (share / middle) ** (1 / power), np.diff(edges))
 
 
-def _outermost(lengths: np.ndarray) -> tuple[int, np.ndarray, int, float, float]:
-    """Rows, their order, how many are the outermost tenth, where it begins, and the sum of its log lengths."""
-    m = len(lengths)
+def _outermost(lengths: np.ndarray) -> tuple[np.ndarray, PowerTail]:
+    """Return the order (m,) of lengths, and the power law of the outermost tenth."""
     order = np.argsort(lengths)
-    k = min(max(m // _TAIL_SHARE, 5), m - 1)
-    start = max(float(lengths[order[-k - 1]]), 1e-300)
-    far = float(np.sum(np.log(np.maximum(lengths[order[-k:]] / start, 1.0))))
-    return m, order, k, start, far
-
-
-def _shares(m: int, k: int, rows: float) -> tuple[np.ndarray, np.ndarray]:
-    """Places (Q,) between one row in ``rows`` and k in m, and the share of rows (Q,) at each."""
-    edges = np.exp(np.linspace(math.log(min(1 / rows, k / m / 2)), math.log(k / m), _QUANTILES + 1))
-    return np.sqrt(edges[1:] * edges[:-1]), np.diff(edges)
+    return order, PowerTail.of(lengths[order], _TAIL_SHARE)
 
 
 class Influence(ABC):

@@ -64,7 +64,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
 
     @property
     def clusters_errors(self) -> bool:
-        """Where the public rows go along in the record: fourth moments do not tell groups apart."""
+        """Return whether the public rows go along in the record: fourth moments do not tell groups apart."""
         return self.parameters.public_rows != "no"
 
     @property
@@ -113,6 +113,13 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         if self.rows is None:
             return Gaussian(self.expected)
         return Rows(self.rows.inside, self.rows.factor, self.radius, self.n, self.public.clusters)
+
+    def shared(self) -> Influence:
+        """Return what a record holds of the public rows, as far as the parameters let them go along."""
+        influence = self.influence
+        return (
+            _shared(influence, self.parameters.public_rows, self.expected) if isinstance(influence, Rows) else influence
+        )
 
     @cached_property
     def expected(self) -> np.ndarray:
@@ -219,9 +226,7 @@ class MomentOutcome(Outcome):
 
     def record(self, guarantee: Guarantee | None = None) -> Record:
         """Return the first trial's record, which states this guarantee; ``None``: that of one row."""
-        plan, influence = self.plan, self.plan.influence
-        if isinstance(influence, Rows):
-            influence = _shared(influence, plan.parameters.public_rows, plan.expected)
+        plan = self.plan
         return Record(
             plan.derived,
             plan.target,
@@ -234,7 +239,7 @@ class MomentOutcome(Outcome):
             plan.radius,
             plan.n,
             plan.public.m,
-            influence,
+            plan.shared(),
             _spread(plan.public),
             (guarantee or Guarantee(plan.mu, Neighbours.REPLACE_ONE, reporting_delta(plan.n))).as_dict(),
             plan.parameters.shrinkage == "auto",

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -26,13 +26,13 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Bands, Private, PrivateRows
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
-from pmtcore.glm.newton import Rows
+from pmtcore.glm.rows import Rows
 from pmtcore.local import estimators, setup
 from pmtcore.local.estimators import LINKS, Link
 from pmtcore.local.protocol import Configuration, unfold
 from pmtcore.mechanisms.grid import integer_sum
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.mechanisms.randomizers import release_mean, release_sums
+from pmtcore.mechanisms.randomizers import release_mean, release_sums, vector_pieces
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, parameter, unset
 from pmtcore.methods.registry import (
@@ -107,7 +107,7 @@ class WhitenedParameters(LocalParameters):
 
 @final
 @dataclass(frozen=True)
-class LocalPlan(StatisticPlan[np.ndarray]):
+class LocalPlan(StatisticPlan[Any]):
     """A local collection with its configuration published."""
 
     public: PublicData
@@ -158,18 +158,13 @@ class LocalPlan(StatisticPlan[np.ndarray]):
         """Noise on each coordinate of one report."""
         return self.configuration.noise_sds()
 
-    @property
-    def requires_in_memory(self) -> bool:
-        """PrivUnit has a vector for each row."""
-        return self.configuration.randomizer == "privunit"
-
-    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """Return the sum of all reports, integers (dimension,); with PrivUnit every row's vector (n, d)."""
+    def measure(self, rows: PrivateRows) -> Private[Any]:
+        """Return the sum of all reports, integers (dimension,); with PrivUnit every row's vector, block by block."""
         if self.configuration.randomizer == "privunit":
-            return rows.concatenate(self.configuration.vectors)
+            return Private(vector_pieces(rows, self.configuration.vectors, self.configuration.unit))
         return integer_sum(rows, self.configuration.total)
 
-    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> LocalOutcome:
+    def perturb(self, statistic: Private[Any], source: NoiseSource, trials: int) -> LocalOutcome:
         """All people's reports, averaged.
 
         Guarantee: each report is mu-GDP in its own row, with PrivUnit purely private, for its bits (proofs/local.md,
@@ -177,7 +172,7 @@ class LocalPlan(StatisticPlan[np.ndarray]):
         """
         c = self.configuration
         if c.randomizer == "privunit":
-            return LocalOutcome(self, release_mean(statistic, source, trials, c.unit, c.bound))
+            return LocalOutcome(self, release_mean(statistic, self.n, source, trials, c.unit, c.bound))
         return LocalOutcome(self, release_sums(statistic, source, trials, c.scales(), self.n) * (c.units() / self.n))
 
     @property

@@ -24,20 +24,20 @@ from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, eq
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
-from pmtcore.base.records import Curator, Private, PrivateRows
+from pmtcore.base.records import PrivateRows
 from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, recycled, retrieved_share
-from pmtcore.glm.solvers import Data, Penalty, minimize
+from pmtcore.glm.losses import Loss
+from pmtcore.glm.solvers import Losses, Penalty, minimize
+from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept
 from pmtcore.mechanisms.noise import NoiseSource, in_the_lab
 from pmtcore.mechanisms.perturbed import draw, draw_above, draw_sampled
-from pmtcore.mechanisms.truncation import bounded
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, noise_share, parameter, reporting_delta, unset
 from pmtcore.methods.perturbed.napp_public import FAMILIES
 from pmtcore.methods.perturbed.setting import Setting, bound_field, loss_field, setting
 from pmtcore.methods.registry import Mechanism, Method, Origin, Outcome, Plan, Planner, lab, register
-from pmtcore.public.moments import PublicData, joint
+from pmtcore.public.moments import PublicData
 
-_LAB = Curator("paper D as published: lab only")
 _DIRECT = 1e-6  # subgradient at which a direct fit ends, in root rows: as near as the iterated ones
 
 
@@ -138,26 +138,25 @@ class PrintedPlan(Plan):
     selection: str
     parameters: PrintedParameters
 
-    requires_in_memory = True  # the minimizer goes through all rows at every step
+    def bytes_kept(self, d: int) -> int:
+        """See :class:`Plan`."""
+        return bytes_kept(d)
 
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:
         """Return the iteration on these rows."""
         return partial(self._iterate, self.clipped(rows))
 
-    def clipped(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """Return clipped rows and responses (n, d + 1), private."""
-        ground = self.ground
-        return rows.concatenate(lambda x, y: joint(bounded(ground.rows(x), ground.radius), ground.loss.responses(y)))
+    def clipped(self, rows: PrivateRows) -> LossSums[Loss]:
+        """Return the sums of losses of clipped rows."""
+        return self.ground.clipped(rows)
 
-    def _iterate(self, clipped: Private[np.ndarray], source: NoiseSource, trials: int) -> PrintedOutcome:
+    def _iterate(self, data: LossSums[Loss], source: NoiseSource, trials: int) -> PrintedOutcome:
         """Return the last iterates.
 
         Guarantee: none. The claim is ``claim`` under add-remove-one; weights and support leak (E11, E12).
         """
-        value, d = clipped.reveal(_LAB), self.ground.public.d
         b = self.noise_draws(source, trials)
         rows = Augmentation(self.parameters.rows, _generator(source)) if self.parameters.rows else None
-        data = Data(self.ground.loss, value[:, :d], value[:, d])
         return PrintedOutcome(self, _fitted(data, [self] * trials, b, rows))
 
     def aimed(self, lam: float) -> PrintedPlan:
@@ -213,15 +212,14 @@ def fit_together(
     first = plans[0]
     if any(plan.ground.radius != first.ground.radius or plan.parameters.rows for plan in plans):
         raise ValueError("plans fitted together clip rows alike and use the limit of many augmented rows")
-    value, d = first.clipped(rows).reveal(_LAB), first.ground.public.d
     b = np.vstack([plan.noise_draws(source, 1) for plan, source in zip(plans, sources, strict=True)])
-    fits = _fitted(Data(first.ground.loss, value[:, :d], value[:, d]), plans, b, None)
+    fits = _fitted(first.clipped(rows), plans, b, None)
     return [
         PrintedOutcome(plan, Iterated(fits.theta[k : k + 1], fits.weights[k : k + 1])) for k, plan in enumerate(plans)
     ]
 
 
-def _fitted(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
+def _fitted(data: Losses[Loss], plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
     """Fits (t, d) of one plan each, those with as many iterations in one stack."""
     fits = Iterated(np.empty_like(b), np.empty_like(b))
     ways = [(p.fit, p.share, p.iterations) for p in (plan.parameters for plan in plans)]
@@ -232,7 +230,7 @@ def _fitted(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augme
     return fits
 
 
-def _alike(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
+def _alike(data: Losses[Loss], plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
     parameters, targets = plans[0].parameters, [plan.target for plan in plans]
     if parameters.fit == "direct":
         return _direct(data, targets, b)
@@ -254,11 +252,11 @@ def _alike(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmen
     )
 
 
-def _direct(data: Data, targets: Sequence[Target], b: np.ndarray) -> Iterated:
+def _direct(data: Losses[Loss], targets: Sequence[Target], b: np.ndarray) -> Iterated:
     """Return the target and ``Lambda0 ||theta||^2`` in one convex objective (D, equation 2)."""
     ridge = np.asarray([target.floor + target.square for target in targets])[:, None] + 0 * b
     lasso = np.asarray([target.lam if target.sharp else 0.0 for target in targets])[:, None] + 0 * b
-    tolerance = _DIRECT * max(float(np.sqrt(len(data.y))), 1.0)
+    tolerance = _DIRECT * max(float(np.sqrt(data.count)), 1.0)
     return Iterated(minimize(data, Penalty.of(b, 2 * ridge, 0.0, lasso), tolerance).theta, ridge)
 
 

@@ -27,7 +27,9 @@ from pmtcore.accounting.budgets import Budget, Neighbours, mu_from_pure_epsilon,
 from pmtcore.accounting.gdp import Gdp
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.records import PrivateRows
+from pmtcore.glm.losses import Loss
+from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.perturbed import Budgeted, Mechanism, dp_erm, napp_public
 from pmtcore.methods.facts import Facts
@@ -118,17 +120,19 @@ class ErmPlan(Plan):
         """Return the mechanism of this plan at another promise: under the papers' relation, for comparisons."""
         return self.build(planned)
 
-    requires_in_memory = True  # the minimizer goes through all rows at every step
+    def bytes_kept(self, d: int) -> int:
+        """See :class:`Plan`."""
+        return bytes_kept(d)
 
     def mechanism_on(self, rows: PrivateRows) -> ReleaseMechanism:
         """Return the perturbed objective of these rows."""
         return partial(self.release, self.clipped(rows))
 
-    def clipped(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """Return clipped rows and responses (n, d + 1), private."""
-        return self.ground.clipped(self.mechanism, rows)
+    def clipped(self, rows: PrivateRows) -> LossSums[Loss]:
+        """Return the sums of losses of clipped rows."""
+        return self.ground.clipped(rows)
 
-    def release(self, clipped: Private[np.ndarray], source: NoiseSource, trials: int) -> ErmOutcome:
+    def release(self, clipped: LossSums[Loss], source: NoiseSource, trials: int) -> ErmOutcome:
         """Return released minimizers.
 
         Guarantee: mu-GDP under replace-one; with pure noise epsilon-private, which is more (proofs/erm.md, 15.2 to

@@ -15,10 +15,10 @@ import numpy as np
 
 from pmtcore.base.checks import InputError, one_of
 from pmtcore.base.messages import MethodMessage
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.records import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.losses import Loss
-from pmtcore.mechanisms.perturbed import Mechanism
+from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.methods.parameters import parameter, unset
 from pmtcore.public.moments import PublicData
 from pmtcore.public.penalized import PublicFit, public_fit
@@ -69,9 +69,9 @@ class Setting:
         """Rows (k, d) in these coordinates; overflow is left to the clipping."""
         return np.asarray(x @ self.back)
 
-    def clipped(self, mechanism: Mechanism, rows: PrivateRows) -> Private[np.ndarray]:
-        """Return clipped rows and responses (n, d + 1), private."""
-        return rows.concatenate(lambda x, y: mechanism.rows(self.rows(x), y))
+    def clipped(self, rows: PrivateRows) -> LossSums[Loss]:
+        """Return the sums of losses of private rows, clipped in these coordinates, with responses in their range."""
+        return LossSums.clipped(rows, self.loss, self.radius, self.rows)
 
     def table(self, theta: np.ndarray) -> np.ndarray:
         """Coefficients (t, d) in the units of the table."""

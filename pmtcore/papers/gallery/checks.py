@@ -72,12 +72,12 @@ class _Ratio:
 
     @property
     def answer(self) -> Answer:
-        """Whether the ratio is below the border at every x."""
+        """Return whether the ratio is below the border at every x."""
         return below_zero(self.draws - np.log(self.border), self.trials)
 
     @property
     def times(self) -> str:
-        """The smallest and the largest ratio, in words."""
+        """Return the smallest and the largest ratio, in words."""
         known = self.draws[0][~np.isnan(self.draws[0])]
         if not len(known):
             return "an unknown multiple of"
@@ -86,7 +86,7 @@ class _Ratio:
 
     @property
     def place(self) -> str:
-        """The x that decides, with the 95 % interval that decided.
+        """Return the x that decides, with the 95 % interval that decided.
 
         That of this x alone where the claim holds, which is where every such interval is on its side of the border;
         one of intervals that hold together at all x otherwise.

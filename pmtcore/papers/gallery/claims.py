@@ -52,7 +52,7 @@ class Finding:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The figures, a line for each comparison."""
+        """Return the figures, a line for each comparison."""
         return self.parts or (self.figures,)
 
 

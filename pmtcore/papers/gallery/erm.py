@@ -222,9 +222,8 @@ class Trial:
     def released(self, plan: ErmPlan) -> np.ndarray:
         """Return the coefficients (1, p) of a plan of ours under the paper's relation, at epsilon and no delta."""
         mechanism = plan.in_lab(add_remove(self.epsilon, 0.0))
-        minimizers = mechanism.release(
-            plan.ground.clipped(mechanism, self.drawn.rows), len(self.drawn.y), SeededNoise(self.seed, 5), 1
-        )
+        clipped = plan.ground.clipped(self.drawn.rows)
+        minimizers = mechanism.release(clipped, len(self.drawn.y), SeededNoise(self.seed, 5), 1)
         return plan.ground.table(minimizers)
 
     def own(self, id: str, values: Mapping[str, Any], lams: Sequence[float]) -> np.ndarray:
@@ -336,7 +335,7 @@ def corner_trial(
     lams: Sequence[float],
     delta: float,
 ) -> Errors:
-    """How many features without effect are kept at large Lambda, at each epsilon (the text on figure 4)."""
+    """Count the features without effect that are kept at large Lambda, at each epsilon (the text on figure 4)."""
     trials = _at(seed, kind, n, epsilons, delta=delta)
     wrong = _truth(trials[0].drawn) == 0
     return {

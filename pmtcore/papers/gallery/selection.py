@@ -147,7 +147,7 @@ def _sound(plan: Plan, rows: PrivateRows, epsilon: float, trials: int, *, seed: 
     if not isinstance(plan, ErmPlan):
         raise TypeError("not a perturbed objective")
     mechanism = plan.in_lab(add_remove(epsilon, 0.0))
-    minimizers = mechanism.release(plan.ground.clipped(mechanism, rows), rows.n, SeededNoise(seed, 7), trials)
+    minimizers = mechanism.release(plan.ground.clipped(rows), rows.n, SeededNoise(seed, 7), trials)
     return plan.ground.table(minimizers)
 
 

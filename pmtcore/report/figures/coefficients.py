@@ -17,7 +17,8 @@ from pmtcore.base.numbers import figure as said
 from pmtcore.methods.registry import of_role
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
-from pmtcore.report.figures.style import PRIVACY, QUIET, finish, log_axis
+from pmtcore.report.figures.style import PRIVACY, QUIET, finish, finish_rows, log_axis
+from pmtcore.report.rows import axis_limit, clearest, source
 
 MOST = 120  # rows drawn at once: a taller picture is no picture
 ORDERS = {
@@ -27,14 +28,9 @@ ORDERS = {
     "name": "by name",
     "source": "grouped by column",
 }
-# From so many rows on, the clearest come first and the levels of a column are folded into one row.
-MANY = 20
-# An effect whose band ends beyond this multiple of what four in five rows need is drawn at the edge, with its figure.
-_EDGE, _INSIDE, _STRETCH = 3.0, 0.8, 2.0
 _RATIOS = {"logistic": "odds ratio", "boosting": "odds ratio (approximate)", "poisson": "rate ratio"}
 _SCALES = {"gaussian": "", "logistic": "the log-odds of ", "boosting": "the score of ", "poisson": "the log of "}
 _SHORT = {"gaussian": "", "logistic": "log-odds", "boosting": "score", "poisson": "log"}
-_ROW, _EDGES = 26, 120  # pixels of a row, and of legend and axis together
 # Small pictures beside each other, their height in pixels, levels in each, and characters of a title.
 _ACROSS, _PANEL, _LEVELS, _PANEL_TITLE = 3, 185, 8, 44
 _PARTS = ("privacy", "sampling", "truncation")
@@ -118,11 +114,6 @@ def displayed(coefficients: pd.DataFrame, unit: Unit) -> pd.DataFrame:
     return coefficients.rename(columns={f"{part} sd": f"{part} sd of the log" for part in _PARTS})
 
 
-def source(name: str) -> str:
-    """Return the column of the table that a coefficient comes from: ``town`` for ``town=north``."""
-    return name.split("=", 1)[0]
-
-
 def chosen(coefficients: pd.DataFrame, unit: Unit, search: str = "", order: str = "table") -> pd.DataFrame:
     """Return the rows whose coefficient contains the text, in this order (one of :data:`ORDERS`)."""
     matching = coefficients[coefficients["coefficient"].str.contains(search.strip(), case=False, regex=False)]
@@ -151,14 +142,9 @@ def clarity(coefficients: pd.DataFrame, unit: Unit) -> np.ndarray:
 
 def folded(coefficients: pd.DataFrame, unit: Unit) -> pd.DataFrame:
     """Return one row for each column of the table: of several levels the clearest, and how many it stands for."""
-    strength, rows = clarity(coefficients, unit), []
-    for name in dict.fromkeys(coefficients["column"]):
-        places = np.flatnonzero(coefficients["column"] == name)
-        row = coefficients.iloc[int(places[np.argmax(strength[places])])].copy()
-        if len(places) > 1:
-            row["coefficient"] = f"{row['coefficient']} (clearest of {len(places)} levels of {name})"
-        rows.append(row)
-    return pd.DataFrame(rows, columns=coefficients.columns).reset_index(drop=True)
+    rows = clearest(list(coefficients["coefficient"]), clarity(coefficients, unit))
+    folded_rows = coefficients.iloc[[at for at, _ in rows]].reset_index(drop=True)
+    return folded_rows.assign(coefficient=[name for _, name in rows])
 
 
 def forest(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
@@ -172,7 +158,7 @@ def forest(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
             x=rows[public.title.lower()],
             y=names,
             mode="markers",
-            name=f"{public.title} (its band is not drawn)",
+            name=f"{public.title.lower()} (its band is not drawn)",
             marker={"size": 9, "color": public.colour, "symbol": "diamond-open", "line": {"width": 1.5}},
         )
     figure.add_scatter(
@@ -188,13 +174,11 @@ def forest(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
     if "low (95 %)" in rows:
         figure.add_scatter(**_bands(rows, names), name="95 % band")
     figure.add_vline(x=unit.neutral, line={"color": QUIET, "width": 1})
-    rows_shown = [len(names) - 0.5, -0.5]  # the first on top, no margin however many
-    figure.update_yaxes(range=rows_shown, categoryorder="array", categoryarray=names)
     if unit.ratio:
         log_axis(figure, "x")
     else:
         _at_the_edge(figure, rows)
-    return finish(figure, unit.words, "", _EDGES + _ROW * max(len(names), 3))
+    return finish_rows(figure, names, unit.words)
 
 
 def multiples(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
@@ -231,8 +215,8 @@ def multiples(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
     if unit.ratio:
         log_axis(figure, "x")
     else:
-        ends = rows[[name for name in ("value", *_LIMITS) if name in rows]].abs().max(axis=1)
-        limit = min(float(ends.max()), _EDGE * float(ends.quantile(_INSIDE, interpolation="lower")))
+        ends = rows[[name for name in ("value", *_LIMITS) if name in rows]].abs().max(axis=1).to_numpy(dtype=float)
+        limit = axis_limit(ends) or float(ends.max())
         figure.update_xaxes(range=[-1.05 * limit, 1.05 * limit])
     figure.update_annotations(font={"size": 13})
     drawn = finish(figure, "", "", 60 + _PANEL * -(-len(panels) // _ACROSS))
@@ -256,12 +240,9 @@ def _panels(rows: pd.DataFrame, unit: Unit) -> dict[str, pd.DataFrame]:
 def _at_the_edge(figure: go.Figure, rows: pd.DataFrame) -> None:
     """Limit the axis to what most rows need, and mark values beyond it at its edge."""
     ends = rows[[name for name in ("value", *_LIMITS) if name in rows]].to_numpy(dtype=float)
-    if len(ends) < 3 or not np.all(np.isfinite(ends)):
-        return
-    reach = np.max(np.abs(ends), axis=1)
-    limit = _EDGE * float(np.quantile(reach, _INSIDE, method="lower"))
-    # An axis of up to twice that length still shows every row; beyond it the others would be squeezed.
-    if not 0 < _STRETCH * limit < reach.max():
+    reach = np.max(np.abs(ends), axis=1) if len(ends) else np.empty(0)
+    limit = axis_limit(reach)
+    if limit is None:
         return
     inside = ends[reach <= limit]
     beyond = rows["value"].to_numpy(dtype=float)[reach > limit]
@@ -270,10 +251,14 @@ def _at_the_edge(figure: go.Figure, rows: pd.DataFrame) -> None:
     margin = 0.05 * (high - low)
     figure.update_xaxes(range=[low - margin, high + margin])
     # By its place, not by its name: the axis shows names as they are written, and another text would be another place.
-    for place in np.flatnonzero(reach > limit):
+    for place in np.flatnonzero(np.abs(rows["value"].to_numpy(dtype=float)) > limit):
         value = float(rows["value"].iloc[place])
         side = "right" if value > 0 else "left"
-        text = f"{said(value)} →" if value > 0 else f"← {said(value)}"
+        shown = said(value)
+        if _LIMITS[0] in rows:
+            ends_shown = (said(float(rows[name].iloc[place])) for name in _LIMITS)
+            shown = f"released: {shown} ({' to '.join(ends_shown)})"
+        text = f"{shown} →" if value > 0 else f"← {shown}"
         figure.add_annotation(
             x=math.copysign(limit, value), y=int(place), text=text, showarrow=False, xanchor=side, bgcolor=_PAPER
         )
@@ -302,5 +287,6 @@ def _hover(row: Mapping[Hashable, Any]) -> list[str]:
 
 def note(coefficients: pd.DataFrame, shown: pd.DataFrame) -> str:
     """Say how many of how many coefficients are shown, so that nothing is left out in silence."""
-    most = f"; the picture holds the first {MOST}" if len(shown) > MOST else ""
-    return f"{len(shown)} of {len(coefficients)} coefficients{most}."
+    drawn, every = ((names["coefficient"] != INTERCEPT).sum() for names in (shown, coefficients))
+    most = f"; the picture holds the first {MOST}" if drawn > MOST else ""
+    return f"{drawn} of {every} coefficients{most}."

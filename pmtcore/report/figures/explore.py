@@ -24,14 +24,14 @@ from pmtcore.explore.regression import Regression
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Prediction
 from pmtcore.public.moments import INTERCEPT
-from pmtcore.report.figures.coefficients import source
-from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, distinct_line, finish, log_axis
+from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, distinct_line, finish, finish_rows, log_axis
+from pmtcore.report.rows import source
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 _FAR = 1000  # standard errors: beyond, the figure says no more than that it is far
 # Columns beside a response that are drawn at once: more than that is no picture.
 MOST_NEIGHBOURS = 24
-_ROW = 34  # pixels that a line with its name takes
+_LARGE = 16  # pixels of a mark that can be clicked
 _BESIDE = 14  # pixels of one model's line among others
 _UNIT = "response, in sd, for one sd more"
 
@@ -78,9 +78,8 @@ def forest(shown: pd.DataFrame, scales: Mapping[str, float]) -> go.Figure:
         x=value, y=rows["coefficient"], error_x=error, mode="markers", marker={"color": AFTER, "size": 9}, name="95 %"
     )
     figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
-    figure.update_yaxes(autorange="reversed")
     figure.update_layout(showlegend=False)
-    return finish(figure, _UNIT, "", 90 + _ROW * len(rows))
+    return finish_rows(figure, list(rows["coefficient"]), _UNIT)
 
 
 def neighbours(moment: Moment, fit: Regression) -> tuple[go.Figure, pd.DataFrame]:
@@ -115,9 +114,8 @@ def neighbours(moment: Moment, fit: Regression) -> tuple[go.Figure, pd.DataFrame
             marker={"color": AFTER, "size": 13, "symbol": symbol, "line": {"width": 2}},
         )
     figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
-    figure.update_yaxes(categoryorder="array", categoryarray=list(drawn["column"])[::-1], dtick=1)
     figure.update_xaxes(range=[-1.05, 1.05])
-    return finish(figure, f"correlation with {fit.response}", "", 110 + _ROW * len(drawn)), rows
+    return finish_rows(figure, list(drawn["column"]), f"correlation with {fit.response}", _LARGE), rows
 
 
 def shares_table(fit: Regression) -> pd.DataFrame:
@@ -202,11 +200,10 @@ def side_by_side(fits: Mapping[str, Regression], moment: Moment) -> tuple[go.Fig
         )
         tables.append(with_noise[["coefficient", "value", "low", "high"]].assign(model=name))
     figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
-    figure.update_yaxes(autorange="reversed")
     figure.update_layout(scattermode="group")
     joined = pd.concat(tables, ignore_index=True)
-    lines = joined["coefficient"].nunique() * max(_ROW, _BESIDE * len(fits))
-    return finish(figure, _UNIT, "", 110 + lines), joined
+    names = list(dict.fromkeys(name for trace in figure.data for name in trace.y))
+    return finish_rows(figure, names, _UNIT, _BESIDE * len(fits)), joined
 
 
 _BESIDE_WORDS = (

@@ -20,6 +20,8 @@ from pmtcore.report.shortened import shortened_words
 
 # Half-widths are drawn from this share of sampling alone to this multiple of the public fit; wider is of no use.
 _BELOW, _ABOVE = 0.7, 5.0
+# Behind a method in the legend whose widths leave a part of the error out.
+_LEFT_OUT = ", truncation left out"
 # Pixels above the picture: five lines of a legend.
 _LEGEND = 100
 
@@ -39,7 +41,7 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
         figure.add_scatter(
             x=[one.mu for one in rows],
             y=[one.half_width(j) for one in rows],
-            name=title(id),
+            name=f"{title(id)}{'' if rows[0].is_complete else _LEFT_OUT}",
             mode="lines" if len(rows) > 1 else "markers",  # while curves are being filled
             line={"color": method(id).colour, "width": 2.5, "dash": "dash" if _public(id) else "solid"},
             hovertemplate=f"{title(id)}<br>mu %{{x:.3g}}: ± %{{y:.3g}}<extra></extra>",
@@ -62,7 +64,7 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
         figure.update_yaxes(
             dtick="D2", range=[math.log10(_BELOW * min(level, *public)), math.log10(_ABOVE * max(level, *public))]
         )
-    figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}", 430)
+    figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}, for one unit of it", 430)
     return figure.update_layout(
         legend={"font": {"size": 10}, "entrywidth": 0.5, "entrywidthmode": "fraction"}, margin={"t": _LEGEND}
     )
@@ -122,7 +124,10 @@ def truncation_words(one: Planned) -> str:
 def narrower_words(mine: Planned, other: Planned) -> str:
     """Return the sentence that another method is predicted to be narrower, with both figures."""
     share = float(np.median(other.prediction.total / np.maximum(mine.prediction.total, 1e-300)))
-    return f"“{title(other.method)}” is predicted to have {said(share, 2)} times the standard error of this method."
+    return (
+        f"“{title(other.method)}” is predicted to have {said(share, 2)} times the standard error of this method, "
+        "for the typical coefficient."
+    )
 
 
 def reverse_words(budget: float | None, rows: int | None, n: int, mu: float, least: float) -> str:

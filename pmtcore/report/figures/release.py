@@ -18,9 +18,21 @@ from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview
 from pmtcore.report.figures.coefficients import Unit
-from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, SAMPLING, TRUNCATION, distinct_line, finish, log_axis
+from pmtcore.report.figures.style import (
+    AFTER,
+    NAME_HEIGHT,
+    PRIVACY,
+    QUIET,
+    SAMPLING,
+    TRUNCATION,
+    distinct_line,
+    finish,
+    finish_rows,
+    log_axis,
+)
 
 _MOST_EXPECTED = 30  # coefficients drawn before a release: what is to be confirmed stands below the picture
+_BAR = 7  # pixels of a bar's height
 _MOST = 120  # coefficients that one picture still shows; the table has all
 _PARTS = {"privacy": (PRIVACY, ""), "sampling": (SAMPLING, "/"), "truncation": (TRUNCATION, ".")}  # colour, hatch
 
@@ -32,7 +44,7 @@ def predicted(preview: Preview) -> go.Figure | None:
     names = list(preview.names)[:_MOST_EXPECTED]
     figure = _bars(names, _relative(preview.predicted, preview.public_alone))
     figure.add_vline(x=1, line={"color": QUIET, "dash": "dash"}, name="public fit alone", showlegend=True)
-    return finish(figure, "standard error over that of the public fit", "", _tall(len(names)))
+    return _rows_of_bars(figure, names, "standard error over that of the public fit")
 
 
 def _bars(names: Sequence[str], parts: Mapping[str, np.ndarray]) -> go.Figure:
@@ -43,10 +55,14 @@ def _bars(names: Sequence[str], parts: Mapping[str, np.ndarray]) -> go.Figure:
         pattern = {"shape": hatch, "fillmode": "overlay", "fgcolor": "#ffffff", "size": 6, "solidity": 0.25}
         marker = {"color": colour, "pattern": pattern}
         figure.add_bar(y=list(names), x=values[: len(names)], name=part, orientation="h", marker=marker)
-    figure.update_layout(barmode="group", bargap=0.35)
-    figure.update_yaxes(autorange="reversed")
-    figure.update_xaxes(rangemode="tozero")
     return figure
+
+
+def _rows_of_bars(figure: go.Figure, names: Sequence[str], title: str) -> go.Figure:
+    """Return the finished figure of such bars, the parts of a coefficient close together below its name."""
+    marks = _BAR * sum(trace.type == "bar" for trace in figure.data)
+    figure.update_layout(barmode="group", bargap=1 - marks / (marks + NAME_HEIGHT))
+    return finish_rows(figure, names, title, marks)
 
 
 def predicted_words(preview: Preview) -> str:
@@ -67,6 +83,8 @@ def predicted_words(preview: Preview) -> str:
     if longer <= 1.005:
         return f"{start}. Privacy costs next to nothing beside sampling."
     price = f"by {percent(longer - 1)}" if longer < 2 else f"to {said(longer)} times what sampling alone gives"
+    if not preview.predicted.is_complete(preview.facts.predicted_truncation_rate):
+        return f"{start}. Noise widens error bars {price}; what truncated rows add is not predicted."
     return f"{start}. Noise and truncated rows widen error bars {price}."
 
 
@@ -157,7 +175,8 @@ def parts(found: pd.DataFrame, unit: Unit) -> go.Figure | None:
     if not apart or rows.empty:
         return None
     title = f"standard error of the {'logarithm of the ' if unit.ratio else ''}{unit.words}"
-    return finish(_bars(list(rows["coefficient"]), apart), title, "", _tall(len(rows)))
+    names = list(rows["coefficient"])
+    return _rows_of_bars(_bars(names, apart), names, title)
 
 
 def coefficients_table(release: Release) -> pd.DataFrame:
@@ -264,7 +283,3 @@ def results(release: Release) -> dict[str, str]:
         "Condition number, whitened": released.get("after_whitening", {}).get("kappa"),
     }
     return {title: said(value) for title, value in fields.items() if value is not None}
-
-
-def _tall(rows: int) -> int:
-    return 140 + 30 * max(rows, 3)

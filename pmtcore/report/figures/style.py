@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,14 +26,26 @@ _OURS = {"hovertemplate", "texttemplate", "annotations", "template"}  # tags of 
 _AT_MARKS = {"x", "y", "text", "categoryarray", "ticktext", "labels"}  # beside a mark there is little room
 _TITLE, _LINE = 132, 34  # characters of an axis title, and of one line of it
 _NARROW = 40  # characters there, as in the report's drawings
+# Characters of a name above its marks, which a phone shows, and pixels of its line.
+_ABOVE, NAME_HEIGHT = 54, 20
+# Pixels of legend and ticks together, and of a line of an axis title.
+_AROUND, _TITLE_LINE = 112, 19
 
 
 # How titles of axes of shares begin: nothing is drawn there below 0 or above 1, bands and margins included.
 _SHARES = ("share of", "accuracy on", "area under the ROC", "detections", "false alarms")
 
 
-def finish(figure: go.Figure, x: str, y: str, height: int = 360) -> go.Figure:
-    """Axis titles, margins, legend above, no title: the page says what it is."""
+def finish(figure: go.Figure, x: str, y: str, height: int = 360, name: int = _NARROW) -> go.Figure:
+    """Return the figure with axis titles, margins and a legend above; it has no title, since the page says what it is.
+
+    Args:
+        figure: with all its traces.
+        x: title of the horizontal axis.
+        y: title of the vertical axis.
+        height: in pixels.
+        name: characters of a name beside a mark; longer ones are cut.
+    """
     figure.update_layout(
         height=height,
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
@@ -39,7 +53,7 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360) -> go.Figure:
         hovermode="closest",
         font={"size": 14},
     )
-    harmless(figure)
+    harmless(figure, name)
     figure.update_xaxes(title=_axis_title(x), automargin=True, zeroline=False)
     figure.update_yaxes(title=_axis_title(y), automargin=True, zeroline=False)
     for title, update in ((x, figure.update_xaxes), (y, figure.update_yaxes)):
@@ -54,44 +68,86 @@ def _axis_title(text: str) -> str:
     return "<br>".join(escaping.chart(line) for line in lines)
 
 
-def harmless(figure: go.Figure) -> go.Figure:
-    """Every string in the figure made to be shown as it is written: names of columns come from somebody's file."""
-    labels: dict[str, str] = {}
+def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12) -> go.Figure:
+    """Return a finished figure with one row for each name, which stands above its marks: it takes no width from them.
+
+    So a picture with long names can be read on a phone too.
+
+    Args:
+        figure: with all its traces, whose vertical places are names.
+        names: of the rows, from the top; all of them have a row.
+        x: title of the horizontal axis.
+        marks: height in pixels of what is drawn in a row.
+    """
+    row = marks + NAME_HEIGHT
+    # The name of the first row needs the room that others have between two rows.
+    top = -0.5 - NAME_HEIGHT / 2 / row
+    labels = _Labels(_ABOVE, {})
+    place = {"xref": "x domain", "x": 0, "xanchor": "left", "yanchor": "bottom", "yshift": marks / 2, "borderpad": 0}
+    # Beside a ratio's axis too, a row is known by its place: a number among categories.
+    above = [
+        {"y": at, "text": labels[name], "showarrow": False, "font": {"size": 12}, **place}
+        for at, name in enumerate(names)
+    ]
+    figure.update_layout(annotations=[*figure.layout.annotations, *above])
+    figure.update_yaxes(
+        range=[len(names) - 0.5, top],
+        categoryorder="array",
+        categoryarray=list(names),
+        dtick=1,
+        showticklabels=False,
+    )
+    title = len(_axis_title(x).split("<br>"))
+    return finish(figure, x, "", _AROUND + _TITLE_LINE * title + round(row * (len(names) - 0.5 - top)), _ABOVE)
+
+
+def harmless(figure: go.Figure, name: int = _NARROW) -> go.Figure:
+    """Every string in the figure made to be shown as it is written: names of columns come from somebody's file.
+
+    Args:
+        figure: with all its traces.
+        name: characters of a name beside a mark; longer ones are cut.
+    """
+    labels = _Labels(name, {})
     for part in (*figure.data, figure.layout):
-        for name, value in part.to_plotly_json().items():
-            shown = value if name in _OURS else _shown(value, name, labels)
+        for key, value in part.to_plotly_json().items():
+            shown = value if key in _OURS else _shown(value, key, labels)
             if shown is not value:
-                part[name] = shown
+                part[key] = shown
     return figure
 
 
-def _shown(value: Any, key: str, kept: dict[str, str]) -> Any:
-    """Return a part of a figure with its strings made harmless, itself where it has none that are not.
+@dataclass(frozen=True)
+class _Labels:
+    """Names beside marks: how many characters one may have, and how each is shown, so that two names stay two."""
 
-    ``kept`` holds what stands beside marks, so that two names stay two.
-    """
+    most: int
+    shown: dict[str, str]
+
+    def __getitem__(self, name: str) -> str:
+        """Return a name as it is shown; two long ones that begin alike stay two."""
+        if name not in self.shown:
+            short, at = escaping.chart(name, self.most), 1
+            label = short
+            while label in self.shown.values():
+                at += 1
+                label = f"{short} ({at})"
+            self.shown[name] = label
+        return self.shown[name]
+
+
+def _shown(value: Any, key: str, labels: _Labels) -> Any:
+    """Return a part of a figure with its strings made harmless, itself where it has none that are not."""
     if isinstance(value, dict):
-        parts = {name: part if name in _OURS else _shown(part, name, kept) for name, part in value.items()}
+        parts = {name: part if name in _OURS else _shown(part, name, labels) for name, part in value.items()}
         return parts if any(parts[name] is not value[name] for name in value) else value
     if isinstance(value, list | tuple) or getattr(getattr(value, "dtype", None), "kind", "") in ("O", "U", "T"):
-        items = [_shown(part, key, kept) for part in value]
+        items = [_shown(part, key, labels) for part in value]
         return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
     if not isinstance(value, str):
         return value
-    shown = _beside(value, kept) if key in _AT_MARKS else escaping.chart(value)
+    shown = labels[value] if key in _AT_MARKS else escaping.chart(value)
     return value if shown == value else shown
-
-
-def _beside(name: str, kept: dict[str, str]) -> str:
-    """Return a name beside a mark; two long ones that begin alike stay two."""
-    if name not in kept:
-        short, at = escaping.chart(name, _NARROW), 1
-        shown = short
-        while shown in kept.values():
-            at += 1
-            shown = f"{short} ({at})"
-        kept[name] = shown
-    return kept[name]
 
 
 _MANY, _SOME = 100.0, 6.0  # powers of ten, or 1, 2 and 5, then give at least two labels each

@@ -1,0 +1,48 @@
+"""Which rows of coefficients a picture draws, and how far its axis goes: the same on a page and in the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+# From so many rows on, the levels of a column are folded into one row.
+MANY = 20
+# An effect whose band ends beyond this multiple of what four in five rows need is drawn at the edge, with its figure.
+_EDGE, _INSIDE, _STRETCH = 3.0, 0.8, 2.0
+
+
+def source(name: str) -> str:
+    """Return the column of the table that a coefficient comes from: ``town`` for ``town=north``."""
+    return name.split("=", 1)[0]
+
+
+def clearest(names: Sequence[str], clarity: np.ndarray) -> list[tuple[int, str]]:
+    """Return, for each column of the table, the place of its clearest row and what that row is called there.
+
+    Args:
+        names: of coefficients.
+        clarity: each effect over its half-width (rows,).
+    """
+    columns: dict[str, list[int]] = {}
+    for at, name in enumerate(names):
+        columns.setdefault(source(name), []).append(at)
+    rows = []
+    for places in columns.values():
+        at = places[int(np.argmax(clarity[places]))]
+        more = f" (clearest of {len(places)} levels)" if len(places) > 1 else ""
+        rows.append((at, f"{names[at]}{more}"))
+    return rows
+
+
+def axis_limit(reach: np.ndarray) -> float | None:
+    """Return how far an axis goes where some rows would squeeze all others; ``None`` where all of them fit.
+
+    Args:
+        reach: the farthest end of each row (rows,), without a sign.
+    """
+    if len(reach) < 3 or not np.all(np.isfinite(reach)):
+        return None
+    limit = _EDGE * float(np.quantile(reach, _INSIDE, method="lower"))
+    # An axis of up to twice that length still shows every row; beyond it the others would be squeezed.
+    return limit if 0 < _STRETCH * limit < reach.max() else None

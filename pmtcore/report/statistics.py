@@ -1,0 +1,62 @@
+"""What a release may hold beside its coefficients: each statistic under a plain title, in one place.
+
+Methods and records keep their short names, which programs read; people read the titles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pmtcore.base.numbers import figure
+from pmtcore.report.shortened import NAME, SOURCES
+
+TITLES: Mapping[str, str] = {
+    "residual_variance": "variance of the residuals",
+    "residual_sd": "standard deviation of the residuals",
+    "r_squared": "R squared",
+    "after_whitening": "condition number and smallest eigenvalue of the whitened second moment",
+    "ridge_path": "coefficients at other ridge penalties",
+    "alone": "coefficients from the released moment alone, with their covariance",
+    "moment": "second moment of the features",
+    "inverse": "inverse of that second moment",
+    "joint_moment": "second moment of all columns: every mean, variance, correlation and regression among them",
+    "clipping_bound": "bound that gradients were clipped to",
+    "zeros": "number of coefficients that are exactly zero",
+    "retrieved_share_displayed": "share of the budget retrieved, by the formula as displayed",
+    "retrieved_share_example": "share of the budget retrieved, as in the paper's example",
+    "retrieved_share_proved": "share of the budget retrieved, as far as it is proved",
+    **dict.fromkeys(SOURCES, NAME.lower()),
+}
+# Of a release whose statistics show that public rows were no guide to the private ones.
+DISAGREES = (
+    "Check before you use these figures: what was released shows that the private rows are not like the public ones. "
+    "Bands may miss, and what was predicted from public rows does not hold. A larger budget does not mend it: look for "
+    "an identifier among the features, other units, or another population."
+)
+# Public parts that stand beside what was released, to say what it is of.
+_PUBLIC = ("names",)
+
+
+def penalty_words(penalty: float | None) -> str:
+    """Say that coefficients are those of a penalized fit, where the problem has a ridge; empty otherwise."""
+    if not penalty:
+        return ""
+    return (
+        f"The fit has a ridge penalty of {figure(penalty)}: coefficients, of rare categories above all, are drawn "
+        "towards 0, and bands are about the penalized fit."
+    )
+
+
+def title(name: str) -> str:
+    """Return what a statistic is called; a record of a later version may have others, which keep their names.
+
+    >>> title("r_squared"), title("not_yet_known")
+    ('R squared', 'not yet known')
+    """
+    return TITLES.get(name, name.replace("_", " "))
+
+
+def released_titles(released: Mapping[str, Any]) -> list[str]:
+    """Return the titles of what was computed from private rows, each once, in the record's order."""
+    return list(dict.fromkeys(title(name) for name in released if name not in _PUBLIC))

@@ -1,0 +1,59 @@
+"""What a ridge penalty does to rare categories, and the penalty that is offered in its place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pmtcore.glm.families import family
+from pmtcore.public.moments import INTERCEPT, public_from_rows
+from pmtcore.public.pull import strongest_pull
+
+N = 20_000
+
+
+def rows(m: int, shares: tuple[float, ...], kind: str):
+    """Independent columns of zeros and ones, of these shares, each with an effect of one."""
+    rng = np.random.default_rng(1)
+    x = np.column_stack([np.ones(m), *((np.arange(m) < share * m).astype(float) for share in shares)])
+    x[:, 1:] = rng.permuted(x[:, 1:], axis=0)
+    z = x[:, 1:].sum(axis=1) - 0.5
+    y = rng.poisson(np.exp(z)) if kind == "poisson" else (rng.random(m) < 1 / (1 + np.exp(-z)))
+    names = (INTERCEPT, *(f"g={at}" for at in range(len(shares))))
+    return public_from_rows(x, y.astype(float), names, "y", 0.0, family(kind), 0.01)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "poisson", "boosting"])
+def test_the_offered_penalty_leaves_each_effect_within_its_sampling_error(kind):
+    """The pull is the ridge's own, on a Hessian of independent columns; the offer is round, and nearly the largest."""
+    public = rows(2000, (0.4, 0.1, 0.004), kind)
+    found = strongest_pull(public, N)
+    assert found is not None and found.column == "g=2"
+    x, y = public.rows[:, 1:-1], public.rows[:, -1]
+    h = public.family.second(np.zeros(len(y)), y).mean() * np.var(x, axis=0)
+    drawn = found.penalty / (h + found.penalty)
+    assert np.all(drawn <= 1 / np.sqrt(N * h)) and not np.all(3 * drawn <= 1 / np.sqrt(N * h))
+    assert found.remaining == pytest.approx(h[2] / (h[2] + 0.01))
+    assert strongest_pull(replace(public, lam=found.penalty), N) is None
+
+
+def test_nothing_is_said_where_no_penalty_decides():
+    """Frequent levels, no penalty, and the linear family, whose methods have penalties of their own."""
+    common = rows(2000, (0.4, 0.5), "logistic")
+    rare = rows(2000, (0.4, 0.002), "logistic")
+    assert strongest_pull(common, N) is None
+    assert strongest_pull(replace(rare, lam=0.0), N) is None
+    assert strongest_pull(replace(rare, rows=None), N) is None
+    assert strongest_pull(replace(rare, family=family("gaussian"), lam=0.0), N) is None
+    assert strongest_pull(rare, N) is not None
+
+
+def test_the_unit_of_a_number_does_not_matter():
+    """A column in other units keeps its share; one of small numbers is drawn more, and that is said."""
+    public = rows(2000, (0.4, 0.3), "logistic")
+    scaled = public.rows.copy()
+    scaled[:, 1] = np.random.default_rng(2).normal(size=2000) / 100
+    found = strongest_pull(replace(public, rows=scaled), N)
+    assert found is not None and found.column == "g=0" and found.remaining < 0.01
