@@ -354,9 +354,10 @@ def sinks_more(
             for before, after in (first, second)
         )
         answer = below_zero(two - one, _trials(*(curves[name] for name in (*first, *second))))
+        ends = [[said(float(end)) for end in (down[0].min(), down[0].max())] for down in (one, two)]
         sinks = [
-            f"{spoken(before)} by {said(float(down[0].min()))} to {said(float(down[0].max()))}"
-            for (before, _), down in zip((first, second), (one, two), strict=True)
+            f"{spoken(before)} by {low}" + f" to {high}" * (low != high)
+            for (before, _), (low, high) in zip((first, second), ends, strict=True)
         ]
         return Finding(answer, f"the {_NAMES[statistic]} falls: {sinks[0]}, {sinks[1]}")
 

@@ -532,13 +532,14 @@ def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figu
         pairs = {how: (("NAPP-VS+", f"NAPP-VS+{way}"), (name, name + way)) for how, way in _RECYCLED.items()}
         return Claim(
             f"The decrease is more evident for NAPP-VS+ than for {name}, especially when n or epsilon is large.",
-            unstated=f"{_WHICH_RETRIEVED}; whether a share or an amount decreases; and how large epsilon must be",
+            unstated=f"{_WHICH_RETRIEVED}; whether a share or an amount decreases; and how large n or epsilon must be",
             readings={
                 f"{how}, {kind}, {where}": check(*pair, last=last)
                 for how, pair in pairs.items()
                 for kind, check in (("by share", gains_more), ("by amount", sinks_more))
                 for where, last in (("at every epsilon", False), ("at the largest", True))
-            },
+            }
+            | ({"at a larger n": not_drawn("not in this figure")} if n == _FEW[kind] else {}),
         )
 
     def claims() -> Iterator[Claim]:
