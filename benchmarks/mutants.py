@@ -220,9 +220,9 @@ def _mutants() -> list[Mutant]:
     plant(
         "gallery: results are not resumed first",
         "papers/gallery/engine.py",
-        "is not None)\n    for",
-        "is None)\n    for",
-        drawn,
+        "return 0.0 if record is None",
+        "return 9.0 if record is None",
+        f"{drawn} --slow -k goes_on_where",
     )
     plant("gallery: some x is every x", "papers/gallery/checks.py", "if mostly else 1", "if mostly else points", drawn)
     shared = "counts / len(features)"

@@ -275,8 +275,8 @@ def compute_all(
 ) -> Iterator[tuple[Figure, int, float]]:
     """Bring stored results to the papers' number of trials, all figures to the first share of it, then to the next.
 
-    Figures without a result come first. Each result is stored as it goes, so that a run that is stopped goes on where
-    it was. A result that today's code does not give is begun anew.
+    Figures without a result come first, then those with the smallest share of their trials. Each result is stored as
+    it goes, so that a run that is stopped goes on where it was. A result that today's code does not give is begun anew.
 
     Args:
         shares: of each figure's own number of trials, rising to 1.
@@ -286,7 +286,7 @@ def compute_all(
         The figure, the trials that it has, and the processor seconds a trial takes.
     """
     current: dict[str, Mapping[str, Any] | None] = {}
-    ordered = sorted(chosen, key=lambda figure: load_stored(figure, directory) is not None)
+    ordered = sorted(chosen, key=lambda figure: _share_stored(figure, directory))
     for share in shares:
         for figure in ordered:
             if figure.id not in current:
@@ -301,6 +301,11 @@ def compute_all(
                 store(record, directory)
                 yield figure, trials, record["seconds_per_trial"]
             current[figure.id] = record
+
+
+def _share_stored(figure: Figure, directory: Path | None) -> float:
+    record = load_stored(figure, directory)
+    return 0.0 if record is None else int(record["trials"]) / figure.trials
 
 
 def probe(figure: Figure) -> Errors:
