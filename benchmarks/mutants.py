@@ -189,6 +189,13 @@ def _mutants() -> list[Mutant]:
     depends = "if Answer.FAILS in answers and answers & {Answer.HOLDS, Answer.UNSTATED}:"
     plant("gallery: no answer depends", claims, depends, "if False:", drawn)
     plant("gallery: another panel does not excuse", claims, depends, depends.replace(", Answer.UNSTATED", ""), drawn)
+    shared = "own = curve.name in _series(run) or (bool(places) and curve.name not in listed)"
+    plant("gallery: a run goes on from others' series", "papers/gallery/engine.py", shared, "own = True", drawn)
+    few = "Why.FEW_TRIALS if needed <= figure.trials"
+    plant("gallery: any number is too few", "papers/gallery/unsettled.py", few, "Why.FEW_TRIALS if needed", drawn)
+    by_number = "tests/papers/test_papers.py -k listing"
+    paper = 'p in ("", paper) for paper'
+    plant("methods: any paper's listing", "methods/registry.py", paper, "True for paper", by_number)
     every, any_of = "two_sided(trials) * spread < 0", "two_sided(trials, draws.shape[1]) * spread >= 0"
     plant("gallery: each x pays for all", claims, every, "two_sided(trials, draws.shape[1]) * spread < 0", drawn)
     plant("gallery: one x of many accuses", claims, any_of, "two_sided(trials) * spread >= 0", drawn)
@@ -230,9 +237,9 @@ def _mutants() -> list[Mutant]:
     plant(
         "gallery: results are not resumed first",
         "papers/gallery/engine.py",
-        "is not None)\n    for",
-        "is None)\n    for",
-        drawn,
+        "return 0.0 if record is None",
+        "return 9.0 if record is None",
+        f"{drawn} --slow -k goes_on_where",
     )
     plant("gallery: some x is every x", "papers/gallery/checks.py", "if mostly else 1", "if mostly else points", drawn)
     shared = "counts / len(features)"

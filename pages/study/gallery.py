@@ -66,8 +66,9 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
         st.caption(plain(omitted))
     st.caption(
         f"x is {chosen.x_label}. Brackets are 95 % intervals; where a claim is about several x, the x that decides is "
-        "named, and its interval is so wide that those of all x hold together at 95 %. All lines of a trial have the "
-        "same data: comparisons are made within trials, so that what the lines share cancels."
+        "named. Such a claim holds where it holds at each x; where it does not, or cannot be told, the interval is so "
+        "wide that those of all x hold together at 95 %. All lines of a trial have the same data: comparisons are made "
+        "within trials, so that what the lines share cancels."
     )
     if chosen.notes:
         st.caption(plain(chosen.notes))

@@ -399,7 +399,7 @@ def _comparable(name: str, problem: Problem) -> Method:
     entry = method(name)
     entry.check_suits(problem.public)
     if not entry.same_target:
-        raise InputError(AuditMessage.OTHER_CURVE, columns=[name])
+        raise InputError(AuditMessage.OTHER_CURVE, columns=[name], command=entry.studied_with)
     if not entry.gives_coefficients:
         raise InputError(AuditMessage.NO_COEFFICIENTS, columns=[name])
     return entry

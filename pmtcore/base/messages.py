@@ -460,7 +460,7 @@ class ReleaseMessage(Message):
     )
     CONFIGURATION_FORM = "The configuration must hold one JSON object with 'method' and 'mu'."
     LAB_METHOD = (
-        "{method} is for the lab and cannot be released: {reason}; choose a sound method, or study it with compare."
+        "{method} is for the lab and cannot be released: {reason}; choose a sound method, or study it with {command}."
     )
     COVARIATES_NOT_DECLARED = (
         "{method} protects the responses alone, and uses the covariates of the private rows as they are: say that "
@@ -833,7 +833,7 @@ class AuditMessage(Message):
     SCALE_NEEDS_ROWS = "Rescaling the table needs public rows; with a moment matrix choose the scale 'none'."
     OTHER_CURVE = (
         "{columns:listed} fits another curve, so its distance to the family's fit says nothing; leave it out of the "
-        "comparison."
+        "comparison, and study it with {command}."
     )
     NO_COEFFICIENTS = "{columns:listed} estimates a moment and has no coefficients to compare; leave it out."
     NO_WORST_PAIR = "There is no worst pair for {method}; choose another method to audit."

@@ -6,6 +6,8 @@ import argparse
 import math
 import sys
 import time
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -98,6 +100,8 @@ def gallery(chosen: argparse.Namespace) -> Answer:
 
     if chosen.all:
         return _all_computed(chosen)
+    if chosen.open:
+        return _open_listed([figure(id) for id in chosen.figure.split(",")] if chosen.figure else figures())
     writable(chosen.folder)
     chosen.out = chosen.folder
     if chosen.figure is None and chosen.check:
@@ -124,6 +128,18 @@ def gallery(chosen: argparse.Namespace) -> Answer:
     record = run.as_dict()
     store(record)
     return record, _found(made, record)
+
+
+def _open_listed(chosen: Sequence[Any]) -> Answer:
+    """Claims without an answer, and what would give one."""
+    from pmtcore.papers.gallery.engine import load_stored  # noqa: PLC0415
+    from pmtcore.papers.gallery.unsettled import open_claims  # noqa: PLC0415
+
+    found = [claim for made in chosen for claim in open_claims(made, load_stored(made))]
+    counts = Counter(claim.why for claim in found)
+    every = f"{len(found)} of {sum(len(made.claims) for made in chosen)} claims are open"
+    last = "; ".join([every, *(f"{why.value}: {count}" for why, count in counts.items())])
+    return {"open": [claim.as_dict() for claim in found]}, "\n".join([*(claim.words for claim in found), last])
 
 
 _STEPS = (0.02, 0.1, 0.3, 1.0)  # of each figure's trials: every figure says something before one says all

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, detected_percent, epsilon_from_rho_bound
+from pmtcore.base.checks import number_between, whole_number_between
 from pmtcore.base.labels import Label
 from pmtcore.base.private import Curator
 from pmtcore.cli.arguments import budget_from, number_from, problem_from
@@ -47,6 +48,29 @@ def convert(chosen: argparse.Namespace) -> Answer:
         f"{detected_percent(budget.mu):.1f} % of the cases."
     )
     return record, "\n".join(lines)
+
+
+def select(chosen: argparse.Namespace) -> Answer:
+    """Say which coefficients paper D's procedures and sound ones keep, of a table of one's own."""
+    from pmtcore.papers.gallery.selection import LAMS, study_table  # noqa: PLC0415  # loaded where needed
+
+    epsilon = number_between("epsilon", chosen.epsilon, 1e-3, 100.0)
+    lam = number_between("Lambda", chosen.target_lam, LAMS[0], LAMS[-1])
+    trials = whole_number_between("trials", chosen.trials, 1, 1000)
+    problem = problem_from(chosen)
+    found = study_table(problem, epsilon, lam, trials, seed=chosen.seed).reveal(_CURATOR)
+    kept = {name: share.tolist() for name, share in found.kept.items()}
+    counts = {name: count.tolist() for name, count in found.counts.items()}
+    record = {"label": Label.PRIVATE.value, "epsilon": epsilon, "lam": found.lam, "trials": trials}
+    lines = [
+        _PRIVATE + f"share of {trials} noise draws that keep a coefficient, at Lambda = {found.lam:g}; "
+        f"pure epsilon = {epsilon:g}, add-remove-one; (lab): as published, its claim does not hold",
+    ]
+    for name, share in kept.items():
+        lines.append(f"{name}: " + ", ".join(f"{one} {part:.0%}" for one, part in zip(found.names, share, strict=True)))
+    return {**record, "names": list(found.names), "kept": kept, "lams": list(found.lams), "counts": counts}, "\n".join(
+        lines
+    )
 
 
 def describe(chosen: argparse.Namespace) -> Answer:

@@ -40,6 +40,7 @@ _EXAMPLES = {
     "convert": "second-moment convert --epsilon 1 --delta 1e-6",
     "describe": "second-moment describe --private p.csv --public b.csv --target y",
     "compare": "second-moment compare --private p.csv --public b.csv --target y --methods joint-pmt,dp-ols --mu 1",
+    "select": "second-moment select --private p.csv --public b.csv --target y --family logistic --epsilon 1",
     "check": "second-moment check --deploy",
     "ledger": "second-moment ledger cap --dataset p.csv --mu 3",
     "audit": "second-moment audit joint-pmt --mu 1",
@@ -120,6 +121,14 @@ def parser() -> argparse.ArgumentParser:
     compare.add_argument("--seed", type=int, default=0)
     compare.add_argument("--axis", default="budget", metavar="AXIS", help="budget, 'private rows', 'public rows', ...")
     compare.add_argument("--values", metavar="X[,X...]", help="places on another axis than the budget")
+    select = command(
+        "select", "commands:select", "Lab: which coefficients NAPP-ERM, NAPP-VS, NAPP-VS+ and sound methods keep."
+    )
+    table_arguments(select)
+    select.add_argument("--epsilon", type=float, default=1.0, help="pure, under add-remove-one, of every method")
+    select.add_argument("--Lambda", dest="target_lam", type=float, default=5.0, help="weight of the lasso, 0.2 to 50")
+    select.add_argument("--trials", type=int, default=10, help="noise draws")
+    select.add_argument("--seed", type=int, default=0)
     ledger = command(
         "ledger", "ledger:run", "The budget: caps, spends, data sets, agreements, and whether it is intact."
     )
@@ -161,6 +170,9 @@ def parser() -> argparse.ArgumentParser:
         "--all",
         action="store_true",
         help="bring every figure whose table is here to the papers' trials, step by step; stopped, it goes on later",
+    )
+    gallery.add_argument(
+        "--open", action="store_true", help="which claims no answer is known for, why, and how many trials would tell"
     )
     gallery.add_argument(
         "--out",

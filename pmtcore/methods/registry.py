@@ -269,6 +269,7 @@ class Method:
         needs_labels: whether public rows must have the response.
         role: the public fit alone is ``public``, the fit without privacy ``reference``.
         at_first: whether it is drawn beside the recommended one at first sight: the papers' own.
+        studied_with: the command that draws what it does in the lab.
     """
 
     id: str
@@ -289,6 +290,7 @@ class Method:
     needs_labels: bool = True
     role: Role = "method"
     at_first: bool = False
+    studied_with: str = "compare"
 
     def __post_init__(self) -> None:
         if not self.task:

@@ -180,8 +180,7 @@ def release(
         InputError: the method is for the lab, or a parameter is out of range.
     """
     entry, parameters, plan = _plan(problem, request)
-    if entry.standing is ReleaseStatus.LAB:
-        raise InputError(ReleaseMessage.LAB_METHOD, method=entry.id, reason=entry.claim.reason)
+    _check_may_leave(entry)
     outcome = plan.run(problem.private if watch is None else problem.private.watched(watch), source, 1)
     reasons = problem.lab_reasons
     if SYNTHETIC not in reasons and problem.table is not None and is_demo(problem.table):
@@ -327,8 +326,7 @@ def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = ""
         InputError: as :func:`preview`, or the method is for the lab.
     """
     entry, _, plan = _plan(problem, request)
-    if entry.standing is ReleaseStatus.LAB:
-        raise InputError(ReleaseMessage.LAB_METHOD, method=entry.id, reason=entry.claim.reason)
+    _check_may_leave(entry)
     return _spend(problem, request, entry, plan, purpose, by, tables)
 
 
@@ -477,3 +475,14 @@ def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | Non
                 f"{1 / ratio:.2g} times those of this release."
             )
     return tuple(objections)
+
+
+def _check_may_leave(entry: Method) -> None:
+    """Raise where a method is for the lab.
+
+    Raises:
+        InputError: with what to study it with.
+    """
+    if entry.standing is ReleaseStatus.LAB:
+        reason, command = entry.claim.reason, entry.studied_with
+        raise InputError(ReleaseMessage.LAB_METHOD, method=entry.id, reason=reason, command=command)

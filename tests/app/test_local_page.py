@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pmtcore.report.names import title
 from tests.app.conftest import words
 from tests.app.test_families import labelled
 from tests.app.test_pages import PRIVATE, session, upload
@@ -50,3 +51,17 @@ def test_the_attacks_of_paper_c_and_d_on_the_audit_page(app):
     lost = [str(e.value) for e in app.error]
     assert len(lost) == 6 and any("answers with a symbol" in text for text in lost)
     assert any("ours: a clipped report" in str(e.value) for e in app.success)
+
+
+def test_the_papers_algorithms_stand_beside_ours(app):
+    """Paper C's Algorithms 1 and 2 as printed and repaired, by title, in the table of the picture."""
+    mine(app)
+    app.sidebar.toggle(key="curator").set_value(True).run()
+    for _ in range(60):
+        drawn = {str(name) for frame in app.dataframe for name in frame.value.get("method", [])}
+        if len(drawn) >= 6:
+            break
+        app.run()
+    titles = {title(id) for id in ("ldp-glm-gaussian", "ldp-glm", "ldp-glm-printed", "ldp-glm-gaussian-printed")}
+    assert titles <= drawn
+    assert "paper C's Algorithms 1 to 4" in words(app)

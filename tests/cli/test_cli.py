@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 
 import numpy as np
 import pytest
 
 from pmtcore.cli.main import main
+from pmtcore.cli.parser import parser
+from pmtcore.methods.registry import methods
 from pmtcore.tables.named import load
 
 
@@ -140,3 +143,25 @@ def test_text_output(capsys, files, id):
     """Without --json every sound kind of method prints text for people."""
     assert main(["release", *tables(files), "--method", id, "--mu", "1"]) == 0
     assert "standing: sound" in capsys.readouterr().out
+
+
+def test_selections_of_paper_d_on_a_table_of_ones_own(files, capsys):
+    """``select``: what each procedure keeps at each Lambda, private figures; a refusal elsewhere leads to it."""
+    found = run(capsys, "select", *tables(files), "--epsilon", "2", "--trials", "3", "--Lambda", "4")
+    assert found["label"].startswith("private") and found["lam"] == 5.0 and found["trials"] == 3
+    assert {"NAPP-ERM (lab)", "NAPP-VS (lab)", "NAPP-VS+ (lab)", "dp-erm", "without privacy"} <= set(found["kept"])
+    assert all(len(share) == len(found["names"]) for share in found["kept"].values())
+    assert all(len(count) == len(found["lams"]) for count in found["counts"].values())
+    for id in ("napp-erm", "napp-vs", "napp-vs-plus"):
+        assert main(["compare", *tables(files), "--methods", id, "--mu", "1", "--trials", "1"]) == 2
+        assert "select" in capsys.readouterr().err
+        assert main(["release", *tables(files), "--method", id, "--mu", "1"]) == 2
+        assert "select" in capsys.readouterr().err
+
+
+def test_every_method_of_the_lab_names_a_command_that_takes_it():
+    """The methods that compare refuses name another command, and each is one of the program's."""
+    commands = next(action.choices for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
+    for entry in methods():
+        assert entry.studied_with in commands, entry.id
+        assert entry.same_target == (entry.studied_with == "compare"), entry.id

@@ -32,6 +32,7 @@ from pmtcore.papers.gallery.engine import (
     stale,
     store,
 )
+from pmtcore.papers.gallery.unsettled import Why, open_claims
 from pmtcore.tables import named
 from tests.helpers import TEST
 
@@ -49,7 +50,7 @@ def public_only(public):
 
 TRIALS = 60
 # Figures whose first trials take minutes: `gallery --all` computes them, and the page says that nobody has yet.
-LONG = {"C6", "C7", "C7b", "D6", "D6b", "D6c", "D8b", "D8d", "DS1g", "DS4", "DS4b", "DS4c"}
+LONG = {"C6", "D6", "D6b", "D6c"}
 
 
 def curve(name: str, y, x=None, spread: float = 0.01, seed: int = 0, common: np.ndarray | None = None) -> Curve:
@@ -133,6 +134,15 @@ def test_checks_say_yes_and_no():
         (checks.grows_more("up", "level"), checks.grows_more("down", "level")),
         (checks.counted("up", 0, 5), checks.counted("up", 0, 3)),
         (checks.gains_more(("level", "up"), ("up", "level")), checks.gains_more(("up", "level"), ("level", "up"))),
+        (checks.sinks_more(("level", "up"), ("up", "level")), checks.sinks_more(("up", "level"), ("level", "up"))),
+        (
+            checks.sinks_more(("up", "down"), ("down", "up"), last=True),
+            checks.sinks_more(("up", "down"), ("down", "up")),
+        ),
+        (
+            checks.gains_more(("up", "down"), ("down", "up"), last=True),
+            checks.gains_more(("up", "down"), ("down", "up")),
+        ),
     ]
     for holds, fails in cases:
         assert holds(known).answer is Answer.HOLDS and fails(known).answer is Answer.FAILS
@@ -173,6 +183,7 @@ def test_checks_say_when_nobody_can_tell():
         checks.counted("up", 0, 2.0),
         checks.grows_more("level", "down"),
         checks.gains_more(("level", "down"), ("down", "level")),
+        checks.sinks_more(("level", "down"), ("down", "level")),
     ):
         answers = [check(scattered(seed)).answer for seed in range(10)]
         assert answers.count(Answer.OPEN) >= 6, (check, answers)
@@ -358,6 +369,40 @@ def test_points_at_a_common_ceiling_do_not_count():
     assert checks.below("same", "b")(known).answer is Answer.FAILS
 
 
+def test_an_open_claim_says_what_would_answer_it():
+    """Few trials, more than the paper has, none that would do, no result: a kind each, and about how many it takes."""
+
+    def told(gap: float, trials: int, of: int = 300):
+        common = np.random.default_rng(4).standard_normal((trials, 1))
+        own = np.random.default_rng(5).standard_normal((trials, 1))
+        own -= own.mean()
+        curves = [Curve(n, np.ones(1), v) for n, v in (("a", 9 + common + own - gap), ("b", 9 + common))]
+        entry = dataclasses.replace(figure("D5"), trials=of, claims=(Claim("It is below.", checks.below("a", "b")),))
+        record = {"trials": trials, "seconds_per_trial": 2.0, "series": [each.as_dict() for each in curves]}
+        record["verdict"] = entry.verdict({each.name: each for each in curves})
+        return list(open_claims(entry, json.loads(json.dumps(record))))
+
+    (few,) = told(0.3, 10)
+    assert few.why is Why.FEW_TRIALS and 20 <= few.needed <= 160 and few.seconds == 2 * (few.needed - 10)
+    (beyond,) = told(0.3, 10, of=10)
+    assert beyond.why is Why.BEYOND and beyond.needed == few.needed
+    (border,) = told(0.0, 10)
+    assert border.why is Why.BORDER and border.needed is None and border.as_dict()["kind"] == "border"
+    assert told(5.0, 10) == []
+    without = list(open_claims(figure("D5"), None))
+    assert len(without) == len(figure("D5").claims) and {each.why for each in without} == {Why.NO_RESULT}
+    for each in (few, beyond, border, without[0]):
+        assert each.claim in each.words and json.dumps(each.as_dict())
+
+
+def test_open_claims_are_listed(capsys):
+    """``gallery FIGURE --open``: its open claims, and how many of all."""
+    assert main(["gallery", "D3,D1", "--open", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["open"]
+    wanted = [claim for id in ("D3", "D1") for claim in load_stored(figure(id))["verdict"]]
+    assert [each["claim"] for each in listed] == [c["claim"] for c in wanted if c["answer"] == Answer.OPEN.value]
+
+
 def test_few_trials_say_nothing():
     """Below five trials no spread is known, so nothing is claimed however far curves are apart."""
     a, b = (Curve(name, np.ones(1), np.full((FEWEST_TRIALS - 1, 1), y)) for name, y in (("a", 1.0), ("b", 9.0)))
@@ -519,10 +564,26 @@ def test_a_computation_goes_on_where_it_was_stopped(tmp_path):
         assert np.allclose(longer.values, whole[name].values, rtol=1e-4)
     assert list(compute_all([figure("B3k")], (0.1,), 0, tmp_path)) == []
     assert record["first"] == probe(figure("B3k")), "what a longer run goes on from is checked by the same trial"
-    order = [entry.id for entry, _, _ in compute_all([figure("B3k"), figure("B5k")], (0.4,), 0, tmp_path)]
-    assert order[:2] == ["B5k", "B5k"] and set(order[2:]) == {"B3k"}, "a figure without a result comes first"
+    order = [entry.id for entry, _, _ in compute_all([figure("B3k"), figure("D1")], (0.4,), 0, tmp_path)]
+    assert order[0] == "D1" and set(order[1:]) == {"B3k"}, "a figure without a result comes first"
+    store(Computation(figure("B3e"), 5).run().as_dict(), tmp_path)
+    order = [entry.id for entry, _, _ in compute_all([figure("B3k"), figure("B3e")], (0.5,), 0, tmp_path)]
+    assert order[0] == "B3e" and order[-1] == "B3k", "then the one with the smallest share of its trials"
     with pytest.raises(ValueError, match="another description"):
         Computation(figure("B3e"), 45, since=record)
+
+
+@pytest.mark.parametrize("id", ["B3", "D1", "D7c"])
+def test_each_run_goes_on_from_its_own_series(id):
+    """Also where several runs have one position, each of a series of its own, which used to end in an error."""
+    entry = figure(id)
+    first = {run.x for run in entry.runs[:1]}
+    made = dataclasses.replace(entry, runs=tuple(run for run in entry.runs if run.x in first), claims=())
+    record = json.loads(json.dumps(Computation(made, 1).run().as_dict()))
+    on, whole = Computation(made, 2, since=record).run().curves(), Computation(made, 2).run().curves()
+    assert set(on) == set(whole)
+    for name, found in whole.items():
+        assert np.allclose(on[name].values, found.values, rtol=1e-4), name
 
 
 def test_the_whole_gallery_goes_into_a_folder(tmp_path, capsys):

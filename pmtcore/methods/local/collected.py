@@ -330,6 +330,7 @@ def algorithm(
         task="nonlinear" if nonlinear else "glm",
         local=True,
         same_target=not nonlinear,
+        studied_with="gallery" if nonlinear else "compare",
         needs_labels=False,
     )
 

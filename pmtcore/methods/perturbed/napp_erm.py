@@ -354,6 +354,7 @@ def _register(
             families=FAMILIES,
             needs_labels=False,
             same_target=False,
+            studied_with="select",
         )
     )
 

@@ -143,12 +143,15 @@ class Computation:
             raise ValueError(f"{self.figure.id}: the stored result has another description")
         count = min(int(record["trials"]), self.trials or 0)
         curves = [Curve.from_dict(fields) for fields in record["series"]]
+        listed = {name for run in self.figure.runs for name in _series(run)}
         for at, run in enumerate(self.figure.runs):
             places = _positions(run)
             self._errors[at] = {0: [{} for _ in range(count)]}
             for curve in curves:
                 columns = np.arange(len(curve.x)) if not places else np.flatnonzero(np.isin(curve.x, places))
-                if len(columns) and (places or curve.name in _series(run)):
+                # Several runs may have one position: a series that runs list belongs to those that list it.
+                own = curve.name in _series(run) or (bool(places) and curve.name not in listed)
+                if len(columns) and own:
                     for trial in range(count):
                         self._errors[at][0][trial][curve.name] = curve.values[trial, columns].tolist()
         self._seconds = float(record["seconds_per_trial"]) * count
@@ -272,8 +275,8 @@ def compute_all(
 ) -> Iterator[tuple[Figure, int, float]]:
     """Bring stored results to the papers' number of trials, all figures to the first share of it, then to the next.
 
-    Figures without a result come first. Each result is stored as it goes, so that a run that is stopped goes on where
-    it was. A result that today's code does not give is begun anew.
+    Figures without a result come first, then those with the smallest share of their trials. Each result is stored as
+    it goes, so that a run that is stopped goes on where it was. A result that today's code does not give is begun anew.
 
     Args:
         shares: of each figure's own number of trials, rising to 1.
@@ -283,7 +286,7 @@ def compute_all(
         The figure, the trials that it has, and the processor seconds a trial takes.
     """
     current: dict[str, Mapping[str, Any] | None] = {}
-    ordered = sorted(chosen, key=lambda figure: load_stored(figure, directory) is not None)
+    ordered = sorted(chosen, key=lambda figure: _share_stored(figure, directory))
     for share in shares:
         for figure in ordered:
             if figure.id not in current:
@@ -298,6 +301,11 @@ def compute_all(
                 store(record, directory)
                 yield figure, trials, record["seconds_per_trial"]
             current[figure.id] = record
+
+
+def _share_stored(figure: Figure, directory: Path | None) -> float:
+    record = load_stored(figure, directory)
+    return 0.0 if record is None else int(record["trials"]) / figure.trials
 
 
 def probe(figure: Figure) -> Errors:

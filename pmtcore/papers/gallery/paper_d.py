@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pmtcore.papers.gallery.checks import (
@@ -21,6 +22,7 @@ from pmtcore.papers.gallery.checks import (
     near,
     never_below,
     rises,
+    sinks_more,
 )
 from pmtcore.papers.gallery.claims import Check, Claim, not_drawn
 from pmtcore.papers.gallery.engine import Figure, Run
@@ -402,8 +404,13 @@ _READINGS = ("as displayed", "as the example has it")
 _WHICH_RETRIEVED = "how the minimum is taken: equation 13 as displayed, or as its worked example has it (E9, E10)"
 
 
-def _read(words: str, check: Any) -> Claim:
-    return Claim(words, unstated=_WHICH_RETRIEVED, readings={how: check(how) for how in _READINGS})
+def _read(words: str, check: Callable[[str], Check], elsewhere: str = "") -> Claim:
+    """Return a claim with both readings of equation 13, and one that is not drawn where the sentence is wider."""
+    drawn = {how: check(how) for how in _READINGS}
+    if not elsewhere:
+        return Claim(words, unstated=_WHICH_RETRIEVED, readings=drawn)
+    unstated = f"{_WHICH_RETRIEVED}; and the Lambda and panel that the sentence is about"
+    return Claim(words, unstated=unstated, readings=drawn | {elsewhere: not_drawn("not in this figure")})
 
 
 def _retrieved(id: str, kind: str, n: int, delta: float) -> Figure:
@@ -466,6 +473,10 @@ def _retrieved(id: str, kind: str, n: int, delta: float) -> Figure:
     )
 
 
+def _grows_more_than_positive(name: str, how: str) -> Check:
+    return grows_more(f"{name}, {how}", f"NAPP-VS+, {how}")
+
+
 def _retrieved_by_epsilon(id: str, kind: str, n: int, delta: float) -> Figure:
     setting = {"kind": kind, "n": n, "delta": delta, "lams": [1.0]}
     return _figure(
@@ -477,11 +488,13 @@ def _retrieved_by_epsilon(id: str, kind: str, n: int, delta: float) -> Figure:
             _read(
                 "NAPP-ERM and NAPP-VS retrieve more as epsilon grows.",
                 lambda how: rises([f"{name}, {how}" for name in ("NAPP-ERM", "NAPP-VS")]),
+                "at another Lambda",
             ),
             *(
                 _read(
                     f"The share of {name} grows more than that of NAPP-VS+.",
-                    lambda how, name=name: grows_more(f"{name}, {how}", f"NAPP-VS+, {how}"),
+                    partial(_grows_more_than_positive, name),
+                    "at another Lambda",
                 )
                 for name in ("NAPP-ERM", "NAPP-VS")
             ),
@@ -528,8 +541,18 @@ def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figu
         return _by_reading(words, lambda how: below(name + how, name, "median"))
 
     def gains(name: str) -> Claim:
-        words = f"NAPP-VS+ gains more by it than {name}, especially at large n or epsilon."
-        return _by_reading(words, lambda how: gains_more(("NAPP-VS+", f"NAPP-VS+{how}"), (name, name + how)))
+        pairs = {how: (("NAPP-VS+", f"NAPP-VS+{way}"), (name, name + way)) for how, way in _RECYCLED.items()}
+        return Claim(
+            f"The decrease is more evident for NAPP-VS+ than for {name}, especially when n or epsilon is large.",
+            unstated=f"{_WHICH_RETRIEVED}; whether a share or an amount decreases; and how large n or epsilon must be",
+            readings={
+                f"{how}, {kind}, {where}": check(*pair, last=last)
+                for how, pair in pairs.items()
+                for kind, check in (("by share", gains_more), ("by amount", sinks_more))
+                for where, last in (("at every epsilon", False), ("at the largest", True))
+            }
+            | ({"at a larger n": not_drawn("not in this figure")} if n == _FEW[kind] else {}),
+        )
 
     def claims() -> Iterator[Claim]:
         if stated:

@@ -42,6 +42,7 @@ class Study:
         kept: how often each coefficient is not 0 at the chosen Lambda, (p,) by method.
         counts: how many coefficients are not 0 at each Lambda, mean over the draws (k,), by method.
         roc: false and true positive rates (k,) at each Lambda, by method; empty where the truth is not known.
+        lam: the chosen Lambda.
     """
 
     names: tuple[str, ...]
@@ -50,6 +51,7 @@ class Study:
     kept: Mapping[str, np.ndarray]
     counts: Mapping[str, np.ndarray]
     roc: Mapping[str, tuple[np.ndarray, np.ndarray]]
+    lam: float
 
 
 def study(kind: str, epsilon: float, lam: float, n: int = 500, *, trials: int = 10, seed: int = 0) -> Study:
@@ -126,6 +128,7 @@ def _studied(
         {name: np.mean(theta[nearest] != 0, axis=0) for name, theta in thetas.items()},
         {name: np.mean(np.sum(theta != 0, axis=2), axis=1) for name, theta in thetas.items()},
         {} if truth is None else {name: _mean_rates(theta, truth) for name, theta in thetas.items()},
+        LAMS[nearest],
     )
 
 
