@@ -1578,7 +1578,7 @@ def _noise_mutants() -> list[Mutant]:
             "theta @ self.matrix)\n\n    def sharp",
             "theta @ self.matrix / 2)\n\n    def sharp",
         ),
-        ("solver: a fit ends by the length of its gradient", "start, measure=decrement)", "start)"),
+        ("solver: a fit ends by the length of its gradient", "start, measure=decrement, begun", "start, begun"),
     )
     found += _of(
         "glm/solvers.py",
