@@ -80,5 +80,5 @@ OF_JOINT_MOMENT = OutcomeInterval(
     OutcomeQuantile(1.4, -0.77, -0.48), OutcomeQuantile(0.5, -0.37, 0.07), errors=(-5.6, 18.4), budgets=(4.5, 15.6)
 )
 OF_GRADIENTS = OutcomeInterval(
-    OutcomeQuantile(-0.58, -0.21, -0.15), OutcomeQuantile(-0.55, -0.44, 0.26), errors=(-6.9, 0.9), budgets=(4.6, 15.6)
+    OutcomeQuantile(-0.68, -0.12, -0.14), OutcomeQuantile(-0.48, -0.45, 0.23), errors=(-6.6, 0.9), budgets=(4.6, 15.6)
 )
