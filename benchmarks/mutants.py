@@ -932,7 +932,9 @@ def _mutants() -> list[Mutant]:
         'if stroke.get("width") == -1:',
         shown,
     )
-    found += _noise_mutants() + _quiet_mutants() + _ledger_mutants() + _plan_mutants() + _page_mutants()
+    found += (
+        _noise_mutants() + _quiet_mutants() + _ledger_mutants() + _plan_mutants() + _page_mutants() + _table_mutants()
+    )
     results, questions = "tests/api/test_results.py", "tests/releases/test_questions.py"
     weights, clusters = "tests/api/test_weights.py", "tests/api/test_clusters.py"
     plant(
@@ -1438,6 +1440,51 @@ def _plan_mutants() -> list[Mutant]:
         ),
     ]
     return [Mutant(name, f"pmtcore/{file}", old, new, tests) for name, file, old, new, tests in faults]
+
+
+def _table_mutants() -> list[Mutant]:
+    """Identifiers taken for features, row numbers for evidence, and sums lost in the rounding of other units."""
+    return [
+        *_of(
+            "tables/schema.py",
+            "tests/tables/test_findings.py -k identifiers",
+            ("any whole numbers are identifiers", ">= _EQUAL_PAIRS * (np.ptp(known) + 1)", ">= 0"),
+            ("sparse identifiers alone", ">= _EQUAL_PAIRS * (np.ptp(known) + 1)", ">= 50 * (np.ptp(known) + 1)"),
+        ),
+        *_of(
+            "tables/problem.py",
+            "tests/tables/test_findings.py -k identifiers",
+            ("chosen identifiers are left out", "unchosen = choices.features is None and", "unchosen ="),
+        ),
+        *_of(
+            "tables/coder.py",
+            "tests/tables/test_findings.py -k complete_rows",
+            ("columns with the fewest gaps go first", "key=lambda name: -int(", "key=lambda name: int("),
+        ),
+        *_of(
+            "ledger/fingerprint.py",
+            "tests/ledger/test_fingerprint.py -k row_numbers_twice",
+            ("row numbers count as often as they stand there", "given = any(2 *", "given = any(0 *"),
+        ),
+        *_of(
+            "public/moments.py",
+            "tests/public/test_moments.py -k one_bit",
+            (
+                "penalized moments inverted as they are",
+                "np.linalg.inv(matrix / sizes) / sizes",
+                "np.linalg.inv(matrix)",
+            ),
+        ),
+        *_of(
+            "glm/solvers.py",
+            "tests/glm/test_solvers.py -k same_digits",
+            (
+                "least squares end in units of 1",
+                "    if data.loss is not GAUSSIAN:\n        size",
+                "    if True:\n        size",
+            ),
+        ),
+    ]
 
 
 def _page_mutants() -> list[Mutant]:

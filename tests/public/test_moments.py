@@ -11,6 +11,7 @@ from pmtcore.base.private_rows import PrivateRows
 from pmtcore.public.moments import (
     INTERCEPT,
     conditioning,
+    equilibrated_inverse,
     joint,
     private_joint_moment,
     public_from_moment,
@@ -130,3 +131,14 @@ def test_ridge_fits_solve_their_equations_whatever_the_units(lam):
     found = ridge_from_least_squares(fit, moment, penalty)
     left = (moment + np.diag(penalty)) @ found - moment @ fit
     assert np.all(np.abs(left) <= 1e-9 * (size + penalty / size))
+
+
+def test_units_do_not_change_one_bit_of_an_inverse(seed):
+    """Columns in units that are powers of two apart: the same digits, in the other units."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(200, 6)) @ (np.eye(6) + 20)
+    units = 2.0 ** rng.integers(-40, 40, 6)
+    matrix = rows.T @ rows
+    assert np.array_equal(
+        equilibrated_inverse(matrix * np.outer(units, units)) * np.outer(units, units), equilibrated_inverse(matrix)
+    )
