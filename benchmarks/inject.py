@@ -30,11 +30,11 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sqlalchemy.engine.default import DefaultDialect
 
 from pmtcore.cli.main import main as command
 from pmtcore.ledger import database, sidecar
@@ -101,11 +101,13 @@ def reader_error() -> Exception:
 
 
 def _statements(fault: Fault) -> list[tuple[object, str, Any]]:
-    dialect: Any = DefaultDialect
-    return [
-        (dialect, name, fault.wrap(name, getattr(dialect, name), disk_error))
-        for name in ("do_execute", "do_commit", "do_begin")
-    ]
+    class Failing(sqlite3.Connection):
+        """A connection of which one statement fails."""
+
+        def execute(self, statement: str, values: Any = (), /) -> sqlite3.Cursor:
+            return fault.wrap(statement.split(maxsplit=1)[0].lower(), super().execute, disk_error)(statement, values)
+
+    return [(sqlite3, "connect", partial(sqlite3.connect, factory=Failing))]
 
 
 def _files(fault: Fault) -> list[tuple[object, str, Any]]:
