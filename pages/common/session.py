@@ -27,6 +27,8 @@ from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table
 
 _KEY = "second_moment"
+# Keys of what was planned, and of the method and budget on Release.
+_PLANS = ("plan", "release-method-", "release-unit", "release-mu", "release-rho", "release-epsilon", "release-delta")
 _PREVIEWS = 30  # kept: each is some vectors of the number of columns
 
 
@@ -147,6 +149,9 @@ class Session:
             require(Action.USE_REGISTERED if tables.registered else Action.OPEN_TABLES)
         self.tables, self.choices, self.problem = tables, None, None
         self._drop()
+        # A plan is for the tables that it was made for: others begin with their own method and budget.
+        for key in [key for key in st.session_state if str(key).startswith(_PLANS)]:
+            del st.session_state[key]
 
     def _drop(self) -> None:
         """Drop what was computed from tables or choices before these."""

@@ -23,8 +23,6 @@ from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option
 from pmtcore.tables.problem import Problem
 
-# Share of the width at the chosen budget that is asked for at first: the width itself is answered already.
-_NARROWER = 0.8
 # Seconds of computing before the page shows what there is, and between two redraws after that.
 AT_ONCE, A_MOMENT = 1.0, 0.4
 
@@ -186,13 +184,15 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
     """Draw the reverse question: which budget, or how many rows, for a width that is needed."""
     st.header("Budget for a width you need")
     j = problem.public.names.index(coefficient)
+    # Asked for at first: halfway to what the largest budget reaches, which sampling leaves, so that there is an answer.
+    halfway = (curves.at(id, mu).half_width(j) + curves.at(id, LADDER[-1]).half_width(j)) / 2
     with st.form("plan-reverse"):
         left, right = st.columns([2, 1], vertical_alignment="bottom")
         width = left.number_input(
             f"Wanted 95 % half-width of {plain(coefficient)}",
             1e-12,
             1e12,
-            float(f"{_NARROWER * curves.at(id, mu).half_width(j):.3g}"),
+            float(f"{halfway:.3g}"),
             format="%g",
             key=f"plan-width-{id}-{coefficient}-{mu}",
             help=help_for("half_width"),

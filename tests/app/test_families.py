@@ -229,3 +229,17 @@ def test_what_is_chosen_on_plan_goes_to_release_by_any_way(app):
     assert app.selectbox(key="release-method-gaussian").value == "pmt-ridge"
     assert app.number_input(key="release-mu").value == 0.5
     assert "Plan: mu 0.5" in [link.label for link in app.get("page_link")] or "planned" in words(app)
+
+
+@pytest.mark.slow
+def test_other_tables_begin_with_their_own_method_and_budget(app):
+    """What was planned on one table is no plan for the next, on no page."""
+    go(app, "plan")
+    while not any("pmt-ridge" in option for option in app.selectbox(key="plan-method-gaussian").options):
+        app.run()
+    app.selectbox(key="plan-method-gaussian").set_value("pmt-ridge").run()
+    app.select_slider(key="plan-mu").set_value(0.5).run()
+    by_name(app.switch_page("pages/work/data.py").run(), "demo-labels")
+    assert "planned" not in app.session_state
+    go(app, "release")
+    assert app.number_input(key="release-mu").value == 1.0
