@@ -309,6 +309,10 @@ def _test(here: Held, fit: Regression) -> None:
         st.markdown(
             f"{badge(here.label)} {plain(figures.predicted_words(fit, at, fit.response in here.moment.labels))}"
         )
+        if st.session_state.get("explore-logistic"):
+            fitted = here.moment.logistic(response=fit.response, features=list(fit.names[1:]))
+            chance = fitted.chance(here.moment.with_derived(values))
+            st.markdown(f"{badge(here.label)} {plain(figures.logistic_chance_words(fit.response, chance))}")
 
 
 def _values(here: Held, given: list[str]) -> dict[str, float]:

@@ -7,6 +7,7 @@ Its floor is what public rows do not say about the curve: at most ``1/m`` times 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -21,6 +22,7 @@ from pmtcore.glm.losses import LOGISTIC
 from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.public.bands import Part, limits
+from pmtcore.public.moments import INTERCEPT
 
 # Mean gradient at which the fit ends: far below what is printed of a coefficient.
 _TOLERANCE = 1e-11
@@ -42,6 +44,15 @@ class Logistic:
     def coefficients(self) -> dict[str, float]:
         """By name."""
         return {name: float(value) for name, value in zip(self.names, self.values, strict=True)}
+
+    def chance(self, values: Mapping[str, float]) -> float:
+        """Return the chance of the label at values of the features by name; the intercept needs none.
+
+        Raises:
+            KeyError: a feature has no value.
+        """
+        score = sum(b * (1.0 if name == INTERCEPT else values[name]) for name, b in self.coefficients.items())
+        return float(expit(score))
 
     def as_dict(self) -> dict[str, Any]:
         """Keys as a release has them; the floor is a part of its own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -204,6 +205,9 @@ def test_logistic_from_the_linear_model(moment):
     """Close to the exact logistic fit; the floor is said; other responses and records without rows are refused."""
     found, z = moment
     fit = found.logistic("hit ~ a + b + `g=x`")
+    at = {"a": 0.4, "b": -1.0, "g=x": 1.0}
+    score = fit.values[0] + sum(fit.coefficients[name] * value for name, value in at.items())
+    assert fit.chance(at) == pytest.approx(1 / (1 + math.exp(-score))) and fit.names[0] == "(intercept)"
     exact = fit_exactly(Data(family("logistic"), z[:, :4], z[:, 4]), np.zeros((4, 4)))
     assert np.all((fit.bands.low <= exact) & (exact <= fit.bands.high))
     assert np.allclose(fit.values, exact, atol=0.1) and "public rows" in fit.note and np.all(fit.floor > 0)

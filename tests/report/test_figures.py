@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview, Request, preview, release
 from pmtcore.report.figures import coefficients as forest
-from pmtcore.report.figures import compare, style
+from pmtcore.report.figures import compare, explore, style
 from pmtcore.report.figures import release as figures
 from pmtcore.report.names import title
 from pmtcore.report.rows import source
@@ -375,3 +376,22 @@ def test_a_log_axis_has_labels_however_little_it_spans(values, step):
     drawn = go.Figure(go.Scatter(x=list(range(len(values))), y=values))
     style.log_axis(drawn, "y")
     assert drawn.layout.yaxis.dtick == step
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high", "holds"),
+    [
+        (0.2, 0.4, 0.6, True),
+        (0.7, 1.1, 1.5, False),
+        (1.1, 1.2, 1.3, False),
+        (-0.2, 0.1, 0.4, False),
+        (0.0, 0.5, 1.0, True),
+    ],
+)
+def test_a_chance_is_said_as_one_where_it_is_one(low, value, high, holds):
+    """A linear model beyond 0 or 1 is said to be no chance there; its band is not cut to a certainty."""
+    words = explore.predicted_words(
+        SimpleNamespace(response="hit"), SimpleNamespace(low=low, value=value, high=high), True
+    )
+    assert words.startswith("The chance of hit") == holds and ("no chance" in words) != holds
+    assert all(f"{one:g}" in words for one in (low, value, high))

@@ -126,16 +126,26 @@ def predicted_words(fit: Regression, at: Predicted, is_label: bool) -> str:
         at: what it predicts at some values.
         is_label: whether the response is a column of zeros and ones.
     """
-    if is_label:
-        value, low, high = (min(max(one, 0.0), 1.0) for one in (at.value, at.low, at.high))
+    value, limits = said(at.value, 3), f"(95 %: {said(at.low, 3)} to {said(at.high, 3)})"
+    if is_label and not (at.low >= 0 and at.high <= 1):
         return (
-            f"The chance of {fit.response} there is {said(value, 3)} (95 %: {said(low, 3)} to {said(high, 3)}), by the "
-            "linear model; near 0 and 1 a logistic regression is the better one."
+            f"The linear model has {value} for {fit.response} there {limits}, which reaches beyond 0 or 1 and is no "
+            "chance: so far out it does not hold. A logistic regression is the better one."
+        )
+    if is_label:
+        return (
+            f"The chance of {fit.response} there is {value} {limits}, by the linear model; near 0 and 1 a logistic "
+            "regression is the better one."
         )
     return (
         f"{fit.response} there: {said(at.value)}. Its mean lies between {said(at.low)} and {said(at.high)}, a new row "
         f"between {said(at.new_low)} and {said(at.new_high)} (95 %)."
     )
+
+
+def logistic_chance_words(response: str, chance: float) -> str:
+    """Return the chance of a label by the logistic regression, in a sentence."""
+    return f"By the logistic regression the chance of {response} there is {said(chance, 3)} (without a band)."
 
 
 def chance_words(pairs: int) -> str:
