@@ -191,9 +191,17 @@ def subgradient_length(subgradient: np.ndarray, hessian: np.ndarray) -> np.ndarr
 
 
 def decrement(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
-    """Return Newton's decrements ``sqrt(g' H^{-1} g)`` (t,) of a smooth objective: the same in all units."""
-    step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
-    return np.asarray(np.sqrt(np.maximum(np.sum(gradient * step, axis=1), 0.0)))
+    """Return Newton's decrements ``sqrt(g' H^{-1} g)`` (t,) of a smooth objective: the same in all units.
+
+    Infinite where a step went so far that a figure is not finite, or that rounding left a Hessian without an inverse.
+    """
+    found = np.full(len(gradient), np.inf)
+    finite = np.flatnonzero(np.isfinite(gradient).all(axis=1) & np.isfinite(hessian).all(axis=(1, 2)))
+    with np.errstate(all="ignore"):
+        determined = finite[np.linalg.slogdet(hessian[finite])[0] > 0]
+        step = np.linalg.solve(hessian[determined], gradient[determined][..., None])[..., 0]
+        found[determined] = np.sqrt(np.maximum(np.sum(gradient[determined] * step, axis=1), 0.0))
+    return np.where(np.isnan(found), np.inf, found)
 
 
 def minimize(

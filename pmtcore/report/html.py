@@ -41,10 +41,10 @@ th:first-child,td:first-child,table.words td{text-align:left}th{font-weight:600}
 .wide{overflow-x:auto}
 .note{color:#444a52}.lab{background:#7a1f1f;color:#fff;padding:.6rem .8rem;border-radius:.3rem}
 .ok{background:#0b4f3a;color:#fff;padding:.6rem .8rem;border-radius:.3rem}
-code,pre{font-size:.85rem}pre{background:#f3f4f6;padding:.7rem;white-space:pre-wrap;overflow-wrap:anywhere}
+code,pre{font-size:.85rem;overflow-wrap:anywhere}pre{background:#f3f4f6;padding:.7rem;white-space:pre-wrap}
 svg{width:100%;height:auto}svg.small{max-width:24rem;display:block}
 svg.rows{max-width:34rem;display:block}svg text{font:13px system-ui,sans-serif;fill:#1a1d21}
-th:first-child{overflow-wrap:anywhere}
+th:first-child,table.words td:first-child{overflow-wrap:anywhere;min-width:5rem}
 @media (max-width:640px){table{font-size:.8rem}th,td{padding:.2rem .25rem}body{margin:1rem auto}}
 @media print{body{margin:0;max-width:none}h2{break-after:avoid}table,svg{break-inside:avoid}}
 """

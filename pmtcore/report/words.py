@@ -26,7 +26,7 @@ _ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts
 _CHANGE = 1.25  # a factor below which whitening changed nothing worth a word
 _TIE = 1.05  # distances within 5 % are called equal: medians of tens of trials are no finer
 _MOVERS = (
-    ("The privacy noise moves it", "privacy sd"),
+    ("the privacy noise moves it", "privacy sd"),
     ("another sample", "sampling sd"),
     ("truncation", "truncation sd"),
 )
@@ -122,7 +122,7 @@ def coefficient_words(table: pd.DataFrame, unit: Unit) -> list[str]:
         none = f"{figure(unit.neutral)}, no effect" if unit.ratio else "zero"
         sign = f"could be {none}" if low <= unit.neutral <= high else _SIDES[unit.ratio][low > unit.neutral]
         limits = f"between {figure(low)} and {figure(high)} ({sign})"
-        sentences.append(f"{name}: {figure(float(row['value']))}, {limits}. {_moved(row, unit)}")
+        sentences.append(f"{name}: {figure(float(row['value']))}, {limits}; {_moved(row, unit)}")
     return sentences
 
 
@@ -137,7 +137,7 @@ def _moved(row: Mapping[Hashable, Any], unit: Unit) -> str:
             told.append(f"{who} by about {figure(size, 2)}")
     if float(row["privacy sd"]) > 0:
         return f"{', '.join(told)}."
-    return f"No privacy noise moves it{'; ' * bool(told)}{', '.join(told)}."
+    return f"no privacy noise moves it{'; ' * bool(told)}{', '.join(told)}."
 
 
 def as_planned_words(release: Release, predicted: Prediction | None) -> str:

@@ -204,7 +204,7 @@ def test_forest_plot_parts_and_words(app):
         and traces(app, "public fit alone (its band is not drawn)")
         and traces(app, "truncation")
     )
-    assert "The privacy noise moves it by about" in words(app)
+    assert "the privacy noise moves it by about" in words(app)
     assert all(f"- {name}: " in words(app) for name in ("Residual sd", "R squared", "Condition number, whitened"))
 
 

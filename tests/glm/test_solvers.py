@@ -74,3 +74,20 @@ def test_least_squares_end_at_the_same_digits_in_any_unit(unit):
     exact = np.linalg.lstsq(x, y, rcond=None)[0]
     fitted = fit(Data(families.GAUSSIAN, x, unit * y), np.zeros((4, 4)), least_ridge=0.0) / unit
     assert np.allclose(fitted, exact, rtol=1e-8)
+
+
+def test_a_step_too_far_is_no_end_and_no_error():
+    """Figures that are not finite, and a Hessian that rounding left without an inverse: as far away as can be."""
+    gradient = np.array([[1.0, 1.0], [np.inf, 0.0], [1.0, 1.0], [1.0, 1.0]])
+    hessian = np.array([np.eye(2), np.eye(2), np.zeros((2, 2)), np.full((2, 2), np.inf)])
+    assert np.array_equal(decrement(gradient, hessian), [np.sqrt(2), np.inf, np.inf, np.inf])
+
+
+def test_counts_are_fitted_from_where_a_newton_step_overflows():
+    """From a start at which all counts are expected to be 0, a whole Newton step expects more than a float holds."""
+    rng = np.random.default_rng(4)
+    x = np.column_stack([np.ones(60), rng.standard_normal((60, 2))])
+    y = rng.poisson(20, 60).astype(float)
+    start = np.array([-12.0, 0.0, 0.0])
+    data = Data(families.family("poisson"), x, y)
+    assert np.allclose(fit(data, np.zeros((3, 3)), start), fit(data, np.zeros((3, 3))), atol=1e-7)

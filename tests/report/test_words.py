@@ -159,7 +159,7 @@ def test_each_coefficient():
     (swamped,) = lines(released([1], [1], low=(-math.inf,), high=(math.inf,)))
     assert "no finite band" in swamped
     (cut,) = lines(released([0], [1], [4.7]))
-    assert "No privacy noise moves it" in cut and "truncation by about 4.7" in cut
+    assert "no privacy noise moves it" in cut and "truncation by about 4.7" in cut
     wide = released([0.5], [1], low=(2,), high=(4,))
     wide = replace(wide, coefficients=np.array([3.0]), ground=Ground("logistic", np.array([2.0]), None, "exact"))
     (per_sd,), (ratio,) = lines(wide, "sd"), lines(wide, "table-ratio")
