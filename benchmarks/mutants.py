@@ -121,8 +121,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "PrivUnit draws as threads come",
         "mechanisms/randomizers.py",
-        "vectors.sum(reports, in_order=True)",
-        "vectors.sum(reports)",
+        "sum(axis=0), in_order=True)",
+        "sum(axis=0))",
         f"{pool} -k cuts",
     )
     plant(
@@ -1480,8 +1480,8 @@ def _table_mutants() -> list[Mutant]:
             "tests/glm/test_solvers.py -k same_digits",
             (
                 "least squares end in units of 1",
-                "    if data.loss is not GAUSSIAN:\n        size",
-                "    if True:\n        size",
+                "if data.loss is GAUSSIAN:",
+                "if False:",
             ),
         ),
     ]
@@ -1625,7 +1625,7 @@ def _noise_mutants() -> list[Mutant]:
             "theta @ self.matrix)\n\n    def sharp",
             "theta @ self.matrix / 2)\n\n    def sharp",
         ),
-        ("solver: a fit ends by the length of its gradient", "start, measure=decrement, begun", "start, begun"),
+        ("solver: a fit ends by the length of its gradient", "start, measure=decrement)", "start)"),
     )
     found += _of(
         "glm/solvers.py",

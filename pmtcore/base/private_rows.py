@@ -143,6 +143,22 @@ class PrivateRows:
         """Return what ``cut`` makes of each block, for several passes; see :class:`RowCache`."""
         return RowCache(self._blocks, self._adder, cut, bytes_each, min(most, self._keeps))
 
+    def equal_pieces(
+        self, prepare: Callable[[np.ndarray, np.ndarray], P], bytes_each: int, *, of: int = 1
+    ) -> RowCache[P]:
+        """Return what rows become in blocks of a public size, one piece for a block, for several passes.
+
+        Args:
+            prepare: from a block (features, response) to its piece, each row by itself.
+            bytes_each: that a row takes in a piece that is kept.
+            of: the size is a multiple of this.
+        """
+
+        def cut(features: np.ndarray, response: np.ndarray) -> Iterator[P]:
+            yield prepare(features, response)
+
+        return self.in_equal_blocks(of).pieces(cut, bytes_each, MOST_KEPT)
+
     def watched(self, watch: PassObserver) -> PrivateRows:
         """Return the same rows, reporting the beginning of each pass and the number of rows read, which is public."""
 

@@ -90,6 +90,15 @@ class RowCache(Generic[P]):
             return Private(self._adder(_Look(self._cut, function)))
         return Private(total(self._summands(function, 1 if in_order else threads.number())))
 
+    def sum_pieces(self, function: Callable[[P], np.ndarray], *, in_order: bool = False) -> Private[np.ndarray]:
+        """``sum over blocks of function(piece)``, where each block has one piece (:meth:`PrivateRows.equal_pieces`)."""
+
+        def of_block(pieces: Iterable[P]) -> np.ndarray:
+            (piece,) = pieces
+            return np.asarray(function(piece))
+
+        return self.sum(of_block, in_order=in_order)
+
     def _summands(self, function: Callable[[Iterable[P]], np.ndarray], many: int) -> Iterator[np.ndarray]:
         stores = local()
         looks = (partial(quiet_sum, function, pieces) for pieces in self._look(stores, many))

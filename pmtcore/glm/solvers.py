@@ -195,13 +195,15 @@ def decrement(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
 
     Infinite where a step went so far that a figure is not finite, or that rounding left a Hessian without an inverse.
     """
-    found = np.full(len(gradient), np.inf)
-    finite = np.flatnonzero(np.isfinite(gradient).all(axis=1) & np.isfinite(hessian).all(axis=(1, 2)))
     with np.errstate(all="ignore"):
-        determined = finite[np.linalg.slogdet(hessian[finite])[0] > 0]
-        step = np.linalg.solve(hessian[determined], gradient[determined][..., None])[..., 0]
-        found[determined] = np.sqrt(np.maximum(np.sum(gradient[determined] * step, axis=1), 0.0))
-    return np.where(np.isnan(found), np.inf, found)
+        try:
+            step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
+        except np.linalg.LinAlgError:
+            if len(gradient) == 1:
+                return np.array([np.inf])
+            return np.concatenate([decrement(gradient[[t]], hessian[[t]]) for t in range(len(gradient))])
+        squares = np.maximum(np.sum(gradient * step, axis=1), 0.0)
+    return np.asarray(np.sqrt(np.where(np.isnan(squares), np.inf, squares)))
 
 
 def minimize(
@@ -280,14 +282,11 @@ def fit(
         least_ridge: added to the penalty.
     """
     n, zero = data.count, np.zeros((1, len(penalty)))
-    terms = Penalty.of(zero, n * least_ridge, matrix=n * penalty)
-    begun = data.derivatives(zero)
-    # Least squares have no unit of their own: the decrement at 0 is the length of what can be fitted.
-    size = float(decrement(begun[0], begun[1] + terms.matrix + n * least_ridge * np.eye(len(penalty)))[0])
-    if data.loss is not GAUSSIAN:
-        size = max(size, math.sqrt(n))
-    known = begun if start is None else None
-    return np.asarray(minimize(data, terms, _FITTED * size, start, measure=decrement, begun=known).theta[0])
+    terms, size = Penalty.of(zero, n * least_ridge, matrix=n * penalty), math.sqrt(n)
+    if data.loss is GAUSSIAN:
+        # Least squares have no unit of their own: the decrement at 0 is the length of what can be fitted.
+        size = float(_model(data.derivatives(zero), terms, zero, decrement)[2][0])
+    return np.asarray(minimize(data, terms, _FITTED * size, start, measure=decrement).theta[0])
 
 
 def _model(

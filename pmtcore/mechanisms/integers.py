@@ -8,7 +8,7 @@ predictors are products in floating point. Lab and release use the same code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from pmtcore.base.private import Curator, Private
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import MOST_KEPT, Arena, RowCache
+from pmtcore.base.row_cache import Arena, RowCache
 from pmtcore.glm.families import Family
 from pmtcore.mechanisms.grid import SCALE, from_words, grid_rows, in_words
 from pmtcore.mechanisms.noise import Form, NoiseSource
@@ -205,18 +205,9 @@ def integer_pieces(
         rows: the private rows.
         prepare: from a block (features, response) to its rows, each by itself.
     """
-
-    def cut(features: np.ndarray, response: np.ndarray) -> Iterator[IntegerRows]:
-        yield prepare(features, response)
-
-    return rows.in_equal_blocks().pieces(cut, bytes_kept(len(rows.names)), MOST_KEPT)
+    return rows.equal_pieces(prepare, bytes_kept(len(rows.names)))
 
 
 def at(rows: RowCache[IntegerRows], sums: Callable[[IntegerRows], np.ndarray]) -> Private[np.ndarray]:
     """Return a private sum of integers over the rows of an iteration: one pass."""
-
-    def of_block(pieces: Iterable[IntegerRows]) -> np.ndarray:
-        (block,) = pieces
-        return in_words(sums(block))
-
-    return rows.sum(of_block).map(from_words)
+    return rows.sum_pieces(lambda block: in_words(sums(block))).map(from_words)

@@ -7,7 +7,7 @@ proofs/minimizer.md, 21, where sums go through more levels than there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Generic, final
@@ -16,7 +16,7 @@ import numpy as np
 
 from pmtcore.base.private import Curator
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import MOST_KEPT, RowCache
+from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.rows import RowLoss, Rows
 from pmtcore.glm.solvers import Loss_co, loss_values, weighted_gram
@@ -39,11 +39,7 @@ def row_pieces(rows: PrivateRows, prepare: Callable[[np.ndarray, np.ndarray], Ro
         rows: the private rows.
         prepare: from a block (features, response) to its rows, each by itself.
     """
-
-    def cut(features: np.ndarray, response: np.ndarray) -> Iterator[Rows]:
-        yield prepare(features, response)
-
-    return rows.in_equal_blocks().pieces(cut, bytes_kept(len(rows.names)), MOST_KEPT)
+    return rows.equal_pieces(prepare, bytes_kept(len(rows.names)))
 
 
 @final
@@ -115,9 +111,4 @@ def derivative_sums(rows: RowCache[Rows], loss: RowLoss, theta: np.ndarray) -> t
 
 def _sum(rows: RowCache[Rows], function: Callable[[Rows], np.ndarray]) -> np.ndarray:
     """Return the sum over blocks; of a piece that stays in memory nothing more is kept than its rows."""
-
-    def of_block(pieces: Iterable[Rows]) -> np.ndarray:
-        (block,) = pieces
-        return np.asarray(function(replace(block)))
-
-    return rows.sum(of_block).reveal(_SOLVER)
+    return rows.sum_pieces(lambda block: function(replace(block))).reveal(_SOLVER)

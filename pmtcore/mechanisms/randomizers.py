@@ -14,7 +14,7 @@ random unit vector with the right mean: its direction or the opposite one. Epsil
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import final
@@ -25,7 +25,7 @@ from scipy.special import bdtr, betaincinv, ndtri, roots_legendre
 from pmtcore.base.checks import number_between
 from pmtcore.base.private import Curator, Private
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import MOST_KEPT, Arena, RowCache
+from pmtcore.base.row_cache import Arena, RowCache
 from pmtcore.mechanisms.grid import FINE, SLACK, grid_rows
 from pmtcore.mechanisms.noise import NoiseSource
 
@@ -262,11 +262,7 @@ def vector_pieces(
         vectors: from a block (features, response) to a vector for each row (k, d).
         by: the randomizer, which draws directions for so many rows at once.
     """
-
-    def cut(features: np.ndarray, response: np.ndarray) -> Iterator[Vectors]:
-        yield Vectors(vectors(features, response))
-
-    return rows.in_equal_blocks(by.rows_at_once).pieces(cut, bytes_kept(by.d), MOST_KEPT)
+    return rows.equal_pieces(lambda x, y: Vectors(vectors(x, y)), bytes_kept(by.d), of=by.rows_at_once)
 
 
 def bytes_kept(d: int) -> int:
@@ -290,12 +286,8 @@ def release_mean(
     Guarantee: that of the randomizer, for each row.
     """
 
-    def reports(pieces: Iterable[Vectors]) -> np.ndarray:
-        (block,) = pieces
-        return by.randomize(block.values, bound, source).sum(axis=0)
-
     def collected(vectors: RowCache[Vectors]) -> Private[np.ndarray]:
-        return vectors.sum(reports, in_order=True)
+        return vectors.sum_pieces(lambda block: by.randomize(block.values, bound, source).sum(axis=0), in_order=True)
 
     return np.stack([statistic.bind(collected).reveal(_MECHANISM) / n for _ in range(trials)])
 

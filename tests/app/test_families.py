@@ -113,14 +113,19 @@ def test_the_plan_answers_both_ways(app):
     assert not app.exception
 
 
-@pytest.mark.slow
-def test_a_plan_is_carried_to_the_release(app):
-    """Release this plan: the Release page opens on its method and budget, and nothing is spent."""
+def plan_ridge(app) -> None:
+    """Choose ``pmt-ridge`` at mu 0.5 on Plan: neither is what the page begins with."""
     go(app, "plan")
     while not any("pmt-ridge" in option for option in app.selectbox(key="plan-method-gaussian").options):
         app.run()  # methods join the list as their predictions come
     app.selectbox(key="plan-method-gaussian").set_value("pmt-ridge").run()
     app.select_slider(key="plan-mu").set_value(0.5).run()
+
+
+@pytest.mark.slow
+def test_a_plan_is_carried_to_the_release(app):
+    """Release this plan: the Release page opens on its method and budget, and nothing is spent."""
+    plan_ridge(app)
     app.button(key="plan-release").click().run()
     assert not app.exception
     assert app.selectbox(key="release-method-gaussian").value == "pmt-ridge"
@@ -220,11 +225,7 @@ def test_every_method_has_a_row(app):
 @pytest.mark.slow
 def test_what_is_chosen_on_plan_goes_to_release_by_any_way(app):
     """Whoever goes on by the menu releases what was chosen, not the recommended method at mu 1."""
-    go(app, "plan")
-    while not any("pmt-ridge" in option for option in app.selectbox(key="plan-method-gaussian").options):
-        app.run()
-    app.selectbox(key="plan-method-gaussian").set_value("pmt-ridge").run()
-    app.select_slider(key="plan-mu").set_value(0.5).run()
+    plan_ridge(app)
     go(app, "release")
     assert app.selectbox(key="release-method-gaussian").value == "pmt-ridge"
     assert app.number_input(key="release-mu").value == 0.5
@@ -234,11 +235,7 @@ def test_what_is_chosen_on_plan_goes_to_release_by_any_way(app):
 @pytest.mark.slow
 def test_other_tables_begin_with_their_own_method_and_budget(app):
     """What was planned on one table is no plan for the next, on no page."""
-    go(app, "plan")
-    while not any("pmt-ridge" in option for option in app.selectbox(key="plan-method-gaussian").options):
-        app.run()
-    app.selectbox(key="plan-method-gaussian").set_value("pmt-ridge").run()
-    app.select_slider(key="plan-mu").set_value(0.5).run()
+    plan_ridge(app)
     by_name(app.switch_page("pages/work/data.py").run(), "demo-labels")
     assert "planned" not in app.session_state
     go(app, "release")

@@ -44,7 +44,7 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
         solved = (root.T @ ridge - public.factor[-1, : public.d]) / public.residual_scale
     privacy = Part.of(inverse @ fit.noise_covariance(solved) @ inverse.T)
     sampling = _sampling_part(first, fit.clip_weights, inverse, fit.unshrunk[0] - solved)
-    moved = inverse @ (fit.whole[0] * fit.gram_estimate[0] @ fit.last_step)
+    moved = inverse @ (gram @ fit.last_step)
     return limits(ridge, centre, privacy, sampling, _with_step(fit.truncation_part(inverse), moved))
 
 
