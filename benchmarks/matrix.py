@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.11", "3.12", "3.13")
 WAYS = {"oldest": ["--resolution", "lowest-direct"], "pandas 2.2": ["pandas==2.2.*"], "newest": []}
 SHOWN = ("numpy", "pandas", "scipy", "pyarrow", "opendp", "narwhals", "sqlalchemy")
-TOOLS = ("hypothesis", "mpmath", "polars", "pytest", "pytest-xdist", "scikit-learn")
+TOOLS = ("hypothesis", "mpmath", "polars", "pytest", "pytest-rerunfailures", "pytest-xdist", "scikit-learn")
 ABSENT = "import importlib.util as u; assert not any(map(u.find_spec, ('streamlit', 'plotly', 'sklearn')))\n"
 
 

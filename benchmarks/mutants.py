@@ -1955,7 +1955,9 @@ def _run_tests(mutant: Mutant, root: Path) -> NoReturn:
         import pytest  # noqa: PLC0415
 
         status = int(
-            pytest.main(["-x", "-q", "-n", "0", "--slow", "-p", "no:cacheprovider", *shlex.split(mutant.tests)])
+            pytest.main(
+                ["-x", "-q", "-n", "0", "--slow", "--reruns", "0", "-p", "no:cacheprovider", *shlex.split(mutant.tests)]
+            )
         )
         sys.stdout.flush()
     finally:
