@@ -3,7 +3,8 @@
     python benchmarks/scale.py                       # n = 1e4 to 1e7, d = 10 to 200
     python benchmarks/scale.py --rows 1e8 --columns 10 --json
     python benchmarks/scale.py --rows 1e6 --columns 20 --parquet --dask
-    python benchmarks/scale.py --json > lines; python benchmarks/scale.py --drawn lines --picture docs/scale.png
+    python benchmarks/scale.py --page docs/scale.md --rival .peers/bin/python > lines  # all of the page; then
+    python benchmarks/scale.py --drawn lines --page docs/scale.md --picture docs/scale.png
     python benchmarks/scale.py --rows 1e7 --columns 10 --threads 1 2
     python benchmarks/scale.py --commands --rows 1e6 --columns 11 --threads 1 2
     python benchmarks/scale.py --stages --rows 1e6 --columns 11
@@ -134,16 +135,14 @@ def in_threads(release: Callable[[], Any], many: list[int], repeat: int) -> dict
     found: dict[str, float] = {}
     for count in many:
         threads.use(count)
-        walls, own, every = [], [], []
+        spent = []
         for _ in range(repeat):
-            start = time.perf_counter(), time.thread_time(), time.process_time()
+            start = time.perf_counter(), time.process_time(), time.thread_time()
             release()
-            now = time.perf_counter(), time.thread_time(), time.process_time()
-            for times, before, after in zip((walls, own, every), start, now, strict=True):
-                times.append(after - before)
-        found[f"wall, {count} threads"] = float(np.median(walls))
-        found[f"CPU, {count} threads"] = float(np.median(every))
-        found[f"calling thread, {count} threads"] = float(np.median(own))
+            now = time.perf_counter(), time.process_time(), time.thread_time()
+            spent.append([after - before for before, after in zip(start, now, strict=True)])
+        for name, value in zip(("wall", "CPU", "calling thread"), np.median(spent, axis=0), strict=True):
+            found[f"{name}, {count} threads"] = float(value)
     threads.use(None)
     found["wall ratio"] = found[f"wall, {many[0]} threads"] / found[f"wall, {many[-1]} threads"]
     return found
@@ -301,6 +300,7 @@ def stages(n: int, d: int) -> Iterator[dict[str, Any]]:
             yield {"what": f"{form}: wall seconds by these", "n": n, "d": d, **walls}
 
 
+RIVAL_NUMBERS = 5 * 10**7  # its fit takes minutes beyond
 RIVAL = """
 import sys, time, warnings
 import numpy as np
@@ -356,6 +356,64 @@ def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
     return found
 
 
+# What the page is made of: arguments of this program, one line of its tables for each line they print.
+PAGE = (
+    "--rows 1e4 1e5 --columns 10 50 200 500",
+    "--rows 1e6 --columns 10 50",
+    "--rows 1e7 --columns 10",
+    "--rows 1e5 --columns 1000 2000 --repeat 1",
+    "--commands --stages --rows 1e6 --columns 11",
+)
+TABLES = {
+    "arrays": (
+        "n",
+        "d",
+        "plan",
+        "release",
+        "X'X",
+        "scikit-learn",
+        "diffprivlib",
+        "to X'X",
+        "to scikit-learn",
+        "peak MB of blocks",
+    ),
+    "threads": (
+        "n",
+        "d",
+        "wall, 1 threads",
+        "wall, 2 threads",
+        "wall ratio",
+        "calling thread, 2 threads",
+        "CPU, 2 threads",
+    ),
+    "programs": ("what", "CPU", "CPU ratio", "wall", "wall ratio", "MB"),
+    "stages": ("what", "calling thread", "others"),
+    "cores": ("what", *(f"{cores} cores" for cores in CORES)),
+}
+# A line belongs to the table of which it has this figure.
+MARKS = {"arrays": "release", "threads": "wall, 2 threads", "programs": "CPU", "stages": "others", "cores": "2 cores"}
+
+
+def write_page(lines: list[dict[str, Any]], page: Path) -> None:
+    """Replace the tables of the page, each between a comment with its name and the next comment."""
+    text = page.read_text()
+    for name, columns in TABLES.items():
+        mine = [line for line in lines if MARKS[name] in line]
+        rows = [list(columns), ["---"] * len(columns)]
+        rows += [[_cell(line.get(key, "")) for key in columns] for line in mine]
+        table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        before, _, rest = text.partition(f"<!-- {name} -->\n")
+        _, _, after = rest.partition("<!-- end -->\n")
+        text = f"{before}<!-- {name} -->\n\n{table}\n\n<!-- end -->\n{after}"
+    page.write_text(text)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
 COLOURS = {"release": "#0072B2", "X'X": "#009E73", "scikit-learn": "#D55E00", "diffprivlib": "#CC79A7"}
 
 
@@ -407,14 +465,17 @@ def main() -> None:
     parser.add_argument("--threads", nargs="+", type=int, default=[], help="of a release, one after the other")
     parser.add_argument("--rival", metavar="PYTHON", help="one in which diffprivlib is installed")
     parser.add_argument("--picture", type=Path, metavar="FILE.png")
-    parser.add_argument("--drawn", type=Path, metavar="FILE", help="with --picture: what --json printed, drawn again")
+    parser.add_argument("--drawn", type=Path, metavar="FILE", help="with --page and --picture: what --json printed")
+    parser.add_argument(
+        "--page", type=Path, metavar="FILE.md", help="print all that the page has; with --drawn: write its tables"
+    )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.one:
         n, d = int(chosen.rows[0]), chosen.columns[0]
         found = measure(n, d, chosen.repeat, int(chosen.in_memory), chosen.threads)
-        if chosen.rival:
+        if chosen.rival and n * d <= RIVAL_NUMBERS:
             rival = [chosen.rival, "-c", RIVAL, str(n), str(d)]
             found["diffprivlib"] = float(subprocess.run(rival, capture_output=True, text=True, check=True).stdout)
         if chosen.parquet or chosen.dask:
@@ -430,10 +491,20 @@ def main() -> None:
                 texts = (f"{k} {v:.4g}" if isinstance(v, float) else str(v) for k, v in line.items())
                 print(json.dumps(line) if chosen.json else "  ".join(texts), flush=True)
         return
-    lines = []
-    if chosen.drawn:
-        picture([json.loads(line) for line in chosen.drawn.read_text().splitlines()], chosen.picture)
+    if chosen.page and not chosen.drawn:
+        for arguments in PAGE:
+            command = [sys.executable, __file__, *arguments.split(), "--threads", "1", "2", "--json"]
+            command += ["--rival", chosen.rival] if chosen.rival else []
+            subprocess.run(command, check=True)
         return
+    if chosen.drawn:
+        drawn = [json.loads(line) for line in chosen.drawn.read_text().splitlines()]
+        if chosen.page:
+            write_page(drawn, chosen.page)
+        if chosen.picture:
+            picture([line for line in drawn if "X'X" in line], chosen.picture)
+        return
+    lines = []
     for n in chosen.rows:
         for d in chosen.columns:
             if n * d > 1e9:
