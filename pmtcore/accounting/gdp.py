@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import final
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
@@ -33,7 +32,6 @@ _HALVINGS = 26
 _JACOBIAN_STEPS = 1e9
 
 
-@final
 @dataclass(frozen=True)
 class Gdp:
     """Total of mu under a neighbouring relation.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 from pmtcore.accounting.budgets import compose, mu_of_checked_epsilon
 
@@ -13,7 +13,6 @@ from pmtcore.accounting.budgets import compose, mu_of_checked_epsilon
 _LARGEST_EPSILON = 500.0
 
 
-@final
 @dataclass(frozen=True)
 class Spend:
     """One mechanism of a plan, under the method's neighbouring relation.

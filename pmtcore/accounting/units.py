@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 from pmtcore.base.checks import InputError, one_of, whole_number_between
 from pmtcore.base.messages import AccountingMessage
@@ -15,7 +15,6 @@ FIRST, MEAN = "first", "mean"
 RULES = (FIRST, MEAN)
 
 
-@final
 @dataclass(frozen=True)
 class Unit:
     """Number of rows of one person that count.

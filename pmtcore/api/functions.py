@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -63,7 +63,6 @@ def model(family: str, **settings: Any) -> PrivateModel:
     return kind(family=family, **settings)
 
 
-@final
 @dataclass(frozen=True)
 class Figures:
     """Figures for the curator's own eyes: private, in no export.

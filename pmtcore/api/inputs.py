@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +41,6 @@ def budget_of(mu: float | None, rho: float | None, epsilon: float | None, delta:
     return Budget.from_epsilon(epsilon, delta)
 
 
-@final
 @dataclass(frozen=True)
 class Inputs:
     """What to fit, in the user's words."""

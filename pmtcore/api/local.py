@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +39,6 @@ SCHEMES = ("whitened", "moments")
 _RELATION = "replace-one"
 
 
-@final
 @dataclass(frozen=True)
 class Published:
     """What a server publishes: the configuration of a report, and which label counts as 1."""
@@ -177,7 +176,6 @@ def _link(name: str | None, made: Configuration) -> Link | None:
     return link
 
 
-@final
 class LocalClient:
     """A device: randomizes its own rows, once each, with noise from the system's entropy.
 
@@ -212,7 +210,6 @@ class LocalClient:
         return f"LocalClient({made.target!r} from {len(made.names)} columns, {dict(self.guarantee)})"
 
 
-@final
 class LocalAggregator:
     """A server: publishes a configuration, collects reports, fits as often as it likes.
 

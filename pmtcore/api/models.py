@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -321,7 +321,6 @@ class PrivateModel(Parametrized, Reported):
         return self.results_._repr_html_() if hasattr(self, "release_") else f"<code>{escape(repr(self))}</code>"
 
 
-@final
 class PrivateRegressor(PrivateModel):
     """A private regression of a number: ``family`` gaussian (linear) or poisson.
 
@@ -352,7 +351,6 @@ class PrivateRegressor(PrivateModel):
         )
 
 
-@final
 class PrivateClassifier(PrivateModel):
     """A private regression of labels: ``family`` logistic or boosting.
 

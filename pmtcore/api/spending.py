@@ -11,7 +11,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 from uuid import uuid4
 
 from pmtcore.base.checks import InputError
@@ -30,7 +30,6 @@ _MARK = 8  # hexadecimal digits: two of a thousand frames are taken for one with
 _MADE: dict[str, str] = {}  # digest of a request with its tables -> key in the ledger
 
 
-@final
 @dataclass(frozen=True)
 class Order:
     """How a fit is paid.
@@ -52,7 +51,6 @@ class Order:
     file: str = ""
 
 
-@final
 @dataclass(frozen=True)
 class Spent:
     """What a fit did to the budget, public."""

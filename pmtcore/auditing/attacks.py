@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +46,6 @@ _ROUNDS = 80
 _FLAT_INTERVAL = (0.02, 0.78)
 
 
-@final
 @dataclass(frozen=True)
 class Counterexample:
     """Two neighbouring tables and an event that distinguishes them.
@@ -74,7 +73,6 @@ class Counterexample:
     published: Callable[[Data[Loss], float, int, int], np.ndarray]
 
 
-@final
 @dataclass(frozen=True)
 class Attack:
     """Result of an attack.

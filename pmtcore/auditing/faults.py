@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import final
 
 import numpy as np
 
@@ -21,7 +20,6 @@ from pmtcore.mechanisms.noise import LabNoise, NoiseSource, SeededNoise, in_the_
 _IMPOSSIBLE_VALUE = 1e4
 
 
-@final
 class Weaker(LabNoise):
     """Noise that is too small by a factor."""
 
@@ -47,7 +45,6 @@ class Weaker(LabNoise):
         return self._source.words(trials, size)
 
 
-@final
 @dataclass(frozen=True)
 class Fault:
     """One planted fault: its id, its description, and its audit at a claim with so many trials."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -53,7 +53,6 @@ _DELTA = 1e-3
 Runs = Callable[[int, int, int], np.ndarray]  # table (0 or 1), trials, stream -> what is seen (trials, k)
 
 
-@final
 @dataclass(frozen=True)
 class Audit:
     """Result of an audit.

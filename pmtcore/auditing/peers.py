@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -21,7 +20,6 @@ Fit = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 Table = tuple[np.ndarray, np.ndarray]
 
 
-@final
 @dataclass(frozen=True)
 class PeerAudit:
     """Result of an audit: a lower bound on epsilon at the stated delta."""

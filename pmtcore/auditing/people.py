@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from pmtcore.tables.persons import bounded
 _COLUMN = "person"
 
 
-@final
 @dataclass(frozen=True)
 class People:
     """People in the tables of an audit.

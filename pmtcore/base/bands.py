@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import final
 
 import numpy as np
 
 
-@final
 @dataclass(frozen=True)
 class Bands:
     """Standard errors of the coefficients in their parts, and the 95 % limits; arrays of shape (d,).

@@ -16,7 +16,7 @@ from __future__ import annotations
 import string
 from collections.abc import Iterable, Mapping
 from enum import Enum, unique
-from typing import Any, Self, final
+from typing import Any, Self
 
 from pmtcore.base.numbers import plural
 
@@ -116,7 +116,6 @@ def listed(names: Iterable[str], most: int = 5) -> str:
     return shown if rest <= 0 else f"{shown} and {rest} more"
 
 
-@final
 class _Formatter(string.Formatter):
     """Format of templates: Python's, and ``listed``, ``joined``, ``paired`` and ``plural`` as the module says."""
 
@@ -160,7 +159,6 @@ class Message(Enum):
         return _FORMATTER.vformat(self.value.partition(";")[0].rstrip("."), (), facts)
 
 
-@final
 class Note(str):
     """A sentence that knows its kind: shown, stored and exported as any text.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, final
+from typing import Any
 
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import Message
@@ -35,7 +35,6 @@ class Refusal(Enum):
     PUBLIC_COVARIATES = "public covariates"
 
 
-@final
 class RefusedError(InputError):
     """Bad input with a kind.
 

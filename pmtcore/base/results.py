@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -47,7 +47,6 @@ class Mean(Protocol):
         ...
 
 
-@final
 @dataclass(frozen=True)
 class WaldTest:
     """A joint test of linear constraints.
@@ -66,7 +65,6 @@ class WaldTest:
         return f"F({self.df_num}, {self.df_denom:.4g}) = {self.statistic:.4g}, p = {self.pvalue:.3g}"
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Prediction:
     """Predicted means of rows with their standard errors, in the names of statsmodels.
@@ -104,7 +102,6 @@ class Prediction:
         return np.minimum(self.centre - half, self.linear), np.maximum(self.centre + half, self.linear)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Results:
     """Estimates of one regression and everything that follows from them.

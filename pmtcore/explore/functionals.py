@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from pmtcore.public.bands import Part, limits
 _CLOSEST = 1e-9  # of the largest share: two that are closer are the same in doubles
 
 
-@final
 @dataclass(frozen=True)
 class Estimates:
     """Figures (q,) with their parts and limits."""
@@ -72,7 +71,6 @@ def figures(
     return Estimates(values, limited)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Marginals:
     """Means and covariances of the columns, what truncation took added back; the constant is the first column."""

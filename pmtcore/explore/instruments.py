@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from pmtcore.methods.joint_moment.linear import FLOOR, Fit, State
 _WEAK = 10.0  # Staiger and Stock (1997): below, limits are too narrow and the estimate leans towards least squares
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class InstrumentalFit:
     """A regression with instruments.

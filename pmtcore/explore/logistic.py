@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -29,7 +29,6 @@ _TOLERANCE = 1e-11
 _RIDGE = 1e-4  # of the mean slope: a solution even where classes are separated
 
 
-@final
 @dataclass(frozen=True)
 class Logistic:
     """Coefficients by name, their bands, and the floor of each: its standard error from m public rows alone."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path as File
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,6 @@ from pmtcore.public.moments import INTERCEPT
 _LOADINGS = 5  # components with bands: more explain little, and each costs as much
 
 
-@final
 class Moment:
     """A released joint moment: every question to it is post-processing and spends nothing.
 

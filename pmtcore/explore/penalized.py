@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import final
 
 import numpy as np
 
@@ -22,7 +21,6 @@ _MOST_SUBSET_FEATURES = 14  # 2^14 subsets answer in about a second
 _DRAWS = 60  # of noise and sampling: shares known to six percent
 
 
-@final
 @dataclass(frozen=True)
 class Path:
     """Coefficients (points, q) along penalties (points,), in the units of the table.
@@ -103,7 +101,6 @@ def _lasso(gram: np.ndarray, cross: np.ndarray, lam: float, start: np.ndarray) -
     return b
 
 
-@final
 @dataclass(frozen=True)
 class Subset:
     """The best features of one number, by what they leave unexplained, and a criterion that counts the noise."""

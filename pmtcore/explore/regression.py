@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,6 @@ _LEVEL = 0.95  # of every band
 _SHOWN = 100  # characters of a formula in a short name
 
 
-@final
 @dataclass(frozen=True)
 class Test:
     """A joint test that contrasts are zero: ``F`` with its degrees of freedom, and the p-value."""
@@ -42,7 +41,6 @@ class Test:
         return {"statistic": self.statistic, "among": self.among, "freedom": self.freedom, "p": self.p}
 
 
-@final
 @dataclass(frozen=True)
 class Predicted:
     """A prediction: its value, 95 % limits of the mean, and of a new row."""
@@ -54,7 +52,6 @@ class Predicted:
     new_high: float
 
 
-@final
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression(Reported):
     """A regression of one column on others.

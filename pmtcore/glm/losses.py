@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from pmtcore.glm.families import Family
 Curve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Loss:
     """Loss of one row, with its bounds.

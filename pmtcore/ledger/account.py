@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
 from pmtcore.accounting.mixed import mixed_epsilon
@@ -27,7 +27,6 @@ def counted_mu(mu: float, neighbours: str) -> float:
     return 2 * mu if neighbours == Neighbours.ADD_REMOVE_ONE.value else mu
 
 
-@final
 @dataclass(frozen=True)
 class Entry:
     """One spend, with what became of it."""
@@ -60,7 +59,6 @@ class Entry:
         return {name: value for name, value in vars(self).items() if name not in ("record",)}
 
 
-@final
 @dataclass(frozen=True)
 class Account:
     """A data set's cap, spends and what is left; tables that overlap with it spend together with it."""

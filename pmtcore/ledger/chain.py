@@ -11,7 +11,7 @@ import hmac
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.units import Unit
@@ -52,7 +52,6 @@ class Damaged(LedgerError):
         self.kind = kind
 
 
-@final
 @dataclass(frozen=True)
 class Checked:
     """What came of walking the chain.

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 from pmtcore.base.checks import InputError
 from pmtcore.base.exports import plain
@@ -32,7 +32,6 @@ _INSERT = (
 _VERIFIED: dict[str, Head] = {}  # by address: what this process has walked through already
 
 
-@final
 class Database:
     """The events of one ledger, at a database URL or a file name for SQLite.
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import parse_qsl, unquote
 
 from pmtcore.base.messages import LedgerMessage
@@ -109,7 +109,6 @@ class Engine(Protocol):
         """Open a transaction that no other writer overlaps; on a server those that only read overlap one another."""
 
 
-@final
 class LiteConnection:
     """A connection of the standard library to an SQLite file."""
 
@@ -139,7 +138,6 @@ class LiteConnection:
         return bool(self.value("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = :name", name=name))
 
 
-@final
 class ServerConnection:
     """A connection of SQLAlchemy, to a server or a file."""
 
@@ -179,7 +177,6 @@ class ServerConnection:
         return sql.inspect(self._connection).has_table(name)
 
 
-@final
 class LiteEngine:
     """An SQLite file, opened for each transaction.
 
@@ -210,7 +207,6 @@ class LiteEngine:
             connection.close()
 
 
-@final
 class ServerEngine:
     """A server, by the engine that all threads of this process share.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, final
+from typing import Any
 
 from pmtcore.base.checks import InputError, number_between
 from pmtcore.base.exports import plain
@@ -47,7 +47,6 @@ class UnclearSpend(LedgerError):
             self.kind, self.message, self.facts = cause.kind, cause.message, cause.facts
 
 
-@final
 class Ledger:
     """A ledger at a database URL, or a file name for SQLite.
 

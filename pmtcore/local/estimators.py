@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 from scipy.special import expit
@@ -24,7 +23,6 @@ _NEXT = 1e-4  # relative: the root of all rows lies well within it of that of th
 _BINS = 2000  # scores of a bin are one in the scan: its mean is right to a millionth, and the root is found on all
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Link:
     """What stands in the scale equation.
@@ -67,7 +65,6 @@ def of_family(family: Family) -> Link:
     return Link(family.id, family.slope, family.mean, family.largest_slope)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class PublicRows:
     """Centred public rows as the scale equation takes them: each once, with its share.

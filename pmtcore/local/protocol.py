@@ -20,7 +20,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +40,6 @@ _ROWS_AT_ONCE = 2**12  # products of 15 bits each, so many of them, stay far bel
 _TAIL = 12.0  # standard deviations beyond which a Gaussian report is impossible
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Configuration:
     """Everything public that a device needs.

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import final
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +27,6 @@ _FEWEST_BITS, _MOST_BITS = 23, 31
 _ID = re.compile("[0-9a-f]{1,16}")
 
 
-@final
 @dataclass
 class Tally:
     """Tally of a stream of reports in constant memory: their sum, and the number left out by each rule.

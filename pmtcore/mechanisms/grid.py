@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -106,7 +105,6 @@ def truncated(block: Block, length: float, steps: int) -> np.ndarray:
     return np.trunc(np.multiply(z, factor, out=z), out=z)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class MomentSum:
     """Exact ``sum z z'`` over rows truncated to a radius, in units ``(radius/2^15)^2``, as words (2, E, E).

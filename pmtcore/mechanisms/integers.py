@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -105,7 +104,6 @@ def noisy_vector(total: Private[np.ndarray], scale: float, source: NoiseSource, 
     return np.asarray(noisy.astype(float))
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class IntegerRows:
     """Rows for the passes of an iteration: integer directions, lengths, responses.

@@ -13,7 +13,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Literal, final
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr
@@ -87,7 +87,6 @@ def in_the_lab(source: NoiseSource) -> LabNoise:
     return source
 
 
-@final
 class SecureNoise(NoiseSource):
     """Source from the operating system's entropy: bits and exactly sampled integers, nothing in floating point."""
 
@@ -108,7 +107,6 @@ class SecureNoise(NoiseSource):
         return np.asarray(discrete_gaussian(sigma)([0] * (trials * size)), dtype=np.int64).reshape(trials, size)
 
 
-@final
 class SeededNoise(LabNoise):
     """Reproducible source for the lab.
 
@@ -147,7 +145,6 @@ class SeededNoise(LabNoise):
         return np.random.Generator(np.random.PCG64DXSM(stream)).integers(0, 2**64, (trials, size), dtype=np.uint64)
 
 
-@final
 class ZeroNoise(LabNoise):
     """Source of zeros, for the algebra in tests and demonstrations."""
 

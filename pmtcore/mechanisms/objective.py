@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
@@ -33,7 +32,6 @@ _RADIUS_PER_CENTRE_NORM = 100.0
 _LABEL_CURVATURE = 0.25
 
 
-@final
 @dataclass(frozen=True)
 class Perturbation:
     """Objective perturbation with everything public fixed.

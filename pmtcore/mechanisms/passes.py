@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -92,7 +91,6 @@ def release_curvatures(
     return np.asarray(noisy * ((sums.bounds / SCALE) ** 2)[:, None, None] / n)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class LengthCounts:
     """Histograms of ``|x~ (y - b'(x~'theta))|``, in words (2, t, K), in units of 2^-30 rows.
@@ -125,7 +123,6 @@ class LengthCounts:
         return in_words(np.diff(below, axis=1) * FINE)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class GradientSum:
     """``sum v min(1, R/|v|)``, ``v = w x~ (y - b'(x~'theta))``, in integers of ``R/2^36``, as words (2, t, d).
@@ -152,7 +149,6 @@ class GradientSum:
         return in_words(total)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class CurvatureSum:
     """``sum uu' min(1, B^2/|u|^2)``, ``u = x~ sqrt(b''(x~'theta))``, in integers of ``(B/2^15)^2``.

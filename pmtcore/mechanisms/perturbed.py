@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import final
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -47,7 +46,6 @@ _RADIUS_PER_SCALE = 100.0
 _VARIANCE_QUANTILES = 20_000
 
 
-@final
 @dataclass(frozen=True)
 class Mechanism:
     """Perturbed objective with everything public fixed.

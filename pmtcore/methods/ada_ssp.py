@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 from scipy.special import ndtri
@@ -35,7 +34,6 @@ _ROOM = 1.1  # times the longest public row: rows beyond are few, and generous b
 _EIGEN = 20 * 2.0**-53  # backward error of LAPACK's symmetric eigenvalues, for each dimension, with room
 
 
-@final
 @dataclass(frozen=True)
 class AdaptivePlan(StatisticPlan[np.ndarray]):
     """``ada-ssp`` with bounds fixed."""
@@ -103,7 +101,6 @@ class AdaptivePlan(StatisticPlan[np.ndarray]):
         return Facts(radius=self.radius, noise_sd=self.sigmas[1], more={"response_radius": self.response_radius})
 
 
-@final
 class AdaptiveOutcome(Outcome):
     """Released smallest eigenvalues (trials,), moments, cross moments, and the ridge (trials,) that follows."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -97,7 +96,6 @@ class NonPrivateParameters(Parameters):
     )
 
 
-@final
 class Constant(Outcome):
     """The same coefficients (d,) in every trial."""
 
@@ -115,7 +113,6 @@ class Constant(Outcome):
         return self._bands
 
 
-@final
 @dataclass(frozen=True)
 class PublicPlan(Plan):
     """The public fit."""
@@ -167,7 +164,6 @@ def _glm_bands(public: PublicData) -> Bands:
     return limits(public.fit, public.fit, nothing, robust_part(influence, 1.0, len(influence), public.clusters))
 
 
-@final
 @dataclass(frozen=True)
 class NonPrivatePlan(StatisticPlan[np.ndarray]):
     """The fit without privacy."""

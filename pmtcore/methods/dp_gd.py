@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import final
 
 import numpy as np
 
@@ -55,7 +54,6 @@ class DescentParameters(Parameters):
     )
 
 
-@final
 @dataclass(frozen=True)
 class DescentPlan(Plan):
     """``dp-gd`` with everything fixed."""
@@ -129,7 +127,6 @@ class DescentPlan(Plan):
         return Facts(radius=radius, noise_sd=self.sigma, penalty=self.public.lam)
 
 
-@final
 class DescentOutcome(Outcome):
     """Last iterates (trials, d)."""
 

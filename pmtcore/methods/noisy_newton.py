@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import final
 
 import numpy as np
 
@@ -90,7 +89,6 @@ class BoundedNewtonParameters(NewtonParameters):
     )
 
 
-@final
 @dataclass(frozen=True)
 class Steps:
     """The public constants of an iteration in the coordinates of the rows."""
@@ -104,7 +102,6 @@ class Steps:
     response_bound: float = 1.0
 
 
-@final
 @dataclass(frozen=True)
 class NewtonPlan(Plan):
     """``T`` noisy Newton steps."""
@@ -209,7 +206,6 @@ class NewtonPlan(Plan):
         )
 
 
-@final
 class NewtonOutcome(Outcome):
     """Iterates (T + 1, trials, d) in the coordinates of the rows."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import final
 
 import numpy as np
 
@@ -63,7 +62,6 @@ class ObjectiveParameters(GlmParameters):
     )
 
 
-@final
 @dataclass(frozen=True)
 class ObjectivePlan(Plan):
     """``pmt-objective`` with clip and modulus fixed."""
@@ -155,7 +153,6 @@ class ObjectivePlan(Plan):
         )
 
 
-@final
 class ObjectiveOutcome(Outcome):
     """Post-processing of released minimizers (trials, d) in whitened coordinates."""
 
@@ -236,7 +233,6 @@ def shrunk(correction: np.ndarray, prior: np.ndarray, noise: np.ndarray) -> np.n
     return np.asarray((wide @ np.linalg.solve(wide + noise, correction[..., None]))[..., 0])
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Free:
     """A minimizer (d,) that the public fit does not pull, whitened: inverse Hessian (d, d), covariance of its noise."""

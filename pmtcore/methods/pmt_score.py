@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
@@ -39,7 +38,6 @@ _STEPS = 60  # of Levenberg and Marquardt, from the public fit, which is near
 _ROOM = 1.5  # the residual bound of counts: this many times the largest public residual
 
 
-@final
 @dataclass(frozen=True)
 class ScorePlan(StatisticPlan[np.ndarray]):
     """``pmt-score`` with radius and residual bound fixed."""
@@ -125,7 +123,6 @@ class ScorePlan(StatisticPlan[np.ndarray]):
         )
 
 
-@final
 class ScoreOutcome(Outcome):
     """Post-processing of released scores (trials, d)."""
 

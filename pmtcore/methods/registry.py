@@ -19,7 +19,7 @@ from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any, Generic, Literal, TypeVar, final, get_type_hints
+from typing import Any, Generic, Literal, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -80,7 +80,6 @@ class Outcome(ABC):
         return ()
 
 
-@final
 @dataclass(frozen=True)
 class Prediction:
     """Predicted standard errors of the coefficients, (d,) each.
@@ -194,13 +193,11 @@ class StatisticPlan(Plan, Generic[Statistic]):
     def perturb(self, statistic: Private[Statistic], source: NoiseSource, trials: int) -> Outcome:
         """Return ``trials`` independent releases of the statistic; the docstring ends with the ``Guarantee:``."""
 
-    @final
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:
         """Return the noise on the statistic of these rows, which is measured once."""
         return partial(self.perturb, self.measure(rows))
 
 
-@final
 @dataclass(frozen=True)
 class Claim:
     """What a method claims of its releases, and on what ground.
@@ -226,7 +223,6 @@ def lab(neighbours: Neighbours, reason: str) -> Claim:
     return Claim(ReleaseStatus.LAB, neighbours, reason)
 
 
-@final
 @dataclass(frozen=True)
 class Origin:
     """Where a method comes from.
@@ -244,7 +240,6 @@ class Origin:
     also: tuple[str, ...] = ()
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Method:
     """One entry of the registry.

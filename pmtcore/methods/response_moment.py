@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +56,6 @@ LEAST_EIGENVALUE = 1e-6
 FIRST_SHARE = 0.4
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Coordinates:
     """The coordinates z of the private rows: public, since the covariates are.
@@ -92,7 +91,6 @@ class Coordinates:
         return self.public.residual_scale * back_transform(root, step)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """What is known of the way from the public fit to the private one: mean (T, d), covariances (T, d, d) by source."""
@@ -132,7 +130,6 @@ class Estimate:
         )
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Measured:
     """H (d, d), of the covariates alone; the rows, whose passes depend on the noise before them."""
@@ -141,7 +138,6 @@ class Measured:
     rows: RowCache[QuantizedRows]
 
 
-@final
 @dataclass(frozen=True)
 class ResponsePlan(StatisticPlan[Measured]):
     """``response-moment`` with its passes fixed."""
@@ -232,7 +228,6 @@ def covariate_moment(pieces: Iterable[QuantizedRows], d: int) -> np.ndarray:
     return in_words(total + np.tril(total, -1).T)
 
 
-@final
 class ResponseOutcome(Outcome):
     """Estimates from what the passes released, in coordinates that are public."""
 

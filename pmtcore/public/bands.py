@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -16,7 +15,6 @@ _FEWEST_CLUSTERS = 10  # fewer say next to nothing of a variance between groups:
 Z95 = 1.959964  # half of a 95 % band in standard deviations of a normal law
 
 
-@final
 @dataclass(frozen=True)
 class Part:
     """One part of an error: variances (d,) and the degrees of freedom (d,) behind them, infinite if known.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -30,7 +29,6 @@ _REFINED_POINTS = 3
 _LEAST_RELATIVE_SIZE = 0.05
 
 
-@final
 @dataclass(frozen=True)
 class PublicFit:
     """Coefficients of the public fit, with its curvature and uncertainty.

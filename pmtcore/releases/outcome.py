@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import final
 
 from pmtcore.base.checks import InputError
 from pmtcore.ledger.account import Account
@@ -28,7 +27,6 @@ class SpendState(Enum):
     UNKNOWN = "the ledger cannot be asked"
 
 
-@final
 @dataclass(frozen=True)
 class SpendPlace:
     """Where one spend is written.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,6 @@ _CLOSE = 1e-3  # relative: where the reverse question stops
 _MOST = 60  # budgets at a time: as many as a curve has
 
 
-@final
 @dataclass(frozen=True)
 class Planned:
     """Predicted standard errors of one method at one budget."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
 
 from pmtcore.base.checks import InputError
 
@@ -25,7 +24,6 @@ class Stopped(InputError):
         super().__init__("Stopped before the spend: nothing was released, and nothing was spent.")
 
 
-@final
 @dataclass(frozen=True)
 class Report:
     """Progress of a release.
@@ -57,7 +55,6 @@ class Report:
         return f"{what}: {self.share:.0%}{left}"
 
 
-@final
 class Progress:
     """Counter of the rows of a release, which reports progress and obeys Stop until the spend.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from pmtcore.base.labels import ReleaseStatus
 from pmtcore.methods.facts import Facts
 
 
-@final
 @dataclass(frozen=True)
 class Ground:
     """Public facts of the problem, whatever the method.
@@ -67,7 +66,6 @@ VERSION = 2  # of the record: 1 had no format, date, software or inference; read
 _MOST_COVARIANCES = 300  # coefficients: three lower triangles of so many take 2.7 MB as text of doubles
 
 
-@final
 @dataclass(frozen=True)
 class Release:
     """One release: only what may leave. Every field is public or released."""

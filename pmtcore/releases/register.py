@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError, number_between
@@ -23,7 +23,6 @@ from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import Table, read_path
 
 
-@final
 @dataclass(frozen=True)
 class Registered:
     """A data set as a curator registered it, opened."""

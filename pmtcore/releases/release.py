@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -43,7 +43,6 @@ _SWAMPED = 0.5  # noise of half the signal's size: the moment is about to lose i
 _NO_GAIN = 0.9  # a release that takes less than a tenth off the public fit's error is not worth its budget
 
 
-@final
 @dataclass(frozen=True)
 class Request:
     """What a user asks for: a method, a total budget, its parameters, the delta at which epsilon is stated.
@@ -116,7 +115,6 @@ def request_from_json(data: bytes) -> Request:
     return Request.from_dict(fields)
 
 
-@final
 @dataclass(frozen=True)
 class Preview:
     """What can be said before a private row is read: cost, public facts, predicted errors, a verdict."""
@@ -214,7 +212,6 @@ def release(
     )
 
 
-@final
 @dataclass(frozen=True)
 class Recorded:
     """A release that is in the ledger: the record kept there, in plain fields, under its data set and key."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
 
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP, BudgetSplit, ObjectiveConstants, spend
@@ -32,7 +31,6 @@ RELATIONS = {entry.value: entry for entry in Neighbours}
 __all__ = ["CHOICES", "LOSSES", "RELATIONS", "TITLES", "BudgetSplit", "Plan", "retrieved"]
 
 
-@final
 @dataclass(frozen=True)
 class Plan:
     """A planned budget; rows have length 1, so the modulus w is in units of the squared row bound.

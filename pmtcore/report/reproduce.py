@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 from pmtcore.accounting.units import FIRST
 from pmtcore.base.escaping import markdown, one_line, shell
@@ -76,7 +76,6 @@ def cap_command(record: Mapping[str, Any], cap: float = START_CAP) -> str:
     return " ".join(map(shell, words))
 
 
-@final
 @dataclass(frozen=True)
 class Recipe:
     """A call of the package that asks for what a page shows: as a script, and as a notebook."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 from scipy.special import ndtr
 
@@ -21,7 +20,6 @@ from pmtcore.base.numbers import figure, percent
 FALSE_ALARMS = 0.05
 
 
-@final
 @dataclass(frozen=True)
 class Strength:
     """Odds of the best attacker against one person.
@@ -70,7 +68,6 @@ class Strength:
         )
 
 
-@final
 @dataclass(frozen=True)
 class Deployment:
     """Published parameters of one deployment of differential privacy."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import final
 
 from pmtcore.base.checks import InputError, listed
 
 
-@final
 class Kind(Enum):
     """What went wrong with a study."""
 
@@ -70,7 +68,6 @@ _SENTENCES = {
 }
 
 
-@final
 class StudyError(InputError):
     """A study cannot begin, or stopped.
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, final
+from typing import Any
 
 from pmtcore.sites.study import Study
 
 
-@final
 class Party(Enum):
     """Who looks at a study."""
 
@@ -28,7 +27,6 @@ _WORDS = {
 }
 
 
-@final
 @dataclass(frozen=True)
 class Knowledge:
     """What a party can learn of one row: what mu-GDP leaves.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, final
+from typing import Any
 
 from pmtcore.base.exports import plain
 from pmtcore.base.numbers import figure
@@ -118,7 +118,6 @@ def join(
     return {"site": name, "plan": study.plan_digest, **keys.public}
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class SiteOfStudy:
     """One institution's part.
@@ -258,7 +257,6 @@ class SiteOfStudy:
         return record
 
 
-@final
 @dataclass(frozen=True)
 class Result:
     """What a study released.
@@ -320,7 +318,6 @@ def _run(study: Study, names: tuple[str, ...], source: SharedNoise, problem: Pro
     return Result(study, replace(released, notes=released.notes + words), passes)
 
 
-@final
 class Coordinator:
     """Relays messages, and says which sites an attempt is made with; holds no private row and no key.
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, final
+from typing import Any
 
 from pmtcore.sites.boards import EVERYTHING, MemoryBoard, Message
 from pmtcore.sites.study import Study
 from pmtcore.sites.transcript import Transcript
 
 
-@final
 class State(Enum):
     """How far a site is."""
 
@@ -32,7 +31,6 @@ WORDS = {
 }
 
 
-@final
 @dataclass(frozen=True)
 class Status:
     """How far a study is.

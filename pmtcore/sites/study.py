@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, final
+from typing import Any
 from uuid import uuid4
 
 from pmtcore.accounting.budgets import MU_RANGE, Budget
@@ -56,7 +56,6 @@ def fields_of(data: bytes) -> dict[str, Any]:
     return fields
 
 
-@final
 @dataclass(frozen=True)
 class Site:
     """One institution: its name, how many rows it holds, and the public halves of its two keys (base64)."""
@@ -72,7 +71,6 @@ class Site:
         whole_number_between(f"rows of {self.name}", self.rows, 1, 2**40)
 
 
-@final
 @dataclass(frozen=True)
 class Study:
     """What every site agrees to; all of it is public.
@@ -386,7 +384,6 @@ def sites_of(text: str) -> list[Site]:
     return sites
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class GroundOfStudy:
     """What is public of a study, read: the public table or moment, and how any row is read."""
@@ -442,7 +439,6 @@ class GroundOfStudy:
         return replace(prepared, private=prepared.private.part_of(total), table=private)
 
 
-@final
 @dataclass(frozen=True)
 class _Columns:
     """A private table of which nothing but the names of its columns is known: those of the public file."""

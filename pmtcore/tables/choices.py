@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, final
+from typing import Any
 
 from pmtcore.accounting.units import FIRST, Unit
 from pmtcore.base.checks import InputError, number_between, one_of
@@ -22,7 +22,6 @@ _LATER = ("formula", "weights", "cluster", "exposure", "covariates")
 _DEFAULT_LAM = 0.01  # of the families other than the linear one (decision 0009)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Choices:
     """What the user chose about the tables; public, and exported with a configuration.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from operator import add
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +30,6 @@ _TRIES = 5  # of a part whose worker was lost
 Summand = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Part:
     """Some of a table, small enough to be sent as a name: a file, or row groups of one."""
@@ -81,7 +80,6 @@ def part_sum(part: Part, coder: Coder, dialect: Dialect, function: Summand) -> n
     raise InputError(TableMessage.WORKER_FAILED, reason=kind)
 
 
-@final
 class Cluster:
     """A Dask cluster: somebody's, or one of this machine's own.
 

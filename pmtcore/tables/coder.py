@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -26,7 +25,6 @@ from pmtcore.tables.sources import Cells, Source
 from pmtcore.tables.targets import Coding
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows (k, d) with their responses (k,); which of them are whole, the others are zeros.
@@ -49,7 +47,6 @@ class Rows:
         return f"<{len(self.y)} rows>"
 
 
-@final
 @dataclass(frozen=True)
 class Weights:
     """How much each row counts (proofs/results.md, 4 and 6).
@@ -83,7 +80,6 @@ class Weights:
         return np.asarray(y / np.where(exposure > 0, exposure, np.nan))
 
 
-@final
 @dataclass(frozen=True)
 class Coder:
     """Public rules for a whole row.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _TRUE = ("true", "1")  # a truth value by its name, or as the number that a formula reads
 
 
-@final
 @dataclass(frozen=True)
 class Design:
     """How any row of such tables becomes features.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, final
+from typing import Any, Literal
 
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.messages import Message, Note, PublicMessage, TableMessage, TableNote, kind_of
@@ -51,7 +51,6 @@ _STOPPING: Mapping[Message | None, About] = {
 }
 
 
-@final
 @dataclass(frozen=True)
 class Repair:
     """Change of the choices, with the label of its button."""
@@ -64,7 +63,6 @@ class Repair:
         return replace(choices, **dict(self.changes))
 
 
-@final
 @dataclass(frozen=True)
 class Finding:
     """One thing about the tables that somebody should know.

@@ -14,7 +14,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -63,7 +63,6 @@ _PLAIN = re.compile(r"[A-Za-z_]\w*")
 _REBUILT = 20  # rows of a made-up table from which a formula's structure is built again; any number beyond a degree
 
 
-@final
 @dataclass(frozen=True)
 class Factor:
     """One factor of a term: a column by name, or an expression of columns."""
@@ -72,7 +71,6 @@ class Factor:
     is_column: bool
 
 
-@final
 @dataclass(frozen=True)
 class Parsed:
     """A formula as its parts: response, terms (each a product of factors), and whether there is an intercept.
@@ -188,7 +186,6 @@ def _factor(factor: Any) -> Factor:
     return Factor(str(factor.expr), factor.eval_method.value == "lookup")
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Expansion:
     """A formula with its state: from rows to columns of numbers, each row by itself.
@@ -333,7 +330,6 @@ class Expansion:
         return pd.DataFrame(columns)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Expanded:
     """A source whose cells are a formula's columns, made block by block."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import final
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,6 @@ from pmtcore.tables.sources import Cells, Source
 from pmtcore.tables.table import Table
 
 
-@final
 class LabelledSource:
     """Source with a column of labels.
 

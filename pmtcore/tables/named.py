@@ -10,7 +10,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, final
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,6 @@ from pmtcore.tables.table import Table, read_path, split
 Loaded = tuple[Table, Table, tuple[str, ...]]
 
 
-@final
 @dataclass(frozen=True)
 class Entry:
     """Table that can be opened by name."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn, final
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -48,7 +48,6 @@ _STRICT_LAB = "the policy 'refuse' answered about private rows, which no noise p
 _MULTILINE = "cells with line breaks were declared, so one private row may change how the rows after it are read"
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A regression problem ready for methods: private rows in their box, and what is public."""
@@ -86,7 +85,6 @@ class Problem:
         raise TypeError("a problem with private rows stays in the session that made it")
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class PublicSide:
     """What public rows, or a public moment, decide: the public data, and how any row is read."""

@@ -13,7 +13,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -39,7 +39,6 @@ _TEXT_READER = re.compile(r"\b(?:READ|SNIFF)_(?:CSV|JSON|NDJSON)")
 Answer = tuple[Sequence[str], int, list[pa.Array]]  # names of all columns; rows, and the columns asked for
 
 
-@final
 class QuerySource:
     """Rows of one ``SELECT``; every pass runs the query again, so the rows must not change meanwhile.
 
@@ -146,7 +145,6 @@ class QuerySource:
         return "<rows of a query>"
 
 
-@final
 class DeclaredSource:
     """Source whose number of rows is declared instead of counted: the n of the release, whatever there is.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast, final
+from typing import Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,6 @@ _EQUAL_PAIRS = 5.0  # expected by chance: from here on their absence tells an id
 _MOSTLY = 0.9  # share of numbers from which a public column with many different cells is one of numbers
 
 
-@final
 @dataclass(frozen=True)
 class Column:
     """One column: its kind, and its levels where it has them.
@@ -61,7 +60,6 @@ class Column:
         return np.where(codes == cells.ABSENT, np.nan, codes)
 
 
-@final
 @dataclass(frozen=True)
 class Schema:
     """Columns and dialect of a table; public."""

@@ -13,7 +13,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, final
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +44,6 @@ Role = Literal["private", "public"]
 _SAMPLE = 2**22  # bytes of a public text that decide its dialect
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Table:
     """Table behind its source. A private one prints no value and refuses to be pickled."""
@@ -133,7 +132,6 @@ class Table:
         raise TypeError("tables stay in the session that loaded them")
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class MomentTable:
     """Public second moment matrix with its column names."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,6 @@ from pmtcore.tables.schema import Column
 _YES = ("1", "yes", "y", "true", "t", "positive", "pos")
 
 
-@final
 @dataclass(frozen=True)
 class Coding:
     """How a target column becomes responses.

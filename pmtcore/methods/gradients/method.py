@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import final
 
 import numpy as np
 
@@ -93,7 +92,6 @@ class GradientParameters(Parameters):
     )
 
 
-@final
 @dataclass(frozen=True)
 class Schedule:
     """What is released in which order, and each share of mu^2.
@@ -121,7 +119,6 @@ class Schedule:
         return self.curvature / max(len(self.before), 1)
 
 
-@final
 @dataclass(frozen=True)
 class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
     """``pmt-gradients`` with the schedule fixed."""
@@ -291,7 +288,6 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
         )
 
 
-@final
 class GradientOutcome(Outcome):
     """Points that the passes arrived at (trials, d), and the covariance of what is left."""
 

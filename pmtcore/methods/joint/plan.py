@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import final
 
 import numpy as np
 
@@ -54,7 +53,6 @@ Measured = tuple[
 ]  # the first pass's sum; the rows, whose second look depends on its noise
 
 
-@final
 @dataclass(frozen=True)
 class JointPlan(StatisticPlan[Measured]):
     """``joint-pmt`` with radius, bound and noise fixed; with a second pass, the first one is its pilot."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
@@ -27,7 +26,6 @@ from pmtcore.public.sizes import Sizes
 COUNTING = 0.04  # of mu^2 for each histogram: it needs little, and less would choose bounds at random
 
 
-@final
 @dataclass(frozen=True)
 class Shares:
     """How mu^2 is divided."""
@@ -137,7 +135,6 @@ class SecondPass:
         return found, float(np.mean(self.sizes.lengths > self.expected_bound))
 
 
-@final
 @dataclass(frozen=True)
 class Gradient:
     """What a second pass released: counts (T, K), bounds (T,), mean clipped gradients (T, d)."""

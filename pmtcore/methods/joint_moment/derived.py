@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,6 @@ _MOST = 200  # derived columns in one record; each adds a row to the moment
 MOST_NAME = 200  # characters that a table heading still shows
 
 
-@final
 @dataclass(frozen=True)
 class Rule:
     """One derived column: its kind, what it is made of, and public constants.
@@ -78,7 +77,6 @@ class Rule:
         return rule
 
 
-@final
 @dataclass(frozen=True)
 class Derived:
     """Derived columns between given features and the response.

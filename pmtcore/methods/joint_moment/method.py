@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -198,7 +198,6 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         )
 
 
-@final
 class MomentOutcome(Outcome):
     """Post-processing of released moments (trials, D, D)."""
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +30,6 @@ MOST_COLUMNS = 400  # a moment of so many takes 1.3 MB as text of doubles
 MOST_BYTES = 64_000_000  # far beyond the largest record that is written
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Record:
     """A released joint moment.
@@ -152,7 +151,6 @@ def record_from_bytes(data: bytes) -> tuple[Record, bool]:
     return Record.from_dict(fields), sound
 
 
-@final
 @dataclass(frozen=True)
 class Combined:
     """Moments (T, D, D), the share of the released one in each entry (T, D, D), and how much the prior was widened."""

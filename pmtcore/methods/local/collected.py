@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -107,7 +107,6 @@ class WhitenedParameters(LocalParameters):
     )
 
 
-@final
 @dataclass(frozen=True)
 class LocalPlan(StatisticPlan[Any]):
     """A local collection with its configuration published."""
@@ -205,7 +204,6 @@ class LocalPlan(StatisticPlan[Any]):
         )
 
 
-@final
 class LocalOutcome(Outcome):
     """Post-processing of mean reports (trials, dimension): any number of losses from one collection."""
 

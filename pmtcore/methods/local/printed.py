@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -44,7 +43,6 @@ _CLIPPED = "clipped"
 _FEWEST = 10  # delta = n^-1.1 says nothing for one row, which is what an audit runs
 
 
-@final
 @dataclass(frozen=True)
 class PrintedPlan(StatisticPlan[np.ndarray]):
     """The printed device around the server of the repaired method."""

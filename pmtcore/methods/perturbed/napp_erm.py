@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -125,7 +125,6 @@ class SelectionParameters(PrintedParameters):
     )
 
 
-@final
 @dataclass(frozen=True)
 class PrintedPlan(Plan):
     """Paper D's algorithm with everything fixed but what it takes from the private fit."""
@@ -260,7 +259,6 @@ def _direct(data: Losses[Loss], targets: Sequence[Target], b: np.ndarray) -> Ite
     return Iterated(minimize(data, Penalty.of(b, 2 * ridge, 0.0, lasso), tolerance).theta, ridge)
 
 
-@final
 class PrintedOutcome(Outcome):
     """Last iterates (trials, d)."""
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -105,7 +105,6 @@ class NappParameters(ErmParameters):
     )
 
 
-@final
 @dataclass(frozen=True)
 class ErmPlan(Plan):
     """A perturbed objective with everything public fixed."""
@@ -176,7 +175,6 @@ class ErmPlan(Plan):
         return f"{guarantee} Retrieved: epsilon {split.retrieved:.3g} of {split.planned.epsilon:.3g}, {way}."
 
 
-@final
 class ErmOutcome(Outcome):
     """Released minimizers (trials, d)."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -47,7 +46,6 @@ def bound_field(help: str) -> float:
     return unset("Bound (0: automatic)", help, high=1e12)
 
 
-@final
 @dataclass(frozen=True)
 class Setting:
     """Public ground of a fit.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
@@ -32,7 +31,6 @@ from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData
 
 
-@final
 @dataclass(frozen=True)
 class Coordinates:
     """Where the statistic is taken: ``x~ = W x``, ``y~ = y / scale``, truncated to ``Rx`` and ``Ry``."""
@@ -54,7 +52,6 @@ def predicted_truncation(public: PublicData, root: np.ndarray, radius: float) ->
     return truncation_rate(np.linalg.norm(public.rows[:, :-1] @ root.T, axis=1), radius)
 
 
-@final
 @dataclass(frozen=True)
 class TwoPartPlan(StatisticPlan[np.ndarray]):
     """Release the two sums with the papers' noise and solve.
@@ -151,7 +148,6 @@ class TwoPartPlan(StatisticPlan[np.ndarray]):
         )
 
 
-@final
 class TwoPartOutcome(Outcome):
     """Post-processing of released pairs (trials, d, d) and (trials, d)."""
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -89,7 +89,6 @@ def _ridge_plan(public: PublicData, n: int, budget: Budget, parameters: PmtRidge
     return _two_part(public, n, budget, parameters, lam=parameters.lam)
 
 
-@final
 @dataclass(frozen=True)
 class MomentPlan(StatisticPlan[np.ndarray]):
     """``pmt-moment`` with radius and noise fixed."""
@@ -139,7 +138,6 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         return Facts(radius=self.radius, noise_sd=self.sigma, predicted_truncation_rate=rate)
 
 
-@final
 class MomentOutcome(Outcome):
     """Released second moments in whitened coordinates (trials, d, d)."""
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -92,7 +92,6 @@ def table(record: Mapping[str, Any]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-@final
 @dataclass(frozen=True)
 class Verdict:
     """One claim as a page shows it.

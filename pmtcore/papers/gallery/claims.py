@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, cached_property
-from typing import Any, Literal, final
+from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import t as student
@@ -41,7 +41,6 @@ _SPOKEN = {
 }
 
 
-@final
 @dataclass(frozen=True)
 class Finding:
     """An answer and the figures behind it, of which a comparison of several series has several parts."""
@@ -56,7 +55,6 @@ class Finding:
         return self.parts or (self.figures,)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Curve:
     """One series of a figure.
@@ -229,7 +227,6 @@ def together(found: Sequence[Finding]) -> Finding:
     return Finding(answer, "; ".join(lines), lines)
 
 
-@final
 @dataclass(frozen=True)
 class Claim:
     """A sentence of the paper (or of this project) and its check.

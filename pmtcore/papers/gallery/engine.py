@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +38,6 @@ _ALIKE = 1e-3  # relative; sums in another order differ by far less, another met
 _ASSETS = assets() / "gallery"
 
 
-@final
 @dataclass(frozen=True)
 class Run:
     """One setting.
@@ -55,7 +54,6 @@ class Run:
     setting: Mapping[str, Any]
 
 
-@final
 @dataclass(frozen=True)
 class Figure:
     """A published experiment: what was done, what the paper says of it, and how that is checked.

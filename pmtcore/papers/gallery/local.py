@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -27,7 +27,6 @@ Errors = dict[str, list[float]]
 Series = Sequence[tuple[str, str, Mapping[str, Any]]]  # name, method, its parameters
 
 
-@final
 @dataclass(frozen=True)
 class Draw:
     """Rows of one trial, of which every setting takes the first: private ones, and public ones without a response."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,7 +39,6 @@ _LIMITS = ("low (95 %)", "high (95 %)")
 _PAPER = "rgba(128,128,128,0.25)"
 
 
-@final
 @dataclass(frozen=True)
 class Unit:
     """Unit of a displayed coefficient: the change of the feature that it refers to, and the scale."""
