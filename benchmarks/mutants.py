@@ -387,8 +387,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "grid: off-diagonal noise / 4",
         grid,
-        "(value[..., rows, columns], sigma / math.sqrt(2))",
-        "(value[..., rows, columns], sigma / 4)",
+        "else scale / np.sqrt(2)",
+        "else scale / 4",
         APART,
     )
     plant("grid: slack forgotten", grid, "return (1 + SLACK) * sensitivity / mu", "return sensitivity / mu", SPIED)

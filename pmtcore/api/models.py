@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -37,6 +37,7 @@ _NUMERIC = (GAUSSIAN.id, POISSON.id)
 _LABELS = ("logistic", "boosting")
 
 
+@dataclass(eq=False, repr=False)
 class PrivateModel(Parametrized, Reported):
     """Base of the two estimators: budget, choices about the tables, plan, fit and what follows from a release.
 
@@ -70,66 +71,36 @@ class PrivateModel(Parametrized, Reported):
         schema: a declared schema, in place of what the public rows suggest: plain fields, or a path.
     """
 
-    def __init__(
-        self,
-        mu: float | None = None,
-        *,
-        rho: float | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        method: str | None = None,
-        settings: Mapping[str, Any] | None = None,
-        formula: str | None = None,
-        features: Sequence[str] | None = None,
-        intercept: bool = True,
-        family: str | None = None,
-        missing: str = "empty-row",
-        unseen: str = "other",
-        levels: Mapping[str, Sequence[str]] | None = None,
-        public_ridge: float = 0.0,
-        lam: float | None = None,
-        positive: str | None = None,
-        kinds: Mapping[str, str] | None = None,
-        overlap: str = "",
-        collinear: str = "drop",
-        person: str | None = None,
-        rows_per_person: int = 1,
-        person_rule: str = "first",
-        schema: Mapping[str, Any] | str | Path | None = None,
-        weights: str | None = None,
-        cluster: str | None = None,
-        exposure: str | None = None,
-        covariates: str = "private",
-    ) -> None:
-        self.mu = mu
-        self.rho = rho
-        self.epsilon = epsilon
-        self.delta = delta
-        self.method = method
-        self.settings = settings
-        self.formula = formula
-        self.features = features
-        self.intercept = intercept
-        self.family = family
-        self.missing = missing
-        self.unseen = unseen
-        self.levels = levels
-        self.public_ridge = public_ridge
-        self.lam = lam
-        self.positive = positive
-        self.kinds = kinds
-        self.overlap = overlap
-        self.collinear = collinear
-        self.person = person
-        self.rows_per_person = rows_per_person
-        self.person_rule = person_rule
-        self.schema = schema
-        self.weights = weights
-        self.cluster = cluster
-        self.exposure = exposure
-        self.covariates = covariates
+    mu: float | None = None
+    _: KW_ONLY
+    rho: float | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    method: str | None = None
+    settings: Mapping[str, Any] | None = None
+    formula: str | None = None
+    features: Sequence[str] | None = None
+    intercept: bool = True
+    family: str | None = None
+    missing: str = "empty-row"
+    unseen: str = "other"
+    levels: Mapping[str, Sequence[str]] | None = None
+    public_ridge: float = 0.0
+    lam: float | None = None
+    positive: str | None = None
+    kinds: Mapping[str, str] | None = None
+    overlap: str = ""
+    collinear: str = "drop"
+    person: str | None = None
+    rows_per_person: int = 1
+    person_rule: str = "first"
+    schema: Mapping[str, Any] | str | Path | None = None
+    weights: str | None = None
+    cluster: str | None = None
+    exposure: str | None = None
+    covariates: str = "private"
 
-    _families: tuple[str, ...] = _NUMERIC
+    _families: ClassVar[tuple[str, ...]] = _NUMERIC
 
     @classmethod
     def methods(cls) -> pd.DataFrame:

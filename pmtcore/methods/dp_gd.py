@@ -23,8 +23,8 @@ from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.families import FAMILIES
 from pmtcore.glm.proximal import Proximal
-from pmtcore.mechanisms.grid import SLACK
-from pmtcore.mechanisms.integers import FACTOR, IntegerRows, at, integer_pieces, noisy_vector
+from pmtcore.mechanisms.grid import SLACK, noisy_vector
+from pmtcore.mechanisms.integers import FACTOR, IntegerRows, at, integer_pieces
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, papers_radius
 from pmtcore.methods.facts import Facts

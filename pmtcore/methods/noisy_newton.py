@@ -32,17 +32,8 @@ from pmtcore.base.messages import MethodMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, Family
-from pmtcore.mechanisms.grid import SLACK
-from pmtcore.mechanisms.integers import (
-    COARSE,
-    FACTOR,
-    SLOPES,
-    IntegerRows,
-    at,
-    integer_pieces,
-    noisy_symmetric,
-    noisy_vector,
-)
+from pmtcore.mechanisms.grid import SLACK, noisy_symmetric, noisy_vector
+from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES, IntegerRows, at, integer_pieces
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.truncation import calibration_factor, papers_radius, trace_radius
 from pmtcore.methods.as_published import LEAKS, AsPublished

@@ -23,8 +23,7 @@ from pmtcore.base.messages import MethodMessage
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.rows import Rows
-from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors
-from pmtcore.mechanisms.integers import noisy_vector
+from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
 from pmtcore.methods.facts import Facts

@@ -155,7 +155,7 @@ class SiteOfStudy:
         try:
             earlier = self._spend()
         except LedgerError:
-            self._tell(board, keys, "failed", Kind.NOT_AGREED.value)
+            self._tell(board, keys, "failed", Kind.NOT_AGREED.code)
             raise
         if earlier is not None:
             return earlier
@@ -165,7 +165,7 @@ class SiteOfStudy:
         try:
             result = self._released(board, keys, transcript, last)
         except Exception as error:
-            kind = error.kind.value if isinstance(error, StudyError) else type(error).__name__
+            kind = error.kind.code if isinstance(error, StudyError) else type(error).__name__
             with suppress(LedgerError):  # the spend stands without this note
                 self.ledger.fail(study.key(self.name), kind)
             with suppress(StudyError):
@@ -350,7 +350,7 @@ class Coordinator:
             problem = self._ground.problem(transcript.planned)
             result = _run(self._study, transcript.planned, source, problem)
         except StudyError as error:
-            self._post("stop", body=error.kind.value)
+            self._post("stop", body=error.kind.code)
             raise
         self._post("stop", body=FINISHED)
         return result.as_dict()

@@ -16,8 +16,8 @@ from pmtcore.accounting.spends import Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
-from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric, noisy_vector
+from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum, noisy_symmetric, noisy_vector
+from pmtcore.mechanisms.integers import gram_and_cross
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import (
     calibration_factor,

@@ -25,8 +25,8 @@ from pmtcore.accounting.spends import Spend
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import FAMILIES
-from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
-from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric
+from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum, noisy_symmetric
+from pmtcore.mechanisms.integers import gram_and_cross
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import (
     calibration_factor,
