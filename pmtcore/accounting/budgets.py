@@ -17,7 +17,7 @@ from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from pmtcore.accounting.units import PERSON, ROW, Unit
 from pmtcore.base.checks import InputError, number_between
-from pmtcore.base.messages import AccountingMessage
+from pmtcore.base.messages import AccountingMessage, Message
 from pmtcore.base.roots import first_at_most_zero, root
 
 # Below, a release says nothing; above, it hides nothing.
@@ -170,6 +170,42 @@ class Budget:
     def from_epsilon(cls, epsilon: float, delta: float) -> Budget:
         """Return the budget of this epsilon and delta, exact."""
         return cls(mu_from_epsilon(epsilon, delta))
+
+    @classmethod
+    def given(
+        cls,
+        mu: float | None,
+        rho: float | None,
+        epsilon: float | None,
+        delta: float | None,
+        *,
+        once: Message,
+        lacks_delta: Message,
+    ) -> Budget:
+        """Return the budget that was given in one of its units.
+
+        Args:
+            mu: in GDP.
+            rho: in zCDP.
+            epsilon: with ``delta``.
+            delta: with ``epsilon`` a part of the budget; else where epsilon is stated, which is checked alone.
+            once: the message where none or several are given, in words of the face that was asked.
+            lacks_delta: the message where ``epsilon`` comes without ``delta``.
+
+        Raises:
+            InputError: one of these, or a number out of range.
+        """
+        if sum(value is not None for value in (mu, rho, epsilon)) != 1:
+            raise InputError(once)
+        if delta is not None:
+            checked_delta(delta)
+        if mu is not None:
+            return cls(mu)
+        if rho is not None:
+            return cls.from_rho(rho)
+        if epsilon is None or delta is None:
+            raise InputError(lacks_delta)
+        return cls.from_epsilon(epsilon, delta)
 
     @property
     def rho(self) -> float:

@@ -162,20 +162,10 @@ def number_from(name: str, text: str) -> float:
 
 def budget_from(chosen: argparse.Namespace) -> Budget:
     """Return the budget that the options say."""
-    from pmtcore.accounting.budgets import Budget, checked_delta  # noqa: PLC0415
+    from pmtcore.accounting.budgets import Budget  # noqa: PLC0415
 
-    given = [name for name in ("mu", "rho", "epsilon") if getattr(chosen, name) is not None]
-    if len(given) != 1:
-        raise InputError(CommandMessage.ONE_BUDGET)
-    if chosen.delta is not None:
-        checked_delta(chosen.delta)
-    if chosen.mu is not None:
-        return Budget(chosen.mu)
-    if chosen.rho is not None:
-        return Budget.from_rho(chosen.rho)
-    if chosen.delta is None:
-        raise InputError(CommandMessage.EPSILON_NEEDS_DELTA)
-    return Budget.from_epsilon(chosen.epsilon, chosen.delta)
+    messages = {"once": CommandMessage.ONE_BUDGET, "lacks_delta": CommandMessage.EPSILON_NEEDS_DELTA}
+    return Budget.given(chosen.mu, chosen.rho, chosen.epsilon, chosen.delta, **messages)
 
 
 def settings_from(pairs: Sequence[str], option: str = "--set", form: str = "NAME=VALUE") -> dict[str, str]:

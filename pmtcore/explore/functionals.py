@@ -31,14 +31,8 @@ class Estimates:
 
     def as_rows(self, names: Sequence[str]) -> list[dict[str, Any]]:
         """One record each."""
-        parts = {"privacy": self.bands.privacy, "sampling": self.bands.sampling}
-        if self.bands.truncation is not None:
-            parts["truncation"] = self.bands.truncation
-        parts |= {"low": self.bands.low, "high": self.bands.high}
-        return [
-            {"name": name, "value": float(self.values[j]), **{part: float(v[j]) for part, v in parts.items()}}
-            for j, name in enumerate(names)
-        ]
+        rows = zip(names, self.values, self.bands.rows(), strict=True)
+        return [{"name": name, "value": float(value), **row} for name, value, row in rows]
 
 
 def figures(

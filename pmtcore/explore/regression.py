@@ -91,15 +91,13 @@ class Regression(Reported):
     def results_(self) -> Results:
         """Return estimates, standard errors, tests and predictions, named as in statsmodels."""
         fit, bands, share = self.fit, self.bands, self.r_squared
-        errors = {"privacy": bands.privacy, "sampling": bands.sampling}
-        errors |= {} if bands.truncation is None else {"truncation": bands.truncation}
         freedom = np.full(len(self.names), np.inf) if bands.freedom is None else bands.freedom
         design = self.design
         return Results(
             names=self.names,
             values=fit.coefficients,
             centre=fit.coefficients,
-            errors=errors,
+            errors=bands.parts,
             freedom=freedom,
             covariances=bands.covariance,
             endog=self.response,
@@ -321,11 +319,6 @@ class Regression(Reported):
 
     def as_dict(self) -> dict[str, Any]:
         """Keys as a release has them."""
-        bands = self.bands
-        parts = {"privacy": bands.privacy, "sampling": bands.sampling}
-        if bands.truncation is not None:
-            parts["truncation"] = bands.truncation
-        parts |= {"low": bands.low, "high": bands.high}
         share = self.r_squared
         return {
             "response": self.response,
@@ -333,7 +326,7 @@ class Regression(Reported):
             "formula": self.formula,
             "lam": self.lam,
             "coefficients": self.coefficients,
-            "bands": {n: {p: float(v[j]) for p, v in parts.items()} for j, n in enumerate(self.names)},
+            "bands": dict(zip(self.names, self.bands.rows(), strict=True)),
             "residual_sd": self.residual_sd,
             "r_squared": None if share is None else share.as_rows(("r_squared",))[0],
             "partial_r_squared": dict(zip(self.features, map(float, self.partial_r_squared.values), strict=True)),

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from pmtcore.base.messages import LedgerMessage
@@ -80,33 +80,6 @@ def database_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
     """Return the errors of the drivers that this process has loaded, and others."""
     loaded = sys.modules.get("sqlalchemy.exc")
     return (sqlite3.Error, *more) if loaded is None else (sqlite3.Error, loaded.SQLAlchemyError, *more)
-
-
-class Connection(Protocol):
-    """A connection inside a transaction."""
-
-    @property
-    def lite(self) -> bool:
-        """Return whether the database is a file of SQLite."""
-
-    def rows(self, statement: str, **values: Any) -> Iterator[dict[str, Any]]:
-        """Yield the rows of an answer, each cell by the name of its column."""
-
-    def value(self, statement: str, **values: Any) -> Any:
-        """Return the first cell of an answer; ``None`` where there is none."""
-
-    def run(self, statement: str, **values: Any) -> None:
-        """Carry out a statement that has no answer."""
-
-    def has_table(self, name: str) -> bool:
-        """Return whether there is a table of that name."""
-
-
-class Engine(Protocol):
-    """What opens transactions on one database."""
-
-    def alone(self, *, reads: bool) -> Any:
-        """Open a transaction that no other writer overlaps; on a server those that only read overlap one another."""
 
 
 class LiteConnection:
@@ -177,6 +150,10 @@ class ServerConnection:
         return sql.inspect(self._connection).has_table(name)
 
 
+# A connection inside a transaction.
+Connection = LiteConnection | ServerConnection
+
+
 class LiteEngine:
     """An SQLite file, opened for each transaction.
 
@@ -228,6 +205,10 @@ class ServerEngine:
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_QUEUE_SECONDS}s'")
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock{'_shared' * reads}({_LOCK})")
             yield ServerConnection(connection)
+
+
+# What opens transactions on one database.
+Engine = LiteEngine | ServerEngine
 
 
 def engine(url: str) -> Engine:

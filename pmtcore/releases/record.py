@@ -110,7 +110,7 @@ class Release:
             "standing_reasons": list(self.standing_reasons),
             "target": self.target,
             "coefficients": _named(self.names, self.coefficients),
-            "bands": self._bands(),
+            "bands": {} if self.bands is None else dict(zip(self.names, self.bands.rows(), strict=True)),
             "guarantee": self.guarantee.as_dict(),
             "guarantee_in_words": self.guarantee.words,
             "parameters": plain(dict(self.parameters)),
@@ -162,15 +162,6 @@ class Release:
     def modelled(self) -> str:
         """Return what the coefficients are about: the target, or for labels the level whose chance is modelled."""
         return modelled(self.target, self.ground.positive)
-
-    def _bands(self) -> dict[str, dict[str, float]]:
-        if self.bands is None:
-            return {}
-        parts = {"privacy": self.bands.privacy, "sampling": self.bands.sampling}
-        if self.bands.truncation is not None:
-            parts["truncation"] = self.bands.truncation
-        parts |= {"low": self.bands.low, "high": self.bands.high}
-        return {name: {part: float(values[j]) for part, values in parts.items()} for j, name in enumerate(self.names)}
 
     def _inference(self) -> dict[str, Any]:
         """Return what the limits lie around, their degrees of freedom, and the covariance of each part."""

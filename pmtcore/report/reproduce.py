@@ -7,26 +7,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pmtcore.accounting.units import FIRST
 from pmtcore.base.escaping import markdown, one_line, shell
 from pmtcore.ledger.account import START_CAP
+from pmtcore.tables.choices import Choices
 
 # What the choices about the tables are where nobody chose: only others are written down.
-_DEFAULTS = {
-    "missing": "empty-row",
-    "unseen": "other",
-    "public_ridge": 0.0,
-    "lam": None,
-    "positive": None,
-    "collinear": "drop",
-    "covariates": "private",
-    "overlap": "",
-    "person": "",
-    "person_rule": FIRST,
-    "weights": "",
-    "exposure": "",
-    "cluster": "",
-}
+_OPTIONS: tuple[str, ...] = (
+    "missing",
+    "unseen",
+    "public_ridge",
+    "lam",
+    "positive",
+    "collinear",
+    "covariates",
+    "overlap",
+    "person",
+)
+_OPTIONS += ("person_rule", "weights", "exposure", "cluster")
+_DEFAULTS = {name: getattr(Choices, name) for name in _OPTIONS}
 
 
 def configuration(record: Mapping[str, Any]) -> dict[str, Any]:

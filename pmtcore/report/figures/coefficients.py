@@ -97,9 +97,8 @@ def table(release: Release, unit: Unit) -> pd.DataFrame:
     frame["value"] = shown(release.coefficients)
     if release.bands is not None:
         frame["low (95 %)"], frame["high (95 %)"] = shown(release.bands.low), shown(release.bands.high)
-        frame["privacy sd"], frame["sampling sd"] = release.bands.privacy * scale, release.bands.sampling * scale
-        if release.bands.truncation is not None:
-            frame["truncation sd"] = release.bands.truncation * scale
+        for part, errors in release.bands.parts.items():
+            frame[f"{part} sd"] = errors * scale
     if release.ground.public_fit is not None:
         frame[of_role("public").title.lower()] = shown(release.ground.public_fit)
     last = frame["coefficient"] == INTERCEPT
