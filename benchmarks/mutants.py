@@ -1747,7 +1747,7 @@ def _ledger_mutants() -> list[Mutant]:
         ),
     )
     found += _of(
-        "base/checks.py",
+        "base/messages.py",
         messages,
         ("messages: an ending comes twice", "if sentence not in self.endings:", "if True:"),
         (

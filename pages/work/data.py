@@ -10,9 +10,9 @@ from pages.common import table_picker, workflow_state
 from pages.common.session import session
 from pages.common.showcase import quick
 from pages.common.widgets import badge, chart, show_error, warn_of_labels
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import count, figure, percent
 from pmtcore.public.pull import strongest_pull
 from pmtcore.report.columns import at_a_glance

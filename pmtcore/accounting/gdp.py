@@ -19,8 +19,7 @@ from scipy.special import log_ndtr, ndtr
 from pmtcore.accounting.budgets import Neighbours, epsilon_from_mu, log_delta, mu_from_epsilon
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP, BudgetSplit, Noise, ObjectiveConstants
 from pmtcore.accounting.tails import removed_delta
-from pmtcore.base.checks import InputError, number_between, one_of
-from pmtcore.base.messages import AccountingMessage
+from pmtcore.base.messages import AccountingMessage, InputError, number_between, one_of
 
 # Points of epsilon; each bound is compared with the next point, so a coarser grid costs noise, not privacy.
 _EPSILON_POINTS = 1500

@@ -14,8 +14,7 @@ from typing import Any
 
 from pmtcore.accounting.budgets import Neighbours, mu_from_epsilon, mu_of_checked_epsilon
 from pmtcore.accounting.objective import delta_any_sign
-from pmtcore.base.checks import InputError, number_between, one_of
-from pmtcore.base.messages import AccountingMessage
+from pmtcore.base.messages import AccountingMessage, InputError, number_between, one_of
 from pmtcore.base.roots import root
 from pmtcore.glm.losses import Loss
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.api import frames
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import FaceMessage
+from pmtcore.base.messages import FaceMessage, InputError
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design

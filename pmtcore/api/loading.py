@@ -12,10 +12,8 @@ import numpy as np
 from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.api.inputs import new_rows
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
 from pmtcore.base.distributions import student
-from pmtcore.base.messages import FaceMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import FaceMessage, InputError, Refusal, RefusedError
 from pmtcore.base.results import Results
 from pmtcore.base.roots import root
 from pmtcore.base.strict_json import parsed

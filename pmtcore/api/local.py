@@ -18,8 +18,7 @@ import numpy as np
 from pmtcore.api import frames
 from pmtcore.api.loading import results_of
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError, number_between, one_of
-from pmtcore.base.messages import FaceMessage
+from pmtcore.base.messages import FaceMessage, InputError, number_between, one_of
 from pmtcore.base.results import Results
 from pmtcore.base.strict_json import parsed
 from pmtcore.glm.families import FAMILIES

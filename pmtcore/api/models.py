@@ -12,17 +12,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from pmtcore.accounting.budgets import Budget, Guarantee
-from pmtcore.accounting.units import Unit
+from pmtcore.accounting.budgets import Budget, Guarantee, Unit
 from pmtcore.api import frames
 from pmtcore.api.inputs import Inputs, budget_of, new_rows, schema_of
 from pmtcore.api.loading import results_of
 from pmtcore.api.protocol import Parametrized, not_fitted
 from pmtcore.api.spending import Order, spend
 from pmtcore.api.summary import Expectation, Needed
-from pmtcore.base.checks import InputError, one_of
 from pmtcore.base.escaping import html as escape
-from pmtcore.base.messages import FaceMessage
+from pmtcore.base.messages import FaceMessage, InputError, one_of
 from pmtcore.base.results import Reported, Results
 from pmtcore.glm.families import GAUSSIAN, POISSON, family
 from pmtcore.ledger.log import Ledger

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import FaceMessage
+from pmtcore.base.messages import FaceMessage, InputError
 from pmtcore.ledger.account import counted_mu
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.ledger.sidecar import seal

@@ -19,8 +19,7 @@ import numpy as np
 from pmtcore.accounting.budgets import mu_from_epsilon
 from pmtcore.accounting.perturbed import Noise
 from pmtcore.auditing.lower_bound import CONFIDENCE, epsilon_bound
-from pmtcore.base.checks import InputError, number_between, whole_number_between
-from pmtcore.base.messages import AuditMessage
+from pmtcore.base.messages import AuditMessage, InputError, number_between, whole_number_between
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.augment import Target, iterate

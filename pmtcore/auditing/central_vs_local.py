@@ -10,7 +10,7 @@ from typing import Any
 
 from pmtcore.accounting.budgets import Budget, mu_from_epsilon, reporting_delta
 from pmtcore.auditing.comparison import Cell, Summary, distances, summary_of, varied
-from pmtcore.base.checks import whole_number_between
+from pmtcore.base.messages import whole_number_between
 from pmtcore.base.private import Private
 from pmtcore.local import setup
 from pmtcore.mechanisms.noise import SeededNoise

@@ -17,8 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError, one_of, whole_number_between
-from pmtcore.base.messages import AuditMessage
+from pmtcore.base.messages import AuditMessage, InputError, one_of, whole_number_between
 from pmtcore.base.private import Curator, Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import GAUSSIAN

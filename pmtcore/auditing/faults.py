@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pmtcore.accounting.units import FIRST
+from pmtcore.accounting.budgets import FIRST
 from pmtcore.auditing.lower_bound import CONFIDENCE, Audit, Runs, audit, bound, epsilon_bound, power
 from pmtcore.auditing.people import People
 from pmtcore.mechanisms.noise import LabNoise, NoiseSource, SeededNoise, in_the_lab

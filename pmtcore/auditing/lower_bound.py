@@ -16,12 +16,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from pmtcore.accounting.budgets import Budget, epsilon_from_mu
-from pmtcore.accounting.units import MEAN
+from pmtcore.accounting.budgets import MEAN, Budget, epsilon_from_mu
 from pmtcore.auditing.people import People
-from pmtcore.base.checks import InputError, number_between, whole_number_between
 from pmtcore.base.distributions import beta
-from pmtcore.base.messages import AuditMessage
+from pmtcore.base.messages import AuditMessage, InputError, number_between, whole_number_between
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import GAUSSIAN, family
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pmtcore.auditing.lower_bound import CONFIDENCE, bound, epsilon_bound
-from pmtcore.base.checks import InputError, number_between, whole_number_between
-from pmtcore.base.messages import AuditMessage
+from pmtcore.base.messages import AuditMessage, InputError, number_between, whole_number_between
 
 Fit = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 Table = tuple[np.ndarray, np.ndarray]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.accounting.units import Unit
+from pmtcore.accounting.budgets import Unit
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.tables.persons import bounded
 

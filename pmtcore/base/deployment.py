@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.base.roles import roles_listed
 
 SECRET_LENGTH = 32  # characters: 32 hexadecimal ones are 128 bits

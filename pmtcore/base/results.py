@@ -19,8 +19,7 @@ import numpy as np
 from pmtcore.base.distributions import chi2, f_distribution, student
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.escaping import one_line, terminal
-from pmtcore.base.messages import ResultMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import Refusal, RefusedError, ResultMessage
 
 if TYPE_CHECKING:
     import pandas as pd

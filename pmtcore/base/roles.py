@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ArgumentMessage
+from pmtcore.base.messages import ArgumentMessage, InputError
 from pmtcore.base.strict_json import parsed
 
 

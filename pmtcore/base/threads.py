@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from pmtcore.base.checks import whole_number_between
+from pmtcore.base.messages import whole_number_between
 
 R = TypeVar("R")
 VARIABLE = "PMT_THREADS"

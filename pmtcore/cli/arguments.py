@@ -11,16 +11,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pmtcore.base import threads
-from pmtcore.base.checks import InputError, one_of
 from pmtcore.base.escaping import one_line
-from pmtcore.base.messages import CommandMessage
+from pmtcore.base.messages import CommandMessage, InputError, one_of
 from pmtcore.base.roles import Actor, Role
 from pmtcore.cli.files import STANDARD_INPUT, read_input, read_small
 from pmtcore.cli.startup import is_own_process, start_arrow
 
 if TYPE_CHECKING:
-    from pmtcore.accounting.budgets import Budget
-    from pmtcore.accounting.units import Unit
+    from pmtcore.accounting.budgets import Budget, Unit
 
 try:
     import pwd

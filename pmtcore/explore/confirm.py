@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ExploreMessage
+from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.explore.regression import Regression
 from pmtcore.methods.joint_moment.record import Record
 from pmtcore.public.bands import Z95

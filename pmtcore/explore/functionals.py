@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ExploreMessage
+from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.methods.joint_moment.linear import State
 from pmtcore.public.bands import Part, limits
 

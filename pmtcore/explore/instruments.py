@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.base.messages import ExploreMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import ExploreMessage, Refusal, RefusedError
 from pmtcore.explore.nested import NestedTest
 from pmtcore.explore.regression import Regression
 from pmtcore.methods.joint_moment.linear import FLOOR, Fit, State

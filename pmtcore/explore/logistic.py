@@ -15,8 +15,7 @@ import numpy as np
 from scipy.special import expit
 
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ExploreMessage
+from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.explore.regression import Regression
 from pmtcore.glm.losses import LOGISTIC
 from pmtcore.glm.solvers import Data, Penalty, minimize

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import Label, ReleaseStatus
-from pmtcore.base.messages import ExploreMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import ExploreMessage, InputError, Refusal, RefusedError
 from pmtcore.explore import synthetic
 from pmtcore.explore.combined import combined_record
 from pmtcore.explore.functionals import Estimates, Marginals

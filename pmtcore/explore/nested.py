@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 
 from pmtcore.base.distributions import f_distribution
-from pmtcore.base.messages import ExploreMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import ExploreMessage, Refusal, RefusedError
 from pmtcore.explore.regression import Regression, Test
 
 

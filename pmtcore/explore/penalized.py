@@ -8,8 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ExploreMessage
+from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.methods.joint_moment.linear import State, floored, solve

@@ -12,10 +12,9 @@ import numpy as np
 
 from pmtcore.accounting.budgets import of_person
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
 from pmtcore.base.distributions import chi2, f_distribution, student
 from pmtcore.base.escaping import one_line
-from pmtcore.base.messages import ExploreMessage
+from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.base.results import Reported, Results
 from pmtcore.explore.functionals import Estimates, figures
 from pmtcore.methods.joint_moment.linear import Fit, State, solve

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pmtcore.base.checks import number_between, one_of
+from pmtcore.base.messages import number_between, one_of
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Data, Losses, Penalty, Solution, minimize
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from pmtcore.base.checks import one_of
+from pmtcore.base.messages import one_of
 
 Curve = Callable[[np.ndarray], np.ndarray]
 

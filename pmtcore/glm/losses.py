@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.base.checks import InputError, number_between, one_of
-from pmtcore.base.messages import LossMessage
+from pmtcore.base.messages import InputError, LossMessage, number_between, one_of
 from pmtcore.glm import families
 from pmtcore.glm.families import Family
 

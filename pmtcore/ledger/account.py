@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
+from pmtcore.accounting.budgets import PERSON, Guarantee, Neighbours, Unit, compose
 from pmtcore.accounting.mixed import mixed_epsilon
-from pmtcore.accounting.units import PERSON, Unit
 
 _ROOM = 1 + 1e-12  # a cap may be used up to rounding
 START_CAP = 3.0  # total mu where nobody chose: at 5 % false alarms the best attacker detects 91 %

@@ -14,9 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pmtcore.base.checks import InputError
 from pmtcore.base.exports import plain
-from pmtcore.base.messages import Damage, LedgerMessage
+from pmtcore.base.messages import Damage, InputError, LedgerMessage
 from pmtcore.ledger import chain
 from pmtcore.ledger.chain import Damaged, LedgerError
 from pmtcore.ledger.engines import Connection, address, database_errors, engine, place_of

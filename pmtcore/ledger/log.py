@@ -15,9 +15,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pmtcore.base.checks import InputError, number_between
 from pmtcore.base.exports import plain
-from pmtcore.base.messages import LedgerMessage
+from pmtcore.base.messages import InputError, LedgerMessage, number_between
 from pmtcore.ledger import chain, reading, rules
 from pmtcore.ledger.account import START_CAP, Account, Entry
 from pmtcore.ledger.agreements import Agreements

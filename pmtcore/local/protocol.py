@@ -24,8 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.base.checks import InputError, one_of
-from pmtcore.base.messages import FaceMessage, LocalMessage
+from pmtcore.base.messages import FaceMessage, InputError, LocalMessage, one_of
 from pmtcore.base.strict_json import parsed
 from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, grid_rows
 from pmtcore.mechanisms.noise import NoiseSource

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import LocalMessage
+from pmtcore.base.messages import InputError, LocalMessage
 from pmtcore.base.strict_json import parsed
 from pmtcore.local.protocol import VERSION, Configuration
 

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr
 
-from pmtcore.base.checks import whole_number_between
+from pmtcore.base.messages import whole_number_between
 from pmtcore.base.private import Curator, Private
 from pmtcore.mechanisms.spherical import spherical_integers
 

@@ -15,8 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
+from pmtcore.accounting.budgets import Spend
 from pmtcore.accounting.objective import least_modulus, noise_sd
-from pmtcore.accounting.spends import Spend
 from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.families import Family
 from pmtcore.glm.rows import Rows

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Spend
 from pmtcore.glm.rows import ROWS_AT_ONCE
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.noise import NoiseSource

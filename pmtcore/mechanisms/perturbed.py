@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from pmtcore.accounting.budgets import Neighbours
+from pmtcore.accounting.budgets import Neighbours, Spend
 from pmtcore.accounting.gdp import Gdp, bare, least_modulus, noise_size, spend_mu, stated
 from pmtcore.accounting.perturbed import (
     ApproxDP,
@@ -26,7 +26,6 @@ from pmtcore.accounting.perturbed import (
     noise_for,
     spend,
 )
-from pmtcore.accounting.spends import Spend
 from pmtcore.base.distributions import gamma
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.losses import Loss

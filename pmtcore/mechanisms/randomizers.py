@@ -21,7 +21,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import bdtr, betaincinv, ndtri, roots_legendre
 
-from pmtcore.base.checks import number_between
+from pmtcore.base.messages import number_between
 from pmtcore.base.private import Curator, Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import Arena, RowCache

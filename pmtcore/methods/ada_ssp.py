@@ -15,10 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.accounting.budgets import Budget, Spend
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum, noisy_symmetric, noisy_vector

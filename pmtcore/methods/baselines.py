@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.private import Curator, Private
 from pmtcore.base.private_rows import PrivateRows

@@ -25,10 +25,8 @@ from functools import partial
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.accounting.budgets import Budget, Spend
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, Family

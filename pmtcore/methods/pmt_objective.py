@@ -15,9 +15,8 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget
+from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.accounting.objective import noise_sd
-from pmtcore.accounting.spends import Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import chi2
 from pmtcore.base.private_rows import PrivateRows

@@ -23,15 +23,12 @@ from typing import Any, Generic, Literal, TypeVar, get_type_hints
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, Spend
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import MethodMessage, ReleaseMessage
+from pmtcore.base.messages import InputError, MethodMessage, Refusal, RefusedError, ReleaseMessage
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import bytes_kept

@@ -19,13 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Neighbours, Spend
 from pmtcore.base.bands import Bands
-from pmtcore.base.messages import ReleaseMessage
+from pmtcore.base.messages import Refusal, RefusedError, ReleaseMessage
 from pmtcore.base.private import Curator, Private
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.base.row_cache import RowCache
 from pmtcore.mechanisms.grid import from_words, in_words
 from pmtcore.mechanisms.noise import NoiseSource

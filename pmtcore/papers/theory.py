@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import wishart
 
-from pmtcore.base.checks import number_between, whole_number_between
+from pmtcore.base.messages import number_between, whole_number_between
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.mechanisms.truncation import papers_radius, trace_radius
 

@@ -16,8 +16,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import PublicMessage
+from pmtcore.base.messages import InputError, PublicMessage
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import solvers

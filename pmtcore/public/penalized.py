@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pmtcore.accounting.perturbed import ObjectiveConstants
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import PublicMessage
+from pmtcore.base.messages import InputError, PublicMessage
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.perturbed import Budgeted, expected_noise

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.messages import InputError
 from pmtcore.methods.registry import Method, recommended, suiting
 from pmtcore.public.moments import PublicData
 from pmtcore.releases.planning import Planned, index, planned

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.ledger.account import Account
 from pmtcore.ledger.log import Ledger, LedgerError, UnclearSpend
 

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from pmtcore.accounting.budgets import MU_RANGE, Budget
-from pmtcore.base.checks import InputError, number_between, whole_number_between
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import ReleaseMessage
+from pmtcore.base.messages import InputError, ReleaseMessage, number_between, whole_number_between
 from pmtcore.base.numbers import figure
 from pmtcore.methods.registry import Plan, Prediction, make_parameters, method, of_role, suiting
 from pmtcore.public.bands import Z95

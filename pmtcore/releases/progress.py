@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 
 # Seconds of a pass before the remaining time is estimated from its speed.
 _SECONDS_BEFORE_ESTIMATE = 0.3

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from pmtcore import __version__
-from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Guarantee, Neighbours, Spend, unit_of
 from pmtcore.base.bands import Bands
 from pmtcore.base.exports import plain
 from pmtcore.base.labels import ReleaseStatus

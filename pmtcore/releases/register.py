@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pmtcore.accounting.units import Unit
-from pmtcore.base.checks import InputError, number_between
-from pmtcore.base.messages import ReleaseMessage
+from pmtcore.accounting.budgets import Unit
+from pmtcore.base.messages import InputError, ReleaseMessage, number_between
 from pmtcore.base.roles import Action, Actor
 from pmtcore.ledger.account import Account
 from pmtcore.ledger.log import Ledger

@@ -11,15 +11,30 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delta, reporting_delta
-from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
-from pmtcore.accounting.units import MOST_ROWS, Unit
-from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.accounting.budgets import (
+    MOST_ROWS,
+    MU_RANGE,
+    Budget,
+    Guarantee,
+    Unit,
+    checked_delta,
+    gaussian_mu,
+    pure_epsilon,
+    reporting_delta,
+)
 from pmtcore.base.exports import plain
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import Note, ReleaseMessage, TableNote
+from pmtcore.base.messages import (
+    InputError,
+    Note,
+    Refusal,
+    RefusedError,
+    ReleaseMessage,
+    TableNote,
+    number_between,
+    whole_number_between,
+)
 from pmtcore.base.private_rows import PassObserver
-from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.base.strict_json import parsed
 from pmtcore.ledger.log import Entry, Ledger, LedgerError, UnclearSpend
 from pmtcore.ledger.rules import spend

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP, BudgetSplit, ObjectiveConstants, spend
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.glm import losses
 from pmtcore.glm.losses import Loss
 from pmtcore.ledger.account import Account

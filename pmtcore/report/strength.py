@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from scipy.special import ndtr
 
 from pmtcore.accounting.budgets import attacker_power
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ArgumentMessage
+from pmtcore.base.messages import ArgumentMessage, InputError
 from pmtcore.base.numbers import figure, percent
 
 # The customary level of a test.

@@ -20,8 +20,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qs, urlsplit
 from urllib.request import Request, urlopen
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import SiteMessage
+from pmtcore.base.messages import InputError, SiteMessage
 from pmtcore.base.strict_json import parsed
 from pmtcore.sites import seals
 from pmtcore.sites.errors import Kind, StudyError

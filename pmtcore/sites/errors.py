@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from pmtcore.base.checks import InputError, listed
+from pmtcore.base.messages import InputError, listed
 
 
 class Kind(Enum):

@@ -13,8 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import SiteMessage
+from pmtcore.base.messages import InputError, SiteMessage
 from pmtcore.sites.errors import Kind, StudyError
 
 

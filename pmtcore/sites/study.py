@@ -18,8 +18,7 @@ from typing import Any
 from uuid import uuid4
 
 from pmtcore.accounting.budgets import MU_RANGE, Budget
-from pmtcore.base.checks import InputError, number_between, whole_number_between
-from pmtcore.base.messages import SiteMessage, TableMessage
+from pmtcore.base.messages import InputError, SiteMessage, TableMessage, number_between, whole_number_between
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.strict_json import parsed
 from pmtcore.methods.registry import method

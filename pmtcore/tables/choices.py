@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from pmtcore.accounting.units import FIRST, Unit
-from pmtcore.base.checks import InputError, number_between, one_of
-from pmtcore.base.messages import TableMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.accounting.budgets import FIRST, Unit
+from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage, number_between, one_of
 from pmtcore.glm.families import GAUSSIAN, POISSON, Family, family
 
 MISSING_POLICIES = ("empty-row", "public-median", "refuse")

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from pmtcore.base.block_sums import Block, block_sum
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.tables.coder import Coder
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.sources import Cells, ManySource, ParquetSource, Source, TextSource

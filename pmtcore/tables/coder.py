@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pmtcore.base.block_sums import Block
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.glm.families import family
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.coder import Coder

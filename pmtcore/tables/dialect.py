@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from pmtcore.base.checks import InputError, one_of
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage, one_of
 from pmtcore.tables.limits import MAX_COLUMNS
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import Note, TableMessage, TableNote
+from pmtcore.base.messages import InputError, Note, TableMessage, TableNote
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.limits import MAX_LEVELS

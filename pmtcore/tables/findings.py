@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from pmtcore.base.checks import InputError, listed
-from pmtcore.base.messages import Message, Note, PublicMessage, TableMessage, TableNote, kind_of
+from pmtcore.base.messages import InputError, Message, Note, PublicMessage, TableMessage, TableNote, kind_of, listed
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices

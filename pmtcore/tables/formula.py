@@ -19,9 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column, Schema, frequencies

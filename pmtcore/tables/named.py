@@ -15,8 +15,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError, number_between, whole_number_between
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage, number_between, whole_number_between
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.sources import ArrowSource
 from pmtcore.tables.synthetic import synthetic

@@ -15,12 +15,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from pmtcore.accounting.units import Unit
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import Note, PublicMessage, TableMessage, TableNote, kind_of
+from pmtcore.accounting.budgets import Unit
+from pmtcore.base.messages import (
+    InputError,
+    Note,
+    PublicMessage,
+    Refusal,
+    RefusedError,
+    TableMessage,
+    TableNote,
+    kind_of,
+)
 from pmtcore.base.numbers import plural
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
 from pmtcore.tables.choices import Choices

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.types as pt
 
-from pmtcore.base.checks import InputError, whole_number_between
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage, whole_number_between
 from pmtcore.tables.cells import from_objects
 from pmtcore.tables.dialect import Dialect, check_names
 from pmtcore.tables.limits import block_rows

@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from pmtcore.base.checks import InputError, one_of
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage, one_of
 from pmtcore.base.strict_json import parsed
 from pmtcore.tables import cells
 from pmtcore.tables.dialect import Dialect

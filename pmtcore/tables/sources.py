@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.types as pt
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage
 from pmtcore.tables import lines
 from pmtcore.tables.cells import OBJECT, from_objects, texts
 from pmtcore.tables.dialect import SEPARATORS, Dialect, Header, check_names, header_of

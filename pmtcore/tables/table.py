@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError, whole_number_between
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage, whole_number_between
 from pmtcore.tables import schema as schemas
 from pmtcore.tables.cells import OBJECT, shown, texts
 from pmtcore.tables.dialect import Dialect, public_dialect

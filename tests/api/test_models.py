@@ -15,8 +15,7 @@ import pytest
 
 import pmtcore as pc
 from pmtcore.api import frames
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import FaceMessage, LedgerMessage
+from pmtcore.base.messages import FaceMessage, InputError, LedgerMessage
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import LedgerError
 from tests.helpers import refused

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.mechanisms.noise import ZeroNoise

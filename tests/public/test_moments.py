@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import sqrtm
 
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.public.moments import (
     INTERCEPT,

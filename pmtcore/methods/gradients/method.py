@@ -20,11 +20,9 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import RowCache

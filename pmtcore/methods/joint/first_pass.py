@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Spend
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import MOST_KEPT, RowCache

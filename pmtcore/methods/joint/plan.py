@@ -17,8 +17,7 @@ from itertools import product
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import RowCache

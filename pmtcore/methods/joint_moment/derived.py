@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.base.checks import InputError, whole_number_between
-from pmtcore.base.messages import MethodMessage, RecordMessage
+from pmtcore.base.messages import InputError, MethodMessage, RecordMessage, whole_number_between
 
 _KINDS = ("log", "square", "product", "spline")
 _CALL = re.compile(r"^(log|square|product|spline)\s*\((.*)\)$", re.DOTALL)

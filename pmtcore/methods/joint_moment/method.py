@@ -20,14 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, Spend, reporting_delta
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage, Refusal, RefusedError
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity

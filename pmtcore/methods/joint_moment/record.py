@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import RecordMessage
+from pmtcore.base.messages import InputError, RecordMessage
 from pmtcore.base.strict_json import parsed
 from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
 from pmtcore.methods.joint_moment.influence import Gaussian, Influence, Moments, Rows, unique_count

@@ -20,11 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, pure_epsilon_from_mu
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Spend, pure_epsilon_from_mu
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import FAMILIES, GAUSSIAN

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, epsilon_from_mu
-from pmtcore.accounting.spends import Spend
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.accounting.budgets import Budget, Spend, epsilon_from_mu
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.local import setup

@@ -19,11 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_from_mu, pure_epsilon_from_mu
+from pmtcore.accounting.budgets import Budget, Neighbours, Spend, epsilon_from_mu, pure_epsilon_from_mu
 from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, equation_4, noise_for
-from pmtcore.accounting.spends import Spend
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, recycled, retrieved_share
 from pmtcore.glm.losses import Loss

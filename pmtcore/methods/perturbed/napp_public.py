@@ -23,10 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours, mu_from_pure_epsilon, pure_epsilon_from_mu
+from pmtcore.accounting.budgets import Budget, Neighbours, Spend, mu_from_pure_epsilon, pure_epsilon_from_mu
 from pmtcore.accounting.gdp import Gdp
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP
-from pmtcore.accounting.spends import Spend
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.losses import Loss
 from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept

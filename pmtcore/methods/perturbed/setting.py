@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.base.checks import InputError, one_of
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage, one_of
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.losses import Loss

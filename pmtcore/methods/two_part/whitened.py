@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import FAMILIES

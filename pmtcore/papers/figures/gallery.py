@@ -13,8 +13,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.base import escaping
-from pmtcore.base.checks import InputError
 from pmtcore.base.citations import letters
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import plural
 from pmtcore.methods.registry import method, methods, of_role
 from pmtcore.papers.errata import ERRATA

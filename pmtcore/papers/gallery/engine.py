@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 
 from pmtcore import __version__
-from pmtcore.base.checks import InputError, whole_number_between
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage, whole_number_between
 from pmtcore.base.numbers import plural
 from pmtcore.base.paths import assets, cache_directory
 from pmtcore.papers.gallery.claims import Claim, Curve, Curves
