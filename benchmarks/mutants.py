@@ -1055,8 +1055,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "a script without its groups",
         "report/reproduce.py",
-        '    "cluster": "",\n',
-        "",
+        '"exposure", "cluster")',
+        '"exposure")',
         "tests/api/test_faces.py -k reproduced",
     )
     plant(
