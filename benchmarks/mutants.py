@@ -149,6 +149,13 @@ def _mutants() -> list[Mutant]:
     plant("a file's end does not wait for the disk", engines, "synchronous=FULL", "synchronous=OFF", lite)
     plant("a failed transaction is kept", engines, '"ROLLBACK"', '"COMMIT"', lite)
     plant("a file's name is an address", engines, '.replace("%", "%25")', "", lite)
+    plant(
+        "noise: more than asked for", "mechanisms/noise.py", "min(_DRAWN_AT_ONCE, count - at)", "_DRAWN_AT_ONCE", pool
+    )
+    whole = ("base/private_rows.py", "parts(self._blocks(), size)", "self._blocks()")
+    plant("threads: a large block is not shared", *whole, pool)
+    denormal = ("tables/fingerprint.py", "place[size < _LEAST] = _ZERO", "place[size == 0] = _ZERO")
+    plant("fingerprint: a denormal number warns", *denormal, "tests/ledger/test_fingerprint.py")
     plant("threads: all blocks at once", threads, "if len(waiting) > threads:", "if len(waiting) > 10**9:", pool)
     plant(
         "threads: a warning in a thread",
@@ -409,8 +416,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "noise: OpenDP's sampler bypassed",
         noise,
-        "np.asarray(discrete_gaussian(sigma)([0] * (trials * size)), dtype=np.int64)",
-        "np.rint(sigma * np.random.default_rng().standard_normal(trials * size)).astype(np.int64)",
+        "np.asarray(discrete_gaussian(sigma)([0] * count), dtype=np.int64)",
+        "np.rint(sigma * np.random.default_rng().standard_normal(count)).astype(np.int64)",
         NOISE,
     )
     plant(
@@ -1528,28 +1535,21 @@ def _noise_mutants() -> list[Mutant]:
     signature = '(self, {}: float, trials: int, size: int) -> np.ndarray:\n        """'
     integers = "    def integers" + signature.format("sigma") + "Draw with OpenDP's"
     spherical = "    def spherical" + signature.format("scale") + "Draw exactly"
-    drawn = "discrete_gaussian(sigma)([0] * (trials * size)), dtype=np.int64).reshape(trials, size)"
+    drawn = "*threads.in_order(draws)]).reshape(trials, size)"
     entropy = "np.frombuffer(os.urandom(8 * trials * size), dtype=np.uint64).reshape(trials, size)"
     found = _of(
         "mechanisms/noise.py",
         FRESH,
         ("fresh: the same integers again for one scale and shape", integers, "    @cache\n" + integers),
         ("fresh: the same vectors again for one scale and shape", spherical, "    @cache\n" + spherical),
-        (
-            "fresh: one row for all trials",
-            drawn,
-            "discrete_gaussian(sigma)([0] * size), dtype=np.int64)[None].repeat(trials, axis=0)",
-        ),
-        (
-            "fresh: one number for all coordinates",
-            drawn,
-            "discrete_gaussian(sigma)([0] * trials), dtype=np.int64)[:, None].repeat(size, axis=1)",
-        ),
+        ("fresh: one row for all trials", drawn, drawn + "[:1].repeat(trials, axis=0)"),
+        ("fresh: one number for all coordinates", drawn, drawn + "[:, :1].repeat(size, axis=1)"),
+        ("fresh: all threads draw the same", "def _drawn(", "@cache\ndef _drawn("),
         (
             "fresh: the second half mirrors the first",
-            "        return np.asarray(" + drawn,
-            "        return (lambda x: np.concatenate([x, -x])[: trials * size].reshape(trials, size))(np.asarray("
-            "discrete_gaussian(sigma)([0] * ((trials * size + 1) // 2)), dtype=np.int64))",
+            "np.asarray(discrete_gaussian(sigma)([0] * count), dtype=np.int64)",
+            "(lambda x: np.concatenate([x, -x])[:count])("
+            "np.asarray(discrete_gaussian(sigma)([0] * ((count + 1) // 2)), dtype=np.int64))",
         ),
         (
             "fresh: one vector for all trials",
