@@ -98,7 +98,6 @@ class Session:
     chosen: dict[str, Choices] = field(default_factory=dict)  # request id: what was fitted
     next_request: str = field(default_factory=lambda: uuid4().hex)
     comparison: Comparison | None = None
-    showcase: Comparison | None = None
     curves: Curves | None = None
     previews: dict[str, Preview] = field(default_factory=dict)  # request: what it would cost on the open tables
     job: Any = None  # the release that is under way (pages.common.jobs)
@@ -155,7 +154,7 @@ class Session:
 
     def _drop(self) -> None:
         """Drop what was computed from tables or choices before these."""
-        self.comparison = self.showcase = self.curves = None
+        self.comparison = self.curves = None
         self.previews = {}
 
     def declare(self, schema: Schema | None) -> None:

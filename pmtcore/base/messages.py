@@ -326,6 +326,10 @@ class TableMessage(Message):
         "Column {column!r} of the public table has no positive weights; choose the column of the sampling weights."
     )
     NO_FEATURES = "No features are left beside the target; choose at least one."
+    NO_OTHER_COMMON_COLUMN = (
+        "The two tables have no column in common but {column!r}: both need the target and the features under the same "
+        "names; take the public table of the same population."
+    )
     ALL_CONSTANT = "No feature differs between the public rows; choose other features, or add public rows."
     NO_COMMON_COLUMN = (
         "The two tables have no column in common; check that both start with a header row and use the same names."
@@ -409,6 +413,10 @@ class PublicMessage(Message):
     COLLINEAR = (
         "Column {column!r} is a linear combination of {columns:listed} in the public table (collinear); leave one of "
         "them out, or set a public ridge."
+    )
+    TARGET_CONSTANT = (
+        "The target {column!r} has one value in all public rows, so they say nothing about its spread; add public rows "
+        "that have others."
     )
     TARGET_FITTED_EXACTLY = (
         "The public rows fit {column!r} exactly, so they say nothing about its spread; add public rows, or leave out "

@@ -220,6 +220,18 @@ def example_words(shown: pd.DataFrame, unit: Unit, references: Mapping[str, str]
     return f"For example, {cause} goes with {effect} ({limits})."
 
 
+def gaps_words(share: float) -> str:
+    """Say what rows with gaps do to a fit in which each counts as zeros.
+
+    Args:
+        share: of the public rows that have gaps.
+    """
+    return (
+        f"About {percent(share)} of the private rows have gaps, if they are like the public ones. Each counts as a row "
+        "of zeros, so coefficients are not those of the complete rows. Leave out the columns with gaps, or fill them."
+    )
+
+
 def pull_words(pull: Pull, penalty: float) -> str:
     """Say what the penalty of a problem does to the coefficient that it draws to 0 the most.
 
@@ -254,11 +266,14 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     if not all(math.isfinite(part) for part in parts.values()):
         return "The noise swamped this release: its bands are without end for the typical coefficient."
     largest = max(parts, key=lambda name: parts[name])
-    more = "" if release.disagrees else ": a larger budget would narrow the bands"
+    # Where private rows are unlike the public ones, neither a budget nor a radius is what mends it.
+    more, wider = ": a larger budget would narrow the bands", ": choose the inference radius, or a wider one"
+    if release.disagrees:
+        more = wider = ""
     advice = {
         "privacy": f"the privacy noise is the largest part of the error{more}.",
         "sampling": f"sampling is the largest part of the error; {_price(parts)}.",
-        "truncation": "truncated rows are the largest part of the error: choose the inference radius, or a wider one.",
+        "truncation": f"truncated rows are the largest part of the error{wider}.",
     }[largest]
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
     per = f", for one {'standard deviation' if per_spread else 'unit'} of a feature" if features else ""

@@ -143,6 +143,9 @@ def test_a_release():
     assert "next to nothing" in words.release_words(released([0.01, 0.01], [1, 1]))
     assert "larger budget" in words.release_words(released([1, 1], [0.0, 0.0]))
     assert "inference radius" in words.release_words(released([1, 1], [1, 1], [2, 2]))
+    for parts in ([[1, 1], [1, 1], [2, 2]], [[1, 1], [0, 0]]):  # no radius and no budget mends other rows
+        said = words.release_words(replace(released(*parts), disagrees=True))
+        assert "part of the error. " in said and "inference radius" not in said and "larger budget" not in said
     assert "swamped" in words.release_words(released([math.inf, math.nan], [1, 1]))
     assert "nothing was spent" in words.release_words(released([0, 0], [1, 1], mu=0.0))
 

@@ -445,10 +445,11 @@ def record_words(moment: Moment) -> str:
     record = moment.record
     promise, note = of_person(record.guarantee), person_note(record.guarantee)
     rows = "an unknown number of" if record.m is None else f"{record.m:,}"
+    exact = " Its public rows make bands, tests and R² more exact than without them." if moment.has_rows else ""
     return (
         f"{len(moment.columns)} columns, {record.n:,} private and {rows} public rows; released at mu = "
         f"{said(promise['mu'], 4)} (epsilon {said(promise['epsilon'], 4)} at delta {promise['delta']:.2g}, replace-one"
-        f"{f'; {note}' if note else ''}). Every question from here on is free."
+        f"{f'; {note}' if note else ''}). Every question from here on is free.{exact}"
     )
 
 
