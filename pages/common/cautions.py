@@ -71,9 +71,14 @@ def cautions(problem: Problem) -> Sequence[Caution]:
     return [one for one in (rows_of_zeros(problem), decisive_penalty(problem)) if one is not None]
 
 
-def warn(problem: Problem, kinds: Sequence[TableNote] = RUINOUS) -> None:
-    """Warn where no figure of a release would mean anything."""
-    for note in problem.notes:
+def warn(notes: Sequence[str], kinds: Sequence[TableNote] = RUINOUS) -> None:
+    """Warn where no figure of a release means anything.
+
+    Args:
+        notes: of the tables, or of a release from them.
+        kinds: of the notes that are shown.
+    """
+    for note in notes:
         if kind_of(note) in kinds:
             st.warning(plain(note), icon=":material/warning:")
 

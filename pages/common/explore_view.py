@@ -121,8 +121,15 @@ def question(here: Held) -> Regression | None:
     key = f"explore-features-{response}"
     if len(choice) <= _MOST_PILLS:
         pills, clear = st.columns([7, 1], vertical_alignment="bottom")
+        kept = [name for name in choice if name in st.session_state.get(key, choice)][:1]
         clear.button(
-            "Clear", key="explore-clear", type="tertiary", on_click=_clear, args=(key, choice[:1]), help="Keeps one."
+            "Only the first",
+            key="explore-clear",
+            type="tertiary",
+            disabled=not kept,
+            on_click=_clear,
+            args=(key, kept),
+            help="Leaves the first column of the model in it; others are put in by a click each.",
         )
         chosen = pills.pills(
             "Features",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from typing import Any
-from uuid import uuid4
 
 import pandas as pd
 import streamlit as st
@@ -77,7 +76,7 @@ def other_table(id: str, choices: Choices) -> None:
         return
     st.warning(words, icon=":material/swap_horiz:")
     if st.button(label, key="release-other", type="primary", icon=":material/add:"):
-        session().next_request = uuid4().hex
+        session().begin_request()
         st.rerun()
 
 
@@ -87,6 +86,7 @@ def show(found: Release, request: Request) -> None:
     with st.container(key="verdict"):
         standing(found)
         disagreeing(found)
+        cautions.warn(found.notes)
         if st.session_state.pop(FOCUS, False):
             scripts.run(scripts.TO_VERDICT)
     left, right = st.columns([5, 2], gap="medium")
@@ -264,7 +264,7 @@ def about(found: Release) -> None:
         st.markdown(f"{plain(guarantee_line(found.guarantee))}. {plain(found.guarantee.words)}")
         deployments()
     if st.button("New release", key="release-new", icon=":material/add:", width="stretch"):
-        session().next_request = uuid4().hex
+        session().begin_request()
         st.rerun()
 
 
@@ -285,7 +285,7 @@ def free(found: Release) -> None:
         table = figures.ridge_path_table(found)
         chart(figures.ridge_path(found, lam), "ridge-path", alt, table, kind, figures.ridge_words(found))
         at = figures.at_penalty(found, lam)
-        st.dataframe(at, hide_index=True, width="stretch", alt=f"Coefficients at penalty {lam:g}", key="ridge-at")
+        frame(at, f"Coefficients at penalty {lam:g}")
     if "moment" in found.released:
         st.header("Second moment")
         alt = "Released second moment, entries over the root of their diagonals"

@@ -138,6 +138,11 @@ class Session:
         title = "a table" if self.tables is None else self.tables.title
         self.titles[id] = f"{title}, released {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
+    def begin_request(self) -> None:
+        """Ask anew on Release: a release that stands there is among the earlier ones from then on."""
+        if self.next_request in self.releases:
+            self.next_request = uuid4().hex
+
     def open(self, tables: Tables) -> None:
         """Take up new tables; what was computed from the old ones is dropped.
 

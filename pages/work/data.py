@@ -76,7 +76,7 @@ def glance() -> None:
 
 def modelled(problem: Problem) -> None:
     """Say which level of a label is modelled, with a swap where there are two."""
-    cautions.warn(problem, (TableNote.ONE_PUBLIC_LABEL,))
+    cautions.warn(problem.notes, (TableNote.ONE_PUBLIC_LABEL,))
     if problem.positive is None:
         return
     left, right = st.columns([4, 1], vertical_alignment="center")

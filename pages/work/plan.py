@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.common import cautions, retrieved, workflow_state
 from pages.common.live import redrawn
-from pages.common.session import prediction_curves
+from pages.common.session import prediction_curves, session
 from pages.common.widgets import at_first, badge, chart, epsilon_delta, on_tables, strength_line, take_along
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.base.escaping import markdown as plain
@@ -92,7 +92,7 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
 def page(problem: Problem) -> None:
     """Draw the whole page: controls, verdict, picture and figures on one screen."""
     workflow_state.steps("plan", problem)
-    cautions.warn(problem)
+    cautions.warn(problem.notes)
     curves = prediction_curves(problem)
     curves.first(str(st.session_state.get(f"plan-method-{problem.public.family.id}", "")))
     curves.first(of_role("public").id)  # the axis of half-widths is known from it
@@ -166,6 +166,7 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, mu
         help="Opens the Release page with this method and budget; nothing is spent before you confirm there.",
     ):
         workflow_state.carry(here.method, mu)
+        session().begin_request()
         st.switch_page("pages/work/release.py")
 
 

@@ -123,7 +123,7 @@ def page(problem: Problem) -> None:
         released.show(done, state.requests[state.next_request])
         return
     waiting()
-    cautions.warn(problem)
+    cautions.warn(problem.notes)
     with st.container(border=True):
         left, middle, right = st.columns([5, 6, 5], gap="medium")
         with left:

@@ -592,7 +592,10 @@ class TableNote(Message):
     PRIVATE_COLUMNS = "{count} columns of the private table are not in the public one: left out."
     NOT_IN_BOTH = "Not both tables have {columns:listed}."
     TARGET_NOT_IN_BOTH = "Not both tables have the target {column!r}."
-    TEXT_TARGET = "The target {column!r} has {count:plural text value}: {levels:listed}."
+    TEXT_TARGET = (
+        "The target {column!r} has {count:plural text value}: {levels:listed}. A linear regression needs numbers: "
+        "choose another target, or a regression of labels."
+    )
     NOT_TWO_LABELS = "The target {column!r} has {count} different values; a regression of labels needs two."
     MOSTLY_NUMBERS = "{share:.0%} of the public cells of {column!r} are numbers, the others text: read as categories."
     SOME_NOT_NUMBERS = "Some public cells of {column!r} are not numbers: they count as missing."

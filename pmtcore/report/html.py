@@ -267,8 +267,8 @@ def _coefficients(record: Mapping[str, Any]) -> str:
 
 
 _PER_SPREAD = (
-    "The picture and the first table: change for one standard deviation of the feature, so that features can be "
-    "compared. The second table: change for one unit of the feature."
+    "The picture and the first table: change for one standard deviation of the feature in the public rows, so that "
+    "features can be compared. The second table: change for one unit of the feature."
 )
 _DRAWN = ("coefficient", "per standard deviation", "95 % limits")
 

@@ -117,3 +117,34 @@ def test_a_level_without_a_column_has_its_name_in_explore(app):
     assert not app.exception
     place = next(box for box in app.selectbox if box.label == "place")
     assert set(place.options) <= {"north", "south", "isle"} and "the reference level" not in place.options
+
+
+def test_release_this_plan_opens_the_form(app):
+    """Also where a release stands on the page: who goes on from Plan asks for another one, and the first is kept."""
+    go(app, "release")
+    do_release(app)
+    go(app, "plan")
+    app.button(key="plan-release").click().run()
+    assert not app.exception and any(box.label.startswith("I spend") for box in app.checkbox)
+    assert len(session(app).releases) == 1
+
+
+def test_an_identifier_is_named_beside_its_release_too(app):
+    """Who released with one sees it at the verdict, not in a folded note alone."""
+    upload(app, table(400, 1, 5000), table(60, 2, 100))
+    picked(app, "Target").set_value("y").run()
+    picked(app, "Features").set_value(["size", "id"]).run()
+    go(app, "release")
+    do_release(app)
+    assert sum("'id'" in one.value for one in app.warning) == 1
+
+
+def test_clear_leaves_a_column_of_the_model(app):
+    """It puts none in that was not there."""
+    go(app, "explore")
+    app.checkbox[0].check().run()
+    next(b for b in app.button if b.label == "Release").click().run()
+    key = next(box.key for box in app.button_group if box.label == "Features")
+    app.button_group(key=key).set_value(["x3", "x2"]).run()
+    app.button(key="explore-clear").click().run()
+    assert not app.exception and app.session_state[key] == ["x2"]

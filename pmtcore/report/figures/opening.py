@@ -39,7 +39,9 @@ def coefficients(shown: Opening, mu: float) -> go.Figure:
         (public.title.lower(), shown.public, {"symbol": "diamond-open", "size": 9, "color": public.colour}),
         ("released", values, {"symbol": "circle", "size": 6, "color": PRIVACY}),
     ):
-        figure.add_scatter(x=x, y=names, mode="markers", name=name, marker={**marker, "line": {"width": 2}})
+        figure.add_scatter(
+            x=x, y=names, mode="markers", name=name, marker={**marker, "line": {"width": 2, "color": marker["color"]}}
+        )
     # The axis stays where it is while the slider moves: the range of both fits, a little wider.
     ends = np.concatenate([shown.private, shown.public])
     middle, half = (ends.max() + ends.min()) / 2, 0.7 * (ends.max() - ends.min())
