@@ -393,6 +393,10 @@ class TableMessage(Message):
         "Column {column!r} of the public table has no positive weights; choose the column of the sampling weights."
     )
     NO_FEATURES = "No features are left beside the target; choose at least one."
+    NO_OTHER_COMMON_COLUMN = (
+        "The two tables have no column in common but {column!r}: both need the target and the features under the same "
+        "names; take the public table of the same population."
+    )
     ALL_CONSTANT = "No feature differs between the public rows; choose other features, or add public rows."
     NO_COMMON_COLUMN = (
         "The two tables have no column in common; check that both start with a header row and use the same names."
@@ -476,6 +480,10 @@ class PublicMessage(Message):
     COLLINEAR = (
         "Column {column!r} is a linear combination of {columns:listed} in the public table (collinear); leave one of "
         "them out, or set a public ridge."
+    )
+    TARGET_CONSTANT = (
+        "The target {column!r} has one value in all public rows, so they say nothing about its spread; add public rows "
+        "that have others."
     )
     TARGET_FITTED_EXACTLY = (
         "The public rows fit {column!r} exactly, so they say nothing about its spread; add public rows, or leave out "
@@ -651,7 +659,10 @@ class TableNote(Message):
     PRIVATE_COLUMNS = "{count} columns of the private table are not in the public one: left out."
     NOT_IN_BOTH = "Not both tables have {columns:listed}."
     TARGET_NOT_IN_BOTH = "Not both tables have the target {column!r}."
-    TEXT_TARGET = "The target {column!r} has {count:plural text value}: {levels:listed}."
+    TEXT_TARGET = (
+        "The target {column!r} has {count:plural text value}: {levels:listed}. A linear regression needs numbers: "
+        "choose another target, or a regression of labels."
+    )
     NOT_TWO_LABELS = "The target {column!r} has {count} different values; a regression of labels needs two."
     MOSTLY_NUMBERS = "{share:.0%} of the public cells of {column!r} are numbers, the others text: read as categories."
     SOME_NOT_NUMBERS = "Some public cells of {column!r} are not numbers: they count as missing."
