@@ -258,6 +258,7 @@ def recorded_release(
             stack.callback(problem.parsed.begin)  # nothing is kept for a pass that does not come
         entry, _, plan = _plan(problem, request)
         with before_spend():
+            plan.prepare()
             admit(problem, ledger, dataset, progress)
             agreed = tables_digest(problem, ledger) if ledger.account(dataset).second else ""
         if progress is not None:

@@ -290,6 +290,11 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
             },
         )
 
+    def prepare(self) -> None:
+        """Compute the figures and the passes over public rows drawn anew, which intervals need."""
+        self.facts()
+        error_ratio(self.squared_ratios)
+
 
 @final
 class GradientOutcome(Outcome):
