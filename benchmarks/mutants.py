@@ -857,6 +857,13 @@ def _mutants() -> list[Mutant]:
         "tests/methods/test_few_public_rows.py -k prior",
     )
     plant(
+        "release: bands from public rows of one response",
+        "releases/release.py",
+        "None if problem.public.response_is_constant else ",
+        "",
+        "tests/report/test_columns.py -k one_response",
+    )
+    plant(
         "release: public figures after the spend",
         "releases/release.py",
         "            plan.prepare()\n",

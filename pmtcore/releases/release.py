@@ -198,7 +198,7 @@ def release(
         target=problem.public.target,
         names=problem.public.names if entry.gives_coefficients else (),
         coefficients=outcome.coefficients[0],
-        bands=outcome.bands(),
+        bands=None if problem.public.response_is_constant else outcome.bands(),
         guarantee=guarantee,
         parameters=vars(parameters),
         n=problem.private.n,
