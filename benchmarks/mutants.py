@@ -857,6 +857,34 @@ def _mutants() -> list[Mutant]:
         "tests/public/test_ridge.py -k curvature",
     )
     plant(
+        "ridge: few public rows support no penalty",
+        "public/ridge.py",
+        "min(supported, default=_PENALTY_PATH[0])",
+        "min(supported)",
+        "tests/methods/test_few_public_rows.py -k prior",
+    )
+    plant(
+        "release: bands from public rows of one response",
+        "releases/release.py",
+        "None if problem.public.response_is_constant else ",
+        "",
+        "tests/report/test_columns.py -k one_response",
+    )
+    plant(
+        "release: public figures after the spend",
+        "releases/release.py",
+        "            plan.prepare()\n",
+        "",
+        "tests/releases/test_outcome.py -k public_rows",
+    )
+    plant(
+        "solver: a step that overflows is told on standard error",
+        "glm/solvers.py",
+        '@np.errstate(over="ignore", invalid="ignore")\n',
+        "",
+        "tests/glm/test_solvers.py -k warns",
+    )
+    plant(
         "one parse: numbers are handed on whatever decimal mark they were read with",
         "tables/fingerprint.py",
         "if parsed is not None and parsed.decimal != mark:",

@@ -609,8 +609,8 @@ class TableNote(Message):
     PUBLIC_ROW_LEFT_OUT = "One public row with missing values was left out."
     PUBLIC_ROWS_LEFT_OUT = "{count:,} public rows with missing values were left out."
     ONE_PUBLIC_LABEL = (
-        "All public rows have one value of {column!r}: the public fit knows nothing of it, and predictions from it "
-        "mean nothing. Give public rows with both."
+        "All public rows have one value of {column!r}: the public fit knows nothing of it, predictions from it mean "
+        "nothing, and a release has no error bands. Give public rows that differ in it."
     )
     UNLABELLED = "The public rows have no target: they serve to whiten and to choose the radius."
     CLUSTERED = "Errors are clustered by {column!r}, with the correlation that public rows of one group show."

@@ -208,7 +208,7 @@ def release(
         target=problem.public.target,
         names=problem.public.names if entry.gives_coefficients else (),
         coefficients=outcome.coefficients[0],
-        bands=outcome.bands(),
+        bands=None if problem.public.response_is_constant else outcome.bands(),
         guarantee=guarantee,
         parameters=vars(parameters),
         n=problem.private.n,
@@ -267,6 +267,7 @@ def recorded_release(
             stack.callback(problem.parsed.begin)  # nothing is kept for a pass that does not come
         entry, _, plan = _plan(problem, request)
         with before_spend():
+            plan.prepare()
             admit(problem, ledger, dataset, progress)
             agreed = tables_digest(problem, ledger) if ledger.account(dataset).second else ""
         if progress is not None:

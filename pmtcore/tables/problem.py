@@ -385,7 +385,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         notes += (Note(TableNote.PUBLIC_ROW_LEFT_OUT if many == 1 else TableNote.PUBLIC_ROWS_LEFT_OUT, count=many),)
     if not labelled:
         notes += (Note(TableNote.UNLABELLED),)
-    elif choices.model.binary and np.ptp(rows.y[complete]) == 0:
+    elif choices.model is not GAUSSIAN and np.ptp(rows.y[complete]) == 0:
         notes += (Note(TableNote.ONE_PUBLIC_LABEL, column=choices.target),)
     coder, x, dropped = _independent(coder, rows.x[complete])
     if choices.groups in public.columns:
