@@ -148,13 +148,13 @@ def _gaussian(public: PublicData, n: int, budget: Budget, parameters: PrintedMom
 
 def _bounded(public: PublicData, n: int, budget: Budget, parameters: PrintedMomentParameters) -> PrintedPlan:
     made = setup.moments(public, n, budget.mu, False, parameters.zeta, parameters.response_bound)
-    made = dataclasses.replace(made, radius=_longest(public, made.shift), offset=0.0)
+    made = dataclasses.replace(made, radius=_longest(public), offset=0.0)
     return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, False, parameters.power)
 
 
-def _longest(public: PublicData, shift: np.ndarray) -> float:
+def _longest(public: PublicData) -> float:
     """Return the largest l1 norm of a public row (E7)."""
-    return float(np.max(np.abs(setup.features(public) - shift).sum(axis=1)))
+    return float(np.max(np.abs(setup.centred(public)[1]).sum(axis=1)))
 
 
 def _regression(gaussian: bool) -> Planner:
@@ -163,7 +163,7 @@ def _regression(gaussian: bool) -> Planner:
             raise InputError(MethodMessage.INTERCEPT_IN_LINK)
         link = LINKS[parameters.link]
         made = setup.moments(public, n, budget.mu, gaussian, parameters.zeta, 1.0)  # the bound follows the radius
-        radius = made.radius if gaussian else _longest(public, made.shift)
+        radius = made.radius if gaussian else _longest(public)
         bound = parameters.response_bound or link.response_bound(radius, parameters.noise_bound)
         made = dataclasses.replace(made, radius=radius, low=-bound, high=bound, offset=0.0)
         repaired = LocalPlan(public, n, budget.mu, made, parameters, link)
