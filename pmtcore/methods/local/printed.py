@@ -39,8 +39,8 @@ from pmtcore.methods.registry import REPLACE_ONE, Planner, StatisticPlan, lab, r
 from pmtcore.public.moments import PublicData
 
 _POWER = 1.1  # of n: delta as paper C takes it
-_BEYOND = 1024.0  # responses taken as they are: counts up to it are whole numbers of grid steps
-_CLIPPED = "clipped"
+BEYOND = 1024.0  # responses taken as they are: counts up to it are whole numbers of grid steps
+CLIPPED = "clipped"
 _FEWEST = 10  # delta = n^-1.1 says nothing for one row, which is what an audit runs
 
 
@@ -68,9 +68,9 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
     def answered(self) -> Configuration:
         """Return what devices compute with: the listing assumes a bound on responses, and no device enforces it."""
         made = self.repaired.configuration
-        if getattr(self.repaired.parameters, "responses", _CLIPPED) == _CLIPPED:
+        if getattr(self.repaired.parameters, "responses", CLIPPED) == CLIPPED:
             return made
-        return dataclasses.replace(made, low=-_BEYOND, high=_BEYOND)
+        return dataclasses.replace(made, low=-BEYOND, high=BEYOND)
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """Return the mean over the devices that answer with a number (dimension,)."""
@@ -118,10 +118,10 @@ class PrintedMomentParameters(MomentParameters):
     power: float = _power()
 
     responses: str = parameter(
-        _CLIPPED,
+        CLIPPED,
         label="Responses beyond the bound",
         help="The listing assumes that there are none, and lets them in as they are (E19); the noise is for the bound.",
-        choices=(_CLIPPED, "as they are"),
+        choices=(CLIPPED, "as they are"),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, final
@@ -19,10 +19,11 @@ from pmtcore.glm.families import family as family_of
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS, PublicRows
 from pmtcore.local.protocol import Configuration
+from pmtcore.mechanisms.grid import integer_sum
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.local.collected import LocalOutcome, LocalPlan
-from pmtcore.methods.local.printed import PrintedPlan
+from pmtcore.methods.local.printed import BEYOND, CLIPPED, PrintedPlan
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.papers.gallery.central import HARMLESS, table_as_numbers
 from pmtcore.public.moments import PublicData, public_from_rows
@@ -169,7 +170,10 @@ def trial(
         mus = [mu_from_epsilon(epsilon, n**-power) for epsilon in epsilons]
         for name, id, values in series:
             known = _known(id, target, power) | dict(values)
-            releases = collected(id, public, rows, mus, values=known, seed=seed, sums=(private, beside))
+            clipped = id.endswith("-printed") or known.pop("responses", CLIPPED) == CLIPPED
+            releases = collected(
+                id, public, rows, mus, values=known, seed=seed, sums=(private, beside), clipped=clipped
+            )
             far = np.linalg.norm(releases - drawn.truth, order, axis=1) / np.linalg.norm(drawn.truth, order)
             far = np.where(np.isnan(far), np.inf, far**2 if squared else far)
             for epsilon, error in zip(epsilons, far, strict=True):
@@ -192,11 +196,13 @@ def collected(
     values: dict[str, Any],
     seed: int,
     sums: tuple[Nested, Nested] | None = None,
+    clipped: bool = True,
 ) -> np.ndarray:
     """Return the coefficients (len(mus), d) of one collection at several budgets, its noise alike but in size.
 
     Args:
         sums: of the draw whose first rows these are, private and public: what every size would add up anew.
+        clipped: whether a repaired algorithm clips responses to the bound that its noise is for.
     """
     entry = method(id)
     parameters = make_parameters(entry, values)
@@ -206,24 +212,30 @@ def collected(
     plan = entry.plan(public, rows.n, Budget(mus[0]), parameters)
     if not isinstance(plan, LocalPlan | PrintedPlan):
         raise TypeError(f"{id} is no collection")
-    statistic = None
     if sums is not None:
         server = plan if isinstance(plan, LocalPlan) else plan.repaired
         centre = (server.configuration.shift, len(setup.features(public)))
         vars(server).update(gram=sums[1].gram(*centre), distinct=sums[1].distinct(*centre))
-        statistic = _added_up(plan, sums[0], rows.n)
-    statistic = plan.measure(rows) if statistic is None else statistic
+    statistic = _measured(plan, rows, None if sums is None else sums[0], clipped=clipped)
     outcomes = [plan.at(mu).perturb(statistic, SeededNoise(seed, 1), 1) for mu in mus]
     return LocalOutcome(outcomes[0].plan, np.vstack([outcome.mean for outcome in outcomes])).coefficients
 
 
-def _added_up(plan: LocalPlan | PrintedPlan, sums: Nested, n: int) -> Private[np.ndarray] | None:
-    """Return what the plan measures of the first n rows, but for the rounding of its grid; ``None`` if it may clip."""
-    made = plan.configuration if isinstance(plan, LocalPlan) else plan.answered
-    total = sums.reports(made, n)
-    if total is None:
-        return None
-    return Private(np.rint(total / made.units()).astype(np.int64) if isinstance(plan, LocalPlan) else total / n)
+def _measured(
+    plan: LocalPlan | PrintedPlan, rows: PrivateRows, sums: Nested | None, *, clipped: bool
+) -> Private[np.ndarray]:
+    """Return what the plan measures of its rows, by sums over first rows where no device clips any.
+
+    Args:
+        clipped: whether responses beyond the bound that the noise is for are clipped to it.
+    """
+    if isinstance(plan, PrintedPlan):
+        total = None if sums is None else sums.reports(plan.answered, rows.n)
+        return plan.measure(rows) if total is None else Private(total / rows.n)
+    made = plan.configuration if clipped else replace(plan.configuration, low=-BEYOND, high=BEYOND)
+    total = None if sums is None else sums.reports(made, rows.n)
+    said = integer_sum(rows, made.total).map(lambda steps: steps * made.units()) if total is None else Private(total)
+    return said.map(lambda each: np.rint(each / plan.configuration.units()).astype(np.int64))
 
 
 def accuracy_trial(

@@ -52,6 +52,7 @@ def _series(design: str, target: str) -> Series:
     if target == "poisson":
         return (
             ("as printed, noise for |y| <= 1", f"{id}-printed", {"response_bound": 1.0, "responses": "as they are"}),
+            ("repaired, noise for |y| <= 1", id, {"response_bound": 1.0, "responses": "as they are"}),
             ("repaired, |y| <= 1", id, {"response_bound": 1.0}),
             (f"repaired, y <= {_COUNTS[design]:g}", id, {"response_bound": _COUNTS[design]}),
         )
@@ -66,13 +67,13 @@ def _run(x: Any, design: str, target: str, series: Series, **setting: Any) -> Ru
 def _claims(words: str, series: Series, check: Callable[[str, Statistic], Check], target: str) -> Claim:
     """Return a sentence of the paper with a reading for each form of its algorithm, by the average and the median.
 
-    The paper has the average, in which trials whose scale equation has no root have no part.
+    The paper has the average, in which trials whose scale equation has no root have no part, of what it prints.
     """
     unstated = _WHICH_NOISE + (_WHICH_BOUND if target == "poisson" else "")
     readings = {
         f"{name}, {how}": check(name, statistic) for name, _, _ in series for how, statistic in _AVERAGES.items()
     }
-    return Claim(words, unstated=unstated, readings=readings)
+    return Claim(words, unstated=unstated, readings=readings, stated=(f"{series[0][0]}, average",))
 
 
 def _slope(epsilon: float, value: float, tolerance: float = 0.2) -> Callable[[str, Statistic], Check]:
