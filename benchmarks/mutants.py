@@ -223,9 +223,24 @@ def _mutants() -> list[Mutant]:
     plant(
         "gallery: as printed counts are clipped",
         "methods/local/printed.py",
-        "low=-_BEYOND, high=_BEYOND",
+        "low=-BEYOND, high=BEYOND",
         "low=made.low, high=made.high",
         "tests/local/test_printed.py",
+    )
+    stated = "answer is Answer.HOLDS and name.startswith(self.stated)"
+    plant("gallery: a stated reading decides nothing", claims, stated, "answer is None", drawn)
+    taken = "Answer.HOLDS if finding.answer is Answer.HOLDS else"
+    plant("gallery: a setting taken here answers nothing", claims, taken, "", drawn)
+    plant("gallery: a setting taken here refutes", claims, taken, "finding.answer or", drawn)
+    nested, sums = "papers/gallery/local.py", "tests/papers/test_gallery_trials.py -k sums_over"
+    plant("gallery: sums of first rows not centred", nested, "shift * total[-1]", "0 * shift", sums)
+    clips = "made.radius * (1 + _ROUNDING)"
+    plant(
+        "gallery: rows beyond the radius are summed",
+        nested,
+        clips,
+        "np.inf",
+        "tests/papers/test_gallery_trials.py -k may_clip",
     )
     plant("gallery: spreads are halved", claims, "return np.maximum(*sides)", "return np.maximum(*sides) / 2", drawn)
     told = "papers/gallery/checks.py"
