@@ -219,7 +219,9 @@ def _place(words: str) -> tuple[float, float, float]:
 
 
 @pytest.mark.parametrize(
-    "check", [checks.below("a", "b"), checks.alike([("a", "b")], 1.5), checks.below("a", "b", "sd")]
+    "check",
+    [checks.below("a", "b"), checks.alike([("a", "b")], 1.5), checks.below("a", "b", "sd")],
+    ids=["below", "alike", "below in sd"],
 )
 def test_a_verdict_follows_from_the_numbers_beside_it(check):
     """The interval that is printed is that of the x that decides, and lies on the side that the answer says."""
