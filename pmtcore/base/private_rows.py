@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 
 from pmtcore.base.block_sums import Block, Summand, block_sum, parts, quietly, recut
-from pmtcore.base.checks import check_held
+from pmtcore.base.messages import check_held
 from pmtcore.base.private import Private
 from pmtcore.base.row_cache import MOST_KEPT, P, RowCache
 

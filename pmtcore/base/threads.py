@@ -16,7 +16,7 @@ from itertools import chain, islice
 from operator import call
 from typing import Any, TypeVar
 
-from pmtcore.base.checks import whole_number_between
+from pmtcore.base.messages import whole_number_between
 
 R = TypeVar("R")
 VARIABLE = "PMT_THREADS"

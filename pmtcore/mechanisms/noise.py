@@ -13,13 +13,13 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Literal, final
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr
 
 from pmtcore.base import threads
-from pmtcore.base.checks import whole_number_between
+from pmtcore.base.messages import whole_number_between
 from pmtcore.base.private import Curator, Private
 from pmtcore.mechanisms.spherical import spherical_integers
 
@@ -90,7 +90,6 @@ def in_the_lab(source: NoiseSource) -> LabNoise:
     return source
 
 
-@final
 class SecureNoise(NoiseSource):
     """Source from the operating system's entropy: bits and exactly sampled integers, nothing in floating point."""
 
@@ -111,7 +110,6 @@ class SecureNoise(NoiseSource):
         return np.concatenate([np.empty(0, dtype=np.int64), *threads.in_order(draws)]).reshape(trials, size)
 
 
-@final
 class SeededNoise(LabNoise):
     """Reproducible source for the lab.
 
@@ -150,7 +148,6 @@ class SeededNoise(LabNoise):
         return np.random.Generator(np.random.PCG64DXSM(stream)).integers(0, 2**64, (trials, size), dtype=np.uint64)
 
 
-@final
 class ZeroNoise(LabNoise):
     """Source of zeros, for the algebra in tests and demonstrations."""
 

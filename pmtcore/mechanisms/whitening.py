@@ -16,7 +16,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -45,7 +44,6 @@ _ROWS_PER_TILE = 64
 Strips = list[tuple[slice, int]]
 
 
-@final
 @dataclass(eq=False)
 class Block:
     """Some rows as columns.
@@ -78,7 +76,6 @@ class Block:
         return np.asarray(np.sqrt(squares))
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Whitening:
     """``L^{-1} z`` of joint rows ``z = (x, y)`` for a public Cholesky factor.
@@ -170,7 +167,6 @@ class Whitening:
         return Product(self, first, np.ldexp(rest, _HALF_BITS - 1 - finer), units)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Product:
     """Whitened rows times a public matrix, in integers.

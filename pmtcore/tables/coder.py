@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import final
 
 import numpy as np
 
 from pmtcore.base import threads
 from pmtcore.base.block_sums import Block
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
@@ -28,7 +26,6 @@ from pmtcore.tables.sources import Cells, Source
 from pmtcore.tables.targets import Coding
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows (k, d) with their responses (k,); which of them are whole, the others are zeros.
@@ -51,7 +48,6 @@ class Rows:
         return f"<{len(self.y)} rows>"
 
 
-@final
 @dataclass(frozen=True)
 class Weights:
     """How much each row counts (proofs/results.md, 4 and 6).
@@ -85,7 +81,6 @@ class Weights:
         return np.asarray(y / np.where(exposure > 0, exposure, np.nan))
 
 
-@final
 @dataclass(frozen=True)
 class Coder:
     """Public rules for a whole row.

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,6 @@ _LONG = b"\x00"  # what a line beyond the limit is cut to: no row
 _TEXT = pa.string()
 
 
-@final
 @dataclass(frozen=True)
 class Shape:
     """What a row of a text file looks like: public.
@@ -89,7 +88,6 @@ def _line_count(data: Iterable[bytes]) -> int:
     return count + (last != b"\n")
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Rows: the chosen cells of each as text, and the number of unreadable rows, whose cells are null."""

@@ -11,8 +11,8 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base import private_rows, threads
 from pmtcore.base.block_sums import block_sum
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import MOST_KEPT
 from pmtcore.glm.families import LOGISTIC, family
