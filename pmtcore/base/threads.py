@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
-from operator import call
 from typing import Any, TypeVar
 
 from pmtcore.base.messages import whole_number_between
@@ -84,7 +83,8 @@ def in_order(tasks: Iterable[Callable[[], R]], threads: int | None = None) -> It
     # No task, and so no block, stays in memory when it is done.
     remaining = chain((first.popleft() for _ in range(len(first))), remaining)
     if not starts_threads:
-        yield from map(call, remaining)
+        while task := deque(islice(remaining, 1)):
+            yield task.pop()()
         return
     waiting: deque[Future[R]] = deque()
     with ThreadPoolExecutor(threads) as pool:

@@ -255,6 +255,13 @@ def test_the_first_error_in_order_is_raised_and_nothing_hangs():
             list(threads.in_order((lambda at=at: task(at) for at in range(100)), many))
 
 
+@pytest.mark.parametrize("many", [1, 2])
+def test_a_task_that_ends_an_iteration_does_not_end_the_pass(many):
+    """A sum over some of the blocks would look like one over all."""
+    with pytest.raises(RuntimeError):
+        list(threads.in_order([lambda: 1, lambda: next(iter(())), lambda: 2], many))
+
+
 def test_no_warning_tells_of_a_row_in_a_thread(recwarn):
     """What numpy warns of belongs to a thread: an overflow in any of them stays unsaid."""
     blocks = [(np.full((1, 1), 1e308), np.zeros(1))] * 8
