@@ -1721,8 +1721,8 @@ def _ledger_mutants() -> list[Mutant]:
         SEALS,
         (
             "seals: entries unchecked",
-            "found = {kind: (kind, chain.read(row, seal))",
-            "found = {kind: (kind, chain.payload(row))",
+            "by_kind = {kind: (kind, chain.read(row, seal))",
+            "by_kind = {kind: (kind, chain.payload(row))",
         ),
         (
             "seals: accounts unchecked",
@@ -1817,7 +1817,7 @@ def _ledger_mutants() -> list[Mutant]:
             "if False:",
         ),
         ("seals: a new key beside stripped events", "if self.key is None and head[0] == 0:", "if self.key is None:"),
-        ("seals: events counted for seals", '"sealed": found.sealed,', '"sealed": found.events,'),
+        ("seals: events counted for seals", '"sealed": checked.sealed,', '"sealed": checked.events,'),
         (
             "seals: readers do not count events",
             "            self._complete(connection)\n            yield connection\n",
