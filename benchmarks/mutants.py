@@ -311,7 +311,7 @@ def _mutants() -> list[Mutant]:
     )
     plant(
         "kept: the first blocks counted twice",
-        "base/row_cache.py",
+        "base/private_rows.py",
         "            if at < known:\n",
         "            if at < 0:\n",
         TURNED,
@@ -919,7 +919,7 @@ def _mutants() -> list[Mutant]:
     shown = "tests/report/test_shortened.py tests/report/test_thumbnail.py"
     plant(
         "a share of shortened rows as it is released",
-        "report/shortened.py",
+        "report/statistics.py",
         "share = min(max(self.share, 0.0), 1.0)",
         "share = self.share",
         shown,

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import Arena, RowCache
+from pmtcore.base.private_rows import Arena, Private, PrivateRows, RowCache
 from pmtcore.glm.families import Family
 from pmtcore.mechanisms.grid import SCALE, from_words, grid_rows, in_words
 from pmtcore.mechanisms.quantized_rows import bytes_kept

@@ -27,8 +27,7 @@ from pmtcore.report.drawings import curve, forest, number, table
 from pmtcore.report.names import source
 from pmtcore.report.reproduce import cap_command, command, configuration
 from pmtcore.report.rows import source as source_column
-from pmtcore.report.shortened import NAME, SOURCES, shortened
-from pmtcore.report.statistics import DISAGREES, penalty_words, released_titles, title
+from pmtcore.report.statistics import DISAGREES, NAME, SOURCES, penalty_words, released_titles, shortened, title
 from pmtcore.report.strength import DEPLOYMENTS, strength
 
 _STYLE = "\n" + Path(__file__).with_name("report.css").read_text(encoding="utf-8")
