@@ -333,7 +333,7 @@ def _mutants() -> list[Mutant]:
     )
     plant(
         "kept: the first blocks counted twice",
-        "base/row_cache.py",
+        "base/private_rows.py",
         "            if at < known:\n",
         "            if at < 0:\n",
         TURNED,
@@ -971,7 +971,7 @@ def _mutants() -> list[Mutant]:
     shown = "tests/report/test_shortened.py tests/report/test_thumbnail.py"
     plant(
         "a share of shortened rows as it is released",
-        "report/shortened.py",
+        "report/statistics.py",
         "share = min(max(self.share, 0.0), 1.0)",
         "share = self.share",
         shown,
@@ -1766,8 +1766,8 @@ def _ledger_mutants() -> list[Mutant]:
         SEALS,
         (
             "seals: entries unchecked",
-            "found = {kind: (kind, chain.read(row, seal))",
-            "found = {kind: (kind, chain.payload(row))",
+            "by_kind = {kind: (kind, chain.read(row, seal))",
+            "by_kind = {kind: (kind, chain.payload(row))",
         ),
         (
             "seals: accounts unchecked",
@@ -1862,7 +1862,7 @@ def _ledger_mutants() -> list[Mutant]:
             "if False:",
         ),
         ("seals: a new key beside stripped events", "if self.key is None and head[0] == 0:", "if self.key is None:"),
-        ("seals: events counted for seals", '"sealed": found.sealed,', '"sealed": found.events,'),
+        ("seals: events counted for seals", '"sealed": checked.sealed,', '"sealed": checked.events,'),
         (
             "seals: readers do not count events",
             "            self._complete(connection)\n            yield connection\n",

@@ -13,8 +13,7 @@ from pmtcore.base import private_rows, threads
 from pmtcore.base.block_sums import block_sum
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import MOST_KEPT
+from pmtcore.base.private_rows import MOST_KEPT, PrivateRows
 from pmtcore.glm.families import LOGISTIC, family
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms import noise, randomizers
