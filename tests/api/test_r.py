@@ -36,7 +36,7 @@ cat(jsonlite::toJSON(list(
 def in_r(script: str, *given: str) -> subprocess.CompletedProcess:
     """Run a script; arguments are its files."""
     return subprocess.run(
-        [str(_RSCRIPT), "--vanilla", "-e", script, *given], capture_output=True, text=True, check=False, timeout=120
+        [str(_RSCRIPT), "--vanilla", "-e", script, *given], capture_output=True, text=True, check=False, timeout=600
     )
 
 
@@ -124,7 +124,7 @@ def test_the_package_installs(tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
     assert built.returncode == 0, built.stderr
     script = "library(secondmoment, lib.loc = commandArgs(TRUE)[1]); stopifnot(is.function(read_release))"

@@ -33,7 +33,7 @@ def app() -> AppTest:
     """Return a new session on Data, from the app's entry point."""
     st.cache_data.clear()
     st.cache_resource.clear()
-    found = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    found = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     found.switch_page("pages/work/data.py").run()
     assert not found.exception
     return found

@@ -98,7 +98,7 @@ def test_a_dump_of_the_server_is_restored(shared, tmp_path):
 
     def saved(name: str) -> Path:
         path = tmp_path / name
-        path.write_bytes(subprocess.run([dump, *at], check=True, capture_output=True, timeout=60).stdout)
+        path.write_bytes(subprocess.run([dump, *at], check=True, capture_output=True, timeout=600).stdout)
         return path
 
     def restored(path: Path) -> Ledger:
@@ -107,7 +107,7 @@ def test_a_dump_of_the_server_is_restored(shared, tmp_path):
             connection.exec_driver_sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         engine.dispose()
         command = ["psql", "-q", "-v", "ON_ERROR_STOP=1", "-f", str(path), *at]
-        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        subprocess.run(command, check=True, capture_output=True, timeout=600)
         database._VERIFIED.clear()
         return Ledger(shared)
 

@@ -44,9 +44,9 @@ class Run:
         except StudyError as error:
             self.error = error.kind
         if comes_back:
-            returns.join(120)
+            returns.join(600)
         for process in processes:
-            process.join(120)
+            process.join(600)
         self.exits = [process.exitcode for process in processes]
 
     def _wait_until_all_came(self, processes):
@@ -59,7 +59,7 @@ class Run:
 
     def _bring_back(self, processes):
         for name in self.deaths:
-            processes[self.names.index(name)].join(120)
+            processes[self.names.index(name)].join(600)
             processes.append(self._start(name, None))
 
     def _start(self, name, death):
