@@ -57,7 +57,7 @@ def test_the_papers_algorithms_stand_beside_ours(app):
     """Paper C's Algorithms 1 and 2 as printed and repaired, by title, in the table of the picture."""
     mine(app)
     app.sidebar.toggle(key="curator").set_value(True).run()
-    for _ in range(60):
+    for _ in range(1000):
         drawn = {str(name) for frame in app.dataframe for name in frame.value.get("method", [])}
         if len(drawn) >= 6:
             break

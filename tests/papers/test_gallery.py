@@ -616,6 +616,7 @@ def test_each_run_goes_on_from_its_own_series(id):
         assert np.allclose(on[name].values, found.values, rtol=1e-4), name
 
 
+@pytest.mark.slow
 def test_the_whole_gallery_goes_into_a_folder(tmp_path, capsys):
     """``--out`` names a folder for ``--all``, and for one figure the file of its result."""
     assert main(["gallery", "B3k", "--all", "--out", str(tmp_path), "--workers", "0"]) == 0
