@@ -64,8 +64,8 @@ ERRATA = {
         (
             "E10",
             "D, after Prop. 6",
-            "the minimum is taken over the selected coordinates only",
-            "it is taken over all coordinates",
+            "the worked example takes the minimum over the coordinates that surpass Lambda0, equation 13 over all",
+            "over all coordinates; figures draw both",
         ),
         ("E11", "D, section 3.5", "which coefficients are zero tells whether a row is in the table", "for study only"),
         (
