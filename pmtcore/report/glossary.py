@@ -164,7 +164,7 @@ _ENTRIES = (
         "erratum",
         "Erratum (E1, E2, ...)",
         "A published step that does not give what is claimed, with what is done here; listed on the Audit page.",
-        "For example E10: a minimum over the selected coordinates only, where all are needed.",
+        "For example E10: a minimum over some coordinates, where all are needed.",
     ),
     Term(
         "ledger",
