@@ -76,14 +76,7 @@ _DEFAULTS: dict[str, Any] = {"errata": _DATA, "trials": 500, "quick": 5, "x_labe
 
 
 def _figure(id: str, title: str, source: str, runs: Sequence[Run], *, claims: Sequence[Claim], **more: Any) -> Figure:
-    return Figure(
-        id=id,
-        title=title,
-        source=source,
-        runs=tuple(runs),
-        claims=tuple(claims),
-        **(_DEFAULTS | more),
-    )
+    return Figure(id=id, title=title, source=source, runs=tuple(runs), claims=tuple(claims), **(_DEFAULTS | more))
 
 
 # Figures 1 and 3: one weight for two purposes, and over-regularization.
