@@ -472,7 +472,9 @@ def _rivals(found: Mapping[Any, Any], ours: Mapping[tuple[str, float], float], m
             ratios = [ours[key] / max(theirs[key], 1e-12) for key in keys if key[1] == mu]
             if ratios:
                 beaten = np.mean(np.array(ratios) > 1.05), np.mean(np.array(ratios) > 1.3)
-                cells.append(f"mu {mu:g}: {_geometric(ratios):.3g} ({beaten[0]:.2f}/{beaten[1]:.2f}/{max(ratios):.2g})")
+                middle = "{:.2g} to {:.2g}".format(*np.quantile(ratios, (0.1, 0.9)))
+                shares = f"{beaten[0]:.2f}/{beaten[1]:.2f}/{max(ratios):.2g}"
+                cells.append(f"mu {mu:g}: {_geometric(ratios):.3g}, {middle} ({shares})")
         text.append("  ".join(cells))
         if id.split("+")[0] not in SIBLINGS:
             for key in keys:
