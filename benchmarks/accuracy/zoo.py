@@ -460,7 +460,7 @@ def _errors_line(mu: float, settings: Sequence[Mapping[str, Any]]) -> str:
 
 def _rivals(found: Mapping[Any, Any], ours: Mapping[tuple[str, float], float], mine: str) -> list[str]:
     text = []
-    others = sorted({who for _, _, who in found} - {mine})
+    others = sorted({who for _, _, who in found} - {mine, "non-private"})
     outside: dict[tuple[str, float], float] = {}
     for id in others:
         theirs = _medians(found, id)
