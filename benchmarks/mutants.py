@@ -1463,6 +1463,14 @@ def _plan_mutants() -> list[Mutant]:
             outcomes,
         ),
         (
+            "plan: a median outside its interval",
+            interval,
+            "float(np.clip(self.median.ratio(log_error, log_budget), *ends))",
+            "self.median.ratio(log_error, log_budget)",
+            outcomes,
+        ),
+        ("plan: the median is the prediction", "methods/registry.py", "self.median_factor * self", "self", widths),
+        (
             "plan: an interval above its prediction",
             interval,
             "ratio(log_error, log_budget), 1.0)",
