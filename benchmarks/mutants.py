@@ -864,6 +864,13 @@ def _mutants() -> list[Mutant]:
         "tests/report/test_columns.py -k one_response",
     )
     plant(
+        "sites: a file that does not fit is told by a process",
+        "sites/simulation.py",
+        "        ground.problem(study.names, table, name)\n",
+        "        pass\n",
+        "tests/sites/test_command.py -k fit",
+    )
+    plant(
         "release: public figures after the spend",
         "releases/release.py",
         "            plan.prepare()\n",
