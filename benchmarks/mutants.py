@@ -871,6 +871,13 @@ def _mutants() -> list[Mutant]:
         "tests/sites/test_command.py -k fit",
     )
     plant(
+        "cells: a day is another level in another type",
+        "tables/cells.py",
+        "by_number.get(number, by_day.get(day, UNSEEN))",
+        "by_number.get(number, UNSEEN)",
+        "tests/tables/test_rows.py -k one_level",
+    )
+    plant(
         "release: public figures after the spend",
         "releases/release.py",
         "            plan.prepare()\n",
