@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -49,7 +48,6 @@ _LEAST_SHARE = 1e-14
 _STABILIZING_RIDGE = 1e-10
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class RidgePrior:
     """Centre and covariance of the coefficients in the units of the table, from public rows.
@@ -90,7 +88,6 @@ class RidgePrior:
         return root.T @ self.fit / scale, root.T @ self.covariance @ root / scale**2
 
 
-@final
 @dataclass(frozen=True)
 class _Point:
     """Ridge fit at one penalty of the path.
@@ -189,7 +186,6 @@ def _mean_derivatives(data: Data[Family], fit: np.ndarray) -> tuple[np.ndarray, 
     return gradient[0] / data.count, hessian[0] / data.count
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class _LeastSquares:
     """Least squares with a ridge, for all penalties of the path by one decomposition.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import family
 from pmtcore.mechanisms.noise import SeededNoise
