@@ -116,7 +116,7 @@ def page(problem: Problem) -> None:
             figures.widths(curves.drawn(), coefficient, mu),
             "plan",
             f"Predicted half-width of {coefficient} against the budget, all methods",
-            figures.table(curves.drawn()),
+            figures.table(curves.drawn(), coefficient),
             Label.PUBLIC,
             folded_note="Predictions assume that private rows are like the public ones.",
         )

@@ -84,27 +84,16 @@ def _public(id: str) -> bool:
     return method(id).role == "public"
 
 
-def table(found: Sequence[Planned]) -> pd.DataFrame:
-    """Return the same figures in rows, all coefficients; truncation is missing where it is not predicted."""
-    parts = []
+def table(found: Sequence[Planned], coefficient: str) -> pd.DataFrame:
+    """Return the figures of the picture in rows; truncation is missing where it is not predicted."""
+    rows = []
     for one in found:
-        p = one.prediction
-        parts.append(
-            pd.DataFrame(
-                {
-                    "method": title(one.method),
-                    "mu": one.mu,
-                    "coefficient": one.names,
-                    "privacy sd": p.privacy,
-                    "sampling sd": p.sampling,
-                    "truncation sd": p.truncation if one.knows_truncation else None,
-                    "95 % half-width": [one.half_width(j) for j in range(len(one.names))],
-                    "80 % from": [(one.half_width_interval(j) or _UNKNOWN)[0] for j in range(len(one.names))],
-                    "80 % to": [(one.half_width_interval(j) or _UNKNOWN)[1] for j in range(len(one.names))],
-                }
-            )
-        )
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+        j, p = one.names.index(coefficient), one.prediction
+        low, high = one.half_width_interval(j) or _UNKNOWN
+        row = {"method": title(one.method), "mu": one.mu, "privacy sd": p.privacy[j], "sampling sd": p.sampling[j]}
+        row["truncation sd"] = np.broadcast_to(p.truncation, len(one.names))[j] if one.knows_truncation else None
+        rows.append(row | {"95 % half-width": one.half_width(j), "80 % from": low, "80 % to": high})
+    return pd.DataFrame(rows)
 
 
 def metrics(one: Planned, coefficient: str) -> dict[str, str]:
