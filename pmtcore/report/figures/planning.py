@@ -24,8 +24,8 @@ _BELOW, _ABOVE = 0.7, 5.0
 _LEFT_OUT = " *"
 # Pixels above the picture: five lines of a legend.
 _LEGEND = 100
-# Pixels of an entry there, as the longest title needs: a narrow screen has one a line, a wide one several.
-_ENTRY = 220
+# Pixels of an entry there, as the longest title needs up to its comma: a phone has one a line, wide screens two.
+_ENTRY = 160
 _UNKNOWN = (None, None)
 
 
@@ -39,12 +39,13 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
     """
     figure = go.Figure()
     j = found[0].names.index(coefficient)
-    for id in dict.fromkeys(one.method for one in found):
+    ids = list(dict.fromkeys(one.method for one in found))
+    for id in ids:
         rows = [one for one in found if one.method == id]
         figure.add_scatter(
             x=[one.mu for one in rows],
             y=[one.half_width(j) for one in rows],
-            name=f"{title(id)}{'' if rows[0].is_complete else _LEFT_OUT}",
+            name=f"{_short(id, ids)}{'' if rows[0].is_complete else _LEFT_OUT}",
             mode="lines" if len(rows) > 1 else "markers",  # while curves are being filled
             line={"color": method(id).colour, "width": 2.5, "dash": "dash" if _public(id) else "solid"},
             hovertemplate=f"{title(id)}<br>mu %{{x:.3g}}: ± %{{y:.3g}}<extra></extra>",
@@ -71,6 +72,12 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
     return figure.update_layout(
         legend={"font": {"size": 10}, "entrywidth": _ENTRY, "entrywidthmode": "pixels"}, margin={"t": _LEGEND}
     )
+
+
+def _short(id: str, ids: Sequence[str]) -> str:
+    """Return a method's title up to its comma where no other of these methods begins alike."""
+    start = title(id).partition(",")[0]
+    return start if sum(title(other).partition(",")[0] == start for other in ids) == 1 else title(id)
 
 
 def left_out_words(found: Sequence[Planned]) -> str:
