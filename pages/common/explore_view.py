@@ -11,9 +11,9 @@ import streamlit as st
 
 from pages.common.explore_release import completing, confirming
 from pages.common.widgets import PLAIN, at_first, badge, chart, download_table, frame, show_error
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import p_value, plural
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression

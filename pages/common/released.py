@@ -25,9 +25,9 @@ from pages.common.widgets import (
     strength_line,
 )
 from pmtcore.accounting.budgets import compose
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label, ReleaseStatus
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import count
 from pmtcore.base.numbers import figure as said
 from pmtcore.ledger.account import Entry

@@ -13,7 +13,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from pages.common.actors import actor, require
 from pages.common.memory import asked, delete_uploads, give_back
 from pmtcore.auditing.comparison import Comparison
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
 from pmtcore.releases.curves import Curves
 from pmtcore.releases.record import Release

@@ -17,10 +17,9 @@ from pages.common.session import Tables
 from pages.common.uploads import own_tables
 from pages.common.widgets import at_first, badge, show_error, study_label
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import TableNote, kind_of
+from pmtcore.base.messages import InputError, TableNote, kind_of
 from pmtcore.base.private import Curator
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.tables import named

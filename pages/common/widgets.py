@@ -13,9 +13,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.common import session as state
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, person_note, reporting_delta
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import power_of_ten
 from pmtcore.methods.registry import Method

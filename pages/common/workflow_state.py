@@ -9,9 +9,9 @@ import streamlit as st
 
 from pages.common.session import session
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import count, figure, plural
 from pmtcore.glm.families import FAMILIES
 from pmtcore.methods.registry import method, recommended

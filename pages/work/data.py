@@ -10,10 +10,9 @@ from pages.common import cautions, table_picker, workflow_state
 from pages.common.session import session
 from pages.common.showcase import quick
 from pages.common.widgets import badge, chart, show_error
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import TableNote
+from pmtcore.base.messages import InputError, TableNote
 from pmtcore.base.numbers import count
 from pmtcore.report.columns import at_a_glance
 from pmtcore.report.figures import compare as figures

@@ -8,7 +8,7 @@ from pages.common import explore_view as parts
 from pages.common.explore_release import releasing
 from pages.common.session import current_problem, session
 from pages.common.widgets import show_error
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.explore.moment import Moment
 
 

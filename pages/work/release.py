@@ -12,7 +12,7 @@ from pages.common.ledger_form import SURE, Spend, spend_form
 from pages.common.persons import declared
 from pages.common.session import prospect, session
 from pages.common.widgets import budget_input, on_tables, parameter_form, show_error
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import method
 from pmtcore.releases.release import Preview, Request

@@ -12,13 +12,12 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, final
+from typing import Any, Literal
 
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError, one_of, whole_number_between
-from pmtcore.base.messages import AuditMessage
+from pmtcore.base.messages import AuditMessage, InputError, one_of, whole_number_between
 from pmtcore.base.private import Curator, Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import GAUSSIAN
@@ -35,7 +34,6 @@ Scale = Literal["none", "z", "minmax", "max"]
 _LAB = Curator("repeated trials in the lab")
 
 
-@final
 @dataclass(frozen=True)
 class Summary:
     """Errors of one method at one budget: distances of the coefficients to the reference.
@@ -74,7 +72,6 @@ AXES = {
 }
 
 
-@final
 @dataclass
 class Cell:
     """One method at one position on the axis: its plan, its mechanism once it has read the rows, the errors so far."""
@@ -94,7 +91,6 @@ class Cell:
         return sum(len(block) for block in self.errors)
 
 
-@final
 class Comparison:
     """Run of methods by budgets (or by another axis at one budget) by trials that advances in steps.
 

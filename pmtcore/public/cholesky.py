@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import PublicMessage
+from pmtcore.base.messages import InputError, PublicMessage
 
 INTERCEPT = "(intercept)"
 # A column counts as collinear where regressing it on the columns before it leaves less than this share of its length.

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
 from pmtcore.accounting.budgets import MU_RANGE, Budget
-from pmtcore.base.checks import InputError, number_between, whole_number_between
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import ReleaseMessage
+from pmtcore.base.messages import InputError, ReleaseMessage, number_between, whole_number_between
 from pmtcore.base.numbers import figure
 from pmtcore.methods.registry import Plan, Prediction, make_parameters, method, of_role, suiting
 from pmtcore.public.bands import Z95
@@ -25,7 +24,6 @@ _CLOSE = 1e-3  # relative: where the reverse question stops
 _MOST = 60  # budgets at a time: as many as a curve has
 
 
-@final
 @dataclass(frozen=True)
 class Planned:
     """Predicted standard errors of one method at one budget."""

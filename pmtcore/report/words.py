@@ -279,11 +279,7 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     bands, features = release.bands, [j for j, name in enumerate(release.names) if name != INTERCEPT]
     at = features or list(range(len(release.names)))  # a fit of the intercept alone has no other
     unit = release.ground.spread[at] if features and per_spread else 1.0
-    parts = {
-        "privacy": float(np.median(bands.privacy[at] * unit)),
-        "sampling": float(np.median(bands.sampling[at] * unit)),
-        "truncation": 0.0 if bands.truncation is None else float(np.median(bands.truncation[at] * unit)),
-    }
+    parts = {part: float(np.median(errors[at] * unit)) for part, errors in bands.parts.items()}
     if not all(math.isfinite(part) for part in parts.values()):
         return "The noise swamped this release: its bands are without end for the typical coefficient."
     largest = max(parts, key=lambda name: parts[name])

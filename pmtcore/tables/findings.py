@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, final
+from typing import Any, Literal
 
-from pmtcore.base.checks import InputError, listed
-from pmtcore.base.messages import Message, Note, PublicMessage, TableMessage, TableNote, kind_of
+from pmtcore.base.messages import InputError, Message, Note, PublicMessage, TableMessage, TableNote, kind_of, listed
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
@@ -51,7 +50,6 @@ _STOPPING: Mapping[Message | None, About] = {
 }
 
 
-@final
 @dataclass(frozen=True)
 class Repair:
     """Change of the choices, with the label of its button."""
@@ -64,7 +62,6 @@ class Repair:
         return replace(choices, **dict(self.changes))
 
 
-@final
 @dataclass(frozen=True)
 class Finding:
     """One thing about the tables that somebody should know.

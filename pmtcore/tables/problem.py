@@ -9,18 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn, final
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from pmtcore.accounting.units import Unit
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import Note, PublicMessage, TableMessage, TableNote, kind_of
+from pmtcore.accounting.budgets import Unit
+from pmtcore.base.messages import (
+    InputError,
+    Note,
+    PublicMessage,
+    Refusal,
+    RefusedError,
+    TableMessage,
+    TableNote,
+    kind_of,
+)
 from pmtcore.base.numbers import plural
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
 from pmtcore.tables.choices import Choices
@@ -48,7 +55,6 @@ _STRICT_LAB = "the policy 'refuse' answered about private rows, which no noise p
 _MULTILINE = "cells with line breaks were declared, so one private row may change how the rows after it are read"
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A regression problem ready for methods: private rows in their box, and what is public."""
@@ -86,7 +92,6 @@ class Problem:
         raise TypeError("a problem with private rows stays in the session that made it")
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class PublicSide:
     """What public rows, or a public moment, decide: the public data, and how any row is read."""
@@ -380,7 +385,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         notes += (Note(TableNote.PUBLIC_ROW_LEFT_OUT if many == 1 else TableNote.PUBLIC_ROWS_LEFT_OUT, count=many),)
     if not labelled:
         notes += (Note(TableNote.UNLABELLED),)
-    elif choices.model.binary and np.ptp(rows.y[complete]) == 0:
+    elif choices.model is not GAUSSIAN and np.ptp(rows.y[complete]) == 0:
         notes += (Note(TableNote.ONE_PUBLIC_LABEL, column=choices.target),)
     coder, x, dropped = _independent(coder, rows.x[complete])
     if choices.groups in public.columns:

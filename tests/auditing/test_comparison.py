@@ -9,9 +9,8 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.auditing.comparison import BLOCK, Comparison, budget_grid, distances, rescaled
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import AuditMessage, MethodMessage, ReleaseMessage
+from pmtcore.base.messages import AuditMessage, InputError, MethodMessage, ReleaseMessage
 from pmtcore.base.private import Private
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.methods.registry import methods, suiting

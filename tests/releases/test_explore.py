@@ -14,8 +14,7 @@ import pytest
 from scipy.stats import t as student
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ExploreMessage
+from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.explore import _text
 from pmtcore.cli.main import main

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import PublicMessage, TableMessage, TableNote, kind_of
+from pmtcore.base.messages import InputError, PublicMessage, TableMessage, TableNote, kind_of
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import findings, repaired

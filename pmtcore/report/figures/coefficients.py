@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,7 +40,6 @@ _LIMITS = ("low (95 %)", "high (95 %)")
 _PAPER = "rgba(128,128,128,0.25)"
 
 
-@final
 @dataclass(frozen=True)
 class Unit:
     """Unit of a displayed coefficient: the change of the feature that it refers to, and the scale."""
@@ -100,9 +99,8 @@ def table(release: Release, unit: Unit) -> pd.DataFrame:
     frame["value"] = shown(release.coefficients)
     if release.bands is not None:
         frame["low (95 %)"], frame["high (95 %)"] = shown(release.bands.low), shown(release.bands.high)
-        frame["privacy sd"], frame["sampling sd"] = release.bands.privacy * scale, release.bands.sampling * scale
-        if release.bands.truncation is not None:
-            frame["truncation sd"] = release.bands.truncation * scale
+        for part, errors in release.bands.parts.items():
+            frame[f"{part} sd"] = errors * scale
     if release.ground.public_fit is not None:
         frame[of_role("public").title.lower()] = shown(release.ground.public_fit)
     last = frame["coefficient"] == INTERCEPT

@@ -42,19 +42,15 @@ _UNIT = "response, in sd, for one sd more"
 def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:
     """Coefficients with their parts and limits."""
     bands = fit.corrected(correction, models)
-    rows = pd.DataFrame(
+    return pd.DataFrame(
         {
             "coefficient": list(fit.names),
             "value": fit.fit.coefficients,
             "low": bands.low,
             "high": bands.high,
-            "privacy sd": bands.privacy,
-            "sampling sd": bands.sampling,
+            **{f"{part} sd": errors for part, errors in bands.parts.items()},
         }
     )
-    if bands.truncation is not None:
-        rows["truncation sd"] = bands.truncation
-    return rows
 
 
 def in_deviations(moment: Moment, fit: Regression) -> dict[str, float]:
@@ -69,7 +65,7 @@ def forest(shown: pd.DataFrame, scales: Mapping[str, float]) -> go.Figure:
     rows = shown[shown["coefficient"].isin(list(scales))]
     scale = rows["coefficient"].map(scales).to_numpy(dtype=float)
     value, low, high = (rows[name].to_numpy(dtype=float) * scale for name in ("value", "low", "high"))
-    error = {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "color": AFTER}
+    error = between(low, value, high)
     figure = go.Figure()
     figure.add_scatter(
         x=value, y=rows["coefficient"], error_x=error, mode="markers", marker={"color": AFTER, "size": 9}, name="95 %"
@@ -78,6 +74,11 @@ def forest(shown: pd.DataFrame, scales: Mapping[str, float]) -> go.Figure:
     at_the_edge(figure, value, low, high)
     figure.update_layout(showlegend=False)
     return finish_rows(figure, list(rows["coefficient"]), _UNIT)
+
+
+def between(low: Any, value: Any, high: Any) -> dict[str, Any]:
+    """Return the error bar of values from one limit to the other."""
+    return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "color": AFTER}
 
 
 def neighbours(moment: Moment, fit: Regression) -> tuple[go.Figure, pd.DataFrame]:
@@ -99,13 +100,7 @@ def neighbours(moment: Moment, fit: Regression) -> tuple[go.Figure, pd.DataFrame
         figure.add_scatter(
             x=part["value"],
             y=part["column"],
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": part["high"] - part["value"],
-                "arrayminus": part["value"] - part["low"],
-                "color": AFTER,
-            },
+            error_x=between(part["low"], part["value"], part["high"]),
             mode="markers",
             name=name,
             customdata=part[["column"]].to_numpy(),
