@@ -246,7 +246,7 @@ from pmtcore.cli.startup import own_process
 own_process()
 from pmtcore.cli.main import main
 import pmtcore.cli.releases
-from pmtcore.base.row_cache import RowCache
+from pmtcore.base.private_rows import RowCache
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.tables import fingerprint
 from pmtcore.tables.sources import TextSource
