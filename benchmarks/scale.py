@@ -423,7 +423,8 @@ def picture(lines: list[dict[str, float]], place: Path) -> None:
     from plotly.subplots import make_subplots  # noqa: PLC0415
 
     columns = sorted({int(line["d"]) for line in lines})
-    figure = make_subplots(2, len(columns), shared_yaxes=True, subplot_titles=[f"{d} columns" for d in columns])
+    titles = [f"{d} columns" for d in columns]
+    figure = make_subplots(2, len(columns), shared_yaxes=True, vertical_spacing=0.1, subplot_titles=titles)
     for at, d in enumerate(columns, start=1):
         mine = sorted((line for line in lines if line["d"] == d), key=lambda line: line["n"])
         for name, colour in COLOURS.items():
@@ -438,6 +439,7 @@ def picture(lines: list[dict[str, float]], place: Path) -> None:
     figure.update_xaxes(title="rows", row=2)
     figure.update_yaxes(type="log", dtick=1, exponentformat="none")
     figure.update_yaxes(title="CPU seconds", row=1, col=1)
+    figure.update_yaxes(dtick="D2", row=2)
     figure.update_yaxes(title="MB beside the rows", row=2, col=1)
     figure.update_layout(width=1000, height=620, template="plotly_white", margin={"t": 40, "b": 50, "l": 80, "r": 20})
     with tempfile.TemporaryDirectory() as home, sync_playwright() as found:
