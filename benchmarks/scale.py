@@ -439,7 +439,7 @@ def picture(lines: list[dict[str, float]], place: Path) -> None:
     figure.update_xaxes(title="rows", row=2)
     figure.update_yaxes(type="log", dtick=1, exponentformat="none")
     figure.update_yaxes(title="CPU seconds", row=1, col=1)
-    figure.update_yaxes(dtick="D2", row=2)
+    figure.update_yaxes(tickvals=[5, 10, 20, 50, 100, 200, 500], row=2)
     figure.update_yaxes(title="MB beside the rows", row=2, col=1)
     figure.update_layout(width=1000, height=620, template="plotly_white", margin={"t": 40, "b": 50, "l": 80, "r": 20})
     with tempfile.TemporaryDirectory() as home, sync_playwright() as found:
