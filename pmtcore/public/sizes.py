@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
@@ -71,7 +70,6 @@ def beyond(ordered: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndar
     return square / ordered.shape[1], line / ordered.shape[1]
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Sizes:
     """Lengths of the gradients of public rows as if left out (m,), whitened units; everything here is public."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from pmtcore.public.moments import back_transform, conditioning, ridge_from_leas
 _PATH_POINTS = 31  # of the ridge path: three a decade over ten decades
 
 
-@final
 class JointOutcome(Outcome):
     """Post-processing of released joint moments (trials, D, D), and of gradients (trials, d) at what they say.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,6 @@ _SECANT_DEVIATIONS = 3.0
 HEAVY = 2.0
 
 
-@final
 class RefinedFit:
     """The estimate from what came before and from clipped gradients (trials, d) at it; see ``Fit``."""
 

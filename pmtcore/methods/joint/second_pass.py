@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Spend
 from pmtcore.base.private import Private
 from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.families import GAUSSIAN
@@ -29,7 +28,6 @@ COUNTING = 0.04  # of mu^2 for each histogram: it needs little, and less would c
 _FAR_DEVIATIONS = 3.0
 
 
-@final
 @dataclass(frozen=True)
 class Shares:
     """How mu^2 is divided."""
@@ -139,7 +137,6 @@ class SecondPass:
         return found, float(np.mean(self.sizes.lengths > self.expected_bound))
 
 
-@final
 @dataclass(frozen=True)
 class Gradient:
     """What a second pass released: counts (T, K), bounds (T,), mean clipped gradients (T, d)."""
