@@ -32,8 +32,7 @@ import rivals
 import tukey
 
 from pmtcore.accounting.budgets import Budget, epsilon_from_mu
-from pmtcore.base.private import Curator
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Curator, PrivateRows
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import make_parameters, method, recommended

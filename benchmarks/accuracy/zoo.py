@@ -38,8 +38,7 @@ import tukey
 
 from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.base.messages import InputError
-from pmtcore.base.private import Curator
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Curator, PrivateRows
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.glm.families import family as family_of
 from pmtcore.mechanisms.noise import SeededNoise

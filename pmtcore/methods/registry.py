@@ -27,8 +27,7 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, MethodMessage, Refusal, RefusedError, ReleaseMessage
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import bytes_kept
