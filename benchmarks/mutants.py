@@ -1483,7 +1483,13 @@ def _plan_mutants() -> list[Mutant]:
             "self.median.ratio(log_error, log_budget)",
             outcomes,
         ),
-        ("plan: the median is the prediction", "methods/registry.py", "self.median_factor * self", "self", widths),
+        (
+            "plan: the median is the prediction",
+            "methods/registry.py",
+            "self._total_at(self.median_factor)",
+            "self._total_at(1.0)",
+            widths,
+        ),
         (
             "plan: an interval above its prediction",
             interval,

@@ -150,7 +150,8 @@ def test_half_widths_have_an_interval(seed):
             assert found.half_width_interval(j) == pytest.approx(tuple(ends))
             assert row["half_width_low"] < row["half_width"] < row["half_width_high"]
             assert row["half_width_low"] <= row["half_width_median"] <= row["half_width_high"]
-            assert row["half_width_median"] == pytest.approx(1.959964 * prediction.median_total[j])
+            median = np.hypot(prediction.median_factor * prediction.to_exact[j], prediction.sampling[j])
+            assert row["half_width_median"] == pytest.approx(1.959964 * median)
     (plain,) = planning.plan(public, 5000, [0.5], ["pmt-ridge"])
     assert plain.half_width_interval(0) is None and plain.rows()[0]["half_width_high"] is None
     assert plain.rows()[0]["half_width_median"] is None
