@@ -276,8 +276,12 @@ def test_a_model_without_features_is_no_path(moment):
     """A sentence for each path; subsets of nothing are the intercept alone."""
     found, _ = moment
     alone = found.regress("hit ~ 1")
-    for path in (found.ridge_path, found.lasso_path):
-        with pytest.raises(InputError, match="at least one feature"):
+    needs = {
+        found.ridge_path: ExploreMessage.RIDGE_NEEDS_FEATURE,
+        found.lasso_path: ExploreMessage.LASSO_NEEDS_INTERCEPT,
+    }
+    for path, kind in needs.items():
+        with refused(kind):
             path(alone)
     assert [subset.names for subset in found.best_subsets(alone)] == [()]
 
@@ -322,7 +326,7 @@ def test_a_thousand_models_spend_nothing(problem, tmp_path):
     both = confirmed(mine, again.as_dict())
     assert both.names == mine.names and np.all(both.limits[0] < both.limits[1])
     assert np.trace(both.privacy + np.diag(both.truncation)) > 0
-    with pytest.raises(InputError, match="another question"):
+    with refused(ExploreMessage.OTHER_QUESTION):
         confirmed(moment.regress(response=moment.columns[0], features=[]), again.as_dict())
     old = json.loads(json.dumps(again.as_dict()))
     for bad in ({}, {"alone": {"coefficients": [1.0]}}, {"alone": {**old["released"]["alone"], "privacy": [["x"]]}}):
