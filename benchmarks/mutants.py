@@ -902,6 +902,13 @@ def _mutants() -> list[Mutant]:
         "tests/tables/test_rows.py -k one_level",
     )
     plant(
+        "explore: a level is cut at its own sign",
+        "cli/explore.py",
+        'part.rpartition("=")',
+        'part.partition("=")',
+        "tests/releases/test_explore.py -k level_is_asked",
+    )
+    plant(
         "release: public figures after the spend",
         "releases/release.py",
         "            plan.prepare()\n",

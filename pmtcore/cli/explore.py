@@ -74,8 +74,9 @@ def _answer(moment: Any, chosen: argparse.Namespace) -> Answer:
     if chosen.test:
         fields["test"] = fit.test([part.strip() for part in chosen.test.split(",")]).as_dict()
     if chosen.at:
-        values = dict(part.split("=", 1) for part in chosen.at.split(",") if "=" in part)
-        numbers = {name.strip(): number_from("--at", value) for name, value in values.items()}
+        # From the right: the column of a level has a '=' in its name.
+        values = [part.rpartition("=") for part in chosen.at.split(",") if part.strip()]
+        numbers = {name.strip(): number_from("--at", value) for name, _, value in values}
         fields["prediction"] = vars(moment.predict(fit, numbers))
     record = {
         "label": moment.label.value,

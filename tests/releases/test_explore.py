@@ -495,3 +495,22 @@ def test_degrees_of_freedom_are_the_same_in_all_units(unit, privacy, sampling, f
     parts = (Part(np.array([privacy * unit])), Part(np.array([sampling * unit]), 10.0), None)
     asked = Regression(SimpleNamespace(parts=lambda: parts), "y", ("a",))
     assert asked.freedom == pytest.approx(freedom)
+
+
+def test_a_prediction_at_a_level_is_asked_by_its_name(tmp_path, capsys):
+    """The column of a level has a '=' in its name: the value stands behind the last one."""
+    rng = np.random.default_rng(5)
+    for name, n in (("private.csv", 400), ("public.csv", 60)):
+        sex = rng.choice(["m", "f"], n)
+        rows = [f"{s},{a:.3f},{a + (s == 'f') + e:.3f}" for s, a, e in zip(sex, *rng.normal(size=(2, n)), strict=True)]
+        (tmp_path / name).write_text("\n".join(["sex,a,y", *rows]) + "\n")
+    out, tables = str(tmp_path / "R.json"), [str(tmp_path / name) for name in ("private.csv", "public.csv")]
+    ask = ["release", "--private", tables[0], "--public", tables[1], "--target", "y", "--method", "joint-moment"]
+    assert main([*ask, "--mu", "20", "--lab", "--out", out]) == 0
+    column = next(name for name in json.loads(Path(out).read_text())["coefficients"] if name.startswith("sex="))
+    capsys.readouterr()
+    asked = ["explore", "--record", out, "--json", "--at"]
+    assert main([*asked, f"{column}=1,a=0.5"]) == 0
+    assert "prediction" in json.loads(capsys.readouterr().out)
+    for odd in (f"{column}=yes,a=1", f"{column},a=1", "a"):
+        assert main([*asked, odd]) == 2, odd
