@@ -14,9 +14,9 @@ import streamlit as st
 from pages.common import actors, gallery_wall, job_slots
 from pages.common.live import redrawn
 from pages.common.widgets import chart, show_error
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import percent, plural
 from pmtcore.methods.registry import method
 from pmtcore.papers.errata import ERRATA

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 from scipy.special import expit
@@ -25,7 +24,6 @@ _FEW = 2000  # scores that stand for all in the scan; the root is found on all
 _SCORES_AT_ONCE = 8192  # so many stay in the processor's cache
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Link:
     """What stands in the scale equation.
@@ -68,7 +66,6 @@ def of_family(family: Family) -> Link:
     return Link(family.id, family.slope, family.mean, family.largest_slope)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class PublicRows:
     """Centred public rows as the scale equation takes them: each once, with its share.

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from pmtcore.accounting.budgets import mu_from_pure_epsilon
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import LocalMessage
+from pmtcore.base.messages import InputError, LocalMessage
 from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.randomizers import PrivUnit
 from pmtcore.public.moments import PublicData, whiten

@@ -13,15 +13,14 @@ import ast
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column, Schema, frequencies
@@ -63,7 +62,6 @@ _PLAIN = re.compile(r"[A-Za-z_]\w*")
 _REBUILT = 20  # rows of a made-up table from which a formula's structure is built again; any number beyond a degree
 
 
-@final
 @dataclass(frozen=True)
 class Factor:
     """One factor of a term: a column by name, or an expression of columns."""
@@ -72,7 +70,6 @@ class Factor:
     is_column: bool
 
 
-@final
 @dataclass(frozen=True)
 class Parsed:
     """A formula as its parts: response, terms (each a product of factors), and whether there is an intercept.
@@ -188,7 +185,6 @@ def _factor(factor: Any) -> Factor:
     return Factor(str(factor.expr), factor.eval_method.value == "lookup")
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Expansion:
     """A formula with its state: from rows to columns of numbers, each row by itself.
@@ -234,7 +230,8 @@ class Expansion:
         """With the state that these public rows give."""
         settings = {"na_action": "drop", "output": "pandas", "context": dict(_ELEMENTWISE)}
         try:
-            spec = _formulaic().model_matrix(self.right, rows, **settings).model_spec
+            with _quiet():
+                spec = _formulaic().model_matrix(self.right, rows, **settings).model_spec
         except Exception as error:  # as above; the texts speak of public rows and of the formula only
             raise RefusedError(
                 Refusal.NO_FORMULA, TableMessage.FORMULA_UNUSABLE, formula=self.right.strip(), reason=_first_line(error)
@@ -311,8 +308,7 @@ class Expansion:
         """Columns made from a block of cells (k, c); NaN in rows where a value is missing or no number comes out."""
         read = self._read(cells)
         settings = {"na_action": "ignore", "output": "pandas", "context": dict(_ELEMENTWISE)}
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a warning would tell of a row
+        with _quiet():
             matrix = self.spec.get_model_matrix(read, **settings)
         made = np.array(matrix[list(self.names)], dtype=float)
         made[read.isna().to_numpy().any(axis=1) | ~np.isfinite(made).all(axis=1)] = np.nan
@@ -333,7 +329,6 @@ class Expansion:
         return pd.DataFrame(columns)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Expanded:
     """A source whose cells are a formula's columns, made block by block."""
@@ -444,6 +439,14 @@ def columns_of(expression: str) -> list[str]:
         )
     used = [node.id for node in nodes if isinstance(node, ast.Name) and not any(node is call for call in calls)]
     return [named.get(name, name) for name in used]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence warnings about values: one about a private row would tell of it."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _plain_state(value: Any) -> Any:

@@ -15,8 +15,8 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.auditing.comparison import Comparison
 from pmtcore.auditing.diagnostics import exact
-from pmtcore.base.checks import InputError
 from pmtcore.base.exports import plain
+from pmtcore.base.messages import InputError
 from pmtcore.base.private import Private
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
@@ -136,6 +136,7 @@ def test_no_file_holds_a_planted_value(problem, tmp_path, capsys):
         lambda data: data.replace(b"a,b,y", b"98765,98766,98767", 1),
         lambda data: data[: len(data) // 2] + b'"98765',
     ],
+    ids=["text", "too large", "in the header", "open quote"],
 )
 def test_error_texts_hold_no_private_value(spoil):
     """Spoiled private tables: the sentence names what is wrong, never a cell."""

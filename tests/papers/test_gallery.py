@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.mechanisms.noise import ZeroNoise
@@ -222,7 +222,9 @@ def _place(words: str) -> tuple[float, float, float]:
 
 
 @pytest.mark.parametrize(
-    "check", [checks.below("a", "b"), checks.alike([("a", "b")], 1.5), checks.below("a", "b", "sd")]
+    "check",
+    [checks.below("a", "b"), checks.alike([("a", "b")], 1.5), checks.below("a", "b", "sd")],
+    ids=["below", "alike", "below in sd"],
 )
 def test_a_verdict_follows_from_the_numbers_beside_it(check):
     """The interval that is printed is that of the x that decides, and lies on the side that the answer says."""

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.cli.main import main
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.releases.release import request_from_json

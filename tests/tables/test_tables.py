@@ -10,8 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage, TableNote
+from pmtcore.base.messages import InputError, TableMessage, TableNote
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.choices import Choices, levels_from_text
 from pmtcore.tables.problem import default_choices, prepare, schema_summary

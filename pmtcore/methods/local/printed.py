@@ -13,14 +13,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, epsilon_from_mu
-from pmtcore.accounting.spends import Spend
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.accounting.budgets import Budget, Spend, epsilon_from_mu
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.local import setup
@@ -46,7 +43,6 @@ CLIPPED = "clipped"
 _FEWEST = 10  # delta = n^-1.1 says nothing for one row, which is what an audit runs
 
 
-@final
 @dataclass(frozen=True)
 class PrintedPlan(StatisticPlan[np.ndarray]):
     """The printed device around the server of the repaired method."""

@@ -6,15 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.base import escaping
-from pmtcore.base.checks import InputError
 from pmtcore.base.citations import letters
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import plural
 from pmtcore.methods.registry import method, methods, of_role
 from pmtcore.papers.errata import ERRATA
@@ -91,7 +91,6 @@ def table(record: Mapping[str, Any]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-@final
 @dataclass(frozen=True)
 class Verdict:
     """One claim as a page shows it.

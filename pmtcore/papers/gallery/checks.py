@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 from scipy.stats import binom
@@ -63,7 +62,6 @@ def _trials(*curves: Curve) -> int:
     return min(curve.count for curve in curves)
 
 
-@final
 @dataclass(frozen=True)
 class _Ratio:
     """A ratio of two paired curves at each x: what is said of it, and whether it lies below a border.
@@ -477,7 +475,6 @@ def interior_minimum(name: str) -> Check:
     return check
 
 
-@final
 @dataclass(frozen=True)
 class Slope:
     """A slope on log axes with its 95 % interval."""

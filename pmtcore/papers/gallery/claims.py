@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, cached_property
-from typing import Any, Literal, final
+from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import t as student
@@ -37,7 +37,6 @@ class Answer(Enum):
 _SPOKEN = {Answer.HOLDS: "holds", Answer.FAILS: "does not hold", Answer.OPEN: "cannot be told with these trials"}
 
 
-@final
 @dataclass(frozen=True)
 class Finding:
     """An answer and the figures behind it, of which a comparison of several series has several parts."""
@@ -52,7 +51,6 @@ class Finding:
         return self.parts or (self.figures,)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Curve:
     """One series of a figure.
@@ -225,7 +223,6 @@ def together(found: Sequence[Finding]) -> Finding:
     return Finding(answer, "; ".join(lines), lines)
 
 
-@final
 @dataclass(frozen=True)
 class Claim:
     """A sentence of the paper (or of this project) and its check.

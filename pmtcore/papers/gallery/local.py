@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -34,7 +34,6 @@ Errors = dict[str, list[float]]
 Series = Sequence[tuple[str, str, Mapping[str, Any]]]  # name, method, its parameters
 
 
-@final
 class Nested:
     """Sums over the first rows of a draw, for every number of them, from one pass.
 
@@ -100,7 +99,6 @@ class Nested:
         return np.concatenate([gram, self.cross(made.shift, n, made.low, made.high)])
 
 
-@final
 @dataclass(frozen=True)
 class Draw:
     """Rows of one trial, of which every setting takes the first: private ones, and public ones without a response."""
