@@ -27,8 +27,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.messages import InputError, MethodMessage
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import RowCache
+from pmtcore.base.private_rows import PrivateRows, RowCache
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, Family
 from pmtcore.mechanisms.grid import SLACK, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES, IntegerRows, at, integer_pieces

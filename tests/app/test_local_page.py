@@ -62,7 +62,7 @@ def test_the_papers_algorithms_stand_beside_ours(app, intercept):
     bases = ["ldp-glm-gaussian", "ldp-glm", *([] if intercept else ["ldp-nlr-gaussian", "ldp-nlr"])]
     ids = [id for base in bases for id in (base, f"{base}-printed")]
     app.sidebar.toggle(key="curator").set_value(True).run()
-    for _ in range(60):
+    for _ in range(1000):
         drawn = {str(name) for frame in app.dataframe for name in frame.value.get("method", [])}
         if len(drawn) >= 2 + len(ids):
             break

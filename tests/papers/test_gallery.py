@@ -636,6 +636,7 @@ def test_runs_that_share_some_positions_go_on_from_their_own_series():
     goes_on_as_the_whole(dataclasses.replace(figure("C3"), runs=runs, claims=()))
 
 
+@pytest.mark.slow
 def test_the_whole_gallery_goes_into_a_folder(tmp_path, capsys):
     """``--out`` names a folder for ``--all``, and for one figure the file of its result."""
     assert main(["gallery", "B3k", "--all", "--out", str(tmp_path), "--workers", "0"]) == 0

@@ -23,8 +23,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Spend, pure_epsilon_from_mu
 from pmtcore.base.bands import Bands
 from pmtcore.base.messages import InputError, MethodMessage
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.glm.rows import Rows
 from pmtcore.local import estimators, setup

@@ -18,8 +18,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend, epsilon_from_mu
 from pmtcore.base.messages import InputError, MethodMessage
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS
 from pmtcore.local.printed import outside, printed_sds

@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.private import Curator
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Curator, PrivateRows
 from pmtcore.glm.families import family as family_of
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import exact_fit
