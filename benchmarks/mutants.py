@@ -196,7 +196,7 @@ def _mutants() -> list[Mutant]:
     depends = "if Answer.FAILS in answers and answers & {Answer.HOLDS, Answer.UNSTATED}:"
     plant("gallery: no answer depends", claims, depends, "if False:", drawn)
     plant("gallery: another panel does not excuse", claims, depends, depends.replace(", Answer.UNSTATED", ""), drawn)
-    shared = "own = curve.name in _series(run) or (bool(places) and curve.name not in listed)"
+    shared = "own = curve.name in _names(run) or (bool(places) and curve.name not in listed)"
     plant("gallery: a run goes on from others' series", "papers/gallery/engine.py", shared, "own = True", drawn)
     few = "Why.FEW_TRIALS if needed <= figure.trials"
     plant("gallery: any number is too few", "papers/gallery/unsettled.py", few, "Why.FEW_TRIALS if needed", drawn)

@@ -23,6 +23,7 @@ from pmtcore.papers.gallery.catalogue import figure, figures
 from pmtcore.papers.gallery.claims import FEWEST_TRIALS, Answer, Claim, Curve, Finding, not_drawn, spread_of
 from pmtcore.papers.gallery.engine import (
     Computation,
+    Figure,
     compute_all,
     lines_to_mend,
     load_stored,
@@ -612,11 +613,27 @@ def test_each_run_goes_on_from_its_own_series(id):
     entry = figure(id)
     first = {run.x for run in entry.runs[:1]}
     made = dataclasses.replace(entry, runs=tuple(run for run in entry.runs if run.x in first), claims=())
+    goes_on_as_the_whole(made)
+
+
+def goes_on_as_the_whole(made: Figure) -> None:
+    """Assert that two trials made one after the other are two made at once."""
     record = json.loads(json.dumps(Computation(made, 1).run().as_dict()))
     on, whole = Computation(made, 2, since=record).run().curves(), Computation(made, 2).run().curves()
     assert set(on) == set(whole)
-    for name, found in whole.items():
-        assert np.allclose(on[name].values, found.values, rtol=1e-4), name
+    for name, curve in whole.items():
+        assert on[name].x.tolist() == curve.x.tolist(), name
+        assert np.allclose(on[name].values, curve.values, rtol=1e-4), name
+
+
+def test_runs_that_share_some_positions_go_on_from_their_own_series():
+    """Paper C's run at all n, and this project's at some of them."""
+    sizes = ((600, 800, 1000), (600, 1000))
+    runs = tuple(
+        dataclasses.replace(run, x=n, setting={**run.setting, "sizes": [(k, k) for k in n]})
+        for run, n in zip(figure("C3").runs, sizes, strict=True)
+    )
+    goes_on_as_the_whole(dataclasses.replace(figure("C3"), runs=runs, claims=()))
 
 
 @pytest.mark.slow

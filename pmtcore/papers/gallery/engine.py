@@ -140,14 +140,14 @@ class Computation:
             raise ValueError(f"{self.figure.id}: the stored result has another description")
         count = min(int(record["trials"]), self.trials or 0)
         curves = [Curve.from_dict(fields) for fields in record["series"]]
-        listed = {name for run in self.figure.runs for name in _series(run)}
+        listed = {name for run in self.figure.runs for name in _names(run)}
         for at, run in enumerate(self.figure.runs):
             places = _positions(run)
             self._errors[at] = {0: [{} for _ in range(count)]}
             for curve in curves:
                 columns = np.arange(len(curve.x)) if not places else np.flatnonzero(np.isin(curve.x, places))
                 # Several runs may have one position: a series that runs list belongs to those that list it.
-                own = curve.name in _series(run) or (bool(places) and curve.name not in listed)
+                own = curve.name in _names(run) or (bool(places) and curve.name not in listed)
                 if len(columns) and own:
                     for trial in range(count):
                         self._errors[at][0][trial][curve.name] = curve.values[trial, columns].tolist()
@@ -401,6 +401,12 @@ def _tried(run: Run) -> list[str]:
 def _series(run: Run) -> dict[str, str]:
     """Return the method id of each series that a run lists; tasks that name their methods themselves list none."""
     return {entry[0]: entry[1] for entry in run.setting.get("tried", ())}
+
+
+def _names(run: Run) -> set[str]:
+    """Return the names of the series that a run lists, one for each epsilon where it lists these."""
+    each = [f", eps = {epsilon:g}" for epsilon in run.setting.get("epsilons", ())]
+    return {*_series(run), *(entry[0] + words for entry in run.setting.get("series", ()) for words in each)}
 
 
 def _curve(name: str, points: list[tuple[float, np.ndarray]]) -> Curve:

@@ -97,7 +97,7 @@ _CHOSEN = "mu is not stated for figures 1 and 4; 3 per part is taken. "
 
 
 def _with_mu(
-    id: str, title: str, problem: Problem, sizes: Sequence[int], mus: Sequence[float], *, values: Problem, **more: Any
+    id: str, title: str, problem: Problem, sizes: Sequence[int], *, mus: Sequence[float], values: Problem, **more: Any
 ) -> Figure:
     better, plain = ([f"{kind}, mu = {mu:g}" for mu in mus] for kind in ("DP-PMTRR", "DP-RR"))
     pairs = list(zip(better, plain, strict=True))
@@ -146,8 +146,8 @@ _REAL = "Columns are divided by their largest absolute value; the split is new i
 _OF_ROWS = {"y_label": TRUTH}
 _OF_WINE: dict[str, Any] = {"y_label": FIT, "needs": "white-wine", "errata": ("E21", "E23")}
 _OF_PLANT: dict[str, Any] = {"y_label": FIT, "needs": "power-plant"}
-_WINE_SIZES, _PLANT_SIZES = (1500, 2500, 3500, 4649), (3000, 5000, 7000, 9376)
-_LOW_MUS = (1.0, 3.0, 10.0)
+_WINE_SIZES, _PLANT_SIZES = (1500, 2500, 3500, 4649), (3000, 5000, 7000, 9376)  # up to all private rows
+_LOW_MUS = (1.0, 3.0, 10.0)  # the paper states none
 _WINE_MU = "mu is not stated; 20 per part, as in figure 6, is taken."
 
 FIGURES = [
@@ -165,7 +165,7 @@ FIGURES = [
         "Ridge by budget, 20 public rows",
         {**_SYNTHETIC, "m": 20},
         (3000, 5000, 7000, 10_000),
-        _LOW_MUS,
+        mus=_LOW_MUS,
         values={"lam": 0.01},
         **_OF_ROWS,
     ),
@@ -189,10 +189,22 @@ FIGURES = [
         **_OF_PLANT,
     ),
     _with_mu(
-        "A5", "Ridge by budget on white wine", _WINE, _WINE_SIZES, (5.0, 10.0, 20.0), values={"eta": 1e-3}, **_OF_WINE
+        "A5",
+        "Ridge by budget on white wine",
+        _WINE,
+        _WINE_SIZES,
+        mus=(5.0, 10.0, 20.0),
+        values={"eta": 1e-3},
+        **_OF_WINE,
     ),
     _with_mu(
-        "A5b", "Ridge by budget on the power plant", _PLANT, _PLANT_SIZES, _LOW_MUS, values={"eta": 1e-3}, **_OF_PLANT
+        "A5b",
+        "Ridge by budget on the power plant",
+        _PLANT,
+        _PLANT_SIZES,
+        mus=_LOW_MUS,
+        values={"eta": 1e-3},
+        **_OF_PLANT,
     ),
     _with_lam("A6", "Ridge by penalty on white wine", {**_WINE, "n": 4649}, 20.0, eta=1e-3, **_OF_WINE),
     _with_lam("A6b", "Ridge by penalty on the power plant", {**_PLANT, "n": 9376}, 3.0, eta=0.05, **_OF_PLANT),
@@ -322,7 +334,7 @@ _DISTANCES = " All errors are distances to the fit at lam = {:g}, the original p
 _OF_LABELS: dict[str, Any] = {"y_label": TRUTH, "notes": _T + _BALANCE}
 _OF_BANK: dict[str, Any] = {"y_label": FIT, "needs": "bank"}
 _OF_NOTES: dict[str, Any] = {"y_label": FIT, "needs": "banknote"}
-_LABEL_LAMS = (0.0, 1e-3, 1e-2)
+_LABEL_LAMS = (0.0, 1e-3, 1e-2)  # from the penalty that the paper calls original, upwards
 
 FIGURES += [
     _by_mu(
