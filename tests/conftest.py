@@ -7,21 +7,30 @@ summary.
 
 from __future__ import annotations
 
+import enum
 import os
 import pwd
+import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")  # workers run side by side: threads of their own would only get in the way
 
 import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
 
 from pmtcore.ledger import database  # noqa: E402
 from pmtcore.releases import release  # noqa: E402
 from pmtcore.tables import named  # noqa: E402
+
+# The same examples in every run, however slow the machine; --hypothesis-profile=default tries others.
+settings.register_profile("suite", derandomize=True, deadline=None, database=None)
+settings.load_profile("suite")
+_LONGEST_ID = 100  # characters of one value in the id of a test: beyond it pytest gives the argument's name
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,6 +46,36 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if slow:
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Return a readable id where pytest has only the argument's name and a number; None elsewhere."""
+    named = val is None or isinstance(val, bool | int | float | complex | enum.Enum | re.Pattern)
+    if named or hasattr(val, "__name__") or (isinstance(val, str | bytes) and len(val) <= _LONGEST_ID):
+        return None
+    return _shortened(_readable(val))
+
+
+def _readable(value: object) -> str:
+    """Return a value in words, without an address in memory: its entries, the name of a file, the class of an error."""
+    if isinstance(value, bytes):
+        return value.decode("ascii", "backslashreplace")
+    if isinstance(value, Mapping):
+        return ",".join(f"{_readable(key)}={_readable(entry)}" for key, entry in value.items()) or "none"
+    if isinstance(value, list | tuple | set | frozenset):
+        return ",".join(map(_readable, value)) or "none"
+    if isinstance(value, Path):
+        return value.name
+    if isinstance(value, BaseException):
+        return type(value).__name__
+    text = getattr(value, "__name__", None) or str(value)
+    return type(value).__name__ if " at 0x" in text else text
+
+
+def _shortened(text: str) -> str:
+    """Return a text of one line, its beginning and its end where it is long."""
+    ends = text if len(text) <= _LONGEST_ID else f"{text[: _LONGEST_ID // 2]}...{text[-_LONGEST_ID // 3 :]}"
+    return ends.encode("unicode_escape").decode("ascii")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

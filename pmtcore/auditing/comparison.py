@@ -35,7 +35,7 @@ _LAB = Curator("repeated trials in the lab")
 
 @dataclass(frozen=True)
 class Summary:
-    """Errors of one method at one budget: Euclidean distance of the coefficients to the reference.
+    """Errors of one method at one budget: distances of the coefficients to the reference.
 
     Attributes:
         method: id.
@@ -102,6 +102,8 @@ class Comparison:
         reference: coefficients (d,) that errors are distances to; the non-private fit when ``None``.
         axis: one of :data:`AXES`; rows are taken at random, with one permutation.
         values: positions on the axis. Each has its own non-private fit as reference, with its own rows and penalty.
+        scale: standard errors (d,); errors are then those of the typical coefficient in units of them, the median over
+            coefficients, and Euclidean distances of all coefficients otherwise.
 
     Raises:
         InputError: an unknown method or parameter, a method without coefficients, a bad budget or axis.
@@ -118,10 +120,12 @@ class Comparison:
         reference: np.ndarray | None = None,
         axis: str = "budget",
         values: Sequence[float] = (),
+        scale: np.ndarray | None = None,
     ) -> None:
         chosen = methods if isinstance(methods, Mapping) else {name: {} for name in methods}
         self.trials = whole_number_between("trials", trials, 1, 100_000)
         self.seed = whole_number_between("seed", seed, 0, 2**63 - 1)
+        self._scale = scale
         self.axis = one_of("axis", axis, [name for name in AXES if name != "epsilon"])
         if not chosen or not mus:
             raise InputError(AuditMessage.NOTHING_TO_COMPARE)
@@ -223,7 +227,7 @@ class Comparison:
         if cell.mechanism is None:
             cell.mechanism = cell.plan.mechanism_on(cell.rows)
         noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), block)
-        return distances(cell.mechanism(noise, trials).coefficients, cell.reference)
+        return distances(cell.mechanism(noise, trials).coefficients, cell.reference, self._scale)
 
 
 def budget_grid(low: float, high: float, count: int) -> list[float]:
@@ -319,10 +323,21 @@ def _sampling_error(problem: Problem) -> float | None:
     return float(np.linalg.norm(predicted.sampling) * np.sqrt(problem.public.m / problem.private.n))
 
 
-def distances(coefficients: np.ndarray, reference: Private[np.ndarray]) -> np.ndarray:
-    """Return the distances (trials,) of coefficients (trials, d) to the private reference; NaN becomes infinite."""
-    distance = reference.map(lambda fit: np.linalg.norm(coefficients - fit, axis=1)).reveal(_LAB)
-    return np.nan_to_num(distance, nan=np.inf)
+def distances(coefficients: np.ndarray, reference: Private[np.ndarray], scale: np.ndarray | None = None) -> np.ndarray:
+    """Return the distances (trials,) of coefficients (trials, d) to the private reference; NaN becomes infinite.
+
+    Args:
+        coefficients: of the trials.
+        reference: coefficients (d,).
+        scale: standard errors (d,): the median over coefficients in units of them, in place of the Euclidean distance.
+    """
+
+    def distance(fit: np.ndarray) -> np.ndarray:
+        deviation = coefficients - fit
+        size = np.linalg.norm(deviation, axis=1) if scale is None else np.median(np.abs(deviation) / scale, axis=1)
+        return np.asarray(size)
+
+    return np.nan_to_num(reference.map(distance).reveal(_LAB), nan=np.inf)
 
 
 def rescaled(problem: Problem, how: Scale) -> Problem:

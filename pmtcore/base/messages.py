@@ -393,6 +393,10 @@ class TableMessage(Message):
         "Column {column!r} of the public table has no positive weights; choose the column of the sampling weights."
     )
     NO_FEATURES = "No features are left beside the target; choose at least one."
+    NO_OTHER_COMMON_COLUMN = (
+        "The two tables have no column in common but {column!r}: both need the target and the features under the same "
+        "names; take the public table of the same population."
+    )
     ALL_CONSTANT = "No feature differs between the public rows; choose other features, or add public rows."
     NO_COMMON_COLUMN = (
         "The two tables have no column in common; check that both start with a header row and use the same names."
@@ -476,6 +480,10 @@ class PublicMessage(Message):
     COLLINEAR = (
         "Column {column!r} is a linear combination of {columns:listed} in the public table (collinear); leave one of "
         "them out, or set a public ridge."
+    )
+    TARGET_CONSTANT = (
+        "The target {column!r} has one value in all public rows, so they say nothing about its spread; add public rows "
+        "that have others."
     )
     TARGET_FITTED_EXACTLY = (
         "The public rows fit {column!r} exactly, so they say nothing about its spread; add public rows, or leave out "
@@ -601,8 +609,8 @@ class TableNote(Message):
     PUBLIC_ROW_LEFT_OUT = "One public row with missing values was left out."
     PUBLIC_ROWS_LEFT_OUT = "{count:,} public rows with missing values were left out."
     ONE_PUBLIC_LABEL = (
-        "All public rows have one value of {column!r}: the public fit knows nothing of it, and predictions from it "
-        "mean nothing. Give public rows with both."
+        "All public rows have one value of {column!r}: the public fit knows nothing of it, predictions from it mean "
+        "nothing, and a release has no error bands. Give public rows that differ in it."
     )
     UNLABELLED = "The public rows have no target: they serve to whiten and to choose the radius."
     CLUSTERED = "Errors are clustered by {column!r}, with the correlation that public rows of one group show."
@@ -651,7 +659,10 @@ class TableNote(Message):
     PRIVATE_COLUMNS = "{count} columns of the private table are not in the public one: left out."
     NOT_IN_BOTH = "Not both tables have {columns:listed}."
     TARGET_NOT_IN_BOTH = "Not both tables have the target {column!r}."
-    TEXT_TARGET = "The target {column!r} has {count:plural text value}: {levels:listed}."
+    TEXT_TARGET = (
+        "The target {column!r} has {count:plural text value}: {levels:listed}. A linear regression needs numbers: "
+        "choose another target, or a regression of labels."
+    )
     NOT_TWO_LABELS = "The target {column!r} has {count} different values; a regression of labels needs two."
     MOSTLY_NUMBERS = "{share:.0%} of the public cells of {column!r} are numbers, the others text: read as categories."
     SOME_NOT_NUMBERS = "Some public cells of {column!r} are not numbers: they count as missing."

@@ -203,6 +203,8 @@ def decrement(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
     return np.asarray(np.sqrt(np.where(np.isnan(squares), np.inf, squares)))
 
 
+# A Newton step of counts can go so far that a loss overflows; it is shortened then, so there is nothing to warn of.
+@np.errstate(over="ignore", invalid="ignore")
 def minimize(
     data: Losses[RowLoss],
     penalty: Penalty,

@@ -37,7 +37,7 @@ _CELLS_PER_BLOCK = 90_000
 # Least and largest number of columns of a block; more would leave sums of 40 bits no room below 2^53.
 _FEWEST, MOST_COLUMNS = 512, 8192
 # Outputs of one matrix product: narrower strips use less of a triangle, and BLAS less of a core.
-_OUTPUTS_PER_PRODUCT = 40
+_OUTPUTS_PER_PRODUCT = 64
 # Blocks are whole tiles of rows, so that loops are long and numpy adds in one order.
 _ROWS_PER_TILE = 64
 

@@ -104,6 +104,11 @@ class ScorePlan(StatisticPlan[np.ndarray]):
         influence = back_transform(self.public.feature_root, self.shape.influence)
         return Prediction(privacy, robust_part(influence, 1.0, self.n, self.public.clusters).sd)
 
+    def prepare(self) -> None:
+        """Compute the figures and the law of the score, which intervals need."""
+        self.facts()
+        self.predicted()
+
     def parts(self) -> tuple[Spend, ...]:
         """Return the spend on the score."""
         return (Spend.gaussian("score", cross_sensitivity(self.clip.radius, self.bound, self.n), self.sigma),)

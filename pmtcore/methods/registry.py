@@ -177,6 +177,10 @@ class Plan(ABC):
         """Public figures of the plan: radius, noise scale, predicted truncation."""
         return Facts()
 
+    def prepare(self) -> None:
+        """Compute what depends on public data alone, so that an error there comes before the spend and not after."""
+        self.facts()
+
 
 class StatisticPlan(Plan, Generic[Statistic]):
     """A plan that adds noise to one statistic of the private rows."""

@@ -161,6 +161,11 @@ class PublicData:
         """``s_B``: root mean square residual of the public least squares fit, in sample."""
         return float(self.factor[-1, -1])
 
+    @property
+    def response_is_constant(self) -> bool:
+        """Return whether the public rows have the response and it is the same in all: they say nothing of its law."""
+        return self.labelled and self.rows is not None and bool(np.ptp(self.rows[:, -1]) == 0)
+
     @cached_property
     def centre(self) -> np.ndarray:
         """Return the public fit in whitened coordinates (d,); zero where labelled rows are needed and missing."""

@@ -179,7 +179,8 @@ def prior_of(
     curvature = best.hessian - np.diag(max(best.penalty - most, 0.0) * spread)
     covariance = best.dispersion / m * np.linalg.inv(curvature)
     supported = [point.penalty for point in path if point.columns <= _COLUMNS_PER_ROW * m]
-    whitening = min(max(min(as_good), min(supported)), _MOST_WHITENING_PENALTY)
+    # Two or three public rows may support no penalty of the path: then the largest serves.
+    whitening = min(max(min(as_good), min(supported, default=_PENALTY_PATH[0])), _MOST_WHITENING_PENALTY)
     return RidgePrior(best.fit, covariance, whitening, best.penalty, spread, best.dispersion)
 
 

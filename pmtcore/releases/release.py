@@ -41,9 +41,9 @@ from pmtcore.ledger.rules import spend
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters
-from pmtcore.methods.registry import Method, Plan, Prediction, make_parameters, method, of_role, recommended
+from pmtcore.methods.registry import Method, Plan, Prediction, make_parameters, method, recommended
 from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, before_spend, sentence
-from pmtcore.releases.planning import with_common_sampling
+from pmtcore.releases.planning import public_alone, with_common_sampling
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import UNRECORDED, Ground, Release
 from pmtcore.tables.demo import SYNTHETIC, is_demo
@@ -152,13 +152,10 @@ def planned_guarantee(problem: Problem, request: Request) -> Guarantee:
 def preview(problem: Problem, request: Request) -> Preview:
     """Return the request's cost and prospects, from public figures alone; free."""
     entry, parameters, plan = _plan(problem, request)
-    facts, predicted, public_alone = plan.facts(), plan.predicted(), None
+    facts, predicted = plan.facts(), plan.predicted()
     if predicted is not None:
         predicted = with_common_sampling(predicted, problem.public, problem.private.n, entry.id)
-    if problem.public.labelled:
-        alone = of_role("public")
-        public_plan = alone.plan(problem.public, problem.private.n, request.budget, make_parameters(alone, {}))
-        public_alone = public_plan.predicted()
+    alone = public_alone(problem.public)
     return Preview(
         entry,
         parameters,
@@ -166,8 +163,8 @@ def preview(problem: Problem, request: Request) -> Preview:
         facts,
         problem.public.names,
         predicted,
-        public_alone,
-        _verdict(facts, predicted, public_alone) if plan.mu > 0 else (),
+        alone,
+        _verdict(facts, predicted, alone) if plan.mu > 0 else (),
     )
 
 
@@ -211,7 +208,7 @@ def release(
         target=problem.public.target,
         names=problem.public.names if entry.gives_coefficients else (),
         coefficients=outcome.coefficients[0],
-        bands=outcome.bands(),
+        bands=None if problem.public.response_is_constant else outcome.bands(),
         guarantee=guarantee,
         parameters=vars(parameters),
         n=problem.private.n,
@@ -270,6 +267,7 @@ def recorded_release(
             stack.callback(problem.parsed.begin)  # nothing is kept for a pass that does not come
         entry, _, plan = _plan(problem, request)
         with before_spend():
+            plan.prepare()
             admit(problem, ledger, dataset, progress)
             agreed = tables_digest(problem, ledger) if ledger.account(dataset).second else ""
         if progress is not None:

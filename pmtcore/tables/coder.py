@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from pmtcore.base import threads
 from pmtcore.base.block_sums import Block
 from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.public.moments import INTERCEPT
@@ -251,8 +253,8 @@ def row_blocks(
             return
         fresh: list[Block] = []
         known = parsed if parsed is not None and parsed.is_complete else None
-        for block in source.blocks(coder.columns(), dialect) if known is None else known.taken():
-            rows = coder.rows(block)
+        read = source.blocks(coder.columns(), dialect) if known is None else known.taken()
+        for rows in threads.in_order((partial(coder.rows, block) for block in read), threads.readers()):
             if keep:
                 fresh.append((rows.x, rows.response))
             yield rows.x, rows.response

@@ -13,6 +13,7 @@ import ast
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -229,7 +230,8 @@ class Expansion:
         """With the state that these public rows give."""
         settings = {"na_action": "drop", "output": "pandas", "context": dict(_ELEMENTWISE)}
         try:
-            spec = _formulaic().model_matrix(self.right, rows, **settings).model_spec
+            with _quiet():
+                spec = _formulaic().model_matrix(self.right, rows, **settings).model_spec
         except Exception as error:  # as above; the texts speak of public rows and of the formula only
             raise RefusedError(
                 Refusal.NO_FORMULA, TableMessage.FORMULA_UNUSABLE, formula=self.right.strip(), reason=_first_line(error)
@@ -306,8 +308,7 @@ class Expansion:
         """Columns made from a block of cells (k, c); NaN in rows where a value is missing or no number comes out."""
         read = self._read(cells)
         settings = {"na_action": "ignore", "output": "pandas", "context": dict(_ELEMENTWISE)}
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a warning would tell of a row
+        with _quiet():
             matrix = self.spec.get_model_matrix(read, **settings)
         made = np.array(matrix[list(self.names)], dtype=float)
         made[read.isna().to_numpy().any(axis=1) | ~np.isfinite(made).all(axis=1)] = np.nan
@@ -438,6 +439,14 @@ def columns_of(expression: str) -> list[str]:
         )
     used = [node.id for node in nodes if isinstance(node, ast.Name) and not any(node is call for call in calls)]
     return [named.get(name, name) for name in used]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence warnings about values: one about a private row would tell of it."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _plain_state(value: Any) -> Any:

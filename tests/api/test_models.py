@@ -89,7 +89,11 @@ def test_nothing_of_the_private_rows_is_kept(private, public, tmp_path):
     assert np.array_equal(pickle.loads(stored).predict(public), model.predict(public))
 
 
-@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas, lambda f: pl.from_pandas(f).lazy()])
+@pytest.mark.parametrize(
+    "convert",
+    [pl.from_pandas, pa.Table.from_pandas, lambda f: pl.from_pandas(f).lazy()],
+    ids=["polars", "arrow", "polars-lazy"],
+)
 def test_any_frame_will_do(convert, private, public):
     """pandas, Polars (lazy too) and Arrow give the same fit: with a seed, bit for bit."""
     settings = {"target": "y", "seed": 7, "quiet": True}
@@ -230,7 +234,9 @@ def test_a_moment_in_place_of_rows(private, public):
     assert isinstance(model.plan(moment, target="y", n=2000, public_rows=200).frame(), pd.DataFrame)
 
 
-@pytest.mark.parametrize("convert", [lambda f: f, pl.from_pandas, pa.Table.from_pandas])
+@pytest.mark.parametrize(
+    "convert", [lambda f: f, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"]
+)
 def test_two_slices_of_one_frame_are_two_tables(convert, private):
     """Public and private rows cut from one frame share its memory: they are told apart all the same."""
     whole = convert(private)

@@ -238,7 +238,11 @@ def test_script_polars_and_formula(private, public):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("convert", [lambda high: high.astype(bool), lambda high: high, lambda high: high.map(str)])
+@pytest.mark.parametrize(
+    "convert",
+    [lambda high: high.astype(bool), lambda high: high, lambda high: high.map(str)],
+    ids=["booleans", "numbers", "words"],
+)
 def test_script_classification(private, public, convert):
     """Labels come back as they went in, truth values too; scikit-learn's metrics take them."""
     rows, others = (f.assign(high=convert(f["high"])).drop(columns="y") for f in (private, public))
@@ -292,6 +296,7 @@ def test_script_load_a_colleagues_record(model, tmp_path):
         (lambda f: f.rename(columns={"age": 3}), Refusal.COLUMN_NAMES),
         (lambda f: pd.concat([f, f[["age"]]], axis=1), Refusal.REPEATED_COLUMN),
     ],
+    ids=["a number", "twice"],
 )
 @pytest.mark.parametrize("which", [0, 1])
 def test_frames_with_odd_names(private, public, change, kind, which):

@@ -108,6 +108,7 @@ def test_all_the_same_is_no_weight():
         (lambda f: f, {"method": "joint-moment", "intercept": False, "settings": {"derived": "a:b"}}),
         (lambda f: f, {"person": "w"}),
     ],
+    ids=["absent", "negative", "no number", "a feature", "labels", "gaps", "exposure", "derived", "person"],
 )
 def test_what_weights_are_not_for(change, settings):
     """Public rows without weights, methods whose losses have none, products without an intercept: one kind."""

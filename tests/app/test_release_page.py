@@ -36,6 +36,7 @@ def traces(app, with_name):
         lambda app: app.number_input(key="release-mu").set_value(5.0).run(),
         lambda app: app.selectbox(key="release-method-gaussian").set_value("pmt-ridge").run(),
     ],
+    ids=["budget", "method"],
 )
 def test_a_tick_counts_only_for_what_was_ticked(app, change):
     """Whoever confirmed mu = 1 has not confirmed mu = 5, nor another method."""

@@ -37,6 +37,10 @@ WITH_LIMIT = np.append(DF, np.inf)
         (beta.isf(Q, 4.0, DF), stats.beta.isf(Q, 4.0, DF)),
         (student.sf(1.0, np.array([-1.0, 0.0, np.nan])), np.full(3, np.nan)),
     ],
+    ids=[
+        *("t-ppf", "t-isf", "t-sf", "chi2-ppf", "chi2-isf", "chi2-sf", "chi-isf"),
+        *("f-ppf", "f-isf", "f-sf", "gamma-ppf", "beta-isf", "t-sf-no-df"),
+    ],
 )
 def test_the_same_bits_as_scipys_distributions(ours, theirs):
     """So no released interval and no test changed when the import did."""

@@ -136,6 +136,7 @@ def test_no_file_holds_a_planted_value(problem, tmp_path, capsys):
         lambda data: data.replace(b"a,b,y", b"98765,98766,98767", 1),
         lambda data: data[: len(data) // 2] + b'"98765',
     ],
+    ids=["text", "too large", "in the header", "open quote"],
 )
 def test_error_texts_hold_no_private_value(spoil):
     """Spoiled private tables: the sentence names what is wrong, never a cell."""

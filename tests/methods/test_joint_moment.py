@@ -319,7 +319,6 @@ def test_a_record_that_was_changed_is_refused(record, key):
         {"labels": ["nothing"]},
         {"labels": 7},
     ],
-    ids=lambda change: next(iter(change)),
 )
 def test_a_hostile_record_gets_one_sentence(record, change):
     """Whatever is wrong with it: an InputError, never another error, and nothing computed."""

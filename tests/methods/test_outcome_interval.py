@@ -54,7 +54,11 @@ def test_the_interval_contains_the_prediction_and_stops_where_no_setting_was() -
     assert many[0] == pytest.approx(many[1])
 
 
-@pytest.mark.parametrize("prediction", [predicted(0.0, 0.1), predicted(0.1, 0.0), predicted(math.inf, 0.1)])
+@pytest.mark.parametrize(
+    "prediction",
+    [predicted(0.0, 0.1), predicted(0.1, 0.0), predicted(math.inf, 0.1)],
+    ids=["no privacy error", "no sampling error", "infinite"],
+)
 def test_no_interval_without_error_or_sampling(prediction: Prediction) -> None:
     """Where either part is zero or infinite there is no ratio to judge by; so without a number of public rows."""
     assert LAW.of(prediction, 100, 25, 0.5).interval is None

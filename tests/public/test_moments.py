@@ -102,6 +102,7 @@ def test_blocks_do_not_matter(size, seed):
         (lambda x: x.__setitem__((slice(None), 2), 0.0), "zero in every row"),
         (lambda x: x.__setitem__((slice(None), 2), 2 * x[:, 1] - x[:, 3]), "linear combination"),
     ],
+    ids=["constant", "zero", "combination"],
 )
 def test_columns_that_cannot_be_inverted_are_named(change, named, seed):
     """A constant, zero or collinear public column is refused by name."""

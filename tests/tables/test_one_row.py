@@ -122,7 +122,8 @@ def replaced(table: Sequence[Any], at: int, row: Any) -> list[Any]:
 
 def _categories(values: list[Any]) -> Any:
     try:
-        return pd.Series(pd.Categorical(values))
+        with np.errstate(over="ignore"):  # pandas sorts them: a large integer beside a small float
+            return pd.Series(pd.Categorical(values))
     except (TypeError, ValueError, ArithmeticError, NotImplementedError):  # what pandas makes no category of
         return _object(values)
 

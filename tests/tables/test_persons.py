@@ -217,7 +217,9 @@ def test_a_person_is_one_however_they_are_written(kind):
 
 
 @pytest.mark.parametrize(
-    "convert", [lambda v: pa.array(v), lambda v: pa.array(v, pa.float64()), lambda v: pa.array(map(str, v))]
+    "convert",
+    [lambda v: pa.array(v), lambda v: pa.array(v, pa.float64()), lambda v: pa.array(map(str, v))],
+    ids=["integers", "floats", "words"],
 )
 def test_identifiers_do_not_depend_on_their_type(convert):
     """Integers, floats and text of one number, in any mixture of neighbours."""

@@ -283,6 +283,11 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
             },
         )
 
+    def prepare(self) -> None:
+        """Compute the figures and the passes over public rows drawn anew, which intervals need."""
+        self.facts()
+        error_ratio(self.squared_ratios)
+
 
 class GradientOutcome(Outcome):
     """Points that the passes arrived at (trials, d), and the covariance of what is left."""

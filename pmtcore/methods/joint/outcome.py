@@ -113,9 +113,9 @@ class JointOutcome(Outcome):
         found += self._likeness
         if self.fit.truncates_heavily:
             found.append(
-                "The gradients show that more than half of the private rows' spread in some direction was truncated, "
-                "which the public rows do not foresee. The steps were shortened accordingly; the fit may depend on few "
-                "private rows far out."
+                "What was released shows that far more of the private rows was truncated than the public rows foresee: "
+                "more than half of their spread in some direction, or rows beyond every bound that was tried. The fit "
+                "may depend on few private rows far out; the bands allow for what they say, as far as it is known."
             )
         if self.pilot.gram_precision[0] < 0.5:
             found.append("At this budget the released moment weighs less than the public one.")

@@ -23,6 +23,8 @@ from pmtcore.methods.facts import Passes
 from pmtcore.public.sizes import Sizes
 
 COUNTING = 0.04  # of mu^2 for each histogram: it needs little, and less would choose bounds at random
+# Standard deviations by which the count in the open bin must exceed what public rows lead one to expect
+_FAR_DEVIATIONS = 3.0
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,21 @@ class Gradient:
         """Return the squared shift (T,) of a coordinate of the mean by clipping, as the histogram has it."""
         losses = self.plan.sizes.lost(self.rows, self.plan.n, self.bound)
         return np.asarray(losses / self.plan.sizes.d)
+
+    @cached_property
+    def exceeds_reach(self) -> np.ndarray:
+        """Return in which trials (T,) the histogram's open bin has more rows than public rows and chance explain."""
+        if self.counts is None:
+            return np.zeros(len(self.bound), dtype=bool)
+        expected = self.plan.n * float(self.plan.sizes.shares[-1])
+        chance = math.hypot(self.plan.counting_sd, math.sqrt(expected))
+        return np.asarray(self.counts[:, -1] - expected > _FAR_DEVIATIONS * chance)
+
+    @cached_property
+    def lost_with_far_rows(self) -> np.ndarray:
+        """Return :attr:`lost` (T,) with what rows in the open bin have beyond its edge, which nobody counted."""
+        beyond = self.plan.sizes.lost_beyond_reach(self.rows, self.plan.n) / self.plan.sizes.d
+        return np.asarray(self.lost + np.where(self.exceeds_reach, beyond, 0.0))
 
     @cached_property
     def weights(self) -> np.ndarray:
