@@ -888,6 +888,20 @@ def _mutants() -> list[Mutant]:
         "tests/report/test_columns.py -k one_response",
     )
     plant(
+        "sites: a file that does not fit is told by a process",
+        "sites/simulation.py",
+        "        ground.problem(study.names, table, name)\n",
+        "        pass\n",
+        "tests/sites/test_command.py -k fit",
+    )
+    plant(
+        "cells: a day is another level in another type",
+        "tables/cells.py",
+        "by_number.get(number, by_day.get(day, UNSEEN))",
+        "by_number.get(number, UNSEEN)",
+        "tests/tables/test_rows.py -k one_level",
+    )
+    plant(
         "release: public figures after the spend",
         "releases/release.py",
         "            plan.prepare()\n",
@@ -1476,6 +1490,14 @@ def _plan_mutants() -> list[Mutant]:
             "math.sqrt(m / n)",
             outcomes,
         ),
+        (
+            "plan: a median outside its interval",
+            interval,
+            "float(np.clip(self.median.ratio(log_error, log_budget), *ends))",
+            "self.median.ratio(log_error, log_budget)",
+            outcomes,
+        ),
+        ("plan: the median is the prediction", "methods/registry.py", "self.median_factor * self", "self", widths),
         (
             "plan: an interval above its prediction",
             interval,

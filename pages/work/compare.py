@@ -165,7 +165,7 @@ def _trials() -> tuple[int, int, Any]:
 def advance(run: Comparison, seconds: float = 0.4) -> None:
     """Do some work; what is done is kept."""
     end = time.monotonic() + seconds
-    while time.monotonic() < end and run.step():
+    while run.step() and time.monotonic() < end:
         pass
     job_slots.note(run, run.live)
 

@@ -214,6 +214,8 @@ _NUMBERS_OF_A_BLOCK = 2**19
 # Rows and numbers (16 MB) of a block of several passes, at most: threads share smaller blocks evenly, and of those that
 # are kept between passes memory holds as many as fit.
 _ROWS_OF_A_PIECE, _NUMBERS_OF_A_PIECE = 32_768, 2**21
+# Of a table of which a smaller share fits nothing is kept: it would save less than a tenth of the passes.
+_LEAST_SHARE_KEPT = 0.125
 
 
 class PassObserver(Protocol):
@@ -339,7 +341,10 @@ class PrivateRows:
     def pieces(self, cut: Callable[[np.ndarray, np.ndarray], Iterator[P]], bytes_each: int, most: int) -> RowCache[P]:
         """Return what ``cut`` makes of blocks, which are cut further, for several passes; see :class:`RowCache`."""
         size = max(min(_ROWS_OF_A_PIECE, _NUMBERS_OF_A_PIECE // (len(self.names) + 1)), 1)
-        return RowCache(lambda: parts(self._blocks(), size), self._adder, cut, bytes_each, min(most, self._keeps))
+        room = min(most, self._keeps)
+        if self.n * bytes_each * _LEAST_SHARE_KEPT > room:
+            room = 0
+        return RowCache(lambda: parts(self._blocks(), size), self._adder, cut, bytes_each, room)
 
     def equal_pieces(
         self, prepare: Callable[[np.ndarray, np.ndarray], P], bytes_each: int, *, of: int = 1

@@ -26,6 +26,7 @@ from pmtcore.public.bands import limits
 CORRECTIONS = ("none", "bonferroni", "scheffe")
 _LEVEL = 0.95  # of every band
 _SHOWN = 100  # characters of a formula in a short name
+_KNOWN = 1e6  # degrees of freedom of a variance that is as good as known
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,9 @@ class Regression(Reported):
         """Return the degrees of freedom of the total variance (Satterthwaite; only the sampling part is estimated)."""
         parts = self.fit.parts()
         total = sum(part.variance for part in parts if part is not None)
-        own = parts[1].variance ** 2 / parts[1].freedom
-        return float(np.min(np.minimum(total**2 / np.maximum(own, 1e-300), 1e6)))
+        # As good as known where the sampling part is none of the total, or a millionth, whatever the units are.
+        own = np.maximum(parts[1].variance ** 2 / parts[1].freedom, total**2 / _KNOWN)
+        return float(np.min(np.divide(total**2, own, out=np.full_like(total, _KNOWN), where=own > 0)))
 
     def contrast(self, weights: Mapping[str, float]) -> tuple[float, Bands]:
         """Return a weighted sum of coefficients with its parts and limits (arrays of one).

@@ -85,10 +85,7 @@ def _published(entry: Method) -> dict[str, Any]:
 def conditioning_trial(seed: int, *, problem: Mapping[str, Any]) -> dict[str, list[float]]:
     """Averaged condition number of the private moment, as it is and whitened."""
     before, after = _spectra(seed, problem)
-    return {
-        "before whitening": [float(before.mean() / before[0])],
-        "after whitening": [float(after.mean() / after[0])],
-    }
+    return {"before whitening": [float(before.mean() / before[0])], "after whitening": [float(after.mean() / after[0])]}
 
 
 def eigenvalue_trial(seed: int, *, problem: Mapping[str, Any]) -> dict[str, list[float]]:
