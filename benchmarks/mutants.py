@@ -1070,6 +1070,20 @@ def _mutants() -> list[Mutant]:
         f"{weights} -k weighted_one",
     )
     plant(
+        "a budget in rho taken for mu",
+        "accounting/budgets.py",
+        "return cls.from_rho(rho)",
+        "return cls(rho)",
+        "tests/cli/test_cli.py -k convert",
+    )
+    plant(
+        "bands without their truncation",
+        "base/bands.py",
+        '"truncation": self.truncation}',
+        '"truncation": None}',
+        "tests/report/test_report.py",
+    )
+    plant(
         "groups are not summed",
         "public/bands.py",
         "np.add.at(sums, groups, moves)",
