@@ -53,6 +53,7 @@ def test_the_attacks_of_paper_c_and_d_on_the_audit_page(app):
     assert any("ours: a clipped report" in str(e.value) for e in app.success)
 
 
+@pytest.mark.slow
 def test_the_papers_algorithms_stand_beside_ours(app):
     """Paper C's Algorithms 1 and 2 as printed and repaired, by title, in the table of the picture."""
     mine(app)
