@@ -149,6 +149,13 @@ def _mutants() -> list[Mutant]:
     plant("a file's end does not wait for the disk", engines, "synchronous=FULL", "synchronous=OFF", lite)
     plant("a failed transaction is kept", engines, '"ROLLBACK"', '"COMMIT"', lite)
     plant("a file's name is an address", engines, '.replace("%", "%25")', "", lite)
+    plant(
+        "noise: more than asked for", "mechanisms/noise.py", "min(_DRAWN_AT_ONCE, count - at)", "_DRAWN_AT_ONCE", pool
+    )
+    whole = ("base/private_rows.py", "parts(self._blocks(), size)", "self._blocks()")
+    plant("threads: a large block is not shared", *whole, pool)
+    denormal = ("tables/fingerprint.py", "place[size < _LEAST] = _ZERO", "place[size == 0] = _ZERO")
+    plant("fingerprint: a denormal number warns", *denormal, "tests/ledger/test_fingerprint.py")
     plant("threads: all blocks at once", threads, "if len(waiting) > threads:", "if len(waiting) > 10**9:", pool)
     plant(
         "threads: a warning in a thread",
@@ -216,9 +223,24 @@ def _mutants() -> list[Mutant]:
     plant(
         "gallery: as printed counts are clipped",
         "methods/local/printed.py",
-        "low=-_BEYOND, high=_BEYOND",
+        "low=-BEYOND, high=BEYOND",
         "low=made.low, high=made.high",
         "tests/local/test_printed.py",
+    )
+    stated = "answer is Answer.HOLDS and name.startswith(self.stated)"
+    plant("gallery: a stated reading decides nothing", claims, stated, "answer is None", drawn)
+    taken = "Answer.HOLDS if finding.answer is Answer.HOLDS else"
+    plant("gallery: a setting taken here answers nothing", claims, taken, "", drawn)
+    plant("gallery: a setting taken here refutes", claims, taken, "finding.answer or", drawn)
+    nested, sums = "papers/gallery/local.py", "tests/papers/test_gallery_trials.py -k sums_over"
+    plant("gallery: sums of first rows not centred", nested, "shift * total[-1]", "0 * shift", sums)
+    clips = "made.radius * (1 + _ROUNDING)"
+    plant(
+        "gallery: rows beyond the radius are summed",
+        nested,
+        clips,
+        "np.inf",
+        "tests/papers/test_gallery_trials.py -k may_clip",
     )
     plant("gallery: spreads are halved", claims, "return np.maximum(*sides)", "return np.maximum(*sides) / 2", drawn)
     told = "papers/gallery/checks.py"
@@ -361,6 +383,8 @@ def _mutants() -> list[Mutant]:
         "_COMMON_POWER = 0.062, 0.1, 0.0",
         FILTER,
     )
+    plant("joint: rows beyond every bound cost nothing", refined, "lost_with_far_rows[0]", "lost[0]", FILTER)
+    plant("joint: rows beyond every bound unsaid", refined, "if self.gradient.exceeds_reach[0]:", "if False:", FILTER)
     plant("joint: bounds do not grow", "public/sizes.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
     plant(
         "joint: counted twice, paid once",
@@ -387,8 +411,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "grid: off-diagonal noise / 4",
         grid,
-        "(value[..., rows, columns], sigma / math.sqrt(2))",
-        "(value[..., rows, columns], sigma / 4)",
+        "else scale / np.sqrt(2)",
+        "else scale / 4",
         APART,
     )
     plant("grid: slack forgotten", grid, "return (1 + SLACK) * sensitivity / mu", "return sensitivity / mu", SPIED)
@@ -409,8 +433,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "noise: OpenDP's sampler bypassed",
         noise,
-        "np.asarray(discrete_gaussian(sigma)([0] * (trials * size)), dtype=np.int64)",
-        "np.rint(sigma * np.random.default_rng().standard_normal(trials * size)).astype(np.int64)",
+        "np.asarray(discrete_gaussian(sigma)([0] * count), dtype=np.int64)",
+        "np.rint(sigma * np.random.default_rng().standard_normal(count)).astype(np.int64)",
         NOISE,
     )
     plant(
@@ -850,6 +874,34 @@ def _mutants() -> list[Mutant]:
         "tests/public/test_ridge.py -k curvature",
     )
     plant(
+        "ridge: few public rows support no penalty",
+        "public/ridge.py",
+        "min(supported, default=_PENALTY_PATH[0])",
+        "min(supported)",
+        "tests/methods/test_few_public_rows.py -k prior",
+    )
+    plant(
+        "release: bands from public rows of one response",
+        "releases/release.py",
+        "None if problem.public.response_is_constant else ",
+        "",
+        "tests/report/test_columns.py -k one_response",
+    )
+    plant(
+        "release: public figures after the spend",
+        "releases/release.py",
+        "            plan.prepare()\n",
+        "",
+        "tests/releases/test_outcome.py -k public_rows",
+    )
+    plant(
+        "solver: a step that overflows is told on standard error",
+        "glm/solvers.py",
+        '@np.errstate(over="ignore", invalid="ignore")\n',
+        "",
+        "tests/glm/test_solvers.py -k warns",
+    )
+    plant(
         "one parse: numbers are handed on whatever decimal mark they were read with",
         "tables/fingerprint.py",
         "if parsed is not None and parsed.decimal != mark:",
@@ -1055,8 +1107,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "a script without its groups",
         "report/reproduce.py",
-        '    "cluster": "",\n',
-        "",
+        '"exposure", "cluster")',
+        '"exposure")',
         "tests/api/test_faces.py -k reproduced",
     )
     plant(
@@ -1528,28 +1580,21 @@ def _noise_mutants() -> list[Mutant]:
     signature = '(self, {}: float, trials: int, size: int) -> np.ndarray:\n        """'
     integers = "    def integers" + signature.format("sigma") + "Draw with OpenDP's"
     spherical = "    def spherical" + signature.format("scale") + "Draw exactly"
-    drawn = "discrete_gaussian(sigma)([0] * (trials * size)), dtype=np.int64).reshape(trials, size)"
+    drawn = "*threads.in_order(draws)]).reshape(trials, size)"
     entropy = "np.frombuffer(os.urandom(8 * trials * size), dtype=np.uint64).reshape(trials, size)"
     found = _of(
         "mechanisms/noise.py",
         FRESH,
         ("fresh: the same integers again for one scale and shape", integers, "    @cache\n" + integers),
         ("fresh: the same vectors again for one scale and shape", spherical, "    @cache\n" + spherical),
-        (
-            "fresh: one row for all trials",
-            drawn,
-            "discrete_gaussian(sigma)([0] * size), dtype=np.int64)[None].repeat(trials, axis=0)",
-        ),
-        (
-            "fresh: one number for all coordinates",
-            drawn,
-            "discrete_gaussian(sigma)([0] * trials), dtype=np.int64)[:, None].repeat(size, axis=1)",
-        ),
+        ("fresh: one row for all trials", drawn, drawn + "[:1].repeat(trials, axis=0)"),
+        ("fresh: one number for all coordinates", drawn, drawn + "[:, :1].repeat(size, axis=1)"),
+        ("fresh: all threads draw the same", "def _drawn(", "@cache\ndef _drawn("),
         (
             "fresh: the second half mirrors the first",
-            "        return np.asarray(" + drawn,
-            "        return (lambda x: np.concatenate([x, -x])[: trials * size].reshape(trials, size))(np.asarray("
-            "discrete_gaussian(sigma)([0] * ((trials * size + 1) // 2)), dtype=np.int64))",
+            "np.asarray(discrete_gaussian(sigma)([0] * count), dtype=np.int64)",
+            "(lambda x: np.concatenate([x, -x])[:count])("
+            "np.asarray(discrete_gaussian(sigma)([0] * ((count + 1) // 2)), dtype=np.int64))",
         ),
         (
             "fresh: one vector for all trials",
@@ -1747,7 +1792,7 @@ def _ledger_mutants() -> list[Mutant]:
         ),
     )
     found += _of(
-        "base/checks.py",
+        "base/messages.py",
         messages,
         ("messages: an ending comes twice", "if sentence not in self.endings:", "if True:"),
         (

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pmtcore.api.models import PrivateClassifier as PrivateClassifier
     from pmtcore.api.models import PrivateRegressor as PrivateRegressor
     from pmtcore.api.tables import etable as etable
-    from pmtcore.base.checks import InputError as InputError
+    from pmtcore.base.messages import InputError as InputError
     from pmtcore.base.results import Results as Results
     from pmtcore.explore.moment import Moment as Moment
     from pmtcore.ledger.log import Ledger as Ledger
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _FACE = {
-    "InputError": "pmtcore.base.checks",
+    "InputError": "pmtcore.base.messages",
     "Ledger": "pmtcore.ledger.log",
     "LocalAggregator": "pmtcore.api.local",
     "LocalClient": "pmtcore.api.local",

@@ -9,10 +9,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from pmtcore.accounting.budgets import Budget, compose, mu_of_checked_epsilon
-from pmtcore.accounting.spends import Spend, gaussian_mu, pure_epsilon
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import Message
+from pmtcore.accounting.budgets import Budget, Spend, compose, gaussian_mu, mu_of_checked_epsilon, pure_epsilon
+from pmtcore.base.messages import InputError, Message
 from pmtcore.base.private import Curator
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import RowCache

@@ -102,6 +102,48 @@ def test_no_script_lies_directly_in_pages():
     assert [path.name for path in (ROOT / "pages").glob("*.py")] == ["__init__.py"]
 
 
+# What others are made from: all else in the core is final, so that whoever reads a class has read all of it.
+EXTENDED = {
+    # a method: what it plans, what comes out, and its parameters, which share fields
+    "Plan",
+    "StatisticPlan",
+    "Outcome",
+    "Parameters",
+    "GlmParameters",
+    "NewtonParameters",
+    "PmtParameters",
+    "PmtRidgeParameters",
+    "PrintedParameters",
+    "ErmParameters",
+    "LocalParameters",
+    "MomentParameters",
+    "RegressionParameters",
+    # several of one kind
+    "Influence",
+    "NoiseSource",
+    "LabNoise",
+    "Message",
+    "InputError",
+    "LedgerError",
+    "CapError",
+    # the faces of models
+    "Parametrized",
+    "PrivateModel",
+    "Reported",
+}
+
+
+def test_a_class_is_extended_only_where_it_is_meant_to_be():
+    """Every class is final but for those listed, and each of these has a class made from it."""
+    extended, own = set(), set()
+    for path in core():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                own.add(node.name)
+                extended |= {ast.unparse(base).split("[")[0].split(".")[-1] for base in node.bases}
+    assert extended & own == EXTENDED
+
+
 @pytest.mark.slow
 def test_checks_are_raised_not_asserted():
     """`assert` vanishes under -O: the core raises."""

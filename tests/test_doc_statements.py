@@ -13,7 +13,7 @@ from statistics import NormalDist
 import pytest
 
 from pmtcore.accounting.budgets import detected_percent
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.base.row_cache import MOST_KEPT
 from pmtcore.cli import main as cli
 from pmtcore.cli.parser import parser

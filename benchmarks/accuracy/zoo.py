@@ -36,7 +36,7 @@ import rivals
 import tukey
 
 from pmtcore.accounting.budgets import Budget, epsilon_from_mu
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.base.private import Curator
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import GAUSSIAN

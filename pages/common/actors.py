@@ -10,9 +10,9 @@ from pathlib import Path
 import streamlit as st
 from streamlit import config, runtime
 
-from pmtcore.base.checks import InputError
 from pmtcore.base.deployment import hours
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.messages import InputError
 from pmtcore.base.roles import OWNER, Action, Actor, Denied, actor_of
 
 _HERE = ("localhost", "127.0.0.1", "::1")

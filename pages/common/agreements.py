@@ -11,8 +11,8 @@ from pages.common.actors import actor, require
 from pages.common.ledger_form import Spend
 from pages.common.session import session
 from pages.common.widgets import show_error
-from pmtcore.base.checks import InputError, listed
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.messages import InputError, listed
 from pmtcore.base.roles import Action
 from pmtcore.ledger.agreements import Asked
 from pmtcore.ledger.log import Ledger, default_url

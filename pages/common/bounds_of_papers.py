@@ -6,8 +6,8 @@ import streamlit as st
 
 from pages.common.session import current_problem
 from pages.common.widgets import chart, frame
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import InputError
 from pmtcore.papers import bounds as words
 from pmtcore.papers.figures import bounds as figures
 

@@ -8,9 +8,9 @@ import streamlit as st
 
 from pages.common.actors import actor
 from pages.common.widgets import show_error
-from pmtcore.accounting.units import FIRST, MEAN, MOST_ROWS, Unit
-from pmtcore.base.checks import InputError
+from pmtcore.accounting.budgets import FIRST, MEAN, MOST_ROWS, Unit
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
 from pmtcore.ledger.log import Ledger
 from pmtcore.releases import register

@@ -11,9 +11,9 @@ from pages.common.agreements import ask_for
 from pages.common.ledger_form import SURE, spend_form
 from pages.common.session import current_problem, session
 from pages.common.widgets import badge, budget_input, frame, guarantee_line, parameter_form, show_error
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import plural
 from pmtcore.explore.completed import with_public_rows
 from pmtcore.explore.confirm import confirmed, problem_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -10,14 +11,15 @@ import streamlit as st
 
 from pages.common.explore_release import completing, confirming
 from pages.common.widgets import PLAIN, at_first, badge, chart, download_table, frame, show_error
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import p_value, plural
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
 from pmtcore.report.figures import explore as figures
 from pmtcore.report.sheet import csv
+from pmtcore.report.words import reference_levels
 
 _KEY, _RECORDS, _CLICKS = "explore-held", "explore-records", "explore-clicks"
 _MOST_PILLS = 40
@@ -39,6 +41,7 @@ class Held:
     names: dict[str, str] = field(default_factory=dict)
     pinned: list[str] = field(default_factory=list)
     features: dict[str, list[str]] = field(default_factory=dict)  # chosen last, by response
+    references: dict[str, str] = field(default_factory=dict)  # level without a column of its own, by source column
 
     @property
     def label(self) -> Label:
@@ -52,10 +55,18 @@ def held() -> Held | None:
     return found
 
 
-def take_up(moment: Moment, title: str) -> None:
-    """Open a record; one that was open before in this session comes back with its models and their count."""
+def take_up(moment: Moment, title: str, notes: Sequence[str] = ()) -> None:
+    """Open a record; one that was open before in this session comes back with its models and their count.
+
+    Args:
+        moment: the record.
+        title: what it is of.
+        notes: of its release, which name the levels that categories are compared with.
+    """
     records: dict[str, Held] = st.session_state.setdefault(_RECORDS, {})
-    st.session_state[_KEY] = records.setdefault(str(moment.record.as_dict()["digest"]), Held(moment, title))
+    st.session_state[_KEY] = records.setdefault(
+        str(moment.record.as_dict()["digest"]), Held(moment, title, references=reference_levels(notes))
+    )
     for key in ("explore-response", "explore-features", "explore-family"):
         st.session_state.pop(key, None)
 
@@ -110,8 +121,15 @@ def question(here: Held) -> Regression | None:
     key = f"explore-features-{response}"
     if len(choice) <= _MOST_PILLS:
         pills, clear = st.columns([7, 1], vertical_alignment="bottom")
+        kept = [name for name in choice if name in st.session_state.get(key, choice)][:1]
         clear.button(
-            "Clear", key="explore-clear", type="tertiary", on_click=_clear, args=(key, choice[:1]), help="Keeps one."
+            "Only the first",
+            key="explore-clear",
+            type="tertiary",
+            disabled=not kept,
+            on_click=_clear,
+            args=(key, kept),
+            help="Leaves the first column of the model in it; others are put in by a click each.",
         )
         chosen = pills.pills(
             "Features",
@@ -168,7 +186,8 @@ def logistic(here: Held, fit: Regression) -> None:
     if not here.moment.has_rows:
         st.markdown(
             f"A logistic regression of {plain(fit.response)} needs public rows in the record, and this one has "
-            "none. They can join it at no further cost; who has the record can then read up to 2,000 of them."
+            "none. They can join it at no further cost; who has the record can then read up to 2,000 of them. "
+            "Coefficients stay as they are; bands, tests and R² get more exact, and so change a little."
         )
         if (completed := completing(here.moment)) is not None:
             here.moment = completed
@@ -329,8 +348,8 @@ def _values(here: Held, given: list[str]) -> dict[str, float]:
             continue
         level = place.selectbox(
             plain(name),
-            [_REFERENCE, *dummies],
-            format_func=lambda dummy: dummy.partition("=")[2] or dummy,
+            [here.references.get(name, _REFERENCE), *dummies],
+            format_func=lambda dummy: dummy.removeprefix(f"{name}="),  # noqa: B023  it is called here
             key=f"explore-at-{name}",
             help="The level that has no column of its own.",
         )

@@ -11,9 +11,9 @@ from pages.common import actors, links, scripts
 from pages.common import session as state
 from pages.common.widgets import badge
 from pmtcore.accounting.budgets import compose
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import plural
 from pmtcore.report.words import columns_words
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from threading import Lock
 
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.tables.limits import MAX_PERSON_RUNNING, MAX_RUNNING
 
 _FORGOTTEN = 15.0  # seconds without a step, after which nobody is looking: a page steps each second

@@ -14,7 +14,7 @@ import streamlit as st
 
 from pages.common.live import redrawn
 from pages.common.session import session
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, progress_of

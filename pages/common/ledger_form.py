@@ -10,8 +10,8 @@ import streamlit as st
 from pages.common.actors import actor, require
 from pages.common.session import Tables, session
 from pages.common.widgets import show_error
-from pmtcore.base.checks import InputError, listed
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.messages import InputError, listed
 from pmtcore.base.numbers import figure
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import START_CAP, Account

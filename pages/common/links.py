@@ -17,7 +17,7 @@ from pages.common.demo import KNOBS
 from pages.common.session import named_tables, session
 from pages.common.widgets import show_error
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError, listed
+from pmtcore.base.messages import InputError, listed
 from pmtcore.releases.release import Request
 from pmtcore.tables import named
 from pmtcore.tables.choices import Choices, kinds_from_text, levels_from_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common.session import Tables, session
-from pmtcore.accounting.units import FIRST, MEAN, MOST_ROWS, Unit
+from pmtcore.accounting.budgets import FIRST, MEAN, MOST_ROWS, Unit
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.tables.choices import Choices

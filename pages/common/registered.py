@@ -10,8 +10,8 @@ import streamlit as st
 from pages.common import actors
 from pages.common import session as state
 from pages.common.session import Tables
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.releases.register import opened, registered
 

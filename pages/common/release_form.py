@@ -13,9 +13,9 @@ from pages.common.widgets import (
     deployments,
     show_error,
 )
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label, ReleaseStatus
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import power_of_ten
 from pmtcore.methods.registry import method, methods, recommended, suiting

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from typing import Any
-from uuid import uuid4
 
 import pandas as pd
 import streamlit as st
 
-from pages.common import scripts
+from pages.common import cautions, scripts
 from pages.common.jobs import FOCUS
 from pages.common.retrieved import show_retrieved
 from pages.common.session import current_problem, prospect, session
@@ -26,9 +25,9 @@ from pages.common.widgets import (
     strength_line,
 )
 from pmtcore.accounting.budgets import compose
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label, ReleaseStatus
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import count
 from pmtcore.base.numbers import figure as said
 from pmtcore.ledger.account import Entry
@@ -77,7 +76,7 @@ def other_table(id: str, choices: Choices) -> None:
         return
     st.warning(words, icon=":material/swap_horiz:")
     if st.button(label, key="release-other", type="primary", icon=":material/add:"):
-        session().next_request = uuid4().hex
+        session().begin_request()
         st.rerun()
 
 
@@ -87,6 +86,7 @@ def show(found: Release, request: Request) -> None:
     with st.container(key="verdict"):
         standing(found)
         disagreeing(found)
+        cautions.warn(found.notes)
         if st.session_state.pop(FOCUS, False):
             scripts.run(scripts.TO_VERDICT)
     left, right = st.columns([5, 2], gap="medium")
@@ -94,7 +94,7 @@ def show(found: Release, request: Request) -> None:
         about(found)
     with left:
         if found.names:
-            coefficients(found, as_planned(found, request))
+            coefficients(found, on_open_tables(found, request))
     free(found)
     if found.facts.retrieved_epsilon is not None:
         retrieved(found)
@@ -110,12 +110,12 @@ def label(found: Release) -> Label:
     return Label.RELEASED if found.standing is ReleaseStatus.SOUND else Label.LAB
 
 
-def coefficients(found: Release, planned: str = "") -> None:
+def coefficients(found: Release, here: str = "") -> None:
     """Draw all coefficients with bands: search, order, unit; picture and table are in the same unit.
 
     Args:
         found: the release.
-        planned: how the bands compare with the plan.
+        here: what the open tables say of them.
     """
     units = forest.units(found)
     st.header("Coefficients")
@@ -150,7 +150,7 @@ def coefficients(found: Release, planned: str = "") -> None:
         with st.expander("Table", icon=":material/table_rows:"):
             frame(forest.displayed(shown, unit), f"Coefficients: {unit.words}")
             download_table(forest.displayed(shown, unit), "coefficients-shown")
-    about_picture(found, table, drawn, planned)
+    about_picture(found, table, drawn, here)
     if found.bands is None:
         st.caption(
             "There are no error bands for this method: part of its error is not known from public figures, the pull of "
@@ -163,9 +163,9 @@ def coefficients(found: Release, planned: str = "") -> None:
         st.caption(leaning)
 
 
-def about_picture(found: Release, table: pd.DataFrame, drawn: pd.DataFrame, planned: str) -> None:
-    """Say below the picture which coefficients it holds, what they are, and how their bands compare with the plan."""
-    told = [planned]
+def about_picture(found: Release, table: pd.DataFrame, drawn: pd.DataFrame, here: str) -> None:
+    """Say below the picture which coefficients it holds, what they estimate, and how bands compare with the plan."""
+    told = [here]
     if len(drawn) < len(table):
         told.append(forest.note(table, drawn))
     if not set(drawn["coefficient"]) <= set(table["coefficient"]):
@@ -176,13 +176,15 @@ def about_picture(found: Release, table: pd.DataFrame, drawn: pd.DataFrame, plan
         st.caption(plain(" ".join(sentence for sentence in told if sentence)))
 
 
-def as_planned(found: Release, request: Request) -> str:
-    """Return how the bands compare with what was predicted, while the choices of the release are still open."""
+def on_open_tables(found: Release, request: Request) -> str:
+    """Return how bands compare with the plan, and what gaps bias, while the choices of the release are still open."""
     try:
         problem = current_problem()
         if session().chosen.get(session().next_request) != problem.choices:
             return ""
-        return as_planned_words(found, prospect(problem, request).predicted)
+        gaps = cautions.rows_of_zeros(problem)
+        words = as_planned_words(found, prospect(problem, request).predicted)
+        return " ".join(sentence for sentence in (words, gaps and gaps.words) if sentence)
     except InputError:
         return ""
 
@@ -262,7 +264,7 @@ def about(found: Release) -> None:
         st.markdown(f"{plain(guarantee_line(found.guarantee))}. {plain(found.guarantee.words)}")
         deployments()
     if st.button("New release", key="release-new", icon=":material/add:", width="stretch"):
-        session().next_request = uuid4().hex
+        session().begin_request()
         st.rerun()
 
 
@@ -283,7 +285,7 @@ def free(found: Release) -> None:
         table = figures.ridge_path_table(found)
         chart(figures.ridge_path(found, lam), "ridge-path", alt, table, kind, figures.ridge_words(found))
         at = figures.at_penalty(found, lam)
-        st.dataframe(at, hide_index=True, width="stretch", alt=f"Coefficients at penalty {lam:g}", key="ridge-at")
+        frame(at, f"Coefficients at penalty {lam:g}")
     if "moment" in found.released:
         st.header("Second moment")
         alt = "Released second moment, entries over the root of their diagonals"

@@ -23,7 +23,7 @@ from streamlit.runtime import Runtime, exists, get_instance
 
 from pages.common import actors, quota, visitors
 from pages.common.memory import asked, give_back, map_large_blocks
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger, default_url
 
 _EVERY = 15.0  # seconds between two looks for closed sessions; a session is kept for server.disconnectedSessionTTL

@@ -13,7 +13,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from pages.common.actors import actor, require
 from pages.common.memory import asked, delete_uploads, give_back
 from pmtcore.auditing.comparison import Comparison
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
 from pmtcore.releases.curves import Curves
 from pmtcore.releases.record import Release
@@ -98,7 +98,6 @@ class Session:
     chosen: dict[str, Choices] = field(default_factory=dict)  # request id: what was fitted
     next_request: str = field(default_factory=lambda: uuid4().hex)
     comparison: Comparison | None = None
-    showcase: Comparison | None = None
     curves: Curves | None = None
     previews: dict[str, Preview] = field(default_factory=dict)  # request: what it would cost on the open tables
     job: Any = None  # the release that is under way (pages.common.jobs)
@@ -139,6 +138,11 @@ class Session:
         title = "a table" if self.tables is None else self.tables.title
         self.titles[id] = f"{title}, released {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
+    def begin_request(self) -> None:
+        """Ask anew on Release: a release that stands there is among the earlier ones from then on."""
+        if self.next_request in self.releases:
+            self.next_request = uuid4().hex
+
     def open(self, tables: Tables) -> None:
         """Take up new tables; what was computed from the old ones is dropped.
 
@@ -155,7 +159,7 @@ class Session:
 
     def _drop(self) -> None:
         """Drop what was computed from tables or choices before these."""
-        self.comparison = self.showcase = self.curves = None
+        self.comparison = self.curves = None
         self.previews = {}
 
     def declare(self, schema: Schema | None) -> None:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import final
 
 from pages.common.session import Session
-from pmtcore.auditing.comparison import Comparison, Summary, rescaled
+from pmtcore.auditing.comparison import Comparison, Summary
 from pmtcore.base.private import Curator
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.methods.registry import recommended, suiting
+from pmtcore.releases.planning import public_alone
 from pmtcore.tables.problem import Problem
 
 TRIALS, GLM_TRIALS = 50, 10  # a linear trial is a share of one batched solve; others are a fit each
@@ -33,7 +34,6 @@ class Quick:
     """Figures of a quick comparison."""
 
     summaries: list[Summary]
-    sampling: float | None
     trials: int
 
 
@@ -70,11 +70,15 @@ def quick(found: Session) -> Quick | None:
     return remember((found.tables.key, repr(problem.choices)), lambda: _quick(problem))
 
 
-def _quick(whole: Problem) -> Quick:
-    problem = rescaled(whole, "z")
+def _quick(problem: Problem) -> Quick:
+    """Compare what Plan compares: the error of the typical coefficient with its standard error in the public fit.
+
+    In a Euclidean distance a few coefficients of collinear columns decide, and two pages would judge one table apart.
+    """
+    alone = public_alone(problem.public)
     chosen = [recommended(problem.public).id, *(entry.id for entry in suiting(problem.public) if entry.at_first)]
     linear = problem.public.family is GAUSSIAN
     mus, trials = ([0.1, 0.3, 1.0, 3.0, 10.0], TRIALS) if linear else ([0.3, 1.0, 3.0], GLM_TRIALS)
-    run = Comparison(problem, chosen, mus, trials=trials, seed=1).run()
+    run = Comparison(problem, chosen, mus, trials=trials, seed=1, scale=None if alone is None else alone.total).run()
     made = run.summaries().reveal(Curator("synthetic or public rows, shown at first sight"))
-    return Quick(made, run.sampling, trials)
+    return Quick(made, trials)

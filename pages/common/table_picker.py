@@ -17,10 +17,9 @@ from pages.common.session import Tables
 from pages.common.uploads import own_tables
 from pages.common.widgets import at_first, badge, show_error, study_label
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import TableNote, kind_of
+from pmtcore.base.messages import InputError, TableNote, kind_of
 from pmtcore.base.private import Curator
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.tables import named
@@ -35,14 +34,14 @@ from pmtcore.tables.choices import (
 )
 from pmtcore.tables.findings import Finding, findings, repaired
 from pmtcore.tables.formula import target_of
-from pmtcore.tables.problem import Problem, schema_summary
-from pmtcore.tables.schema import like_identifier, schema_from_json, values
+from pmtcore.tables.problem import Problem, numbers_rows, schema_summary
+from pmtcore.tables.schema import schema_from_json
 from pmtcore.tables.table import Table
 
 # Table that is opened first: its picture shows what most tables show, that a larger budget comes nearer.
 _FIRST = "power-plant"
 # What is asked openly although nothing stops: a release with it would be spent for nothing.
-_OPEN = (TableNote.LIKE_IDENTIFIER, TableNote.NAMES_ALIKE)
+_OPEN = (TableNote.LIKE_IDENTIFIER, TableNote.NAMES_ALIKE, TableNote.PUBLIC_ONLY)
 # Features up to which all of them are listed, so that one is left out by one click.
 _LISTED = 20
 _LOOKING = "Looking at the public table"
@@ -234,7 +233,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         )
     others = [name for name in names if name != target]
     # What goes in where nothing is chosen, as far as it can be listed.
-    first = [name for name in others if not _numbers_rows(tables, name)] if len(others) <= _LISTED else []
+    first = [name for name in others if not numbers_rows(tables.public, name)] if len(others) <= _LISTED else []
     with right:
         picked = st.multiselect(
             "Features (empty: all)",
@@ -338,14 +337,6 @@ def _features(picked: Sequence[str], first: Sequence[str], person: str) -> tuple
     """
     chosen = tuple(name for name in picked if name != person)
     return None if not chosen or {*chosen, person} == {*first, person} else chosen
-
-
-def _numbers_rows(tables: Tables, name: str) -> bool:
-    """Return whether a column is left out of features that nobody chose, because it numbers the public rows."""
-    public = tables.public
-    if not isinstance(public, Table) or name not in public.columns or public.schema[name].kind != "number":
-        return False
-    return like_identifier(values(public.cells[public.columns.index(name)], "number", public.decimal))
 
 
 def _more(tables: Tables, current: Choices, names: list[str], key: str) -> dict[str, str]:

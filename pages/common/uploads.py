@@ -13,8 +13,8 @@ from pages.common import session as state
 from pages.common.actors import require
 from pages.common.session import Tables
 from pages.common.widgets import at_first, show_error
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
 from pmtcore.tables.findings import repaired
 from pmtcore.tables.limits import MAX_UPLOAD_MB, in_words

@@ -14,7 +14,7 @@ from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_N
 from streamlit.web.server.starlette.starlette_websocket import _get_signed_cookie_with_chunks
 
 from pages.common import actors
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.base.roles import OWNER, Action, Actor
 
 _NETWORK = 64  # bits of an IPv6 address that name whoever has it: a household gets as many addresses as it likes

@@ -12,11 +12,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.common import session as state
-from pmtcore.accounting.budgets import Budget, Guarantee, person_note, reporting_delta
-from pmtcore.base.checks import InputError
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, person_note, reporting_delta
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import TableNote, kind_of
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import power_of_ten
 from pmtcore.methods.registry import Method
@@ -117,13 +116,6 @@ def figure_first(key: str) -> DeltaGenerator:
     return st.container(key=f"figure-first-{key}")
 
 
-def warn_of_labels(problem: Problem) -> None:
-    """Warn where all public rows have one label, so that no prediction means anything."""
-    for note in problem.notes:
-        if kind_of(note) is TableNote.ONE_PUBLIC_LABEL:
-            st.warning(plain(note), icon=":material/warning:")
-
-
 def frame(table: pd.DataFrame, alt: str) -> None:
     """Draw a table that can be searched and sorted."""
     numbers = [name for name in table.columns if pd.api.types.is_float_dtype(table[name])]
@@ -211,6 +203,18 @@ def keep_within(key: str, low: float, high: float) -> None:
         st.session_state[key] = min(max(kept, low), high)
 
 
+# Text of the delta of epsilon, one for all pages about a table.
+_DELTA = "release-delta"
+
+
+def epsilon_delta(n: int) -> float:
+    """Return the delta at which epsilon is told of the open tables: what was typed, else that of so many rows."""
+    try:
+        return Guarantee(1.0, Neighbours.REPLACE_ONE, float(st.session_state[_DELTA])).delta
+    except (KeyError, ValueError):
+        return reporting_delta(n)
+
+
 def budget_input(key: str, n: int) -> tuple[Budget, float]:
     """Draw a total budget in the unit the user thinks in; return it, and the delta of epsilon.
 
@@ -231,7 +235,7 @@ def budget_input(key: str, n: int) -> tuple[Budget, float]:
     with left:
         amount = _number(f"Total {unit}", f"{key}-{unit}", starts[unit or "mu"], help_for(unit or "mu"))
     with right:
-        delta = _text_number("delta of epsilon", f"{key}-delta", power_of_ten(reporting_delta(n)), help_for("delta"))
+        delta = _text_number("delta of epsilon", _DELTA, power_of_ten(reporting_delta(n)), help_for("delta"))
     budget = {
         "mu": lambda: Budget(amount),
         "rho": lambda: Budget.from_rho(amount),

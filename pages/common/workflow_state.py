@@ -9,15 +9,14 @@ import streamlit as st
 
 from pages.common.session import session
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import count, figure, plural
 from pmtcore.glm.families import FAMILIES
 from pmtcore.methods.registry import method, recommended
 from pmtcore.releases.record import Release, modelled
 from pmtcore.releases.release import Request
-from pmtcore.report.names import title
 from pmtcore.report.words import columns_words
 from pmtcore.tables.problem import Problem
 
@@ -31,9 +30,6 @@ def summary(problem: Problem) -> None:
         f"{count(problem.private.n)} private and {'?' if public.m is None else count(public.m)} public rows",
         f"{FAMILIES[public.family.id].title} fit of **{target}** on {plain(columns_words(public.names))}",
     ]
-    planned = st.session_state.get("planned")
-    if isinstance(planned, Request):
-        parts.append(f"planned: {title(planned.method)} at mu = {figure(planned.budget.mu)}")
     st.caption(" · ".join(part for part in parts if part))
 
 
@@ -82,6 +78,15 @@ def carry(id: str, mu: float) -> None:
     request = Request(id, Budget(mu))
     st.session_state["planned"] = request
     fill(request)
+
+
+def changed(problem: Problem, request: Request) -> None:
+    """Plan what the form of Release asks for, so that one method and one budget stand on all pages."""
+    if "planned" in st.session_state:
+        st.session_state["planned"] = request
+        st.session_state.update(
+            {f"plan-method-{problem.public.family.id}": request.method, "plan-mu": request.budget.mu}
+        )
 
 
 def fill(request: Request) -> None:

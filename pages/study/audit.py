@@ -14,8 +14,8 @@ from pmtcore.auditing import attacks
 from pmtcore.auditing.audits import TRIALS, Record, Sweep, store, stored
 from pmtcore.auditing.faults import FAULTS, wrong_shape
 from pmtcore.auditing.lower_bound import Audit, audit
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import InputError
 from pmtcore.methods.registry import method, methods, recommended
 from pmtcore.papers.errata import ERRATA, words
 from pmtcore.report.figures import audit as figures

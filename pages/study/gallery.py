@@ -14,16 +14,15 @@ import streamlit as st
 from pages.common import actors, gallery_wall, job_slots
 from pages.common.live import redrawn
 from pages.common.widgets import chart, show_error
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import percent, plural
 from pmtcore.methods.registry import method
 from pmtcore.papers.errata import ERRATA
 from pmtcore.papers.figures import gallery as pictures
 from pmtcore.papers.gallery.catalogue import figure, figures
 from pmtcore.papers.gallery.claims import Answer
-from pmtcore.papers.gallery.durations import SECONDS
 from pmtcore.papers.gallery.engine import Computation, Figure, load_stored, store
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import source
@@ -139,7 +138,7 @@ def start(chosen: Figure) -> None:
     """Draw buttons that recompute, each with the time that it takes."""
     record = load_stored(chosen)
     row = st.container(horizontal=True)
-    waits = [pictures.wait_words(record, count, SECONDS.get(chosen.id)) for count in (chosen.quick, chosen.trials)]
+    waits = [pictures.wait_words(record, count) for count in (chosen.quick, chosen.trials)]
     labels = [
         f"Recompute, {plural(count, 'trial')}" + (f" ({wait})" if wait else "")
         for count, wait in zip((chosen.quick, chosen.trials), waits, strict=True)

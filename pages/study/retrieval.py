@@ -9,8 +9,8 @@ from pages.common.session import curator, session
 from pages.common.widgets import badge, chart, figure_first, show_error
 from pmtcore.accounting.perturbed import BudgetSplit
 from pmtcore.auditing.comparison import grid
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.private import Curator
 from pmtcore.methods.perturbed.napp_public import FAMILIES

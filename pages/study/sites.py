@@ -10,9 +10,9 @@ from pandas import DataFrame
 
 from pages.common.widgets import at_first, chart, figure_first, frame, on_tables, show_error
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure, plural
 from pmtcore.releases.planning import plannable
 from pmtcore.releases.release import Request

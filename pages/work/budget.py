@@ -13,11 +13,10 @@ from pages.common.curate import forms
 from pages.common.ledger_form import balance
 from pages.common.session import session
 from pages.common.widgets import badge, chart, show_error
-from pmtcore.accounting.budgets import Guarantee, compose
-from pmtcore.accounting.units import PERSON
-from pmtcore.base.checks import InputError
+from pmtcore.accounting.budgets import PERSON, Guarantee, compose
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure, listing, plural, power_of_ten
 from pmtcore.base.roles import Action
 from pmtcore.ledger.log import Account, Ledger, default_url

@@ -14,7 +14,7 @@ from pages.common.session import curator, session
 from pages.common.showcase import quick
 from pages.common.widgets import at_first, chart, on_tables, show_error, study_label, take_along
 from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, grid, moves, rescaled
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.base.private import Curator
 from pmtcore.methods.registry import Method, of_role, recommended, suiting
 from pmtcore.report import reproduce
@@ -192,23 +192,28 @@ def live() -> bool:
 
 
 def picture(
-    found: Sequence[Summary], axis: str, sampling: float | None, note: str, run: Comparison | None = None
+    found: Sequence[Summary],
+    axis: str,
+    sampling: float | None,
+    note: str,
+    run: Comparison | None = None,
+    measure: str = figures.DISTANCE,
 ) -> None:
     """Draw who is how far from the fit without privacy; axes and legend of a run are those of its end."""
     mean = bool(st.session_state.get("compare-mean", False))
     methods = run.methods if run is not None else ()
     places = run.places if run is not None else ()
     chart(
-        figures.comparison(found, axis, mean, sampling, methods, places),
+        figures.comparison(found, axis, mean, sampling, methods, places, measure),
         "comparison",
-        f"Distance to the fit without privacy against {AXES[axis]}, with bands",
+        f"{measure[0].upper()}{measure[1:]} against {AXES[axis]}, with bands",
         figures.comparison_table(found),
         study_label(),
         comparison_words(found, axis) or "Computing: no trial is done yet.",
     )
     st.toggle("Means with one standard deviation", key="compare-mean", help="Else medians with 10 to 90 %.", **KEEP)
     off = " The dotted line is how far that fit itself is expected to be from the truth, by sampling alone."
-    st.caption(f"{note} Distances are to the fit without privacy.{off if sampling else ''}")
+    st.caption(f"{note} The {measure}.{off if sampling else ''}")
 
 
 def may_show() -> bool:
@@ -249,7 +254,7 @@ def results(axis: str) -> None:
     run = runs.find()
     first = quick(session()) if run is None and axis == "budget" else None
     if first is not None:
-        picture(first.summaries, "budget", first.sampling, f"A first look, {first.trials} trials, z-scores.")
+        picture(first.summaries, "budget", None, f"A first look, {first.trials} trials.", measure=figures.TYPICAL)
         return
     if run is None or (run.axis != axis and not run.live):
         st.info(f"Nothing is computed against {_ENDS[axis]} yet: Run draws it here.", icon=":material/play_arrow:")

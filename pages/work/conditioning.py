@@ -18,9 +18,9 @@ from pages.common.widgets import (
 )
 from pmtcore.auditing import diagnostics
 from pmtcore.auditing.diagnostics import Diagnosis
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.private import Curator
 from pmtcore.report.figures import conditioning as figures

@@ -6,23 +6,19 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.common import table_picker, workflow_state
+from pages.common import cautions, table_picker, workflow_state
 from pages.common.session import session
 from pages.common.showcase import quick
-from pages.common.widgets import badge, chart, show_error, warn_of_labels
-from pmtcore.base.checks import InputError
+from pages.common.widgets import badge, chart, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.numbers import count, figure, percent
-from pmtcore.public.pull import strongest_pull
+from pmtcore.base.messages import InputError, TableNote
+from pmtcore.base.numbers import count
 from pmtcore.report.columns import at_a_glance
 from pmtcore.report.figures import compare as figures
-from pmtcore.report.words import columns_words, comparison_words, pull_words
+from pmtcore.report.words import columns_words, comparison_words
 from pmtcore.tables.problem import Problem
-from pmtcore.tables.table import Table
 
-# Share of rows with gaps from which rows of zeros are no small matter.
-_MANY_GAPS = 0.05
 # Pixels of the table of columns at most, and of one of its lines.
 _GLANCE, _LINE = 330, 35
 
@@ -40,17 +36,16 @@ def showcase() -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
         chart(
-            figures.comparison(found.summaries),
+            figures.comparison(found.summaries, measure=figures.TYPICAL),
             "showcase",
-            "Median distance to the fit without privacy against the total budget",
+            "Distance of the typical coefficient to the fit without privacy against the total budget",
             figures.comparison_table(found.summaries),
             Label.LAB,
             comparison_words(found.summaries),
         )
         st.caption(
-            f"Coefficients of the standardized table: medians of {found.trials} repeated releases each, bands from 10 "
-            "to 90 % of them. Plan and Release predict from public rows alone; where a few private rows decide the "
-            "fit without privacy, that prediction is too good."
+            f"For the typical coefficient, as on Plan: medians of {found.trials} repeated releases each, bands from 10 "
+            "to 90 % of them. Plan and Release predict from public rows alone, and count sampling in."
         )
     with right:
         glance()
@@ -80,9 +75,9 @@ def glance() -> None:
 
 def modelled(problem: Problem) -> None:
     """Say which level of a label is modelled, with a swap where there are two."""
+    cautions.warn(problem.notes, (TableNote.ONE_PUBLIC_LABEL,))
     if problem.positive is None:
         return
-    warn_of_labels(problem)
     left, right = st.columns([4, 1], vertical_alignment="center")
     left.markdown(
         f"{badge(Label.PUBLIC)} Modelled: the chance that **{plain(problem.public.target)}** is "
@@ -98,46 +93,26 @@ def modelled(problem: Problem) -> None:
         table_picker.take(replace(problem.choices, positive=problem.other_label))
 
 
-def gaps(problem: Problem, left_out: int) -> None:
-    """Warn where private rows have as many gaps as public ones, and those are many; offer to fill them."""
-    known = left_out + (problem.public.m or 0)
-    if problem.choices.missing != "empty-row" or left_out <= _MANY_GAPS * known:
-        return
-    left, right = st.columns([4, 1], vertical_alignment="center")
-    left.warning(
-        f"About {percent(left_out / known)} of the private rows have gaps, if they are like the public ones: each "
-        "counts as a row of zeros, which biases the fit. Leave out the columns with gaps, or fill them.",
-        icon=":material/warning:",
-    )
-    if right.button("Fill with public medians", key="fill-gaps", icon=":material/build:", width="stretch"):
-        table_picker.take(replace(problem.choices, missing="public-median"))
-
-
-def penalized(problem: Problem) -> None:
-    """Say where the penalty decides what is released of rare categories; offer one that does not."""
-    pull = strongest_pull(problem.public, problem.private.n)
-    if pull is None:
-        return
-    left, right = st.columns([4, 1], vertical_alignment="center")
-    left.markdown(f"{badge(Label.PUBLIC)} {plain(pull_words(pull, problem.public.lam))}")
-    label = f"Take penalty {figure(pull.penalty)}"
-    if right.button(label, key="smaller-penalty", icon=":material/build:", width="stretch"):
-        table_picker.take(replace(problem.choices, lam=pull.penalty))
+def mended(problem: Problem) -> None:
+    """Say what biases the coefficients, each with its repair: one click."""
+    for at, one in enumerate(cautions.cautions(problem)):
+        left, right = st.columns([4, 1], vertical_alignment="center")
+        left.warning(plain(one.words), icon=":material/warning:")
+        if right.button(one.repair, key=f"mend-{at}", icon=":material/build:", width="stretch"):
+            table_picker.take(one.choices)
 
 
 def result(problem: Problem) -> None:
     """Draw what is open, which level of a label is modelled, and what the tables already show."""
     rows = "an unknown number of" if problem.public.m is None else f"**{count(problem.public.m)}**"
-    given = session().tables
-    left_out = given.public.n - (problem.public.m or 0) if given is not None and isinstance(given.public, Table) else 0
+    left_out = cautions.public_gaps(problem)
     more = f" ({count(left_out)} more with gaps left out)" if left_out > 0 else ""
     st.markdown(
         f"{badge(Label.PUBLIC)} **{count(problem.private.n)}** private rows, {rows} public rows{more}; "
         f"**{plain(problem.public.target)}** from **{plain(columns_words(problem.public.names))}**."
     )
-    gaps(problem, left_out)
     modelled(problem)
-    penalized(problem)
+    mended(problem)
     showcase()
 
 

@@ -8,7 +8,7 @@ from pages.common import explore_view as parts
 from pages.common.explore_release import releasing
 from pages.common.session import current_problem, session
 from pages.common.widgets import show_error
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.explore.moment import Moment
 
 
@@ -38,7 +38,7 @@ def opening() -> None:
         try:
             found = releasing(current_problem())
             if found is not None:
-                parts.take_up(Moment.of(found.as_dict()), title_of(list(session().releases)[-1]))
+                parts.take_up(Moment.of(found.as_dict()), title_of(list(session().releases)[-1]), found.notes)
                 st.rerun()
         except InputError as error:
             show_error(error)
@@ -57,7 +57,7 @@ def earlier() -> None:
             key=f"explore-open-{id}",
             icon=":material/folder_open:",
         ):
-            parts.take_up(Moment.of(found.as_dict()), title_of(id))
+            parts.take_up(Moment.of(found.as_dict()), title_of(id), found.notes)
             st.rerun()
 
 

@@ -6,11 +6,11 @@ import time
 
 import streamlit as st
 
-from pages.common import retrieved, workflow_state
+from pages.common import cautions, retrieved, workflow_state
 from pages.common.live import redrawn
-from pages.common.session import prediction_curves
-from pages.common.widgets import at_first, badge, chart, on_tables, strength_line, take_along, warn_of_labels
-from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
+from pages.common.session import prediction_curves, session
+from pages.common.widgets import at_first, badge, chart, epsilon_delta, on_tables, strength_line, take_along
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure, power_of_ten
@@ -92,7 +92,7 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
 def page(problem: Problem) -> None:
     """Draw the whole page: controls, verdict, picture and figures on one screen."""
     workflow_state.steps("plan", problem)
-    warn_of_labels(problem)
+    cautions.warn(problem.notes)
     curves = prediction_curves(problem)
     curves.first(str(st.session_state.get(f"plan-method-{problem.public.family.id}", "")))
     curves.first(of_role("public").id)  # the axis of half-widths is known from it
@@ -121,7 +121,8 @@ def page(problem: Problem) -> None:
             folded_note="Predictions assume that private rows are like the public ones.",
         )
         if words := figures.left_out_words(curves.drawn()):
-            st.caption(words)
+            st.caption(plain(words))
+        cautions.say(problem)
         if computing and curves.live:
             redrawn(lambda: filling(curves), A_MOMENT)
     with right:
@@ -141,7 +142,7 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, mu
         if words:
             st.caption(words)
     strength_line(mu)
-    delta = reporting_delta(problem.private.n)
+    delta = epsilon_delta(problem.private.n)
     epsilon = Guarantee(mu, Neighbours.REPLACE_ONE, delta).epsilon
     st.caption(
         f"rho = {figure(Budget(mu).rho)}, epsilon = {figure(epsilon)} at delta = {power_of_ten(delta)}; replace-one."
@@ -165,6 +166,7 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, mu
         help="Opens the Release page with this method and budget; nothing is spent before you confirm there.",
     ):
         workflow_state.carry(here.method, mu)
+        session().begin_request()
         st.switch_page("pages/work/release.py")
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from pages.common import jobs, released, workflow_state
+from pages.common import cautions, jobs, released, workflow_state
 from pages.common import release_form as form
 from pages.common.agreements import ask_for, waiting
 from pages.common.ledger_form import SURE, Spend, spend_form
 from pages.common.persons import declared
 from pages.common.session import prospect, session
-from pages.common.widgets import budget_input, on_tables, parameter_form, show_error, warn_of_labels
-from pmtcore.base.checks import InputError
+from pages.common.widgets import budget_input, on_tables, parameter_form, show_error
+from pmtcore.base.messages import InputError
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import method
 from pmtcore.releases.release import Preview, Request
@@ -95,13 +96,20 @@ def run(problem: Problem, request: Request, where: Spend, noise: NoiseSource, id
         show_error(error)
 
 
+def head(thread: DeltaGenerator, problem: Problem) -> None:
+    """Draw the steps of the work into their place."""
+    with thread:
+        workflow_state.steps("release", problem)
+
+
 def page(problem: Problem) -> None:
     """Draw the whole page: the confirmation card, or the release it led to."""
     state = session()
-    workflow_state.steps("release", problem)
-    warn_of_labels(problem)
+    # Above all, and drawn when the form has said what is planned.
+    thread = st.container()
     if state.job is not None:
         if not state.job.over:
+            head(thread, problem)
             jobs.show(state.job)
             return
         try:
@@ -110,20 +118,26 @@ def page(problem: Problem) -> None:
             show_error(error)
     done = state.releases.get(state.next_request)
     if done is not None:
+        head(thread, problem)
         released.other_table(state.next_request, problem.choices)
         released.show(done, state.requests[state.next_request])
         return
     waiting()
+    cautions.warn(problem.notes)
     with st.container(border=True):
         left, middle, right = st.columns([5, 6, 5], gap="medium")
         with left:
             asked = ask(problem)
+        if asked is not None:
+            workflow_state.changed(problem, asked[0])
+        head(thread, problem)
         if asked is not None:
             with middle:
                 form.cost(asked[1])
             with right:
                 confirm(problem, *asked)
     st.caption("A release spends budget permanently. Everything before the button is public and free.")
+    cautions.say(problem)
     if asked is not None:
         form.expected(asked[1])
     form.more(problem.public)

@@ -14,7 +14,7 @@ from pages.common import workflow_state
 from pages.common.actors import actor
 from pages.common.session import current_problem, session
 from pages.common.widgets import show_error
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import Account

@@ -1,4 +1,4 @@
-"""Privacy budgets: mu-GDP, rho-zCDP and (epsilon, delta), exact both ways, and their composition.
+"""Privacy budgets: mu-GDP, rho-zCDP and (epsilon, delta), exact both ways; units of protection; spends of a plan.
 
 Native unit: mu of Gaussian differential privacy (Dong, Roth, Su 2022; paper A, Definition 2.2), exact for
 every Gaussian mechanism. A total budget goes in; methods divide it. Proofs: ``docs/proofs/budgets.md``, 1.
@@ -15,10 +15,88 @@ from typing import Any
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
-from pmtcore.accounting.units import PERSON, ROW, Unit
-from pmtcore.base.checks import InputError, number_between
-from pmtcore.base.messages import AccountingMessage
+from pmtcore.base.messages import AccountingMessage, InputError, Message, number_between, one_of, whole_number_between
 from pmtcore.base.roots import first_at_most_zero, root
+
+# Rows of one person: beyond this no budget that protects them is of use.
+MOST_ROWS = 100_000
+FIRST, MEAN = "first", "mean"
+RULES = (FIRST, MEAN)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Number of rows of one person that count.
+
+    Attributes:
+        rows: largest number; a guarantee for a person is that of so many rows.
+        column: column that identifies the person; the rule then enforces the bound, however many rows somebody has.
+            Where it is empty, the bound is an assertion of the curator.
+        rule: ``first``: the first rows of a person in the order of the table count; ``mean``: a person counts as one
+            row, their rows weighted to one.
+        whole: for a total over releases whose units were counted already: the person with all that they have.
+    """
+
+    rows: int = 1
+    column: str = ""
+    rule: str = FIRST
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        whole_number_between("rows per person", self.rows, 1, MOST_ROWS)
+        one_of("rule for the rows of a person", self.rule, RULES)
+        if self.rule == MEAN and (self.rows != 1 or not self.column):
+            raise InputError(AccountingMessage.MEANS_NEED_COLUMN)
+
+    @property
+    def differ(self) -> str:
+        """Return the difference of two neighbouring tables, to follow 'two tables that differ in'."""
+        if self.whole:
+            return "all that one person has in them"
+        if self.rule == MEAN:
+            return f"one person ({self.column!r}), who counts as one row, the mean of theirs"
+        if self.column:
+            return f"one person ({self.column!r}), of whom at most {_rows(self.rows)} count"
+        return f"all rows of one person, who has at most {self.rows} of them"
+
+    @property
+    def words(self) -> str:
+        """Return the unit in one sentence."""
+        if self.rule == MEAN:
+            return f"Each person (column {self.column!r}) counts as one row, the mean of theirs."
+        if self.column:
+            return f"Of each person (column {self.column!r}) at most {_rows(self.rows)} count."
+        return f"Each person is taken to have at most {_rows(self.rows)}."
+
+    def covers(self, wanted: Unit) -> bool:
+        """Return True where a guarantee with this unit protects everybody whom ``wanted`` protects."""
+        if wanted.column and (self.column, self.rule) != (wanted.column, wanted.rule):
+            return False
+        return self.rows >= wanted.rows
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain fields."""
+        return {"rows": self.rows, "column": self.column, "rule": self.rule}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Unit:
+        """Return the unit of plain fields.
+
+        Raises:
+            InputError: a field is out of range.
+        """
+        return cls(int(fields.get("rows", 1)), str(fields.get("column", "")), str(fields.get("rule", FIRST)))
+
+
+# Unit of a person who is in one row.
+ROW = Unit()
+# Unit of totals over releases.
+PERSON = Unit(whole=True)
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'s' * (count != 1)}"
+
 
 # Below, a release says nothing; above, it hides nothing.
 MU_RANGE = (1e-6, 1e3)
@@ -171,6 +249,42 @@ class Budget:
         """Return the budget of this epsilon and delta, exact."""
         return cls(mu_from_epsilon(epsilon, delta))
 
+    @classmethod
+    def given(
+        cls,
+        mu: float | None,
+        rho: float | None,
+        epsilon: float | None,
+        delta: float | None,
+        *,
+        once: Message,
+        lacks_delta: Message,
+    ) -> Budget:
+        """Return the budget that was given in one of its units.
+
+        Args:
+            mu: in GDP.
+            rho: in zCDP.
+            epsilon: with ``delta``.
+            delta: with ``epsilon`` a part of the budget; else where epsilon is stated, which is checked alone.
+            once: the message where none or several are given, in words of the face that was asked.
+            lacks_delta: the message where ``epsilon`` comes without ``delta``.
+
+        Raises:
+            InputError: one of these, or a number out of range.
+        """
+        if sum(value is not None for value in (mu, rho, epsilon)) != 1:
+            raise InputError(once)
+        if delta is not None:
+            checked_delta(delta)
+        if mu is not None:
+            return cls(mu)
+        if rho is not None:
+            return cls.from_rho(rho)
+        if epsilon is None or delta is None:
+            raise InputError(lacks_delta)
+        return cls.from_epsilon(epsilon, delta)
+
     @property
     def rho(self) -> float:
         """Return the same budget in zCDP."""
@@ -306,3 +420,52 @@ def mu_from_pure_epsilon(epsilon: float) -> float:
 def mu_of_checked_epsilon(epsilon: float) -> float:
     """Return the mu of :func:`mu_from_pure_epsilon` for an epsilon that was checked already."""
     return -2 * float(ndtri(1 / (1 + math.exp(epsilon))))
+
+
+# Beyond this the mu that a pure epsilon implies overflows.
+_LARGEST_EPSILON = 500.0
+
+
+@dataclass(frozen=True)
+class Spend:
+    """One mechanism of a plan, under the method's neighbouring relation.
+
+    Attributes:
+        statistic: name of the released statistic.
+        sensitivity: largest distance between neighbours, in Euclidean (for matrices Frobenius) norm.
+        sd: standard deviation of the noise on each coordinate in which that norm is taken.
+        mu: cost.
+        times: number of runs; ``mu`` counts all of them.
+        epsilon: the pure epsilon, where it is purely private; ``mu`` is then the one that follows.
+    """
+
+    statistic: str
+    sensitivity: float
+    sd: float
+    mu: float
+    times: int = 1
+    epsilon: float = 0.0
+
+    @classmethod
+    def gaussian(cls, statistic: str, sensitivity: float, sd: float, times: int = 1) -> Spend:
+        """Return the spend of a Gaussian mechanism: ``mu = sqrt(times) sensitivity/sd`` (A, Theorems 2.1 and 2.2)."""
+        return cls(statistic, sensitivity, sd, math.sqrt(times) * sensitivity / sd, times)
+
+    @classmethod
+    def pure(cls, statistic: str, sensitivity: float, sd: float, epsilon: float) -> Spend:
+        """Return the spend of a purely epsilon-private mechanism."""
+        return cls(statistic, sensitivity, sd, mu_of_checked_epsilon(min(epsilon, _LARGEST_EPSILON)), 1, epsilon)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain fields."""
+        return dict(vars(self))
+
+
+def gaussian_mu(parts: Iterable[Spend]) -> float:
+    """Return the total mu of all parts that are not purely private."""
+    return compose(part.mu for part in parts if not part.epsilon)
+
+
+def pure_epsilon(parts: Iterable[Spend]) -> float:
+    """Return the total epsilon of all purely private parts."""
+    return math.fsum(part.epsilon for part in parts)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import final
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
@@ -20,8 +19,7 @@ from scipy.special import log_ndtr, ndtr
 from pmtcore.accounting.budgets import Neighbours, epsilon_from_mu, log_delta, mu_from_epsilon
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP, BudgetSplit, Noise, ObjectiveConstants
 from pmtcore.accounting.tails import removed_delta
-from pmtcore.base.checks import InputError, number_between, one_of
-from pmtcore.base.messages import AccountingMessage
+from pmtcore.base.messages import AccountingMessage, InputError, number_between, one_of
 
 # Points of epsilon; each bound is compared with the next point, so a coarser grid costs noise, not privacy.
 _EPSILON_POINTS = 1500
@@ -33,7 +31,6 @@ _HALVINGS = 26
 _JACOBIAN_STEPS = 1e9
 
 
-@final
 @dataclass(frozen=True)
 class Gdp:
     """Total of mu under a neighbouring relation.

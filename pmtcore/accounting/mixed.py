@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import expit
 
 from pmtcore.accounting.budgets import checked_delta, log_delta
-from pmtcore.base.checks import number_between
+from pmtcore.base.messages import number_between
 from pmtcore.base.roots import root
 
 # Points of the grid of losses, which are rounded up to it: a coarser grid states more, never less.

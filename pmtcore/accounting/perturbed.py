@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, final
+from typing import Any
 
 from pmtcore.accounting.budgets import Neighbours, mu_from_epsilon, mu_of_checked_epsilon
 from pmtcore.accounting.objective import delta_any_sign
-from pmtcore.base.checks import InputError, number_between, one_of
-from pmtcore.base.messages import AccountingMessage
+from pmtcore.base.messages import AccountingMessage, InputError, number_between, one_of
 from pmtcore.base.roots import root
 from pmtcore.glm.losses import Loss
 
@@ -26,7 +25,6 @@ _EPSILON_RANGE = (1e-6, 500.0)
 _PRIVATE_MARGIN = 1e-12
 
 
-@final
 @dataclass(frozen=True)
 class ApproxDP:
     """(epsilon, delta)-privacy under a neighbouring relation; pure where delta is 0."""
@@ -78,7 +76,6 @@ class ApproxDP:
         return record
 
 
-@final
 @dataclass(frozen=True)
 class ObjectiveConstants:
     """Public constants of an objective.
@@ -113,7 +110,6 @@ class ObjectiveConstants:
         return math.log1p(self.loss.curvature * self.kappa)
 
 
-@final
 @dataclass(frozen=True)
 class Noise:
     """Law of the noise b: density proportional to ``exp(-|b|/scale)``, or Gaussian.
@@ -131,7 +127,6 @@ class Noise:
         return self.scale * math.sqrt(p + 1) if self.pure else self.scale
 
 
-@final
 @dataclass(frozen=True)
 class BudgetSplit:
     """Parts of a planned budget.

@@ -10,8 +10,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import FaceMessage
+from pmtcore.base.messages import FaceMessage, InputError
 from pmtcore.tables.sources import check_frame_names
 from pmtcore.tables.table import MomentTable, Role, Table, read_moment_path, read_path, table_from
 

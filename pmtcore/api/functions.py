@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,10 +12,9 @@ import pandas as pd
 from pmtcore.api.inputs import Inputs, budget_of
 from pmtcore.api.models import PrivateClassifier, PrivateModel, PrivateRegressor
 from pmtcore.api.summary import Expectation
-from pmtcore.base.checks import InputError, whole_number_between
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import FaceMessage
+from pmtcore.base.messages import FaceMessage, InputError, whole_number_between
 from pmtcore.base.private import Curator
 from pmtcore.base.results import Results
 from pmtcore.glm.families import family as family_of
@@ -63,7 +62,6 @@ def model(family: str, **settings: Any) -> PrivateModel:
     return kind(family=family, **settings)
 
 
-@final
 @dataclass(frozen=True)
 class Figures:
     """Figures for the curator's own eyes: private, in no export.

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, checked_delta
+from pmtcore.accounting.budgets import Budget
 from pmtcore.api import frames
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import FaceMessage
+from pmtcore.base.messages import FaceMessage, InputError
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
@@ -27,21 +26,10 @@ def budget_of(mu: float | None, rho: float | None, epsilon: float | None, delta:
     Raises:
         InputError: none or several are given, epsilon without delta, or a value out of range.
     """
-    given = [name for name, value in (("mu", mu), ("rho", rho), ("epsilon", epsilon)) if value is not None]
-    if len(given) != 1:
-        raise InputError(FaceMessage.ONE_BUDGET)
-    if delta is not None:
-        checked_delta(delta)
-    if mu is not None:
-        return Budget(mu)
-    if rho is not None:
-        return Budget.from_rho(rho)
-    if epsilon is None or delta is None:
-        raise InputError(FaceMessage.EPSILON_NEEDS_DELTA)
-    return Budget.from_epsilon(epsilon, delta)
+    messages = {"once": FaceMessage.ONE_BUDGET, "lacks_delta": FaceMessage.EPSILON_NEEDS_DELTA}
+    return Budget.given(mu, rho, epsilon, delta, **messages)
 
 
-@final
 @dataclass(frozen=True)
 class Inputs:
     """What to fit, in the user's words."""

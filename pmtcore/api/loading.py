@@ -12,11 +12,9 @@ import numpy as np
 from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.api.inputs import new_rows
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
 from pmtcore.base.distributions import student
-from pmtcore.base.messages import FaceMessage
-from pmtcore.base.refusals import Refusal, RefusedError
-from pmtcore.base.results import PARTS, Results
+from pmtcore.base.messages import FaceMessage, InputError, Refusal, RefusedError
+from pmtcore.base.results import Results
 from pmtcore.base.roots import root
 from pmtcore.base.strict_json import parsed
 from pmtcore.glm.families import GAUSSIAN, family
@@ -90,7 +88,6 @@ def results_of(record: Mapping[str, Any], spent: str = "", design: Design | None
     bands, released = bands_of(record), record.get("released", {})
     values = np.array(list(record["coefficients"].values()), dtype=float)
     centre, freedom = _law(values, bands)
-    errors = {} if bands is None else {p: getattr(bands, p) for p in PARTS if getattr(bands, p) is not None}
     reasons = "" if record["standing"] == "sound" else f": {'; '.join(record['standing_reasons'])}"
     chosen = family(str(record.get("public", record).get("family") or GAUSSIAN.id))
     note = person_note(record["guarantee"])
@@ -100,7 +97,7 @@ def results_of(record: Mapping[str, Any], spent: str = "", design: Design | None
         names=tuple(record["coefficients"]),
         values=values,
         centre=centre,
-        errors=errors,
+        errors={} if bands is None else bands.parts,
         freedom=freedom,
         covariances=None if bands is None else bands.covariance,
         endog=modelled(record["target"], record.get("public", {}).get("positive")),
@@ -131,8 +128,7 @@ def _law(values: np.ndarray, bands: Bands | None) -> tuple[np.ndarray, np.ndarra
         return values, np.full(len(values), np.inf)
     if bands.centre is not None and bands.freedom is not None:
         return bands.centre, bands.freedom
-    parts = [bands.privacy, bands.sampling] + ([] if bands.truncation is None else [bands.truncation])
-    total = np.sqrt(np.sum(np.square(parts), axis=0))
+    total = np.sqrt(np.sum(np.square(list(bands.parts.values())), axis=0))
     ratio = (bands.high - bands.low) / 2 / np.maximum(total, 1e-300)
     return (bands.low + bands.high) / 2, np.array([_freedom(one) for one in ratio])
 

@@ -11,15 +11,14 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
 from pmtcore.api import frames
 from pmtcore.api.loading import results_of
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError, number_between, one_of
-from pmtcore.base.messages import FaceMessage
+from pmtcore.base.messages import FaceMessage, InputError, number_between, one_of
 from pmtcore.base.results import Results
 from pmtcore.base.strict_json import parsed
 from pmtcore.glm.families import FAMILIES
@@ -39,7 +38,6 @@ SCHEMES = ("whitened", "moments")
 _RELATION = "replace-one"
 
 
-@final
 @dataclass(frozen=True)
 class Published:
     """What a server publishes: the configuration of a report, and which label counts as 1."""
@@ -177,7 +175,6 @@ def _link(name: str | None, made: Configuration) -> Link | None:
     return link
 
 
-@final
 class LocalClient:
     """A device: randomizes its own rows, once each, with noise from the system's entropy.
 
@@ -212,7 +209,6 @@ class LocalClient:
         return f"LocalClient({made.target!r} from {len(made.names)} columns, {dict(self.guarantee)})"
 
 
-@final
 class LocalAggregator:
     """A server: publishes a configuration, collects reports, fits as often as it likes.
 

@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 
-from pmtcore.accounting.budgets import Budget, Guarantee
-from pmtcore.accounting.units import Unit
+from pmtcore.accounting.budgets import Budget, Guarantee, Unit
 from pmtcore.api import frames
 from pmtcore.api.inputs import Inputs, budget_of, new_rows, schema_of
 from pmtcore.api.loading import results_of
 from pmtcore.api.protocol import Parametrized, not_fitted
 from pmtcore.api.spending import Order, spend
 from pmtcore.api.summary import Expectation, Needed
-from pmtcore.base.checks import InputError, one_of
 from pmtcore.base.escaping import html as escape
-from pmtcore.base.messages import FaceMessage
+from pmtcore.base.messages import FaceMessage, InputError, one_of
 from pmtcore.base.results import Reported, Results
 from pmtcore.glm.families import GAUSSIAN, POISSON, family
 from pmtcore.ledger.log import Ledger
@@ -37,6 +35,7 @@ _NUMERIC = (GAUSSIAN.id, POISSON.id)
 _LABELS = ("logistic", "boosting")
 
 
+@dataclass(eq=False, repr=False)
 class PrivateModel(Parametrized, Reported):
     """Base of the two estimators: budget, choices about the tables, plan, fit and what follows from a release.
 
@@ -70,66 +69,36 @@ class PrivateModel(Parametrized, Reported):
         schema: a declared schema, in place of what the public rows suggest: plain fields, or a path.
     """
 
-    def __init__(
-        self,
-        mu: float | None = None,
-        *,
-        rho: float | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        method: str | None = None,
-        settings: Mapping[str, Any] | None = None,
-        formula: str | None = None,
-        features: Sequence[str] | None = None,
-        intercept: bool = True,
-        family: str | None = None,
-        missing: str = "empty-row",
-        unseen: str = "other",
-        levels: Mapping[str, Sequence[str]] | None = None,
-        public_ridge: float = 0.0,
-        lam: float | None = None,
-        positive: str | None = None,
-        kinds: Mapping[str, str] | None = None,
-        overlap: str = "",
-        collinear: str = "drop",
-        person: str | None = None,
-        rows_per_person: int = 1,
-        person_rule: str = "first",
-        schema: Mapping[str, Any] | str | Path | None = None,
-        weights: str | None = None,
-        cluster: str | None = None,
-        exposure: str | None = None,
-        covariates: str = "private",
-    ) -> None:
-        self.mu = mu
-        self.rho = rho
-        self.epsilon = epsilon
-        self.delta = delta
-        self.method = method
-        self.settings = settings
-        self.formula = formula
-        self.features = features
-        self.intercept = intercept
-        self.family = family
-        self.missing = missing
-        self.unseen = unseen
-        self.levels = levels
-        self.public_ridge = public_ridge
-        self.lam = lam
-        self.positive = positive
-        self.kinds = kinds
-        self.overlap = overlap
-        self.collinear = collinear
-        self.person = person
-        self.rows_per_person = rows_per_person
-        self.person_rule = person_rule
-        self.schema = schema
-        self.weights = weights
-        self.cluster = cluster
-        self.exposure = exposure
-        self.covariates = covariates
+    mu: float | None = None
+    _: KW_ONLY
+    rho: float | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    method: str | None = None
+    settings: Mapping[str, Any] | None = None
+    formula: str | None = None
+    features: Sequence[str] | None = None
+    intercept: bool = True
+    family: str | None = None
+    missing: str = "empty-row"
+    unseen: str = "other"
+    levels: Mapping[str, Sequence[str]] | None = None
+    public_ridge: float = 0.0
+    lam: float | None = None
+    positive: str | None = None
+    kinds: Mapping[str, str] | None = None
+    overlap: str = ""
+    collinear: str = "drop"
+    person: str | None = None
+    rows_per_person: int = 1
+    person_rule: str = "first"
+    schema: Mapping[str, Any] | str | Path | None = None
+    weights: str | None = None
+    cluster: str | None = None
+    exposure: str | None = None
+    covariates: str = "private"
 
-    _families: tuple[str, ...] = _NUMERIC
+    _families: ClassVar[tuple[str, ...]] = _NUMERIC
 
     @classmethod
     def methods(cls) -> pd.DataFrame:
@@ -321,7 +290,6 @@ class PrivateModel(Parametrized, Reported):
         return self.results_._repr_html_() if hasattr(self, "release_") else f"<code>{escape(repr(self))}</code>"
 
 
-@final
 class PrivateRegressor(PrivateModel):
     """A private regression of a number: ``family`` gaussian (linear) or poisson.
 
@@ -352,7 +320,6 @@ class PrivateRegressor(PrivateModel):
         )
 
 
-@final
 class PrivateClassifier(PrivateModel):
     """A private regression of labels: ``family`` logistic or boosting.
 

@@ -10,8 +10,7 @@ import inspect
 import sys
 from typing import Any, Self
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import FaceMessage
+from pmtcore.base.messages import FaceMessage, InputError
 
 
 class Parametrized:

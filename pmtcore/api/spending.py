@@ -11,11 +11,10 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 from uuid import uuid4
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import FaceMessage
+from pmtcore.base.messages import FaceMessage, InputError
 from pmtcore.ledger.account import counted_mu
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.ledger.sidecar import seal
@@ -30,7 +29,6 @@ _MARK = 8  # hexadecimal digits: two of a thousand frames are taken for one with
 _MADE: dict[str, str] = {}  # digest of a request with its tables -> key in the ledger
 
 
-@final
 @dataclass(frozen=True)
 class Order:
     """How a fit is paid.
@@ -52,7 +50,6 @@ class Order:
     file: str = ""
 
 
-@final
 @dataclass(frozen=True)
 class Spent:
     """What a fit did to the budget, public."""

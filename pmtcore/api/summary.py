@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.escaping import one_line, terminal
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@final
 @dataclass(frozen=True)
 class Needed:
     """Budget and rows for a wanted half-width; ``None`` where nothing is enough.
@@ -28,7 +27,6 @@ class Needed:
     rows: int | None
 
 
-@final
 @dataclass(frozen=True)
 class Expectation:
     """Errors expected of each budget, from public rows and n alone.

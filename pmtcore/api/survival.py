@@ -12,9 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import FaceMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import FaceMessage, InputError, Refusal, RefusedError
 from pmtcore.base.results import Results
 
 PERIOD, AT_RISK, EVENT, PERSON = "period", "at_risk", "event", "person"

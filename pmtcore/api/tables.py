@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import FaceMessage
+from pmtcore.base.messages import FaceMessage, InputError
 from pmtcore.base.results import shown
 
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))

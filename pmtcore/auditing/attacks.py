@@ -12,15 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
 from pmtcore.accounting.budgets import mu_from_epsilon
 from pmtcore.accounting.perturbed import Noise
 from pmtcore.auditing.lower_bound import CONFIDENCE, epsilon_bound
-from pmtcore.base.checks import InputError, number_between, whole_number_between
-from pmtcore.base.messages import AuditMessage
+from pmtcore.base.messages import AuditMessage, InputError, number_between, whole_number_between
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.augment import Target, iterate
@@ -46,7 +45,6 @@ _ROUNDS = 80
 _FLAT_INTERVAL = (0.02, 0.78)
 
 
-@final
 @dataclass(frozen=True)
 class Counterexample:
     """Two neighbouring tables and an event that distinguishes them.
@@ -74,7 +72,6 @@ class Counterexample:
     published: Callable[[Data[Loss], float, int, int], np.ndarray]
 
 
-@final
 @dataclass(frozen=True)
 class Attack:
     """Result of an attack.

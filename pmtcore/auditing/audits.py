@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 from pmtcore.auditing.faults import FAULTS
 from pmtcore.auditing.lower_bound import Audit, audit
@@ -21,7 +21,6 @@ CLAIM = 1.0
 _FILE = "audits.json"
 
 
-@final
 @dataclass(frozen=True)
 class Record:
     """Audits by method id, or by fault id, with the day they were computed."""
@@ -51,7 +50,6 @@ def subjects() -> list[str]:
     return [*(entry.id for entry in methods()), *FAULTS]
 
 
-@final
 class Sweep:
     """Run over methods and faults that advances in steps and stores its results so far."""
 

@@ -6,11 +6,11 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, final
+from typing import Any
 
 from pmtcore.accounting.budgets import Budget, mu_from_epsilon, reporting_delta
 from pmtcore.auditing.comparison import Cell, Summary, distances, summary_of, varied
-from pmtcore.base.checks import whole_number_between
+from pmtcore.base.messages import whole_number_between
 from pmtcore.base.private import Private
 from pmtcore.local import setup
 from pmtcore.mechanisms.noise import SeededNoise
@@ -23,7 +23,6 @@ from pmtcore.tables.problem import Problem
 LOCAL = "ldp-whitened"
 
 
-@final
 @dataclass(frozen=True)
 class _Place:
     """Where on the axis, at which epsilon, with how many of the private rows (0: all)."""
@@ -33,7 +32,6 @@ class _Place:
     rows: int = 0
 
 
-@final
 class Sides:
     """The recommended central method and ``ldp-whitened`` with PrivUnit, at equal epsilon, on the same table.
 

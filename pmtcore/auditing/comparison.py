@@ -12,13 +12,12 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, final
+from typing import Any, Literal
 
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError, one_of, whole_number_between
-from pmtcore.base.messages import AuditMessage
+from pmtcore.base.messages import AuditMessage, InputError, one_of, whole_number_between
 from pmtcore.base.private import Curator, Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import GAUSSIAN
@@ -35,10 +34,9 @@ Scale = Literal["none", "z", "minmax", "max"]
 _LAB = Curator("repeated trials in the lab")
 
 
-@final
 @dataclass(frozen=True)
 class Summary:
-    """Errors of one method at one budget: Euclidean distance of the coefficients to the reference.
+    """Errors of one method at one budget: distances of the coefficients to the reference.
 
     Attributes:
         method: id.
@@ -74,7 +72,6 @@ AXES = {
 }
 
 
-@final
 @dataclass
 class Cell:
     """One method at one position on the axis: its plan, its mechanism once it has read the rows, the errors so far."""
@@ -94,7 +91,6 @@ class Cell:
         return sum(len(block) for block in self.errors)
 
 
-@final
 class Comparison:
     """Run of methods by budgets (or by another axis at one budget) by trials that advances in steps.
 
@@ -107,6 +103,8 @@ class Comparison:
         reference: coefficients (d,) that errors are distances to; the non-private fit when ``None``.
         axis: one of :data:`AXES`; rows are taken at random, with one permutation.
         values: positions on the axis. Each has its own non-private fit as reference, with its own rows and penalty.
+        scale: standard errors (d,); errors are then those of the typical coefficient in units of them, the median over
+            coefficients, and Euclidean distances of all coefficients otherwise.
 
     Raises:
         InputError: an unknown method or parameter, a method without coefficients, a bad budget or axis.
@@ -123,10 +121,12 @@ class Comparison:
         reference: np.ndarray | None = None,
         axis: str = "budget",
         values: Sequence[float] = (),
+        scale: np.ndarray | None = None,
     ) -> None:
         chosen = methods if isinstance(methods, Mapping) else {name: {} for name in methods}
         self.trials = whole_number_between("trials", trials, 1, 100_000)
         self.seed = whole_number_between("seed", seed, 0, 2**63 - 1)
+        self._scale = scale
         self.axis = one_of("axis", axis, [name for name in AXES if name != "epsilon"])
         if not chosen or not mus:
             raise InputError(AuditMessage.NOTHING_TO_COMPARE)
@@ -228,7 +228,7 @@ class Comparison:
         if cell.mechanism is None:
             cell.mechanism = cell.plan.mechanism_on(cell.rows)
         noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), block)
-        return distances(cell.mechanism(noise, trials).coefficients, cell.reference)
+        return distances(cell.mechanism(noise, trials).coefficients, cell.reference, self._scale)
 
 
 def budget_grid(low: float, high: float, count: int) -> list[float]:
@@ -324,10 +324,21 @@ def _sampling_error(problem: Problem) -> float | None:
     return float(np.linalg.norm(predicted.sampling) * np.sqrt(problem.public.m / problem.private.n))
 
 
-def distances(coefficients: np.ndarray, reference: Private[np.ndarray]) -> np.ndarray:
-    """Return the distances (trials,) of coefficients (trials, d) to the private reference; NaN becomes infinite."""
-    distance = reference.map(lambda fit: np.linalg.norm(coefficients - fit, axis=1)).reveal(_LAB)
-    return np.nan_to_num(distance, nan=np.inf)
+def distances(coefficients: np.ndarray, reference: Private[np.ndarray], scale: np.ndarray | None = None) -> np.ndarray:
+    """Return the distances (trials,) of coefficients (trials, d) to the private reference; NaN becomes infinite.
+
+    Args:
+        coefficients: of the trials.
+        reference: coefficients (d,).
+        scale: standard errors (d,): the median over coefficients in units of them, in place of the Euclidean distance.
+    """
+
+    def distance(fit: np.ndarray) -> np.ndarray:
+        deviation = coefficients - fit
+        size = np.linalg.norm(deviation, axis=1) if scale is None else np.median(np.abs(deviation) / scale, axis=1)
+        return np.asarray(size)
+
+    return np.nan_to_num(reference.map(distance).reveal(_LAB), nan=np.inf)
 
 
 def rescaled(problem: Problem, how: Scale) -> Problem:

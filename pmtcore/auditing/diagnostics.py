@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,6 @@ QUANTILES = np.linspace(0.0, 1.0, 2001)
 _WISHART_DRAWS = 200
 
 
-@final
 @dataclass(frozen=True)
 class Diagnosis:
     """Conditioning of the features before and after whitening, and the norms of whitened rows.

@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.units import FIRST
+from pmtcore.accounting.budgets import FIRST
 from pmtcore.auditing.lower_bound import CONFIDENCE, Audit, Runs, audit, bound, epsilon_bound, power
 from pmtcore.auditing.people import People
 from pmtcore.mechanisms.noise import LabNoise, NoiseSource, SeededNoise, in_the_lab
@@ -21,7 +20,6 @@ from pmtcore.mechanisms.noise import LabNoise, NoiseSource, SeededNoise, in_the_
 _IMPOSSIBLE_VALUE = 1e4
 
 
-@final
 class Weaker(LabNoise):
     """Noise that is too small by a factor."""
 
@@ -47,7 +45,6 @@ class Weaker(LabNoise):
         return self._source.words(trials, size)
 
 
-@final
 @dataclass(frozen=True)
 class Fault:
     """One planted fault: its id, its description, and its audit at a claim with so many trials."""

@@ -11,17 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from pmtcore.accounting.budgets import Budget, epsilon_from_mu
-from pmtcore.accounting.units import MEAN
+from pmtcore.accounting.budgets import MEAN, Budget, epsilon_from_mu
 from pmtcore.auditing.people import People
-from pmtcore.base.checks import InputError, number_between, whole_number_between
 from pmtcore.base.distributions import beta
-from pmtcore.base.messages import AuditMessage
+from pmtcore.base.messages import AuditMessage, InputError, number_between, whole_number_between
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import GAUSSIAN, family
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
@@ -53,7 +51,6 @@ _DELTA = 1e-3
 Runs = Callable[[int, int, int], np.ndarray]  # table (0 or 1), trials, stream -> what is seen (trials, k)
 
 
-@final
 @dataclass(frozen=True)
 class Audit:
     """Result of an audit.

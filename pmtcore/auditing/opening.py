@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import final
 
 import numpy as np
 
@@ -26,7 +25,6 @@ _SEED = 11
 _STUDY = Curator("synthetic rows, shown on the first page")
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Opening:
     """Fits of one synthetic table per standard deviation of the feature, without the intercept.

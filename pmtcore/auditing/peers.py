@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
 from pmtcore.auditing.lower_bound import CONFIDENCE, bound, epsilon_bound
-from pmtcore.base.checks import InputError, number_between, whole_number_between
-from pmtcore.base.messages import AuditMessage
+from pmtcore.base.messages import AuditMessage, InputError, number_between, whole_number_between
 
 Fit = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 Table = tuple[np.ndarray, np.ndarray]
 
 
-@final
 @dataclass(frozen=True)
 class PeerAudit:
     """Result of an audit: a lower bound on epsilon at the stated delta."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.units import Unit
+from pmtcore.accounting.budgets import Unit
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.tables.persons import bounded
 
@@ -15,7 +14,6 @@ from pmtcore.tables.persons import bounded
 _COLUMN = "person"
 
 
-@final
 @dataclass(frozen=True)
 class People:
     """People in the tables of an audit.

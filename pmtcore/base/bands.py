@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import final
 
 import numpy as np
 
 
-@final
 @dataclass(frozen=True)
 class Bands:
     """Standard errors of the coefficients in their parts, and the 95 % limits; arrays of shape (d,).
@@ -31,6 +29,17 @@ class Bands:
     centre: np.ndarray | None = None
     freedom: np.ndarray | None = None
     covariance: Mapping[str, np.ndarray] | None = None
+
+    @property
+    def parts(self) -> dict[str, np.ndarray]:
+        """Return the standard errors by part; a part that is not known is left out."""
+        parts = {"privacy": self.privacy, "sampling": self.sampling, "truncation": self.truncation}
+        return {part: errors for part, errors in parts.items() if errors is not None}
+
+    def rows(self) -> list[dict[str, float]]:
+        """Return the parts and limits of each coefficient."""
+        columns = {**self.parts, "low": self.low, "high": self.high}
+        return [{part: float(values[j]) for part, values in columns.items()} for j in range(len(self.low))]
 
     def widened(self, factor: float, around: np.ndarray) -> Bands:
         """Return the bands with every standard error, and the limits' distance from their centre, times a factor.

@@ -40,7 +40,7 @@ def block_sum(blocks: Iterable[Block], function: Summand, many: int | None = Non
         ValueError: no block.
     """
     tasks = (partial(quietly, function, features, response) for features, response in blocks)
-    return total(threads.in_order(tasks, threads.number() if many is None else many))
+    return total(threads.in_order(tasks, many))
 
 
 def quiet_sum(function: Callable[[Iterable[T]], np.ndarray], pieces: Iterable[T]) -> np.ndarray:
@@ -53,6 +53,13 @@ def quietly(function: Summand, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Compute a figure of private rows without a warning: that something overflowed is private too."""
     with np.errstate(all="ignore"):
         return np.asarray(function(x, y))
+
+
+def parts(blocks: Iterable[Block], size: int) -> Iterator[Block]:
+    """Yield blocks in parts of at most a size, which lie in the memory of their block."""
+    for x, y in blocks:
+        for start in range(0, len(y), size):
+            yield x[start : start + size], y[start : start + size]
 
 
 def recut(blocks: Iterable[Block], size: int) -> Iterator[Block]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import final
 
 from pmtcore.base.numbers import listing
 
 
-@final
 @dataclass(frozen=True)
 class Citation:
     """One paper.

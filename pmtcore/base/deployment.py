@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 from urllib.parse import urlsplit
 
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.base.roles import roles_listed
 
 SECRET_LENGTH = 32  # characters: 32 hexadecimal ones are 128 bits
@@ -41,7 +41,6 @@ class Fault(Enum):
     WRONG_PLACE = "wrong place"
 
 
-@final
 @dataclass(frozen=True)
 class Problem:
     """One setting that is wrong.

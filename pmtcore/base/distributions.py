@@ -8,7 +8,7 @@ distribution; the degrees of freedom of F are finite.
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -16,7 +16,6 @@ from scipy import special
 Numbers = Any  # an array, or a number where all arguments are numbers
 
 
-@final
 class student:  # noqa: N801  # as scipy.stats names its distributions
     """Student's t distribution with ``df`` degrees of freedom."""
 
@@ -36,7 +35,6 @@ class student:  # noqa: N801  # as scipy.stats names its distributions
         return special.stdtr(df, -x)
 
 
-@final
 class chi2:  # noqa: N801
     """Chi-squared distribution with ``df`` degrees of freedom."""
 
@@ -56,7 +54,6 @@ class chi2:  # noqa: N801
         return special.chdtrc(df, np.maximum(x, 0.0))
 
 
-@final
 class chi:  # noqa: N801
     """Chi distribution: the length of ``df`` independent standard normal numbers."""
 
@@ -66,7 +63,6 @@ class chi:  # noqa: N801
         return np.sqrt(2 * special.gammainccinv(0.5 * df, q))
 
 
-@final
 class f_distribution:  # noqa: N801
     """Fisher's F distribution with ``dfn`` and ``dfd`` degrees of freedom."""
 
@@ -86,7 +82,6 @@ class f_distribution:  # noqa: N801
         return special.fdtrc(dfn, dfd, np.maximum(x, 0.0))
 
 
-@final
 class gamma:  # noqa: N801
     """Gamma distribution of a shape and a scale."""
 
@@ -96,7 +91,6 @@ class gamma:  # noqa: N801
         return special.gammaincinv(shape, q) * scale
 
 
-@final
 class beta:  # noqa: N801
     """Beta distribution."""
 

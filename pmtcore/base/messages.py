@@ -1,4 +1,4 @@
-"""The sentences of errors and notes, each under its kind.
+"""Errors and notes: the kinds, the sentence of each, the error that a user sees, and the checks that raise it.
 
 An error or a note is made of a kind and of the facts it concerns (columns, counts, limits). Code and tests ask for the
 kind and the facts; the sentence is rendered from them here, last, and nothing reads it again. A member keeps its name;
@@ -8,96 +8,19 @@ A template takes ``{column!r}``, ``{n:,}`` and other formats of Python, and four
 ``'a', 'b' and 3 more`` (``listed 12`` shows up to twelve), ``{words:joined}`` for ``a, b, c``,
 ``{references:paired}`` for ``'north' of 'town', ...``, and ``{n:plural row}`` for ``2,000 rows``.
 
-No fact is private: :data:`FACTS` says what each one is.
+No fact is private: ``tests/base/test_messages.py`` says what each one is, and holds every template to these.
 """
 
 from __future__ import annotations
 
+import copyreg
+import math
 import string
 from collections.abc import Iterable, Mapping
 from enum import Enum, unique
-from typing import Any, Self, final
+from typing import Any, Self
 
 from pmtcore.base.numbers import plural
-
-# What each fact of a template is. All are public, or were given by whoever reads the sentence: none is a value of a
-# private cell, or a name that only the private table has.
-FACTS: Mapping[str, str] = {
-    "action": "what somebody wants to do, in words",
-    "address": "an address that was given, without what follows its question mark",
-    "allowed": "the words one may choose from",
-    "axis": "a public quantity that is varied",
-    "become": "what a category counts as",
-    "bound": "a bound of linear predictors, which is public",
-    "cap": "a cap of the ledger, total mu",
-    "coefficient": "the name of a coefficient that was asked for",
-    "column": "the name of a column of the public table, or one that was given",
-    "columns": "names of such columns",
-    "command": "a command that helps",
-    "count": "a number of public things",
-    "dataset": "the name of a data set in the ledger",
-    "datasets": "names of such data sets",
-    "delta": "a delta that was given",
-    "epsilon": "an epsilon that was given, or follows from public choices",
-    "event": "the number of an event of the ledger",
-    "expected": "the version that this program reads",
-    "expression": "a part of a formula that was given",
-    "family": "the title of a family",
-    "fields": "names of fields in a file that was given",
-    "file": "the name of a file without its folder",
-    "form": "how something is written",
-    "formula": "a formula that was given",
-    "functions": "names of functions that a formula may use",
-    "given": "what was given where something else was needed",
-    "high": "an upper limit of the program",
-    "id": "the name of a figure of the gallery",
-    "key": "the key of a spend",
-    "label": "a label that was given, or that public rows have",
-    "least": "the least value that serves",
-    "left": "what is left of a cap, in mu",
-    "level": "a level of confidence that was given",
-    "levels": "categories that the public table has, or declared ones",
-    "limit": "the limit that was passed",
-    "low": "a lower limit of the program",
-    "mean": "a bound of means, which follows from public choices",
-    "megabytes": "a limit of size",
-    "method": "the name of a method",
-    "methods": "names of methods",
-    "modulus": "a modulus of strong convexity, which is public",
-    "mu": "a budget that was asked for",
-    "name": "the name of an argument",
-    "names": "names that were given",
-    "needed": "names that are needed",
-    "number": "the place of a column",
-    "option": "an option of the command line",
-    "part": "a part of a standard error",
-    "person": "the name of whoever is signed in",
-    "place": "a file or an address that was given",
-    "present": "names that are there, of the public table or of public columns",
-    "private_rows": "the number of private rows, where it is public",
-    "problems": "sentences about settings, which quote none of their values",
-    "public_rows": "the number of public rows",
-    "reason": "a reason, in words of this program or of whoever decided",
-    "references": "the level that the categories of each public column are compared with, by column",
-    "role": "a role, in words",
-    "rows": "a number of rows that is public",
-    "scheme": "the scheme of an address",
-    "separator": "the name of a separator",
-    "share": "a share of public cells",
-    "spent": "what is spent of a cap, in mu",
-    "state": "what became of a request or a spend",
-    "statement": "what is wrong with a public column, without advice",
-    "status": "the exit status of a process",
-    "step": "a step of a command",
-    "table": "'public' or 'private'",
-    "table_id": "the name of a table of the list",
-    "thing": "what is named",
-    "title": "the title of a table of the list",
-    "total": "how many rows there are in all",
-    "unit": "the unit of protection, in words",
-    "version": "the version of a file",
-    "where": "the name of a file, with its role",
-}
 
 
 def listed(names: Iterable[str], most: int = 5) -> str:
@@ -116,7 +39,6 @@ def listed(names: Iterable[str], most: int = 5) -> str:
     return shown if rest <= 0 else f"{shown} and {rest} more"
 
 
-@final
 class _Formatter(string.Formatter):
     """Format of templates: Python's, and ``listed``, ``joined``, ``paired`` and ``plural`` as the module says."""
 
@@ -160,7 +82,6 @@ class Message(Enum):
         return _FORMATTER.vformat(self.value.partition(";")[0].rstrip("."), (), facts)
 
 
-@final
 class Note(str):
     """A sentence that knows its kind: shown, stored and exported as any text.
 
@@ -185,6 +106,152 @@ class Note(str):
 def kind_of(note: str) -> Message | None:
     """Return the kind of a note; None for one that was stored as text, or written where it was made."""
     return note.kind if isinstance(note, Note) else None
+
+
+MOST_HELD = 2**27  # numbers of all rows at once: 1 GB, and what holds its rows needs a few times that at work
+
+
+class InputError(ValueError):
+    """Bad input, in one sentence that says what is wrong, where, and what to do.
+
+    The sentence is shown to whoever is at the screen and may land in a log: it never holds a value taken
+    from a private row, nor a column or level name that only the private table has.
+
+    Attributes:
+        message: the kind of its sentence; None for one that was written where it was raised.
+        kind: what code and tests ask for: the message, or the class of questions that a subclass refuses.
+        facts: what the sentence was rendered from.
+        endings: sentences that follow: what became of a spend.
+    """
+
+    # Whether an error of the program itself is behind it.
+    by_program = False
+    kind: Enum | None = None
+    message: Message | None = None
+    endings: tuple[str, ...] = ()
+
+    def __init__(self, message: Message | str, /, **facts: Any) -> None:
+        super().__init__(message.sentence(**facts) if isinstance(message, Message) else message)
+        self.facts: Mapping[str, Any] = facts
+        if isinstance(message, Message):
+            self.kind = self.message = message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # In another process no constructor runs: a subclass may take other arguments than the sentence.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+
+    def __str__(self) -> str:
+        return " ".join((*map(str, self.args[:1]), *self.endings))
+
+    def add(self, sentence: str) -> None:
+        """Let another sentence follow, once."""
+        if sentence not in self.endings:
+            self.endings += (sentence,)
+
+    @property
+    def note(self) -> str:
+        """Return the sentence, with its kind where it has one."""
+        return str(self) if self.message is None else Note(self.message, **self.facts)
+
+    @property
+    def statement(self) -> str:
+        """Return the sentence without its advice, as a note says it."""
+        return str(self) if self.message is None else self.message.statement(**self.facts)
+
+
+def number_between(name: str, value: float | str, low: float, high: float) -> float:
+    """Return the value as a float; NaN is refused as out of range.
+
+    Raises:
+        InputError: the value is not a number, or is out of range.
+    """
+    try:
+        result = float(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        raise InputError(ArgumentMessage.FAR_TOO_LARGE, name=name, low=low, high=high) from None
+    except (TypeError, ValueError):
+        raise InputError(ArgumentMessage.NOT_A_NUMBER, name=name, low=low, high=high, given=value) from None
+    if not low <= result <= high:
+        raise InputError(ArgumentMessage.OUT_OF_RANGE, name=name, low=low, high=high, given=value)
+    return result
+
+
+def whole_number_between(name: str, value: float | str, low: int, high: int) -> int:
+    """Return the value as an int.
+
+    Raises:
+        InputError: the value is not whole, or is out of range.
+    """
+    result = number_between(name, value, low, high)
+    if not math.floor(result) == result:
+        raise InputError(ArgumentMessage.NOT_WHOLE, name=name, low=low, high=high, given=value)
+    return int(result)
+
+
+def one_of(name: str, value: str, allowed: Iterable[str]) -> str:
+    """Return the value where it is one of the allowed words.
+
+    Raises:
+        InputError: the value is another word.
+    """
+    words = list(allowed)
+    if value not in words:
+        raise InputError(ArgumentMessage.NOT_ONE_OF, name=name, allowed=words, given=value)
+    return value
+
+
+def check_held(n: int, width: int) -> None:
+    """Refuse to hold n rows of so many numbers at once: n is public, and a machine without memory would end the run.
+
+    Raises:
+        InputError: too many.
+    """
+    if n * width > MOST_HELD:
+        raise InputError(ArgumentMessage.TOO_MANY_ROWS_AT_ONCE, rows=n, count=width, limit=MOST_HELD // 10**6)
+
+
+class Refusal(Enum):
+    """Why a question about a result, a formula or a set of moments has no answer."""
+
+    SCORE = "score"
+    LEVEL = "level"
+    CONSTRAINTS = "constraints"
+    NO_COVARIANCE = "no covariance"
+    NO_DESIGN = "no design"
+    NO_RECORD = "no record"
+    NEWER_RECORD = "newer record"
+    NO_FORMULA = "no formula"
+    FIXED_EFFECTS = "fixed effects"
+    UNKNOWN_COLUMN = "unknown column"
+    NOT_ROW_BY_ROW = "not row by row"
+    REPEATED_COLUMN = "repeated column"
+    COLUMN_NAMES = "column names"
+    INSTRUMENTS = "instruments"
+    NOT_NESTED = "not nested"
+    UNLIKE_MOMENTS = "unlike moments"
+    OVERLAPPING_TABLES = "overlapping tables"
+    WEIGHTS = "weights"
+    CLUSTERS = "clusters"
+    EXPOSURE = "exposure"
+    PUBLIC_COVARIATES = "public covariates"
+
+
+class RefusedError(InputError):
+    """Bad input with a kind.
+
+    Attributes:
+        kind: the class of questions that have no answer; ``message`` says which sentence.
+    """
+
+    kind: Refusal
+
+    def __init__(self, kind: Refusal, message: Message | str, /, **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.kind = kind
+
+
+class CapError(InputError):
+    """A ledger's cap refuses a spend; nothing was released."""
 
 
 @unique
@@ -326,6 +393,10 @@ class TableMessage(Message):
         "Column {column!r} of the public table has no positive weights; choose the column of the sampling weights."
     )
     NO_FEATURES = "No features are left beside the target; choose at least one."
+    NO_OTHER_COMMON_COLUMN = (
+        "The two tables have no column in common but {column!r}: both need the target and the features under the same "
+        "names; take the public table of the same population."
+    )
     ALL_CONSTANT = "No feature differs between the public rows; choose other features, or add public rows."
     NO_COMMON_COLUMN = (
         "The two tables have no column in common; check that both start with a header row and use the same names."
@@ -409,6 +480,10 @@ class PublicMessage(Message):
     COLLINEAR = (
         "Column {column!r} is a linear combination of {columns:listed} in the public table (collinear); leave one of "
         "them out, or set a public ridge."
+    )
+    TARGET_CONSTANT = (
+        "The target {column!r} has one value in all public rows, so they say nothing about its spread; add public rows "
+        "that have others."
     )
     TARGET_FITTED_EXACTLY = (
         "The public rows fit {column!r} exactly, so they say nothing about its spread; add public rows, or leave out "
@@ -534,8 +609,8 @@ class TableNote(Message):
     PUBLIC_ROW_LEFT_OUT = "One public row with missing values was left out."
     PUBLIC_ROWS_LEFT_OUT = "{count:,} public rows with missing values were left out."
     ONE_PUBLIC_LABEL = (
-        "All public rows have one value of {column!r}: the public fit knows nothing of it, and predictions from it "
-        "mean nothing. Give public rows with both."
+        "All public rows have one value of {column!r}: the public fit knows nothing of it, predictions from it mean "
+        "nothing, and a release has no error bands. Give public rows that differ in it."
     )
     UNLABELLED = "The public rows have no target: they serve to whiten and to choose the radius."
     CLUSTERED = "Errors are clustered by {column!r}, with the correlation that public rows of one group show."
@@ -584,7 +659,10 @@ class TableNote(Message):
     PRIVATE_COLUMNS = "{count} columns of the private table are not in the public one: left out."
     NOT_IN_BOTH = "Not both tables have {columns:listed}."
     TARGET_NOT_IN_BOTH = "Not both tables have the target {column!r}."
-    TEXT_TARGET = "The target {column!r} has {count:plural text value}: {levels:listed}."
+    TEXT_TARGET = (
+        "The target {column!r} has {count:plural text value}: {levels:listed}. A linear regression needs numbers: "
+        "choose another target, or a regression of labels."
+    )
     NOT_TWO_LABELS = "The target {column!r} has {count} different values; a regression of labels needs two."
     MOSTLY_NUMBERS = "{share:.0%} of the public cells of {column!r} are numbers, the others text: read as categories."
     SOME_NOT_NUMBERS = "Some public cells of {column!r} are not numbers: they count as missing."

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, NoReturn, TypeVar, final
+from typing import Generic, NoReturn, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,6 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
-@final
 @dataclass(frozen=True)
 class Curator:
     """Somebody who holds the private rows anyway and looks at an exact figure, for a stated purpose."""
@@ -28,7 +27,6 @@ class Curator:
     purpose: str
 
 
-@final
 class Private(Generic[T]):
     """A value computed from private rows without noise."""
 

@@ -8,8 +8,8 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from pmtcore.base.block_sums import Block, Summand, block_sum, quietly, recut
-from pmtcore.base.checks import check_held
+from pmtcore.base.block_sums import Block, Summand, block_sum, parts, quietly, recut
+from pmtcore.base.messages import check_held
 from pmtcore.base.private import Private
 from pmtcore.base.row_cache import MOST_KEPT, P, RowCache
 
@@ -17,6 +17,9 @@ from pmtcore.base.row_cache import MOST_KEPT, P, RowCache
 _ROWS_OF_A_PART = 4096
 # Numbers of a block of public size: 4 MB.
 _NUMBERS_OF_A_BLOCK = 2**19
+# Rows and numbers (16 MB) of a block of several passes, at most: threads share smaller blocks evenly, and of those that
+# are kept between passes memory holds as many as fit.
+_ROWS_OF_A_PIECE, _NUMBERS_OF_A_PIECE = 32_768, 2**21
 
 
 class PassObserver(Protocol):
@@ -140,8 +143,9 @@ class PrivateRows:
             yield self.empty(count)
 
     def pieces(self, cut: Callable[[np.ndarray, np.ndarray], Iterator[P]], bytes_each: int, most: int) -> RowCache[P]:
-        """Return what ``cut`` makes of each block, for several passes; see :class:`RowCache`."""
-        return RowCache(self._blocks, self._adder, cut, bytes_each, min(most, self._keeps))
+        """Return what ``cut`` makes of blocks, which are cut further, for several passes; see :class:`RowCache`."""
+        size = max(min(_ROWS_OF_A_PIECE, _NUMBERS_OF_A_PIECE // (len(self.names) + 1)), 1)
+        return RowCache(lambda: parts(self._blocks(), size), self._adder, cut, bytes_each, min(most, self._keeps))
 
     def equal_pieces(
         self, prepare: Callable[[np.ndarray, np.ndarray], P], bytes_each: int, *, of: int = 1
@@ -157,7 +161,8 @@ class PrivateRows:
         def cut(features: np.ndarray, response: np.ndarray) -> Iterator[P]:
             yield prepare(features, response)
 
-        return self.in_equal_blocks(of).pieces(cut, bytes_each, MOST_KEPT)
+        equal = self.in_equal_blocks(of)
+        return RowCache(equal._blocks, None, cut, bytes_each, min(MOST_KEPT, self._keeps))
 
     def watched(self, watch: PassObserver) -> PrivateRows:
         """Return the same rows, reporting the beginning of each pass and the number of rows read, which is public."""

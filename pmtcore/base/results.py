@@ -12,15 +12,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from pmtcore.base.distributions import chi2, f_distribution, student
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.escaping import one_line, terminal
-from pmtcore.base.messages import ResultMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import Refusal, RefusedError, ResultMessage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +46,6 @@ class Mean(Protocol):
         ...
 
 
-@final
 @dataclass(frozen=True)
 class WaldTest:
     """A joint test of linear constraints.
@@ -66,7 +64,6 @@ class WaldTest:
         return f"F({self.df_num}, {self.df_denom:.4g}) = {self.statistic:.4g}, p = {self.pvalue:.3g}"
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Prediction:
     """Predicted means of rows with their standard errors, in the names of statsmodels.
@@ -104,7 +101,6 @@ class Prediction:
         return np.minimum(self.centre - half, self.linear), np.maximum(self.centre + half, self.linear)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Results:
     """Estimates of one regression and everything that follows from them.

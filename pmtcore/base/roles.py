@@ -6,10 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import final
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ArgumentMessage
+from pmtcore.base.messages import ArgumentMessage, InputError
 from pmtcore.base.strict_json import parsed
 
 
@@ -59,7 +57,6 @@ class Denied(Enum):
     NO_ROLE = "no role was given"
 
 
-@final
 @dataclass(frozen=True)
 class Actor:
     """Somebody at the screen.

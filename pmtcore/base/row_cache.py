@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from threading import local
-from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar, final
+from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -30,7 +30,6 @@ class Piece(Protocol):
         ...
 
 
-@final
 class Arena:
     """Memory for what is kept, taken in large pieces: small ones cost more in page faults than in computing."""
 
@@ -52,7 +51,6 @@ class Arena:
 P = TypeVar("P", bound=Piece)
 
 
-@final
 class RowCache(Generic[P]):
     """What blocks of private rows become, for sums in several looks.
 
@@ -141,7 +139,6 @@ class RowCache(Generic[P]):
         raise TypeError("private rows stay in the session that loaded them")
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class _Look:
     """A look at one block, to be sent elsewhere."""

@@ -11,16 +11,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pmtcore.base import threads
-from pmtcore.base.checks import InputError, one_of
 from pmtcore.base.escaping import one_line
-from pmtcore.base.messages import CommandMessage
+from pmtcore.base.messages import CommandMessage, InputError, one_of
 from pmtcore.base.roles import Actor, Role
 from pmtcore.cli.files import STANDARD_INPUT, read_input, read_small
 from pmtcore.cli.startup import is_own_process, start_arrow
 
 if TYPE_CHECKING:
-    from pmtcore.accounting.budgets import Budget
-    from pmtcore.accounting.units import Unit
+    from pmtcore.accounting.budgets import Budget, Unit
 
 try:
     import pwd
@@ -162,20 +160,10 @@ def number_from(name: str, text: str) -> float:
 
 def budget_from(chosen: argparse.Namespace) -> Budget:
     """Return the budget that the options say."""
-    from pmtcore.accounting.budgets import Budget, checked_delta  # noqa: PLC0415
+    from pmtcore.accounting.budgets import Budget  # noqa: PLC0415
 
-    given = [name for name in ("mu", "rho", "epsilon") if getattr(chosen, name) is not None]
-    if len(given) != 1:
-        raise InputError(CommandMessage.ONE_BUDGET)
-    if chosen.delta is not None:
-        checked_delta(chosen.delta)
-    if chosen.mu is not None:
-        return Budget(chosen.mu)
-    if chosen.rho is not None:
-        return Budget.from_rho(chosen.rho)
-    if chosen.delta is None:
-        raise InputError(CommandMessage.EPSILON_NEEDS_DELTA)
-    return Budget.from_epsilon(chosen.epsilon, chosen.delta)
+    messages = {"once": CommandMessage.ONE_BUDGET, "lacks_delta": CommandMessage.EPSILON_NEEDS_DELTA}
+    return Budget.given(chosen.mu, chosen.rho, chosen.epsilon, chosen.delta, **messages)
 
 
 def settings_from(pairs: Sequence[str], option: str = "--set", form: str = "NAME=VALUE") -> dict[str, str]:

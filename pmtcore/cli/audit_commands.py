@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from pmtcore.accounting.budgets import ONLY_RESPONSES
-from pmtcore.base.checks import InputError, whole_number_between
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import CommandMessage
+from pmtcore.base.messages import CommandMessage, InputError, whole_number_between
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import number_from, public_from, table_of
 from pmtcore.cli.files import read_small, writable, write_small

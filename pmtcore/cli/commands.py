@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, detected_percent, epsilon_from_rho_bound
-from pmtcore.base.checks import number_between, whole_number_between
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import number_between, whole_number_between
 from pmtcore.base.private import Curator
 from pmtcore.cli.arguments import budget_from, number_from, problem_from
 from pmtcore.methods.registry import method, methods, search

@@ -8,9 +8,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from pmtcore.base.checks import InputError
 from pmtcore.base.deployment import problems
-from pmtcore.base.messages import CommandMessage
+from pmtcore.base.messages import CommandMessage, InputError
 from pmtcore.base.paths import application
 from pmtcore.cli.files import read_small
 

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pmtcore.accounting.budgets import of_person, person_note
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import one_line
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import CommandMessage
+from pmtcore.base.messages import CommandMessage, InputError
 from pmtcore.base.numbers import p_value
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import number_from

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import CommandMessage
+from pmtcore.base.messages import CommandMessage, InputError
 
 MOST_INPUT = 512 * 2**20  # bytes of a table that is held as it comes, since a pipe cannot be read twice
 _MOST = 64 * 2**20  # bytes of a configuration or a record: a thousand coefficients' second moment takes a third of it

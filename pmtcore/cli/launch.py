@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import CommandMessage
+from pmtcore.base.messages import CommandMessage, InputError
 from pmtcore.base.paths import application
 from pmtcore.cli.parser import parser
 

@@ -7,9 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pmtcore.accounting.units import Unit
-from pmtcore.base.checks import InputError, listed
-from pmtcore.base.messages import CommandMessage
+from pmtcore.accounting.budgets import Unit
+from pmtcore.base.messages import CommandMessage, InputError, listed
 from pmtcore.cli.arguments import user
 from pmtcore.cli.files import read_small
 

@@ -18,9 +18,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import one_line, terminal
-from pmtcore.base.refusals import CapError
+from pmtcore.base.messages import CapError, InputError
 from pmtcore.cli.files import writable, write_small
 from pmtcore.cli.parser import parser
 from pmtcore.cli.startup import own_process

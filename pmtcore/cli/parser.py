@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from pmtcore import __version__
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import CommandMessage
+from pmtcore.base.messages import CommandMessage, InputError
 
 _STEPS = (
     "cap",

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from pmtcore.accounting.units import Unit
+from pmtcore.accounting.budgets import Unit
 from pmtcore.api.loading import in_words
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import CommandMessage
+from pmtcore.base.messages import CommandMessage, InputError
 from pmtcore.cli.arguments import budget_from, problem_from, say, settings_from, user
 from pmtcore.cli.files import STANDARD_INPUT, read_small, write_small
 from pmtcore.cli.follow import following

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pmtcore.base.checks import InputError, whole_number_between
-from pmtcore.base.messages import CommandMessage
+from pmtcore.base.messages import CommandMessage, InputError, whole_number_between
 from pmtcore.cli.arguments import budget_from, choices_from, settings_from, user
 from pmtcore.cli.files import read_small, write_small
 

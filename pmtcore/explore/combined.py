@@ -15,8 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pmtcore.base.messages import ExploreMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import ExploreMessage, Refusal, RefusedError
 from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.methods.joint_moment.record import Record, alike
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ExploreMessage
+from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.explore.moment import Moment
 from pmtcore.methods.joint_moment.method import MomentPlan
 from pmtcore.methods.registry import make_parameters, method

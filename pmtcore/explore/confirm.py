@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ExploreMessage
+from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.explore.regression import Regression
 from pmtcore.methods.joint_moment.record import Record
 from pmtcore.public.bands import Z95
@@ -21,7 +20,6 @@ from pmtcore.public.moments import INTERCEPT, joint, public_from_rows
 from pmtcore.tables.problem import Problem
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class _Chosen:
     """From a row of the given columns to the chosen features and response; derived columns by their public rules."""
@@ -69,7 +67,6 @@ def problem_of(problem: Problem, record: Record, fit: Regression) -> Problem:
     )
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Confirmed:
     """A chosen model from both releases.

@@ -9,20 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ExploreMessage
+from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.methods.joint_moment.linear import State
 from pmtcore.public.bands import Part, limits
 
 _CLOSEST = 1e-9  # of the largest share: two that are closer are the same in doubles
 
 
-@final
 @dataclass(frozen=True)
 class Estimates:
     """Figures (q,) with their parts and limits."""
@@ -32,14 +30,8 @@ class Estimates:
 
     def as_rows(self, names: Sequence[str]) -> list[dict[str, Any]]:
         """One record each."""
-        parts = {"privacy": self.bands.privacy, "sampling": self.bands.sampling}
-        if self.bands.truncation is not None:
-            parts["truncation"] = self.bands.truncation
-        parts |= {"low": self.bands.low, "high": self.bands.high}
-        return [
-            {"name": name, "value": float(self.values[j]), **{part: float(v[j]) for part, v in parts.items()}}
-            for j, name in enumerate(names)
-        ]
+        rows = zip(names, self.values, self.bands.rows(), strict=True)
+        return [{"name": name, "value": float(value), **row} for name, value, row in rows]
 
 
 def figures(
@@ -72,7 +64,6 @@ def figures(
     return Estimates(values, limited)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Marginals:
     """Means and covariances of the columns, what truncation took added back; the constant is the first column."""

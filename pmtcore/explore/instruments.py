@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
-from pmtcore.base.messages import ExploreMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import ExploreMessage, Refusal, RefusedError
 from pmtcore.explore.nested import NestedTest
 from pmtcore.explore.regression import Regression
 from pmtcore.methods.joint_moment.linear import FLOOR, Fit, State
@@ -23,7 +21,6 @@ from pmtcore.methods.joint_moment.linear import FLOOR, Fit, State
 _WEAK = 10.0  # Staiger and Stock (1997): below, limits are too narrow and the estimate leans towards least squares
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class InstrumentalFit:
     """A regression with instruments.

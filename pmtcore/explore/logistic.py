@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ExploreMessage
+from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.explore.regression import Regression
 from pmtcore.glm.losses import LOGISTIC
 from pmtcore.glm.solvers import Data, Penalty, minimize
@@ -29,7 +28,6 @@ _TOLERANCE = 1e-11
 _RIDGE = 1e-4  # of the mean slope: a solution even where classes are separated
 
 
-@final
 @dataclass(frozen=True)
 class Logistic:
     """Coefficients by name, their bands, and the floor of each: its standard error from m public rows alone."""

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path as File
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import Label, ReleaseStatus
-from pmtcore.base.messages import ExploreMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import ExploreMessage, InputError, Refusal, RefusedError
 from pmtcore.explore import synthetic
 from pmtcore.explore.combined import combined_record
 from pmtcore.explore.functionals import Estimates, Marginals
@@ -32,7 +30,6 @@ from pmtcore.public.moments import INTERCEPT
 _LOADINGS = 5  # components with bands: more explain little, and each costs as much
 
 
-@final
 class Moment:
     """A released joint moment: every question to it is post-processing and spends nothing.
 

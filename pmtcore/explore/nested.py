@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 from pmtcore.base.distributions import f_distribution
-from pmtcore.base.messages import ExploreMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import ExploreMessage, Refusal, RefusedError
 from pmtcore.explore.regression import Regression, Test
 
 
-@final
 @dataclass(frozen=True)
 class NestedTest:
     """Whether the coefficients that a larger regression has beside a smaller one are zero together.

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import final
 
 import numpy as np
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ExploreMessage
+from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.methods.joint_moment.linear import State, floored, solve
@@ -22,7 +20,6 @@ _MOST_SUBSET_FEATURES = 14  # 2^14 subsets answer in about a second
 _DRAWS = 60  # of noise and sampling: shares known to six percent
 
 
-@final
 @dataclass(frozen=True)
 class Path:
     """Coefficients (points, q) along penalties (points,), in the units of the table.
@@ -103,7 +100,6 @@ def _lasso(gram: np.ndarray, cross: np.ndarray, lam: float, start: np.ndarray) -
     return b
 
 
-@final
 @dataclass(frozen=True)
 class Subset:
     """The best features of one number, by what they leave unexplained, and a criterion that counts the noise."""

@@ -6,16 +6,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
 from pmtcore.accounting.budgets import of_person
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
 from pmtcore.base.distributions import chi2, f_distribution, student
 from pmtcore.base.escaping import one_line
-from pmtcore.base.messages import ExploreMessage
+from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.base.results import Reported, Results
 from pmtcore.explore.functionals import Estimates, figures
 from pmtcore.methods.joint_moment.linear import Fit, State, solve
@@ -26,7 +25,6 @@ _LEVEL = 0.95  # of every band
 _SHOWN = 100  # characters of a formula in a short name
 
 
-@final
 @dataclass(frozen=True)
 class Test:
     """A joint test that contrasts are zero: ``F`` with its degrees of freedom, and the p-value."""
@@ -42,7 +40,6 @@ class Test:
         return {"statistic": self.statistic, "among": self.among, "freedom": self.freedom, "p": self.p}
 
 
-@final
 @dataclass(frozen=True)
 class Predicted:
     """A prediction: its value, 95 % limits of the mean, and of a new row."""
@@ -54,7 +51,6 @@ class Predicted:
     new_high: float
 
 
-@final
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression(Reported):
     """A regression of one column on others.
@@ -94,15 +90,13 @@ class Regression(Reported):
     def results_(self) -> Results:
         """Return estimates, standard errors, tests and predictions, named as in statsmodels."""
         fit, bands, share = self.fit, self.bands, self.r_squared
-        errors = {"privacy": bands.privacy, "sampling": bands.sampling}
-        errors |= {} if bands.truncation is None else {"truncation": bands.truncation}
         freedom = np.full(len(self.names), np.inf) if bands.freedom is None else bands.freedom
         design = self.design
         return Results(
             names=self.names,
             values=fit.coefficients,
             centre=fit.coefficients,
-            errors=errors,
+            errors=bands.parts,
             freedom=freedom,
             covariances=bands.covariance,
             endog=self.response,
@@ -324,11 +318,6 @@ class Regression(Reported):
 
     def as_dict(self) -> dict[str, Any]:
         """Keys as a release has them."""
-        bands = self.bands
-        parts = {"privacy": bands.privacy, "sampling": bands.sampling}
-        if bands.truncation is not None:
-            parts["truncation"] = bands.truncation
-        parts |= {"low": bands.low, "high": bands.high}
         share = self.r_squared
         return {
             "response": self.response,
@@ -336,7 +325,7 @@ class Regression(Reported):
             "formula": self.formula,
             "lam": self.lam,
             "coefficients": self.coefficients,
-            "bands": {n: {p: float(v[j]) for p, v in parts.items()} for j, n in enumerate(self.names)},
+            "bands": dict(zip(self.names, self.bands.rows(), strict=True)),
             "residual_sd": self.residual_sd,
             "r_squared": None if share is None else share.as_rows(("r_squared",))[0],
             "partial_r_squared": dict(zip(self.features, map(float, self.partial_r_squared.values), strict=True)),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from pmtcore.base.checks import whole_number_between
+from pmtcore.base.messages import whole_number_between
 from pmtcore.explore.functionals import Marginals
 from pmtcore.methods.joint_moment.derived import Derived
 from pmtcore.methods.joint_moment.influence import Rows

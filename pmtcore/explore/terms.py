@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from pmtcore.base.messages import ExploreMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import ExploreMessage, Refusal, RefusedError
 from pmtcore.tables.formula import Factor, columns_of, parse
 
 

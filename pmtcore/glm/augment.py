@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import final
 
 import numpy as np
 
-from pmtcore.base.checks import number_between, one_of
+from pmtcore.base.messages import number_between, one_of
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Data, Losses, Penalty, Solution, minimize
 
@@ -29,7 +28,6 @@ _GAIN = 1e-6  # of the Jacobian's share: a pass that retrieves less changes noth
 _ZERO = 1e-4  # what counts as zero after the iterations, as the paper's fluctuating estimates do
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """The wanted regularizer and how D realizes it.
@@ -75,7 +73,6 @@ class Target:
         return np.full(p, alone.start()[0, 0]) if theta is None else alone.weights(theta)
 
 
-@final
 @dataclass(frozen=True)
 class TargetStack:
     """Targets of a stack of fits: the weight of ``theta_j^2`` is ``scale |theta_j|^-gamma + square``, and Lambda0.
@@ -153,7 +150,6 @@ def augmented(
     return np.vstack(rows), np.concatenate(responses)
 
 
-@final
 @dataclass(frozen=True)
 class _Both:
     """The sum of two sums of one loss: rows and augmented rows."""
@@ -202,7 +198,6 @@ def limit(data: Losses[Loss], b: np.ndarray, weights: np.ndarray, tolerance: flo
     return minimize(data, Penalty.of(b, 2 * weights), tolerance, start)
 
 
-@final
 @dataclass(frozen=True)
 class Iterated:
     """Where the iterations ended: coefficients (t, p) with zeros set, and the last weights a (t, p)."""
@@ -254,7 +249,6 @@ def iterate(
     return Iterated(np.where(np.abs(theta) < _ZERO, 0.0, theta), weights)
 
 
-@final
 @dataclass(frozen=True)
 class Augmentation:
     """Algorithm 1 to the letter: n_e rows are drawn in each round."""

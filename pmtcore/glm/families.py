@@ -9,17 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 from scipy.special import expit
 
-from pmtcore.base.checks import one_of
+from pmtcore.base.messages import one_of
 
 Curve = Callable[[np.ndarray], np.ndarray]
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Family:
     """Canonical family of a generalized linear model.

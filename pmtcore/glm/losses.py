@@ -11,19 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
-from pmtcore.base.checks import InputError, number_between, one_of
-from pmtcore.base.messages import LossMessage
+from pmtcore.base.messages import InputError, LossMessage, number_between, one_of
 from pmtcore.glm import families
 from pmtcore.glm.families import Family
 
 Curve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Loss:
     """Loss of one row, with its bounds.

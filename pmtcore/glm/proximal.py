@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -15,7 +14,6 @@ _SWEEP_TOLERANCE = 1e-9
 _RELATIVE_ZERO = 1e-12
 
 
-@final
 @dataclass(frozen=True)
 class Proximal:
     """Proximal operator ``argmin_theta |theta - v|^2/2 + sum_j sharp_j |(W theta)_j|`` for a symmetric, invertible W.

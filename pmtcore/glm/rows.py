@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, final
+from typing import Protocol
 
 import numpy as np
 
@@ -43,7 +43,6 @@ class RowLoss(Protocol):
         """Return an upper bound of ``l''``."""
 
 
-@final
 @dataclass(frozen=True)
 class Rows:
     """Rows of one fit in memory.

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar, final
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -43,7 +43,6 @@ _FITTED = 1e-9
 _LEAST_RIDGE = 1e-8
 
 
-@final
 @dataclass(frozen=True)
 class Penalty:
     """Terms that are not data: linear term b, ridge weights q, centre c, lasso weights lam, and the matrix Q.
@@ -95,7 +94,6 @@ class Penalty:
         return np.asarray(np.sum(self.lasso * np.abs(theta), axis=1))
 
 
-@final
 @dataclass(frozen=True)
 class Solution:
     """Minimizers (t, p), the length (t,) of the shortest subgradient and the derivatives of the sum of losses at each.
@@ -132,7 +130,6 @@ class Losses(Protocol[Loss_co]):
         """Return gradients (t, p) and Hessians (t, p, p) of the sum at coefficients (t, p)."""
 
 
-@final
 @dataclass(frozen=True)
 class Data(Generic[Loss_co]):
     """Rows (n, p) in memory, responses (n,), the loss, and its weight in each row (n,); ``None``: 1."""
@@ -206,6 +203,8 @@ def decrement(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
     return np.asarray(np.sqrt(np.where(np.isnan(squares), np.inf, squares)))
 
 
+# A Newton step of counts can go so far that a loss overflows; it is shortened then, so there is nothing to warn of.
+@np.errstate(over="ignore", invalid="ignore")
 def minimize(
     data: Losses[RowLoss],
     penalty: Penalty,

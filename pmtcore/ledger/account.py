@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any
 
-from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
+from pmtcore.accounting.budgets import PERSON, Guarantee, Neighbours, Unit, compose
 from pmtcore.accounting.mixed import mixed_epsilon
-from pmtcore.accounting.units import PERSON, Unit
 
 _ROOM = 1 + 1e-12  # a cap may be used up to rounding
 START_CAP = 3.0  # total mu where nobody chose: at 5 % false alarms the best attacker detects 91 %
@@ -27,7 +26,6 @@ def counted_mu(mu: float, neighbours: str) -> float:
     return 2 * mu if neighbours == Neighbours.ADD_REMOVE_ONE.value else mu
 
 
-@final
 @dataclass(frozen=True)
 class Entry:
     """One spend, with what became of it."""
@@ -60,7 +58,6 @@ class Entry:
         return {name: value for name, value in vars(self).items() if name not in ("record",)}
 
 
-@final
 @dataclass(frozen=True)
 class Account:
     """A data set's cap, spends and what is left; tables that overlap with it spend together with it."""

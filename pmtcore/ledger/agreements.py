@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 from pmtcore.base.messages import LedgerMessage
 from pmtcore.ledger import chain, reading, rules
@@ -21,7 +21,6 @@ _ANSWERS = {"agree": "agreed", "decline": "declined"}
 _COMPARED = ("request", "mu", "neighbours", "choices", "unit", "tables")
 
 
-@final
 @dataclass(frozen=True)
 class Asked:
     """A release that somebody asked for."""
@@ -41,7 +40,6 @@ class Asked:
         return {**own, **{name: self.fields.get(name) for name in ("request", "choices", "mu", "purpose", "unit")}}
 
 
-@final
 class Agreements:
     """What was asked for and answered, in one ledger."""
 

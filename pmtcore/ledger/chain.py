@@ -11,13 +11,10 @@ import hmac
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
-from pmtcore.accounting.budgets import Neighbours
-from pmtcore.accounting.units import Unit
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import Damage, LedgerMessage
-from pmtcore.base.refusals import CapError
+from pmtcore.accounting.budgets import Neighbours, Unit
+from pmtcore.base.messages import CapError, Damage, InputError, LedgerMessage
 from pmtcore.ledger.sidecar import Head, seal
 
 Row = Mapping[str, Any]
@@ -52,7 +49,6 @@ class Damaged(LedgerError):
         self.kind = kind
 
 
-@final
 @dataclass(frozen=True)
 class Checked:
     """What came of walking the chain.

@@ -12,11 +12,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
-from pmtcore.base.checks import InputError
 from pmtcore.base.exports import plain
-from pmtcore.base.messages import Damage, LedgerMessage
+from pmtcore.base.messages import Damage, InputError, LedgerMessage
 from pmtcore.ledger import chain
 from pmtcore.ledger.chain import Damaged, LedgerError
 from pmtcore.ledger.engines import Connection, address, database_errors, engine, place_of
@@ -32,7 +31,6 @@ _INSERT = (
 _VERIFIED: dict[str, Head] = {}  # by address: what this process has walked through already
 
 
-@final
 class Database:
     """The events of one ledger, at a database URL or a file name for SQLite.
 

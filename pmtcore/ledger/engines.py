@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from pmtcore.base.messages import LedgerMessage
@@ -82,34 +82,6 @@ def database_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
     return (sqlite3.Error, *more) if loaded is None else (sqlite3.Error, loaded.SQLAlchemyError, *more)
 
 
-class Connection(Protocol):
-    """A connection inside a transaction."""
-
-    @property
-    def lite(self) -> bool:
-        """Return whether the database is a file of SQLite."""
-
-    def rows(self, statement: str, **values: Any) -> Iterator[dict[str, Any]]:
-        """Yield the rows of an answer, each cell by the name of its column."""
-
-    def value(self, statement: str, **values: Any) -> Any:
-        """Return the first cell of an answer; ``None`` where there is none."""
-
-    def run(self, statement: str, **values: Any) -> None:
-        """Carry out a statement that has no answer."""
-
-    def has_table(self, name: str) -> bool:
-        """Return whether there is a table of that name."""
-
-
-class Engine(Protocol):
-    """What opens transactions on one database."""
-
-    def alone(self, *, reads: bool) -> Any:
-        """Open a transaction that no other writer overlaps; on a server those that only read overlap one another."""
-
-
-@final
 class LiteConnection:
     """A connection of the standard library to an SQLite file."""
 
@@ -139,7 +111,6 @@ class LiteConnection:
         return bool(self.value("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = :name", name=name))
 
 
-@final
 class ServerConnection:
     """A connection of SQLAlchemy, to a server or a file."""
 
@@ -179,7 +150,10 @@ class ServerConnection:
         return sql.inspect(self._connection).has_table(name)
 
 
-@final
+# A connection inside a transaction.
+Connection = LiteConnection | ServerConnection
+
+
 class LiteEngine:
     """An SQLite file, opened for each transaction.
 
@@ -210,7 +184,6 @@ class LiteEngine:
             connection.close()
 
 
-@final
 class ServerEngine:
     """A server, by the engine that all threads of this process share.
 
@@ -232,6 +205,10 @@ class ServerEngine:
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_QUEUE_SECONDS}s'")
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock{'_shared' * reads}({_LOCK})")
             yield ServerConnection(connection)
+
+
+# What opens transactions on one database.
+Engine = LiteEngine | ServerEngine
 
 
 def engine(url: str) -> Engine:

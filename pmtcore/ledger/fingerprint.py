@@ -23,7 +23,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +48,6 @@ THRESHOLD = 24.0  # rows of the sample that make two tables one; before noise
 NOISE = 2.0  # scale of the Laplace noise on threshold and count: about epsilon 1.5 a join (decision 0024)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Cells:
     """A table as keyed hashes of its cells. Private.
@@ -106,7 +105,6 @@ class Cells:
         return f"<hashes of {len(self.hashes)} rows>"
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Sketch:
     """What the ledger keeps of a table: hashes of some rows, and how often some different rows are there.

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, final
+from typing import Any
 
-from pmtcore.base.checks import InputError, number_between
 from pmtcore.base.exports import plain
-from pmtcore.base.messages import LedgerMessage
+from pmtcore.base.messages import InputError, LedgerMessage, number_between
 from pmtcore.ledger import chain, reading, rules
 from pmtcore.ledger.account import START_CAP, Account, Entry
 from pmtcore.ledger.agreements import Agreements
@@ -47,7 +46,6 @@ class UnclearSpend(LedgerError):
             self.kind, self.message, self.facts = cause.kind, cause.message, cause.facts
 
 
-@final
 class Ledger:
     """A ledger at a database URL, or a file name for SQLite.
 

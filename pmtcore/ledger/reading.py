@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from pmtcore.accounting.units import Unit
+from pmtcore.accounting.budgets import Unit
 from pmtcore.ledger import chain
 from pmtcore.ledger.account import Account, Entry
 from pmtcore.ledger.engines import Connection

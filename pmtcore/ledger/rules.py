@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pmtcore.accounting.budgets import Neighbours
-from pmtcore.accounting.units import Unit
-from pmtcore.base.checks import number_between, one_of
+from pmtcore.accounting.budgets import Neighbours, Unit
 from pmtcore.base.exports import plain
-from pmtcore.base.messages import LedgerMessage
+from pmtcore.base.messages import LedgerMessage, number_between, one_of
 from pmtcore.ledger.account import Account, counted_mu
 from pmtcore.ledger.chain import CapReached, LedgerError
 from pmtcore.ledger.schema import NAME_LENGTH

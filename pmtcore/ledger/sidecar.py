@@ -19,7 +19,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import final
 
 from pmtcore.base.strict_json import parsed
 
@@ -34,7 +33,6 @@ _STEP = 0.005  # seconds between two tries for the lock: far below the time of o
 _JOURNAL_ROOM = 32 * 1024  # bytes: a rollback journal of eight pages, what one record changes beside new ones
 
 
-@final
 @dataclass(frozen=True)
 class Head:
     """How far the log had come: the newest event, its hash, and the digest of the file it is in."""
@@ -49,7 +47,6 @@ def data_folder() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "second-moment"
 
 
-@final
 class Beside:
     """The files beside one ledger.
 

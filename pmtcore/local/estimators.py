@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 from scipy.special import expit
@@ -20,11 +19,11 @@ from pmtcore.glm.solvers import Data, Penalty, minimize
 
 _ROUNDS = 6  # of scale and intercept in turn: each fixes one, and they settle
 _SCAN = np.geomspace(1e-4, 1e4, 801)  # forty points a decade: two roots closer than that are one for any noise
-_NEXT = 1e-4  # relative: the root of all rows lies well within it of that of their summary
-_BINS = 2000  # scores of a bin are one in the scan: its mean is right to a millionth, and the root is found on all
+_NEXT = 1e-7  # relative: the root of all rows lies well within it of that of their summary
+_FEW = 2000  # scores that stand for all in the scan; the root is found on all
+_SCORES_AT_ONCE = 8192  # so many stay in the processor's cache
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Link:
     """What stands in the scale equation.
@@ -67,7 +66,6 @@ def of_family(family: Family) -> Link:
     return Link(family.id, family.slope, family.mean, family.largest_slope)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class PublicRows:
     """Centred public rows as the scale equation takes them: each once, with its share.
@@ -84,10 +82,10 @@ class PublicRows:
     def of(cls, features: np.ndarray) -> PublicRows:
         """Return rows (m, d) without their copies where they have few levels, as Bernoulli rows do."""
         key = features @ np.sqrt(np.arange(2.0, 2.0 + features.shape[1]))
-        if len(np.unique(key[: 2 * _BINS])) > _BINS:
+        if len(np.unique(key[: 2 * _FEW])) > _FEW:
             return cls(features)
         _, first, back, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-        if len(first) > _BINS or not np.array_equal(features[first][back], features):
+        if len(first) > _FEW or not np.array_equal(features[first][back], features):
             return cls(features)
         return cls(features[first], counts / len(features))
 
@@ -108,6 +106,7 @@ def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0, shares: np.n
     """
     few, weights, exact = _summarized(scores, shares)
     known: dict[float, float] = {}
+    parts = [scores[start : start + _SCORES_AT_ONCE] for start in range(0, len(scores), _SCORES_AT_ONCE)]
 
     def rough(c: float) -> float:
         with np.errstate(over="ignore"):
@@ -118,7 +117,8 @@ def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0, shares: np.n
             return rough(c)
         if c not in known:
             with np.errstate(over="ignore"):
-                known[c] = float(np.clip(c * np.mean(link.curve(offset + c * scores)), -1e300, 1e300)) - 1.0
+                total = sum(float(np.sum(link.curve(offset + c * part))) for part in parts)
+                known[c] = float(np.clip(c * total / len(scores), -1e300, 1e300)) - 1.0
         return known[c]
 
     grid = link.sign * _SCAN
@@ -160,17 +160,23 @@ def _narrowed(gap: Callable[[float], float], rough: Callable[[float], float], en
 def _summarized(scores: np.ndarray, shares: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return scores that stand for all, their shares, and whether they are exactly all there are.
 
-    Many scores are averaged in :data:`_BINS` bins of one width.
+    Many scores are put into bins of one width; the two points one deviation beside the mean of a bin have its mean and
+    its variance.
     """
     if shares is not None:
         return scores, shares, True
     low, high = float(np.min(scores)), float(np.max(scores))
-    if len(scores) < 2 * _BINS or not high > low:
+    if len(scores) < 2 * _FEW or not high > low:
         return scores, np.full(len(scores), 1 / len(scores)), True
-    at = np.minimum(((scores - low) * (_BINS / (high - low))).astype(np.intp), _BINS - 1)
-    counts, sums = np.bincount(at, minlength=_BINS), np.bincount(at, scores, minlength=_BINS)
+    bins = _FEW // 2
+    at = np.minimum(((scores - low) * (bins / (high - low))).astype(np.intp), bins - 1)
+    counts = np.bincount(at, minlength=bins)
+    filled = np.maximum(counts, 1)
+    mean = np.bincount(at, scores, minlength=bins) / filled
+    deviation = np.sqrt(np.bincount(at, (scores - mean[at]) ** 2, minlength=bins) / filled)
     some = counts > 0
-    return sums[some] / counts[some], counts[some] / len(scores), False
+    points = np.concatenate([(mean - deviation)[some], (mean + deviation)[some]])
+    return points, np.tile(counts[some] / (2 * len(scores)), 2), False
 
 
 def scaled(link: Link, slopes: np.ndarray, rows: PublicRows, level: float | None) -> tuple[np.ndarray, float]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -45,7 +44,6 @@ def printed_sds(configuration: Configuration, epsilon: float, delta: float) -> n
     return np.concatenate([gram, np.full(c.d, c.radius * c.response_bound * size)])
 
 
-@final
 @dataclass(frozen=True)
 class ClassicalCheck:
     """Claimed and exact delta of the classical calibration.
@@ -72,7 +70,6 @@ def classical_check(epsilon: float, delta: float) -> ClassicalCheck:
     )
 
 
-@final
 @dataclass(frozen=True)
 class Attack:
     """Error rates of an attacker who sees one report and must say which of two rows it came from.

@@ -20,12 +20,11 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
-from pmtcore.base.checks import InputError, one_of
-from pmtcore.base.messages import FaceMessage, LocalMessage
+from pmtcore.base.messages import FaceMessage, InputError, LocalMessage, one_of
 from pmtcore.base.strict_json import parsed
 from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, grid_rows
 from pmtcore.mechanisms.noise import NoiseSource
@@ -40,7 +39,6 @@ _ROWS_AT_ONCE = 2**12  # products of 15 bits each, so many of them, stay far bel
 _TAIL = 12.0  # standard deviations beyond which a Gaussian report is impossible
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Configuration:
     """Everything public that a device needs.

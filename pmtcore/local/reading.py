@@ -19,8 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import LocalMessage
+from pmtcore.base.messages import InputError, LocalMessage
 from pmtcore.local.protocol import VERSION, Configuration
 from pmtcore.local.tally import Tally
 

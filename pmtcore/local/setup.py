@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from pmtcore.accounting.budgets import mu_from_pure_epsilon
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import LocalMessage
+from pmtcore.base.messages import InputError, LocalMessage
 from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.randomizers import PrivUnit
 from pmtcore.public.moments import PublicData, whiten
@@ -121,7 +121,7 @@ def moments(public: PublicData, n: int, mu: float, gaussian: bool, zeta: float, 
         bound: declared bound on responses, 0 if none.
     """
     low, high = response_range(public, bound)
-    shift, _ = _centred(public)
+    shift, _ = centred(public)
     radius = moments_radius(public, n, gaussian, zeta)
     offset = (low + high) / 2 if public.has_intercept else 0.0
     return Configuration(
@@ -141,15 +141,16 @@ def moments(public: PublicData, n: int, mu: float, gaussian: bool, zeta: float, 
 
 def moments_radius(public: PublicData, n: int, gaussian: bool, zeta: float) -> float:
     """Return the radius of :func:`moments`, which needs no response bound."""
-    _, centred = _centred(public)
+    _, x = centred(public)
     if not gaussian:
-        return float(np.max(np.linalg.norm(centred, axis=1)))
-    top = float(np.linalg.norm(centred.T @ centred / len(centred), 2))
+        return float(np.max(np.linalg.norm(x, axis=1)))
+    top = float(np.linalg.norm(x.T @ x / len(x), 2))
     return math.sqrt(5 * public.d * top * math.log(n / zeta))
 
 
-def _centred(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
-    """Return the public mean, 0 for an intercept, and the public rows minus it."""
+@lru_cache(maxsize=1)
+def centred(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
+    """Return the public mean, 0 for an intercept, and the public rows minus it; a plan asks for them several times."""
     x = features(public)
     shift = np.mean(x, axis=0)
     if public.has_intercept:

@@ -10,13 +10,11 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import final
 
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import LocalMessage
+from pmtcore.base.messages import InputError, LocalMessage
 from pmtcore.base.strict_json import parsed
 from pmtcore.local.protocol import VERSION, Configuration
 
@@ -28,7 +26,6 @@ _FEWEST_BITS, _MOST_BITS = 23, 31
 _ID = re.compile("[0-9a-f]{1,16}")
 
 
-@final
 @dataclass
 class Tally:
     """Tally of a stream of reports in constant memory: their sum, and the number left out by each rule.

@@ -12,14 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
 from pmtcore.base.block_sums import Summand
 from pmtcore.base.private import Curator, Private
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.noise import Form, NoiseSource
 from pmtcore.mechanisms.whitening import Block, Product
 
 # Products of two entries of so many bits, summed over blocks, stay below 2^53.
@@ -106,7 +105,6 @@ def truncated(block: Block, length: float, steps: int) -> np.ndarray:
     return np.trunc(np.multiply(z, factor, out=z), out=z)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class MomentSum:
     """Exact ``sum z z'`` over rows truncated to a radius, in units ``(radius/2^15)^2``, as words (2, E, E).
@@ -152,6 +150,52 @@ def from_words(words: np.ndarray) -> np.ndarray:
     return np.asarray(words[0].astype(object) * 2**_WORD_BITS + words[1].astype(object))
 
 
+def noisy_symmetric(
+    total: Private[np.ndarray], scale: float, source: NoiseSource, trials: int, form: Form
+) -> np.ndarray:
+    """Return symmetric integers with discrete Gaussian noise, shape (trials, d, d), as floats.
+
+    ``papers``: the same noise on the whole upper triangle (``SG_d`` of A). ``isometric``: off the diagonal
+    ``scale/sqrt(2)``, which is private with the same Frobenius sensitivity.
+
+    Args:
+        total: private integers (d, d), or one matrix for each trial.
+        scale: scale of the noise on the diagonal.
+        source: source of the noise.
+        trials: number of independent releases.
+        form: shape of the noise.
+
+    Guarantee: mu-GDP for ``scale = (1 + SLACK) sensitivity/mu`` (proofs/gaussian.md, 2 and 14).
+    """
+    value = total.reveal(_MECHANISM)
+    d = value.shape[-1]
+    rows, columns = np.triu_indices(d, 1)
+    corner = np.arange(d)
+    off_diagonal = scale if form == "papers" else scale / np.sqrt(2)
+    noisy = np.empty((trials, d, d))
+    noisy[:, corner, corner], noisy[:, rows, columns] = source.noisy(
+        [(value[..., corner, corner], scale), (value[..., rows, columns], off_diagonal)], trials
+    )
+    noisy[:, columns, rows] = noisy[:, rows, columns]
+    return noisy
+
+
+def noisy_vector(total: Private[np.ndarray], scale: float, source: NoiseSource, trials: int) -> np.ndarray:
+    """Return integers with discrete Gaussian noise, shape (trials, k), as floats.
+
+    Args:
+        total: private integers (k,), or one vector for each trial.
+        scale: scale of the noise.
+        source: source of the noise.
+        trials: number of independent releases.
+
+    Guarantee: as :func:`noisy_symmetric`, sensitivity in Euclidean norm.
+    """
+    value = total.reveal(_MECHANISM)
+    (noisy,) = source.noisy([(value, scale)], trials)
+    return np.asarray(noisy.astype(float))
+
+
 def release_integer_moment(
     total: Private[np.ndarray], mu: float, n: int, radius: float, source: NoiseSource, trials: int = 1
 ) -> np.ndarray:
@@ -169,16 +213,8 @@ def release_integer_moment(
     delta between 1e-300 and 1/2, for mu up to 100 and D up to 1000 (proofs/noise.md, 14). A seeded source gives rounded
     Gaussian noise, for the lab.
     """
-    value = total.reveal(_MECHANISM)
-    d = value.shape[-1]
-    sigma = (1 + SLACK) * math.sqrt(2) * SCALE**2 / mu
-    rows, columns = np.triu_indices(d, 1)
-    corner = np.arange(d)
-    noisy = np.empty((trials, d, d))
-    noisy[:, corner, corner], noisy[:, rows, columns] = source.noisy(
-        [(value[..., corner, corner], sigma), (value[..., rows, columns], sigma / math.sqrt(2))], trials
-    )
-    noisy[:, columns, rows] = noisy[:, rows, columns]
+    scale = (1 + SLACK) * math.sqrt(2) * SCALE**2 / mu
+    noisy = noisy_symmetric(total, scale, source, trials, "isometric")
     return np.asarray(noisy * ((radius / SCALE) ** 2 / n))
 
 
@@ -208,9 +244,7 @@ def release_integers(
 
     Guarantee: as :func:`release_integer_moment`.
     """
-    value = total.reveal(_MECHANISM)
-    (noisy,) = source.noisy([(value, integer_sd(sensitivity, mu))], trials)
-    return np.asarray(noisy.astype(float))
+    return noisy_vector(total, integer_sd(sensitivity, mu), source, trials)
 
 
 def integer_sd(sensitivity: float, mu: float) -> float:

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
-from pmtcore.base.private import Curator, Private
+from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import Arena, RowCache
 from pmtcore.glm.families import Family
 from pmtcore.mechanisms.grid import SCALE, from_words, grid_rows, in_words
-from pmtcore.mechanisms.noise import Form, NoiseSource
 from pmtcore.mechanisms.quantized_rows import bytes_kept
 
 # Steps of rows and of factors where they are multiplied once: n 2^32 has room for 2^30 rows.
@@ -32,7 +30,6 @@ SLOPES = 2**10
 _ROWS_PER_EXACT_PRODUCT = 4096
 # Numbers in memory at once.
 _NUMBERS_AT_ONCE = 4_000_000
-_MECHANISM = Curator("integer noise is added to it")
 
 
 def grid_numbers(values: np.ndarray, bound: float, steps: int) -> np.ndarray:
@@ -59,53 +56,6 @@ def gram_and_cross(features: np.ndarray, response: np.ndarray, radius: float, bo
     return total
 
 
-def noisy_symmetric(
-    total: Private[np.ndarray], scale: float, source: NoiseSource, trials: int, form: Form
-) -> np.ndarray:
-    """Return symmetric integers with discrete Gaussian noise, shape (trials, d, d), as floats.
-
-    ``papers``: the same noise on the whole upper triangle (``SG_d`` of A). ``isometric``: off the diagonal
-    ``scale/sqrt(2)``, which is private with the same Frobenius sensitivity.
-
-    Args:
-        total: private integers (d, d), or one matrix for each trial.
-        scale: scale of the noise on the diagonal.
-        source: source of the noise.
-        trials: number of independent releases.
-        form: shape of the noise.
-
-    Guarantee: mu-GDP for ``scale = (1 + SLACK) sensitivity/mu`` (proofs/gaussian.md, 2 and 14).
-    """
-    value = total.reveal(_MECHANISM)
-    d = value.shape[-1]
-    rows, columns = np.triu_indices(d, 1)
-    corner = np.arange(d)
-    off_diagonal = scale if form == "papers" else scale / np.sqrt(2)
-    noisy = np.empty((trials, d, d))
-    noisy[:, corner, corner], noisy[:, rows, columns] = source.noisy(
-        [(value[..., corner, corner], scale), (value[..., rows, columns], off_diagonal)], trials
-    )
-    noisy[:, columns, rows] = noisy[:, rows, columns]
-    return noisy
-
-
-def noisy_vector(total: Private[np.ndarray], scale: float, source: NoiseSource, trials: int) -> np.ndarray:
-    """Return integers with discrete Gaussian noise, shape (trials, k), as floats.
-
-    Args:
-        total: private integers (k,), or one vector for each trial.
-        scale: scale of the noise.
-        source: source of the noise.
-        trials: number of independent releases.
-
-    Guarantee: as :func:`noisy_symmetric`, sensitivity in Euclidean norm.
-    """
-    value = total.reveal(_MECHANISM)
-    (noisy,) = source.noisy([(value, scale)], trials)
-    return np.asarray(noisy.astype(float))
-
-
-@final
 @dataclass(frozen=True, eq=False)
 class IntegerRows:
     """Rows for the passes of an iteration: integer directions, lengths, responses.

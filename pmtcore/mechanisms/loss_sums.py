@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Generic, final
+from typing import Generic
 
 import numpy as np
 
@@ -42,7 +42,6 @@ def row_pieces(rows: PrivateRows, prepare: Callable[[np.ndarray, np.ndarray], Ro
     return rows.equal_pieces(prepare, bytes_kept(len(rows.names)))
 
 
-@final
 class LossSums(Generic[Loss_co]):
     """Sums of a loss over private rows, as :class:`pmtcore.glm.solvers.Losses` has them.
 

@@ -12,17 +12,20 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Literal, final
+from functools import cache, partial
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr
 
-from pmtcore.base.checks import whole_number_between
+from pmtcore.base import threads
+from pmtcore.base.messages import whole_number_between
 from pmtcore.base.private import Curator, Private
 from pmtcore.mechanisms.spherical import spherical_integers
 
 Form = Literal["isometric", "papers"]
+# Integers that a thread draws at a time: some fifty milliseconds of work.
+_DRAWN_AT_ONCE = 4096
 _MECHANISM = Curator("a mechanism adds noise to it")
 
 
@@ -87,7 +90,6 @@ def in_the_lab(source: NoiseSource) -> LabNoise:
     return source
 
 
-@final
 class SecureNoise(NoiseSource):
     """Source from the operating system's entropy: bits and exactly sampled integers, nothing in floating point."""
 
@@ -103,12 +105,11 @@ class SecureNoise(NoiseSource):
 
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
         """Draw with OpenDP's exact sampler (proofs/noise.md, 14). See :meth:`NoiseSource.integers`."""
-        if trials * size == 0:
-            return np.zeros((trials, size), dtype=np.int64)
-        return np.asarray(discrete_gaussian(sigma)([0] * (trials * size)), dtype=np.int64).reshape(trials, size)
+        count = trials * size
+        draws = (partial(_drawn, sigma, min(_DRAWN_AT_ONCE, count - at)) for at in range(0, count, _DRAWN_AT_ONCE))
+        return np.concatenate([np.empty(0, dtype=np.int64), *threads.in_order(draws)]).reshape(trials, size)
 
 
-@final
 class SeededNoise(LabNoise):
     """Reproducible source for the lab.
 
@@ -147,7 +148,6 @@ class SeededNoise(LabNoise):
         return np.random.Generator(np.random.PCG64DXSM(stream)).integers(0, 2**64, (trials, size), dtype=np.uint64)
 
 
-@final
 class ZeroNoise(LabNoise):
     """Source of zeros, for the algebra in tests and demonstrations."""
 
@@ -181,6 +181,11 @@ def discrete_gaussian(sigma: float) -> Callable[[list[int]], list[int]]:
 
     enable_features("contrib")
     return make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T="f64"), sigma)
+
+
+def _drawn(sigma: float, count: int) -> np.ndarray:
+    """Return independent integers (count,), drawn outside the interpreter's lock."""
+    return np.asarray(discrete_gaussian(sigma)([0] * count), dtype=np.int64)
 
 
 def uniform(source: NoiseSource, trials: int, size: int) -> np.ndarray:

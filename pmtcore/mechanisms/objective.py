@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
+from pmtcore.accounting.budgets import Spend
 from pmtcore.accounting.objective import least_modulus, noise_sd
-from pmtcore.accounting.spends import Spend
 from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.families import Family
 from pmtcore.glm.rows import Rows
@@ -33,7 +32,6 @@ _RADIUS_PER_CENTRE_NORM = 100.0
 _LABEL_CURVATURE = 0.25
 
 
-@final
 @dataclass(frozen=True)
 class Perturbation:
     """Objective perturbation with everything public fixed.

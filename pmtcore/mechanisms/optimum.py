@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Spend
 from pmtcore.glm.rows import ROWS_AT_ONCE
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.noise import NoiseSource
@@ -37,7 +36,6 @@ _NOISE_LENGTH_SDS = 40.0
 _MOST_STEPS_TO_BALL = 2.0**60
 
 
-@final
 @dataclass(frozen=True)
 class Reserve:
     """Part of a budget for the error of a computed minimizer: of a mu in quadrature, of a pure epsilon in sum.
@@ -61,7 +59,6 @@ class Reserve:
         return self.total * (1 - EPSILON_SHARE if self.pure else math.sqrt(1 - MU_SHARE**2))
 
 
-@final
 @dataclass(frozen=True)
 class RoundingBound:
     """Bound on the rounding error of a gradient at theta: ``fixed + slope |theta - c|``."""
@@ -70,7 +67,6 @@ class RoundingBound:
     slope: float
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Sums:
     """Public constants of a perturbed objective over n rows in d dimensions.
@@ -119,7 +115,6 @@ class Sums:
         return RoundingBound(2 * _UNIT_ROUNDOFF * fixed, 2 * _UNIT_ROUNDOFF * by_theta)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Optimum:
     """Release of a computed minimizer.

@@ -12,19 +12,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
-from pmtcore.base.private import Curator, Private
+from pmtcore.base.private import Private
 from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.families import Family
-from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, from_words, in_words, release_integers
+from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, from_words, in_words, noisy_symmetric, release_integers
 from pmtcore.mechanisms.integers import grid_numbers
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, in_steps
 
-_MECHANISM = Curator("integer noise is added to it")
 # Numbers in memory at once for each quantity: points times columns of a block.
 _NUMBERS_AT_ONCE = 2**19
 # Steps of a clipped length: with those of a direction 2^36, and 2^13 columns have room below 2^53.
@@ -80,19 +78,12 @@ def release_curvatures(
     Guarantee: mu-GDP under replace-one for each point: a moment of vectors no longer than the bound, of Frobenius
     sensitivity ``sqrt(2) bound^2/n`` (proofs/sensitivity.md, 3.1 and 14).
     """
-    value = rows.bind(lambda found: found.sum(sums)).map(from_words).reveal(_MECHANISM)
-    t, d = sums.points.shape
-    sigma = (1 + SLACK) * CURVATURE_SENSITIVITY * SCALE**2 / mu
-    corner, (above, beside) = np.arange(d), np.triu_indices(d, 1)
-    noisy = np.empty((t, d, d))
-    noisy[:, corner, corner], noisy[:, above, beside] = source.noisy(
-        [(value[:, corner, corner], sigma), (value[:, above, beside], sigma / math.sqrt(2))], t
-    )
-    noisy[:, beside, above] = noisy[:, above, beside]
+    total = rows.bind(lambda found: found.sum(sums)).map(from_words)
+    scale = (1 + SLACK) * CURVATURE_SENSITIVITY * SCALE**2 / mu
+    noisy = noisy_symmetric(total, scale, source, len(sums.points), "isometric")
     return np.asarray(noisy * ((sums.bounds / SCALE) ** 2)[:, None, None] / n)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class LengthCounts:
     """Histograms of ``|x~ (y - b'(x~'theta))|``, in words (2, t, K), in units of 2^-30 rows.
@@ -125,7 +116,6 @@ class LengthCounts:
         return in_words(np.diff(below, axis=1) * FINE)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class GradientSum:
     """``sum v min(1, R/|v|)``, ``v = w x~ (y - b'(x~'theta))``, in integers of ``R/2^36``, as words (2, t, d).
@@ -152,7 +142,6 @@ class GradientSum:
         return in_words(total)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class CurvatureSum:
     """``sum uu' min(1, B^2/|u|^2)``, ``u = x~ sqrt(b''(x~'theta))``, in integers of ``(B/2^15)^2``.

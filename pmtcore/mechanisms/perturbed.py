@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import final
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from pmtcore.accounting.budgets import Neighbours
+from pmtcore.accounting.budgets import Neighbours, Spend
 from pmtcore.accounting.gdp import Gdp, bare, least_modulus, noise_size, spend_mu, stated
 from pmtcore.accounting.perturbed import (
     ApproxDP,
@@ -27,7 +26,6 @@ from pmtcore.accounting.perturbed import (
     noise_for,
     spend,
 )
-from pmtcore.accounting.spends import Spend
 from pmtcore.base.distributions import gamma
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.losses import Loss
@@ -47,7 +45,6 @@ _RADIUS_PER_SCALE = 100.0
 _VARIANCE_QUANTILES = 20_000
 
 
-@final
 @dataclass(frozen=True)
 class Mechanism:
     """Perturbed objective with everything public fixed.

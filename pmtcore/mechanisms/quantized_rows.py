@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -29,7 +28,6 @@ _BYTES_BESIDES = 16
 _BYTES_OF_WEIGHT = 8
 
 
-@final
 class QuantizedRows:
     """Some quantized rows, as columns; columns beyond ``rows`` are zeros.
 
@@ -100,7 +98,6 @@ def in_steps(points: np.ndarray) -> np.ndarray:
     return np.asarray(np.ldexp(np.rint(np.ldexp(points, power)) / STEPS, -power))
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Quantizer:
     """Quantizer: from a block of a table to its quantized rows.

@@ -17,12 +17,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import final
 
 import numpy as np
 from scipy.special import bdtr, betaincinv, ndtri, roots_legendre
 
-from pmtcore.base.checks import number_between
+from pmtcore.base.messages import number_between
 from pmtcore.base.private import Curator, Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import Arena, RowCache
@@ -52,7 +51,6 @@ _CHUNK = 200_000
 _BYTES_PER_NUMBER = 8
 
 
-@final
 @dataclass(frozen=True)
 class PrivUnit:
     """Finite PrivUnit randomizer at one epsilon.
@@ -204,7 +202,6 @@ def _keep_probability(epsilon: float, winners: int, directions: int) -> float:
     return min(1 / (1 + math.exp(-max(odds, -700.0))) * (1 - _MARGIN), 1 - _REST)
 
 
-@final
 @dataclass(frozen=True)
 class Gaussian:
     """Discrete Gaussian noise on a bounded vector, in units of ``bound/2^30``.
@@ -240,7 +237,6 @@ class Gaussian:
         return np.asarray((integers + source.integers(self.scale, *integers.shape)).astype(float) * (self.bound / FINE))
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Vectors:
     """Vectors (k, d) of some rows."""

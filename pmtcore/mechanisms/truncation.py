@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from pmtcore.base.checks import number_between
+from pmtcore.base.messages import number_between
 
 # Factor that makes up for the rounding error of a computed length.
 SHORTER = 1 - 2.0**-40

@@ -16,7 +16,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -38,14 +37,13 @@ _CELLS_PER_BLOCK = 90_000
 # Least and largest number of columns of a block; more would leave sums of 40 bits no room below 2^53.
 _FEWEST, MOST_COLUMNS = 512, 8192
 # Outputs of one matrix product: narrower strips use less of a triangle, and BLAS less of a core.
-_OUTPUTS_PER_PRODUCT = 40
+_OUTPUTS_PER_PRODUCT = 64
 # Blocks are whole tiles of rows, so that loops are long and numpy adds in one order.
 _ROWS_PER_TILE = 64
 
 Strips = list[tuple[slice, int]]
 
 
-@final
 @dataclass(eq=False)
 class Block:
     """Some rows as columns.
@@ -78,7 +76,6 @@ class Block:
         return np.asarray(np.sqrt(squares))
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Whitening:
     """``L^{-1} z`` of joint rows ``z = (x, y)`` for a public Cholesky factor.
@@ -170,7 +167,6 @@ class Whitening:
         return Product(self, first, np.ldexp(rest, _HALF_BITS - 1 - finer), units)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Product:
     """Whitened rows times a public matrix, in integers.

@@ -11,19 +11,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 from scipy.special import ndtri
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.accounting.budgets import Budget, Spend
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
-from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric, noisy_vector
+from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum, noisy_symmetric, noisy_vector
+from pmtcore.mechanisms.integers import gram_and_cross
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import calibration_factor, cross_sensitivity, moment_sensitivity
 from pmtcore.methods.facts import Facts
@@ -35,7 +32,6 @@ _ROOM = 1.1  # times the longest public row: rows beyond are few, and generous b
 _EIGEN = 20 * 2.0**-53  # backward error of LAPACK's symmetric eigenvalues, for each dimension, with room
 
 
-@final
 @dataclass(frozen=True)
 class AdaptivePlan(StatisticPlan[np.ndarray]):
     """``ada-ssp`` with bounds fixed."""
@@ -103,7 +99,6 @@ class AdaptivePlan(StatisticPlan[np.ndarray]):
         return Facts(radius=self.radius, noise_sd=self.sigmas[1], more={"response_radius": self.response_radius})
 
 
-@final
 class AdaptiveOutcome(Outcome):
     """Released smallest eigenvalues (trials,), moments, cross moments, and the ridge (trials,) that follows."""
 

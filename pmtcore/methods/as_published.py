@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Spend
 from pmtcore.base.private import Curator, Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.methods.registry import REPLACE_ONE, Mechanism, Plan, lab
@@ -19,7 +18,6 @@ _LAB = Curator("radius from private rows, as published (E4): lab only")
 LEAKS = lab(REPLACE_ONE, "the radius and the noise scale are computed from private rows without noise (E4)")
 
 
-@final
 @dataclass(frozen=True)
 class AsPublished(Plan):
     """A plan whose radius the private moment decides: not private, whatever the noise.

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.private import Curator, Private
 from pmtcore.base.private_rows import PrivateRows
@@ -97,7 +95,6 @@ class NonPrivateParameters(Parameters):
     )
 
 
-@final
 class Constant(Outcome):
     """The same coefficients (d,) in every trial."""
 
@@ -115,7 +112,6 @@ class Constant(Outcome):
         return self._bands
 
 
-@final
 @dataclass(frozen=True)
 class PublicPlan(Plan):
     """The public fit."""
@@ -167,7 +163,6 @@ def _glm_bands(public: PublicData) -> Bands:
     return limits(public.fit, public.fit, nothing, robust_part(influence, 1.0, len(influence), public.clusters))
 
 
-@final
 @dataclass(frozen=True)
 class NonPrivatePlan(StatisticPlan[np.ndarray]):
     """The fit without privacy."""

@@ -14,18 +14,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.families import FAMILIES
 from pmtcore.glm.proximal import Proximal
-from pmtcore.mechanisms.grid import SLACK
-from pmtcore.mechanisms.integers import FACTOR, IntegerRows, at, integer_pieces, noisy_vector
+from pmtcore.mechanisms.grid import SLACK, noisy_vector
+from pmtcore.mechanisms.integers import FACTOR, IntegerRows, at, integer_pieces
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, papers_radius
 from pmtcore.methods.facts import Facts
@@ -55,7 +53,6 @@ class DescentParameters(Parameters):
     )
 
 
-@final
 @dataclass(frozen=True)
 class DescentPlan(Plan):
     """``dp-gd`` with everything fixed."""
@@ -129,7 +126,6 @@ class DescentPlan(Plan):
         return Facts(radius=radius, noise_sd=self.sigma, penalty=self.public.lam)
 
 
-@final
 class DescentOutcome(Outcome):
     """Last iterates (trials, d)."""
 

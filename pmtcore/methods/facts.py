@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, final
+from typing import Any
 
 from pmtcore.base.exports import plain
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Passes:
     """A plan in two passes: shares of mu^2, and the clipping bound that public rows lead one to expect."""
@@ -26,7 +25,6 @@ class Passes:
         return 1 - self.pilot_share - self.counting_share
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Regressions:
     """What to expect of random regressions from one release, in standard errors of the non-private coefficients."""
@@ -37,7 +35,6 @@ class Regressions:
     public_error_in_standard_errors: float
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """Public figures of a plan; ``None`` where a method has none.

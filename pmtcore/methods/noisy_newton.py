@@ -22,28 +22,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.accounting.budgets import Budget, Spend
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, Family
-from pmtcore.mechanisms.grid import SLACK
-from pmtcore.mechanisms.integers import (
-    COARSE,
-    FACTOR,
-    SLOPES,
-    IntegerRows,
-    at,
-    integer_pieces,
-    noisy_symmetric,
-    noisy_vector,
-)
+from pmtcore.mechanisms.grid import SLACK, noisy_symmetric, noisy_vector
+from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES, IntegerRows, at, integer_pieces
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.truncation import calibration_factor, papers_radius, trace_radius
 from pmtcore.methods.as_published import LEAKS, AsPublished
@@ -90,7 +78,6 @@ class BoundedNewtonParameters(NewtonParameters):
     )
 
 
-@final
 @dataclass(frozen=True)
 class Steps:
     """The public constants of an iteration in the coordinates of the rows."""
@@ -104,7 +91,6 @@ class Steps:
     response_bound: float = 1.0
 
 
-@final
 @dataclass(frozen=True)
 class NewtonPlan(Plan):
     """``T`` noisy Newton steps."""
@@ -209,7 +195,6 @@ class NewtonPlan(Plan):
         )
 
 
-@final
 class NewtonOutcome(Outcome):
     """Iterates (T + 1, trials, d) in the coordinates of the rows."""
 

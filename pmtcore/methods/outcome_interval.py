@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import final
 
 import numpy as np
 
 from pmtcore.methods.registry import Prediction
 
 
-@final
 @dataclass(frozen=True)
 class OutcomeQuantile:
     """One quantile of outcome over prediction.
@@ -39,7 +37,6 @@ class OutcomeQuantile:
         return math.exp(self.constant + self.of_error * log_error + self.of_budget * log_budget)
 
 
-@final
 @dataclass(frozen=True)
 class OutcomeInterval:
     """Tenth and ninetieth percentile of outcome over prediction of one method.

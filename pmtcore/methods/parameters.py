@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pmtcore.base.checks import InputError, number_between, one_of, whole_number_between
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage, number_between, one_of, whole_number_between
 
 _LONGEST_TEXT = 10_000  # characters: two hundred derived columns with long names
 

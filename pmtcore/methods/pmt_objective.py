@@ -12,13 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget
+from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.accounting.objective import noise_sd
-from pmtcore.accounting.spends import Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import chi2
 from pmtcore.base.private_rows import PrivateRows
@@ -63,7 +61,6 @@ class ObjectiveParameters(GlmParameters):
     )
 
 
-@final
 @dataclass(frozen=True)
 class ObjectivePlan(Plan):
     """``pmt-objective`` with clip and modulus fixed."""
@@ -155,7 +152,6 @@ class ObjectivePlan(Plan):
         )
 
 
-@final
 class ObjectiveOutcome(Outcome):
     """Post-processing of released minimizers (trials, d) in whitened coordinates."""
 
@@ -236,7 +232,6 @@ def shrunk(correction: np.ndarray, prior: np.ndarray, noise: np.ndarray) -> np.n
     return np.asarray((wide @ np.linalg.solve(wide + noise, correction[..., None]))[..., 0])
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Free:
     """A minimizer (d,) that the public fit does not pull, whitened: inverse Hessian (d, d), covariance of its noise."""

@@ -12,20 +12,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.rows import Rows
-from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors
-from pmtcore.mechanisms.integers import noisy_vector
+from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
 from pmtcore.methods.facts import Facts
@@ -39,7 +35,6 @@ _STEPS = 60  # of Levenberg and Marquardt, from the public fit, which is near
 _ROOM = 1.5  # the residual bound of counts: this many times the largest public residual
 
 
-@final
 @dataclass(frozen=True)
 class ScorePlan(StatisticPlan[np.ndarray]):
     """``pmt-score`` with radius and residual bound fixed."""
@@ -110,6 +105,11 @@ class ScorePlan(StatisticPlan[np.ndarray]):
         influence = back_transform(self.public.feature_root, self.shape.influence)
         return Prediction(privacy, robust_part(influence, 1.0, self.n, self.public.clusters).sd)
 
+    def prepare(self) -> None:
+        """Compute the figures and the law of the score, which intervals need."""
+        self.facts()
+        self.predicted()
+
     def parts(self) -> tuple[Spend, ...]:
         """Return the spend on the score."""
         return (Spend.gaussian("score", cross_sensitivity(self.clip.radius, self.bound, self.n), self.sigma),)
@@ -125,7 +125,6 @@ class ScorePlan(StatisticPlan[np.ndarray]):
         )
 
 
-@final
 class ScoreOutcome(Outcome):
     """Post-processing of released scores (trials, d)."""
 

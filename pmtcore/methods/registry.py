@@ -19,19 +19,16 @@ from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any, Generic, Literal, TypeVar, final, get_type_hints
+from typing import Any, Generic, Literal, TypeVar, get_type_hints
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, Spend
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import MethodMessage, ReleaseMessage
+from pmtcore.base.messages import InputError, MethodMessage, Refusal, RefusedError, ReleaseMessage
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import bytes_kept
@@ -80,7 +77,6 @@ class Outcome(ABC):
         return ()
 
 
-@final
 @dataclass(frozen=True)
 class Prediction:
     """Predicted standard errors of the coefficients, (d,) each.
@@ -182,6 +178,10 @@ class Plan(ABC):
         """Public figures of the plan: radius, noise scale, predicted truncation."""
         return Facts()
 
+    def prepare(self) -> None:
+        """Compute what depends on public data alone, so that an error there comes before the spend and not after."""
+        self.facts()
+
 
 class StatisticPlan(Plan, Generic[Statistic]):
     """A plan that adds noise to one statistic of the private rows."""
@@ -194,13 +194,11 @@ class StatisticPlan(Plan, Generic[Statistic]):
     def perturb(self, statistic: Private[Statistic], source: NoiseSource, trials: int) -> Outcome:
         """Return ``trials`` independent releases of the statistic; the docstring ends with the ``Guarantee:``."""
 
-    @final
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:
         """Return the noise on the statistic of these rows, which is measured once."""
         return partial(self.perturb, self.measure(rows))
 
 
-@final
 @dataclass(frozen=True)
 class Claim:
     """What a method claims of its releases, and on what ground.
@@ -226,7 +224,6 @@ def lab(neighbours: Neighbours, reason: str) -> Claim:
     return Claim(ReleaseStatus.LAB, neighbours, reason)
 
 
-@final
 @dataclass(frozen=True)
 class Origin:
     """Where a method comes from.
@@ -244,7 +241,6 @@ class Origin:
     also: tuple[str, ...] = ()
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Method:
     """One entry of the registry.

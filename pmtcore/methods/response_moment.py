@@ -15,17 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Neighbours, Spend
 from pmtcore.base.bands import Bands
-from pmtcore.base.messages import ReleaseMessage
+from pmtcore.base.messages import Refusal, RefusedError, ReleaseMessage
 from pmtcore.base.private import Curator, Private
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.base.row_cache import RowCache
 from pmtcore.mechanisms.grid import from_words, in_words
 from pmtcore.mechanisms.noise import NoiseSource
@@ -56,7 +54,6 @@ LEAST_EIGENVALUE = 1e-6
 FIRST_SHARE = 0.4
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Coordinates:
     """The coordinates z of the private rows: public, since the covariates are.
@@ -92,7 +89,6 @@ class Coordinates:
         return self.public.residual_scale * back_transform(root, step)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """What is known of the way from the public fit to the private one: mean (T, d), covariances (T, d, d) by source."""
@@ -132,7 +128,6 @@ class Estimate:
         )
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Measured:
     """H (d, d), of the covariates alone; the rows, whose passes depend on the noise before them."""
@@ -141,7 +136,6 @@ class Measured:
     rows: RowCache[QuantizedRows]
 
 
-@final
 @dataclass(frozen=True)
 class ResponsePlan(StatisticPlan[Measured]):
     """``response-moment`` with its passes fixed."""
@@ -232,7 +226,6 @@ def covariate_moment(pieces: Iterable[QuantizedRows], d: int) -> np.ndarray:
     return in_words(total + np.tril(total, -1).T)
 
 
-@final
 class ResponseOutcome(Outcome):
     """Estimates from what the passes released, in coordinates that are public."""
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
 
 
-@final
 @dataclass(frozen=True)
 class Erratum:
     """One erratum: where it is printed, what is wrong, what is done here."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
 
 
-@final
 @dataclass(frozen=True)
 class Lesson:
     """One lesson: its id in links, its title, a thing to try, a question and the answer; words it needs beforehand."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -24,7 +23,6 @@ _LONG = 9.0  # a condition number: one direction three times the other
 _SAMPLES = 201  # of public rows, of which the middle one is drawn: one sample alone may be lucky
 
 
-@final
 @dataclass(frozen=True)
 class Cloud:
     """Points before and after whitening with a public sample (k, 2), and both condition numbers."""
@@ -80,7 +78,6 @@ def _moments(rng: np.random.Generator, rows: int, axes: np.ndarray) -> np.ndarra
     return np.asarray(public.swapaxes(1, 2) @ public / rows)
 
 
-@final
 @dataclass(frozen=True)
 class Solutions:
     """Slopes (trials, 2) from a noisy moment as it is and whitened, around the true ones."""
@@ -124,7 +121,6 @@ def inverse(ratio: float, mu: float, trials: int = 200) -> Solutions:
     return Solutions(solutions[0], solutions[1], true)
 
 
-@final
 @dataclass(frozen=True)
 class Radii:
     """Squared error of a truncated mean moment along the radius: bias, noise, both."""

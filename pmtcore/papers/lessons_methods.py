@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import final
 
 import numpy as np
 
@@ -24,7 +23,6 @@ _BANDS = 40  # that fit into one picture
 _REPEATS = 20_000  # shares known to a third of a percent
 
 
-@final
 @dataclass(frozen=True)
 class Line:
     """A curve with a chosen place, and the sentence to take away.
@@ -56,7 +54,6 @@ def public_rows(d: int, rows: int) -> Line:
     return Line(m.astype(float), {"condition number after whitening": left}, float(rows), sentence)
 
 
-@final
 @dataclass(frozen=True)
 class Bands:
     """Repeated releases of one number with their bands, (k,) each; the truth is 0.

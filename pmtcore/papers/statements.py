@@ -8,12 +8,11 @@ and claims are not listed here: the gallery knows them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Literal
 
 State = Literal["implemented", "declared", "left out"]
 
 
-@final
 @dataclass(frozen=True)
 class Statement:
     """One line of a paper.

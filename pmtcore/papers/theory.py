@@ -11,19 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 from scipy.stats import wishart
 
-from pmtcore.base.checks import number_between, whole_number_between
+from pmtcore.base.messages import number_between, whole_number_between
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.mechanisms.truncation import papers_radius, trace_radius
 
 _SPECTRUM_TRACE = 26.0  # of the papers' synthetic setting (science.md, section 8)
 
 
-@final
 @dataclass(frozen=True)
 class Setting:
     """A problem of the theorems' kind.
@@ -62,7 +60,6 @@ class Setting:
         return eigenvalues
 
 
-@final
 @dataclass(frozen=True)
 class Bound:
     """A proved bound on a quantity and where that quantity lies.
@@ -115,7 +112,6 @@ class Bound:
         )
 
 
-@final
 @dataclass(frozen=True)
 class Draws:
     """Trials of a setting: everything the bounds speak of, a stack each."""
@@ -202,7 +198,6 @@ def shrunk(at: Setting) -> float:
     return max(1 - math.sqrt(at.d / at.n) - math.sqrt(math.log(1 / at.eta) / at.n), 0.0) ** 2
 
 
-@final
 @dataclass(frozen=True)
 class _Rates:
     """The factors that Theorems 3.3, 3.4, 4.2 and 4.3 share, whitened and plain."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import final
 
 import numpy as np
 from scipy.special import expit
@@ -25,7 +24,6 @@ _COUNTS = 5.0  # R_y: counts above it are clipped, one in 1,700 at mean 1
 _PAIRS = 30  # of coefficients, for the Lipschitz constant
 
 
-@final
 @dataclass(frozen=True)
 class _Problem:
     """One draw: rows, labels, public moment, in whitened coordinates or as they are."""

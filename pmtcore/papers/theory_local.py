@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 from scipy.integrate import quad
@@ -56,7 +55,6 @@ def radius_bound(p: int = 10, n: int = 10_000, zeta: float = 0.05, trials: int =
     return Bound("C, Lemma 6", "squared length of the longest row", bound, float(np.quantile(longest, 1 - zeta)))
 
 
-@final
 @dataclass(frozen=True)
 class Rounds:
     """The scale by public rows, and by Remark 10's second round without them: relative errors (t,)."""

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
 from pmtcore.base.distributions import student
-from pmtcore.base.messages import PublicMessage
+from pmtcore.base.messages import InputError, PublicMessage
 
 _FEWEST_CLUSTERS = 10  # fewer say next to nothing of a variance between groups: 9 degrees of freedom at most
 Z95 = 1.959964  # half of a 95 % band in standard deviations of a normal law
 
 
-@final
 @dataclass(frozen=True)
 class Part:
     """One part of an error: variances (d,) and the degrees of freedom (d,) behind them, infinite if known.

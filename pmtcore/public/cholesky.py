@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import PublicMessage
+from pmtcore.base.messages import InputError, PublicMessage
 
 INTERCEPT = "(intercept)"
 # A column counts as collinear where regressing it on the columns before it leaves less than this share of its length.
@@ -26,6 +25,8 @@ def column_scale(scale: np.ndarray, names: tuple[str, ...], target: str) -> np.n
         InputError: a column is zero in every row.
     """
     zero = [name for name, size in zip((*names, target), scale, strict=False) if not size > 0]
+    if zero == [target]:
+        raise InputError(PublicMessage.TARGET_CONSTANT, column=target)
     if zero:
         raise InputError(PublicMessage.ZERO_COLUMNS, columns=zero)
     return scale
@@ -62,13 +63,20 @@ def positive_root(upper: np.ndarray, names: tuple[str, ...], target: str, with_t
         if not upper[j, j] > _LEAST_INDEPENDENT_SHARE:
             raise _dependence(upper, j, name, names)
     if with_target and not upper[-1, -1] > _LEAST_INDEPENDENT_SHARE:
-        raise InputError(PublicMessage.TARGET_FITTED_EXACTLY, column=target)
+        constant = _partners(upper, len(names), names) in ([], [INTERCEPT])
+        kind = PublicMessage.TARGET_CONSTANT if constant else PublicMessage.TARGET_FITTED_EXACTLY
+        raise InputError(kind, column=target)
     return np.asarray(upper.T)
 
 
-def _dependence(upper: np.ndarray, j: int, name: str, names: tuple[str, ...]) -> InputError:
+def _partners(upper: np.ndarray, j: int, names: tuple[str, ...]) -> list[str]:
+    """Return the columns before the j-th of which it is a linear combination."""
     weights = np.linalg.lstsq(upper[:j, :j], upper[:j, j], rcond=None)[0]
-    partners = [names[i] for i in np.flatnonzero(np.abs(weights) > 1e-3)]
+    return [names[i] for i in np.flatnonzero(np.abs(weights) > 1e-3)]
+
+
+def _dependence(upper: np.ndarray, j: int, name: str, names: tuple[str, ...]) -> InputError:
+    partners = _partners(upper, j, names)
     if partners == [INTERCEPT]:
         return InputError(PublicMessage.CONSTANT, column=name)
     return InputError(PublicMessage.COLLINEAR, column=name, columns=partners)

@@ -11,7 +11,6 @@ widened until it explains e. False alarms add about ``FALSE_ALARMS`` of the prio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -25,7 +24,6 @@ _LEAST_SHARE = 1e-6
 _MANY_DEGREES = 1e9
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class GaussianUpdate:
     """Posterior of x given one observation; leading dimensions are trials.

@@ -14,7 +14,6 @@ with mean and variance of the simulated matrices. Only the released matrix comes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -35,7 +34,6 @@ _NUMBERS_AT_ONCE = 2**21
 _LEAST_LAW_DOF = 1.0
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class BootstrapNull:
     """Null distribution of the released Gram matrix, without noise, as bootstrap draws.

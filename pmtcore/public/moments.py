@@ -12,13 +12,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import PublicMessage
+from pmtcore.base.messages import InputError, PublicMessage
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import solvers
@@ -33,7 +31,6 @@ _LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five time
 _LEAST_SLACK = 0.1  # a row that decides its own fit says little: no more than ten times its residual
 
 
-@final
 @dataclass(frozen=True)
 class Conditioning:
     """Spectrum of a second moment and the figures of merit of the papers.
@@ -76,7 +73,6 @@ def joint(features: np.ndarray, response: np.ndarray) -> np.ndarray:
     return np.column_stack([features, response])
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class RidgeFitCovariance:
     """A public fit other than least squares, in whitened coordinates and units of the residual scale.
@@ -94,7 +90,6 @@ class RidgeFitCovariance:
     pull: np.ndarray
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class PublicData:
     """What is public of the population: rows, or only a second moment of ``z = (x, y)``.
@@ -166,6 +161,11 @@ class PublicData:
     def residual_scale(self) -> float:
         """``s_B``: root mean square residual of the public least squares fit, in sample."""
         return float(self.factor[-1, -1])
+
+    @property
+    def response_is_constant(self) -> bool:
+        """Return whether the public rows have the response and it is the same in all: they say nothing of its law."""
+        return self.labelled and self.rows is not None and bool(np.ptp(self.rows[:, -1]) == 0)
 
     @cached_property
     def centre(self) -> np.ndarray:

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
 from pmtcore.accounting.perturbed import ObjectiveConstants
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import PublicMessage
+from pmtcore.base.messages import InputError, PublicMessage
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.perturbed import Budgeted, expected_noise
@@ -30,7 +28,6 @@ _REFINED_POINTS = 3
 _LEAST_RELATIVE_SIZE = 0.05
 
 
-@final
 @dataclass(frozen=True)
 class PublicFit:
     """Coefficients of the public fit, with its curvature and uncertainty.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -24,7 +23,6 @@ _HALF = 0.5
 _ROUND = (5.0, 2.0, 1.0)
 
 
-@final
 @dataclass(frozen=True)
 class Pull:
     """The coefficient that a penalty draws to 0 the most.

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -38,7 +37,6 @@ _PRICE_TOLERANCE = 1.05
 ABSOLUTE_SHARE = 0.05
 
 
-@final
 @dataclass(frozen=True)
 class Ball:
     """Truncation of the joint row ``(x~, c r~)`` to ``||.|| <= radius``.
@@ -61,7 +59,6 @@ class Ball:
         return ball_weights(scaled, self.radius)
 
 
-@final
 @dataclass(frozen=True)
 class _Candidates:
     """Candidate balls with the parts of their price that do not depend on the budget.
@@ -196,7 +193,6 @@ def _candidates(rows: np.ndarray) -> _Candidates:
     return _Candidates(radii, scales, price, spread)
 
 
-@final
 @dataclass(frozen=True)
 class _AllCut:
     """What prices every radius R below the shortest row: all weights are ``R^2 u``, with the same u for each R.

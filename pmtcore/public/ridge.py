@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -49,7 +48,6 @@ _LEAST_SHARE = 1e-14
 _STABILIZING_RIDGE = 1e-10
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class RidgePrior:
     """Centre and covariance of the coefficients in the units of the table, from public rows.
@@ -90,7 +88,6 @@ class RidgePrior:
         return root.T @ self.fit / scale, root.T @ self.covariance @ root / scale**2
 
 
-@final
 @dataclass(frozen=True)
 class _Point:
     """Ridge fit at one penalty of the path.
@@ -178,7 +175,8 @@ def prior_of(
     curvature = best.hessian - np.diag(max(best.penalty - most, 0.0) * spread)
     covariance = best.dispersion / m * np.linalg.inv(curvature)
     supported = [point.penalty for point in path if point.columns <= _COLUMNS_PER_ROW * m]
-    whitening = min(max(min(as_good), min(supported)), _MOST_WHITENING_PENALTY)
+    # Two or three public rows may support no penalty of the path: then the largest serves.
+    whitening = min(max(min(as_good), min(supported, default=_PENALTY_PATH[0])), _MOST_WHITENING_PENALTY)
     return RidgePrior(best.fit, covariance, whitening, best.penalty, spread, best.dispersion)
 
 
@@ -188,7 +186,6 @@ def _mean_derivatives(data: Data[Family], fit: np.ndarray) -> tuple[np.ndarray, 
     return gradient[0] / data.count, hessian[0] / data.count
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class _LeastSquares:
     """Least squares with a ridge, for all penalties of the path by one decomposition.

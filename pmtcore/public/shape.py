@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -34,7 +34,6 @@ _MOST_CACHED_COLUMNS = 200
 _SCANS: WeakKeyDictionary[PublicData, dict[Any, Any]] = WeakKeyDictionary()  # public figures only
 
 
-@final
 @dataclass(frozen=True)
 class Clip:
     """Clipping of rows to ``reach * radius``, with the loss weighted by ``min(1, radius/||x||)``.
@@ -74,7 +73,6 @@ class Clip:
         return Rows(features * factor[:, None], response, weights)
 
 
-@final
 @dataclass(frozen=True)
 class Shape:
     """Linearization of the public fit.
@@ -156,7 +154,6 @@ class Shape:
         return np.asarray((after - before) @ inverse)
 
 
-@final
 @dataclass(frozen=True)
 class Candidate:
     """Effect of one clip on the public fit, apart from the noise; computed once per public table.

@@ -12,12 +12,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
 from pmtcore.public.gaussian_update import conflict_inflation, is_conflict
-from pmtcore.public.tails import PRIOR_ROWS, PowerTail
+from pmtcore.public.tails import PRIOR_POWER, PRIOR_ROWS, PowerTail
 
 _RATIO = 1.25  # between the edges of bins
 _BINS = 31  # counts of lengths, a fixed ratio apart; their noise grows with the number that is seen, not released
@@ -71,7 +70,6 @@ def beyond(ordered: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndar
     return square / ordered.shape[1], line / ordered.shape[1]
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Sizes:
     """Lengths of the gradients of public rows as if left out (m,), whitened units; everything here is public."""
@@ -200,6 +198,21 @@ class Sizes:
         cut = np.maximum(self._middles - bounds[:, None], 0.0)
         squares, sums = np.sum(rows * cut**2, axis=1), np.sum(rows * cut, axis=1)
         return self._moved(squares, sums, np.sum(rows * (cut > 0), axis=1), n)
+
+    def lost_beyond_reach(self, rows: np.ndarray, n: int) -> np.ndarray:
+        """Return what rows (T, K) add to it (T,) by what they have beyond the last edge, which nobody counted.
+
+        They follow a power law, Hill's by the rows beyond the start of the public tail; of those in the open bin only
+        where it begins is known.
+        """
+        low = self.edges[:-1]
+        tail = low >= self.tail.start
+        logs = np.log(np.append(self._middles[:-1], low[-1])[tail] / low[tail][0])
+        counted = np.sum(rows[:, :-1] * tail[:-1], axis=1)
+        power = np.maximum((counted + PRIOR_ROWS) / (rows[:, tail] @ logs + PRIOR_ROWS / PRIOR_POWER), _LEAST_POWER)
+        edge = self.edges[-1]
+        far = rows[:, -1] * (edge / low[-1]) ** -power
+        return self._moved(far * 2 * edge**2 / ((power - 1) * (power - 2)), far * edge / (power - 1), far, n)
 
     @staticmethod
     def _moved(squares: np.ndarray, sums: np.ndarray, many: np.ndarray, n: int) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -11,7 +10,6 @@ import numpy as np
 PRIOR_POWER, PRIOR_ROWS = 4.0, 10
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class PowerTail:
     """Power law of the outermost lengths: ``many`` lie beyond ``start``, ``many (x/start)^-power`` beyond x.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ReleaseMessage
+from pmtcore.base.messages import InputError, ReleaseMessage
 from pmtcore.base.roles import Action, Actor
 from pmtcore.ledger.agreements import Asked
 from pmtcore.ledger.log import Ledger

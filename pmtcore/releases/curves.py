@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import final
 
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.messages import InputError
 from pmtcore.methods.registry import Method, recommended, suiting
 from pmtcore.public.moments import PublicData
 from pmtcore.releases.planning import Planned, index, planned
@@ -24,7 +23,6 @@ _FIRST_MU = 1.0
 _OUTLINE = (0.1, 5.0, 0.3)
 
 
-@final
 class Curves:
     """Predicted errors of all sound methods that predict, computed in steps from public figures and n alone.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import tracemalloc
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,6 @@ _MOST_RUNS, _MOST_SECONDS = 5, 0.3
 _LEAST_LINEAR_SHARE = 0.25
 
 
-@final
 @dataclass(frozen=True)
 class Expected:
     """Expected cost of a release; reading a file comes on top.

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import final
 
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.ledger.account import Account
 from pmtcore.ledger.log import Ledger, LedgerError, UnclearSpend
 
@@ -28,7 +27,6 @@ class SpendState(Enum):
     UNKNOWN = "the ledger cannot be asked"
 
 
-@final
 @dataclass(frozen=True)
 class SpendPlace:
     """Where one spend is written.

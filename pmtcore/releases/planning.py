@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
 from pmtcore.accounting.budgets import MU_RANGE, Budget
-from pmtcore.base.checks import InputError, number_between, whole_number_between
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import ReleaseMessage
+from pmtcore.base.messages import InputError, ReleaseMessage, number_between, whole_number_between
 from pmtcore.base.numbers import figure
 from pmtcore.methods.registry import Plan, Prediction, make_parameters, method, of_role, suiting
 from pmtcore.public.bands import Z95
@@ -25,7 +24,6 @@ _CLOSE = 1e-3  # relative: where the reverse question stops
 _MOST = 60  # budgets at a time: as many as a curve has
 
 
-@final
 @dataclass(frozen=True)
 class Planned:
     """Predicted standard errors of one method at one budget."""
@@ -159,10 +157,13 @@ def sampling_alone(public: PublicData, n: int) -> np.ndarray | None:
     Returns:
         None where the public data have no target or their number of rows is not known.
     """
-    if not public.labelled or public.m is None:
-        return None
-    alone = _plan(public, 2, of_role("public").id, 1.0).predicted()
-    return None if alone is None else np.asarray(alone.sampling * math.sqrt(public.m / n))
+    alone = public_alone(public)
+    return None if alone is None or public.m is None else np.asarray(alone.sampling * math.sqrt(public.m / n))
+
+
+def public_alone(public: PublicData) -> Prediction | None:
+    """Return the errors of the public fit alone; None without a target or without the number of public rows."""
+    return _plan(public, 2, of_role("public").id, 1.0).predicted() if public.labelled else None
 
 
 def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
@@ -218,7 +219,7 @@ def verdict_of(public: PublicData, mine: Planned) -> str:
     """Say the same of a prediction that is there already; figures are rounded, and medians over coefficients."""
     if not public.labelled:
         return "The public rows have no target, so there is no public fit to compare with."
-    alone = _plan(public, 2, of_role("public").id, 1.0).predicted()
+    alone = public_alone(public)
     if alone is None:
         return "Without the number of public rows, the public fit's error is not known."
     title = method(mine.method).title

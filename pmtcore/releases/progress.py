@@ -10,9 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
 
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 
 # Seconds of a pass before the remaining time is estimated from its speed.
 _SECONDS_BEFORE_ESTIMATE = 0.3
@@ -25,7 +24,6 @@ class Stopped(InputError):
         super().__init__("Stopped before the spend: nothing was released, and nothing was spent.")
 
 
-@final
 @dataclass(frozen=True)
 class Report:
     """Progress of a release.
@@ -57,7 +55,6 @@ class Report:
         return f"{what}: {self.share:.0%}{left}"
 
 
-@final
 class Progress:
     """Counter of the rows of a release, which reports progress and obeys Stop until the spend.
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
 from pmtcore import __version__
-from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Guarantee, Neighbours, Spend, unit_of
 from pmtcore.base.bands import Bands
 from pmtcore.base.exports import plain
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.methods.facts import Facts
 
 
-@final
 @dataclass(frozen=True)
 class Ground:
     """Public facts of the problem, whatever the method.
@@ -67,7 +65,6 @@ VERSION = 2  # of the record: 1 had no format, date, software or inference; read
 _MOST_COVARIANCES = 300  # coefficients: three lower triangles of so many take 2.7 MB as text of doubles
 
 
-@final
 @dataclass(frozen=True)
 class Release:
     """One release: only what may leave. Every field is public or released."""
@@ -112,7 +109,7 @@ class Release:
             "standing_reasons": list(self.standing_reasons),
             "target": self.target,
             "coefficients": _named(self.names, self.coefficients),
-            "bands": self._bands(),
+            "bands": {} if self.bands is None else dict(zip(self.names, self.bands.rows(), strict=True)),
             "guarantee": self.guarantee.as_dict(),
             "guarantee_in_words": self.guarantee.words,
             "parameters": plain(dict(self.parameters)),
@@ -164,15 +161,6 @@ class Release:
     def modelled(self) -> str:
         """Return what the coefficients are about: the target, or for labels the level whose chance is modelled."""
         return modelled(self.target, self.ground.positive)
-
-    def _bands(self) -> dict[str, dict[str, float]]:
-        if self.bands is None:
-            return {}
-        parts = {"privacy": self.bands.privacy, "sampling": self.bands.sampling}
-        if self.bands.truncation is not None:
-            parts["truncation"] = self.bands.truncation
-        parts |= {"low": self.bands.low, "high": self.bands.high}
-        return {name: {part: float(values[j]) for part, values in parts.items()} for j, name in enumerate(self.names)}
 
     def _inference(self) -> dict[str, Any]:
         """Return what the limits lie around, their degrees of freedom, and the covariance of each part."""

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
-from pmtcore.accounting.units import Unit
-from pmtcore.base.checks import InputError, number_between
-from pmtcore.base.messages import ReleaseMessage
+from pmtcore.accounting.budgets import Unit
+from pmtcore.base.messages import InputError, ReleaseMessage, number_between
 from pmtcore.base.roles import Action, Actor
 from pmtcore.ledger.account import Account
 from pmtcore.ledger.log import Ledger
@@ -23,7 +22,6 @@ from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import Table, read_path
 
 
-@final
 @dataclass(frozen=True)
 class Registered:
     """A data set as a curator registered it, opened."""

@@ -6,29 +6,44 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delta, reporting_delta
-from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
-from pmtcore.accounting.units import MOST_ROWS, Unit
-from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.accounting.budgets import (
+    MOST_ROWS,
+    MU_RANGE,
+    Budget,
+    Guarantee,
+    Unit,
+    checked_delta,
+    gaussian_mu,
+    pure_epsilon,
+    reporting_delta,
+)
 from pmtcore.base.exports import plain
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import Note, ReleaseMessage, TableNote
+from pmtcore.base.messages import (
+    InputError,
+    Note,
+    Refusal,
+    RefusedError,
+    ReleaseMessage,
+    TableNote,
+    number_between,
+    whole_number_between,
+)
 from pmtcore.base.private_rows import PassObserver
-from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.base.strict_json import parsed
 from pmtcore.ledger.log import Entry, Ledger, LedgerError, UnclearSpend
 from pmtcore.ledger.rules import spend
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters
-from pmtcore.methods.registry import Method, Plan, Prediction, make_parameters, method, of_role, recommended
+from pmtcore.methods.registry import Method, Plan, Prediction, make_parameters, method, recommended
 from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, before_spend, sentence
-from pmtcore.releases.planning import with_common_sampling
+from pmtcore.releases.planning import public_alone, with_common_sampling
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import UNRECORDED, Ground, Release
 from pmtcore.tables.demo import SYNTHETIC, is_demo
@@ -43,7 +58,6 @@ _SWAMPED = 0.5  # noise of half the signal's size: the moment is about to lose i
 _NO_GAIN = 0.9  # a release that takes less than a tenth off the public fit's error is not worth its budget
 
 
-@final
 @dataclass(frozen=True)
 class Request:
     """What a user asks for: a method, a total budget, its parameters, the delta at which epsilon is stated.
@@ -116,7 +130,6 @@ def request_from_json(data: bytes) -> Request:
     return Request.from_dict(fields)
 
 
-@final
 @dataclass(frozen=True)
 class Preview:
     """What can be said before a private row is read: cost, public facts, predicted errors, a verdict."""
@@ -139,13 +152,10 @@ def planned_guarantee(problem: Problem, request: Request) -> Guarantee:
 def preview(problem: Problem, request: Request) -> Preview:
     """Return the request's cost and prospects, from public figures alone; free."""
     entry, parameters, plan = _plan(problem, request)
-    facts, predicted, public_alone = plan.facts(), plan.predicted(), None
+    facts, predicted = plan.facts(), plan.predicted()
     if predicted is not None:
         predicted = with_common_sampling(predicted, problem.public, problem.private.n, entry.id)
-    if problem.public.labelled:
-        alone = of_role("public")
-        public_plan = alone.plan(problem.public, problem.private.n, request.budget, make_parameters(alone, {}))
-        public_alone = public_plan.predicted()
+    alone = public_alone(problem.public)
     return Preview(
         entry,
         parameters,
@@ -153,8 +163,8 @@ def preview(problem: Problem, request: Request) -> Preview:
         facts,
         problem.public.names,
         predicted,
-        public_alone,
-        _verdict(facts, predicted, public_alone) if plan.mu > 0 else (),
+        alone,
+        _verdict(facts, predicted, alone) if plan.mu > 0 else (),
     )
 
 
@@ -198,7 +208,7 @@ def release(
         target=problem.public.target,
         names=problem.public.names if entry.gives_coefficients else (),
         coefficients=outcome.coefficients[0],
-        bands=outcome.bands(),
+        bands=None if problem.public.response_is_constant else outcome.bands(),
         guarantee=guarantee,
         parameters=vars(parameters),
         n=problem.private.n,
@@ -214,7 +224,6 @@ def release(
     )
 
 
-@final
 @dataclass(frozen=True)
 class Recorded:
     """A release that is in the ledger: the record kept there, in plain fields, under its data set and key."""
@@ -258,6 +267,7 @@ def recorded_release(
             stack.callback(problem.parsed.begin)  # nothing is kept for a pass that does not come
         entry, _, plan = _plan(problem, request)
         with before_spend():
+            plan.prepare()
             admit(problem, ledger, dataset, progress)
             agreed = tables_digest(problem, ledger) if ledger.account(dataset).second else ""
         if progress is not None:

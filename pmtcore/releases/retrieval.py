@@ -9,13 +9,13 @@ returned.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import final
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP, BudgetSplit, ObjectiveConstants, spend
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.glm import losses
 from pmtcore.glm.losses import Loss
 from pmtcore.ledger.account import Account
@@ -32,7 +32,6 @@ RELATIONS = {entry.value: entry for entry in Neighbours}
 __all__ = ["CHOICES", "LOSSES", "RELATIONS", "TITLES", "BudgetSplit", "Plan", "retrieved"]
 
 
-@final
 @dataclass(frozen=True)
 class Plan:
     """A planned budget; rows have length 1, so the modulus w is in units of the squared row bound.
@@ -67,27 +66,11 @@ class Plan:
 
     def along(self, moduli: Sequence[float]) -> tuple[list[float], list[BudgetSplit]]:
         """Return moduli and splits, without the moduli whose Jacobian costs more than the budget."""
-        affordable: list[float] = []
-        splits: list[BudgetSplit] = []
-        for modulus in moduli:
-            try:
-                splits.append(self.at(modulus))
-            except InputError:
-                continue
-            affordable.append(modulus)
-        return affordable, splits
+        return _affordable(self.at, moduli)
 
     def over_epsilon(self, epsilons: Sequence[float], modulus: float) -> tuple[list[float], list[BudgetSplit]]:
         """Return budgets and splits at one modulus, without the budgets that do not pay for its Jacobian."""
-        affordable: list[float] = []
-        splits: list[BudgetSplit] = []
-        for epsilon in epsilons:
-            try:
-                splits.append(Plan(self.loss, epsilon, self.delta, self.relation, self.share, self.choice).at(modulus))
-            except InputError:
-                continue
-            affordable.append(epsilon)
-        return affordable, splits
+        return _affordable(lambda epsilon: replace(self, epsilon=epsilon).at(modulus), epsilons)
 
     @property
     def least(self) -> float:
@@ -106,6 +89,17 @@ class Plan:
             "It says nothing about a table with one row more: to compare with an add-remove-one budget, plan under "
             "add-remove-one."
         )
+
+
+def _affordable(
+    split: Callable[[float], BudgetSplit], places: Sequence[float]
+) -> tuple[list[float], list[BudgetSplit]]:
+    """Return the places where the budget can be split, with its splits."""
+    splits: dict[float, BudgetSplit] = {}
+    for place in places:
+        with suppress(InputError):
+            splits[place] = split(place)
+    return list(splits), list(splits.values())
 
 
 def _words(promise: ApproxDP) -> str:

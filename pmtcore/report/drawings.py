@@ -11,7 +11,7 @@ import numpy as np
 from pmtcore.accounting.budgets import attacker_power, detected_percent
 from pmtcore.base.escaping import html as escape
 from pmtcore.public.moments import INTERCEPT
-from pmtcore.report.rows import MANY, axis_limit, clearest
+from pmtcore.report.rows import MANY, axis_limit, clarity, clearest
 
 # Marks on the axis of a drawing, at most one more.
 _MARKS = 5
@@ -62,8 +62,7 @@ def forest(release: Mapping[str, Any]) -> str:
     ends = np.array([[spread[n] * release["bands"][n][side] for side in ("low", "high")] for n in names])
     rows = list(enumerate(names))
     if len(names) > MANY:
-        half = np.maximum(ends[:, 1] - ends[:, 0], 1e-300) / 2
-        rows = clearest(names, np.abs(values) / half)
+        rows = clearest(names, clarity(values, ends[:, 0], ends[:, 1]))
     at = [place for place, _ in rows]
     values, ends, called = values[at], ends[at], [name for _, name in rows]
     limit = axis_limit(np.max(np.abs(np.column_stack([values, ends])), axis=1))

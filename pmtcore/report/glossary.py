@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import final
 
 from pmtcore.base.citations import CITATIONS
 
 
-@final
 @dataclass(frozen=True)
 class Term:
     """One entry of the glossary."""

@@ -267,16 +267,16 @@ def _coefficients(record: Mapping[str, Any]) -> str:
 
 
 _PER_SPREAD = (
-    "The picture and the first table: change for one standard deviation of the feature, so that features can be "
-    "compared. The second table: change for one unit of the feature."
+    "The picture and the first table: change for one standard deviation of the feature in the public rows, so that "
+    "features can be compared. The second table: change for one unit of the feature."
 )
 _DRAWN = ("coefficient", "per standard deviation", "95 % limits")
 
 
 def _together(mu: float) -> str:
-    """Return what all releases of a data set say together, and how their budgets add up."""
+    """Return what all releases of a data set say together."""
     return (
-        "Squares of mu add up. Who has all these releases and knows all but one names the right case of two in at most "
+        "Who has all these releases and knows all but one names the right case of two in at most "
         f"{percent(strength(mu).right_guesses, 3)} of all trials."
     )
 
@@ -293,6 +293,7 @@ def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
         f"Data set {escape(account['dataset'])}: spent in all mu = {number(spent['mu'])} "
         f"(epsilon = {number(spent['epsilon'])} at delta = {power_of_ten(spent['delta'])}), "
         + ("no cap." if cap is None else f"cap {number(cap)}, left for one more release: {number(account['left'])}.")
+        + (" Squares of mu add up." if cap is not None or len(account["entries"]) > 1 else "")
     )
     if len(account["entries"]) > 1:
         words = f"{words} {_together(float(spent['mu']))}"

@@ -5,28 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
-from pmtcore.accounting.units import FIRST
 from pmtcore.base.escaping import markdown, one_line, shell
 from pmtcore.ledger.account import START_CAP
+from pmtcore.tables.choices import Choices
 
 # What the choices about the tables are where nobody chose: only others are written down.
-_DEFAULTS = {
-    "missing": "empty-row",
-    "unseen": "other",
-    "public_ridge": 0.0,
-    "lam": None,
-    "positive": None,
-    "collinear": "drop",
-    "covariates": "private",
-    "overlap": "",
-    "person": "",
-    "person_rule": FIRST,
-    "weights": "",
-    "exposure": "",
-    "cluster": "",
-}
+_OPTIONS: tuple[str, ...] = (
+    "missing",
+    "unseen",
+    "public_ridge",
+    "lam",
+    "positive",
+    "collinear",
+    "covariates",
+    "overlap",
+    "person",
+)
+_OPTIONS += ("person_rule", "weights", "exposure", "cluster")
+_DEFAULTS = {name: getattr(Choices, name) for name in _OPTIONS}
 
 
 def configuration(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,7 +74,6 @@ def cap_command(record: Mapping[str, Any], cap: float = START_CAP) -> str:
     return " ".join(map(shell, words))
 
 
-@final
 @dataclass(frozen=True)
 class Recipe:
     """A call of the package that asks for what a page shows: as a script, and as a notebook."""

@@ -17,12 +17,22 @@ def source(name: str) -> str:
     return name.split("=", 1)[0]
 
 
+def clarity(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return how clear effects are (rows,): beyond 1 a band leaves out 0; without a band an effect's size.
+
+    A value need not be in the middle of its band, so the band's middle over its half-width is what tells.
+    """
+    with np.errstate(all="ignore"):
+        clear = np.where(high > low, np.abs(low + high) / (high - low), np.abs(value))
+    return np.nan_to_num(clear, posinf=0.0)
+
+
 def clearest(names: Sequence[str], clarity: np.ndarray) -> list[tuple[int, str]]:
     """Return, for each column of the table, the place of its clearest row and what that row is called there.
 
     Args:
         names: of coefficients.
-        clarity: each effect over its half-width (rows,).
+        clarity: of each effect (rows,), by :func:`clarity`.
     """
     columns: dict[str, list[int]] = {}
     for at, name in enumerate(names):

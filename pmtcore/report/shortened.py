@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, final
+from typing import Any
 
 from pmtcore.base.numbers import percent
 
@@ -23,7 +23,6 @@ class Origin(StrEnum):
     EXACT = "exact, for the curator alone"
 
 
-@final
 @dataclass(frozen=True)
 class Shortened:
     """A share of rows, or of gradients, beyond their bound.

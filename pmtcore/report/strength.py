@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 from scipy.special import ndtr
 
 from pmtcore.accounting.budgets import attacker_power
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ArgumentMessage
+from pmtcore.base.messages import ArgumentMessage, InputError
 from pmtcore.base.numbers import figure, percent
 
 # The customary level of a test.
 FALSE_ALARMS = 0.05
 
 
-@final
 @dataclass(frozen=True)
 class Strength:
     """Odds of the best attacker against one person.
@@ -70,7 +67,6 @@ class Strength:
         )
 
 
-@final
 @dataclass(frozen=True)
 class Deployment:
     """Published parameters of one deployment of differential privacy."""

@@ -23,6 +23,7 @@ from pmtcore.report.figures.coefficients import Unit
 from pmtcore.report.names import spoken
 
 _ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts all directions about alike
+_NARROW = 0.5  # bands so much narrower than predicted need a word
 _CHANGE = 1.25  # a factor below which whitening changed nothing worth a word
 _TIE = 1.05  # distances within 5 % are called equal: medians of tens of trials are no finer
 _MOVERS = (
@@ -141,18 +142,35 @@ def _moved(row: Mapping[Hashable, Any], unit: Unit) -> str:
 
 
 def as_planned_words(release: Release, predicted: Prediction | None) -> str:
-    """Say where bands came out wider than was predicted; empty where they did not, or where either is not known."""
-    if release.bands is None or predicted is None or release.guarantee.mu == 0:
+    """Say where bands came out wider than predicted, or far narrower, and by which part of the error.
+
+    Empty where they did not, or where either is not known.
+    """
+    bands = release.bands
+    if bands is None or predicted is None or release.guarantee.mu == 0:
         return ""
     at = [j for j, name in enumerate(release.names) if name != INTERCEPT]
+    unit = np.asarray(predicted.total)[at]
     with np.errstate(all="ignore"):
-        wider = (release.bands.high - release.bands.low)[at] / (2 * Z95 * np.asarray(predicted.total)[at])
-    ratio = float(np.median(wider)) if at else math.nan
-    if not (math.isfinite(ratio) and ratio > _CHANGE):
+        ratio = float(np.median((bands.high - bands.low)[at] / (2 * Z95 * unit))) if at else math.nan
+    if not math.isfinite(ratio) or _NARROW <= ratio <= _CHANGE:
         return ""
+    lost = 0.0 if bands.truncation is None else bands.truncation
+    parts = {
+        "noise": (bands.privacy, predicted.privacy),
+        "scatter of the rows": (bands.sampling, predicted.sampling),
+        "truncation": (lost, predicted.truncation),
+    }
+    grown = {
+        name: float(np.median((np.broadcast_to(after, len(release.names))[at] / unit) ** 2))
+        - float(np.median((np.broadcast_to(before, len(release.names))[at] / unit) ** 2))
+        for name, (after, before) in parts.items()
+    }
+    more = ratio > 1
+    cause = (max if more else min)(grown, key=lambda name: grown[name])
     return (
         f"Bands came out {figure(ratio, 2)} times as wide as predicted, for the typical coefficient: what was released "
-        "shows more noise or more truncated rows than public rows foresaw."
+        f"shows {'more' if more else 'less'} {cause} than public rows foresaw."
     )
 
 
@@ -162,7 +180,8 @@ def parts_words(table: pd.DataFrame) -> str:
     lost = "" if cut else "Truncation is included, not listed separately."
     return (
         "The band holds all parts together, at 95 %. Privacy: the noise that was added. Sampling: other rows from the "
-        f"same population. {cut or lost} The intercept is in the table. Bands miss more often where the public rows "
+        "same population, as far as public rows and this release show; another method has another estimate of it. "
+        f"{cut or lost} The intercept is in the table. Bands miss more often where the public rows "
         "follow quite another fit than the private ones; the release says so where it notices. They also miss more "
         "often where one row far from all public ones decides the fit."
     )
@@ -195,21 +214,23 @@ def reference_levels(notes: Sequence[str]) -> dict[str, str]:
 
 
 def example_words(shown: pd.DataFrame, unit: Unit, references: Mapping[str, str] | None = None) -> str:
-    """Say of the first coefficient in the table what it means, with its limits; empty where there is none.
+    """Say of the first clear coefficient in the table what it means, with its limits; empty where there is none.
 
     Args:
-        shown: rows of a table of coefficients in this unit; the first is explained.
+        shown: rows of a table of coefficients in this unit; the first whose band leaves out no effect is explained, or
+            the first of all.
         references: levels that categories are compared with, by column.
     """
     rows = shown[shown["coefficient"] != INTERCEPT]
     if rows.empty or "low (95 %)" not in rows:
         return ""
-    row = rows.iloc[0]
+    away = (rows["low (95 %)"] > unit.neutral) | (rows["high (95 %)"] < unit.neutral)
+    row = rows.iloc[int(np.argmax(away))]
     low, high = figure(row["low (95 %)"]), figure(row["high (95 %)"])
     limits = f"95 % limits {low} to {high}"
     name, reference = row["coefficient"], (references or {}).get(row["column"])
     if unit.per_spread:
-        cause = f"one standard deviation more of {name}"
+        cause = f"one standard deviation (of the public rows) more of {name}"
     else:
         cause = f"one unit more of {name}" if reference is None else f"{name}, compared with {reference},"
     if unit.ratio:
@@ -218,6 +239,18 @@ def example_words(shown: pd.DataFrame, unit: Unit, references: Mapping[str, str]
     else:
         effect = f"a change of {unit.scale} by {figure(row['value'])}"
     return f"For example, {cause} goes with {effect} ({limits})."
+
+
+def gaps_words(share: float) -> str:
+    """Say what rows with gaps do to a fit in which each counts as zeros.
+
+    Args:
+        share: of the public rows that have gaps.
+    """
+    return (
+        f"About {percent(share)} of the private rows have gaps, if they are like the public ones. Each counts as a row "
+        "of zeros, so coefficients are not those of the complete rows. Leave out the columns with gaps, or fill them."
+    )
 
 
 def pull_words(pull: Pull, penalty: float) -> str:
@@ -246,19 +279,18 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     bands, features = release.bands, [j for j, name in enumerate(release.names) if name != INTERCEPT]
     at = features or list(range(len(release.names)))  # a fit of the intercept alone has no other
     unit = release.ground.spread[at] if features and per_spread else 1.0
-    parts = {
-        "privacy": float(np.median(bands.privacy[at] * unit)),
-        "sampling": float(np.median(bands.sampling[at] * unit)),
-        "truncation": 0.0 if bands.truncation is None else float(np.median(bands.truncation[at] * unit)),
-    }
+    parts = {part: float(np.median(errors[at] * unit)) for part, errors in bands.parts.items()}
     if not all(math.isfinite(part) for part in parts.values()):
         return "The noise swamped this release: its bands are without end for the typical coefficient."
     largest = max(parts, key=lambda name: parts[name])
-    more = "" if release.disagrees else ": a larger budget would narrow the bands"
+    # Where private rows are unlike the public ones, neither a budget nor a radius is what mends it.
+    more, wider = ": a larger budget would narrow the bands", ": choose the inference radius, or a wider one"
+    if release.disagrees:
+        more = wider = ""
     advice = {
         "privacy": f"the privacy noise is the largest part of the error{more}.",
         "sampling": f"sampling is the largest part of the error; {_price(parts)}.",
-        "truncation": "truncated rows are the largest part of the error: choose the inference radius, or a wider one.",
+        "truncation": f"truncated rows are the largest part of the error{wider}.",
     }[largest]
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
     per = f", for one {'standard deviation' if per_spread else 'unit'} of a feature" if features else ""

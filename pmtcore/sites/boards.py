@@ -15,13 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import Any, Protocol
 from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qs, urlsplit
 from urllib.request import Request, urlopen
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import SiteMessage
+from pmtcore.base.messages import InputError, SiteMessage
 from pmtcore.base.strict_json import parsed
 from pmtcore.sites import seals
 from pmtcore.sites.errors import Kind, StudyError
@@ -36,7 +35,6 @@ _SECONDS = 30  # for one exchange with the server
 _PAGE = 2_000  # messages in one answer
 
 
-@final
 @dataclass(frozen=True)
 class Message:
     """One message.
@@ -108,7 +106,6 @@ def _is_for(message: Message, reader: str) -> bool:
     return reader == EVERYTHING or message.to in ("", reader)
 
 
-@final
 class MemoryBoard:
     """A board in one process; ``messages`` is the transcript."""
 
@@ -127,7 +124,6 @@ class MemoryBoard:
         return [message for message in self.messages[after:until] if _is_for(message, reader)], until
 
 
-@final
 class FolderBoard:
     """A board in a folder that all parties share, one file for each message, for institutions without connections.
 
@@ -178,7 +174,6 @@ def _one(data: bytes) -> Message | None:
         return None
 
 
-@final
 class HttpBoard:
     """The board behind a coordinator's address.
 

@@ -5,30 +5,25 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, final
+from typing import Any
 
 from pmtcore.sites.study import Study
 
 
-@final
 class Party(Enum):
-    """Who looks at a study."""
+    """Who looks at a study, in words."""
 
-    OUTSIDERS = "outsiders"
-    ONE_SITE = "one-site"
-    COALITION = "coalition"
-    PERSON_IN_TWO_SITES = "person-in-two-sites"
+    OUTSIDERS = "the coordinator, and whoever reads all messages of the study"
+    ONE_SITE = "one site that looks at what it received and takes its own noise off"
+    COALITION = "{sites} sites that pool all they know with the coordinator"
+    PERSON_IN_TWO_SITES = "anybody of these, about a person with rows at two sites"
 
-
-_WORDS = {
-    Party.OUTSIDERS: "the coordinator, and whoever reads all messages of the study",
-    Party.ONE_SITE: "one site that looks at what it received and takes its own noise off",
-    Party.COALITION: "{sites} sites that pool all they know with the coordinator",
-    Party.PERSON_IN_TWO_SITES: "anybody of these, about a person with rows at two sites",
-}
+    @property
+    def code(self) -> str:
+        """Return the name in records."""
+        return self.name.lower().replace("_", "-")
 
 
-@final
 @dataclass(frozen=True)
 class Knowledge:
     """What a party can learn of one row: what mu-GDP leaves.
@@ -45,7 +40,7 @@ class Knowledge:
     @property
     def words(self) -> str:
         """Return the sentence."""
-        who = _WORDS[self.party].format(sites=self.sites)
+        who = self.party.value.format(sites=self.sites)
         if math.isinf(self.mu):
             return f"Nothing is promised against {who}."
         return f"Against {who} each row is protected as by mu = {self.mu:.4g}."
@@ -53,7 +48,7 @@ class Knowledge:
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields."""
         mu = None if math.isinf(self.mu) else self.mu
-        return {"party": self.party.value, "sites": self.sites, "mu": mu, "words": self.words}
+        return {"party": self.party.code, "sites": self.sites, "mu": mu, "words": self.words}
 
 
 def knowledge(study: Study, *answering: int) -> tuple[Knowledge, ...]:

@@ -8,7 +8,6 @@ Steinke 2021). Proof: docs/proofs/sites.md.
 from __future__ import annotations
 
 import math
-from typing import final
 
 import numpy as np
 
@@ -61,7 +60,6 @@ def require_fine(scale: float, honest: int) -> None:
         raise StudyError(Kind.TOO_LITTLE_NOISE)
 
 
-@final
 class NoiseShares:
     """One site's share of the noise of each pass.
 

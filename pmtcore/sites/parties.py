@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, final
+from typing import Any
 
 from pmtcore.base.exports import plain
 from pmtcore.base.numbers import figure
@@ -118,7 +118,6 @@ def join(
     return {"site": name, "plan": study.plan_digest, **keys.public}
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class SiteOfStudy:
     """One institution's part.
@@ -156,7 +155,7 @@ class SiteOfStudy:
         try:
             earlier = self._spend()
         except LedgerError:
-            self._tell(board, keys, "failed", Kind.NOT_AGREED.value)
+            self._tell(board, keys, "failed", Kind.NOT_AGREED.code)
             raise
         if earlier is not None:
             return earlier
@@ -166,7 +165,7 @@ class SiteOfStudy:
         try:
             result = self._released(board, keys, transcript, last)
         except Exception as error:
-            kind = error.kind.value if isinstance(error, StudyError) else type(error).__name__
+            kind = error.kind.code if isinstance(error, StudyError) else type(error).__name__
             with suppress(LedgerError):  # the spend stands without this note
                 self.ledger.fail(study.key(self.name), kind)
             with suppress(StudyError):
@@ -258,7 +257,6 @@ class SiteOfStudy:
         return record
 
 
-@final
 @dataclass(frozen=True)
 class Result:
     """What a study released.
@@ -320,7 +318,6 @@ def _run(study: Study, names: tuple[str, ...], source: SharedNoise, problem: Pro
     return Result(study, replace(released, notes=released.notes + words), passes)
 
 
-@final
 class Coordinator:
     """Relays messages, and says which sites an attempt is made with; holds no private row and no key.
 
@@ -353,7 +350,7 @@ class Coordinator:
             problem = self._ground.problem(transcript.planned)
             result = _run(self._study, transcript.planned, source, problem)
         except StudyError as error:
-            self._post("stop", body=error.kind.value)
+            self._post("stop", body=error.kind.code)
             raise
         self._post("stop", body=FINISHED)
         return result.as_dict()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
 from weakref import WeakKeyDictionary
 
 from pmtcore.accounting.budgets import MU_RANGE
@@ -19,7 +18,6 @@ _MOST_KEPT = 256
 _CACHE: WeakKeyDictionary[PublicData, dict[tuple[int, str, float], tuple[float, ...]]] = WeakKeyDictionary()
 
 
-@final
 @dataclass(frozen=True)
 class Prospect:
     """One predicted 95 % half-width of a coefficient.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -34,7 +33,6 @@ def _fresh_masks() -> Draw:
     return sharing.uniform
 
 
-@final
 @dataclass(frozen=True)
 class Setting:
     """A study to audit: how many sites, how many of them collude, and what is at fault.

@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, final
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -39,7 +39,6 @@ class Opening(Protocol):
         """Return the opened total (k,) of a pass; ``values`` (k,) are this party's."""
 
 
-@final
 class SharedNoise(NoiseSource):
     """The noise source of one party of a study: sums of its own rows go in, opened totals of all rows come out.
 
@@ -91,7 +90,6 @@ class SharedNoise(NoiseSource):
         raise StudyError(Kind.METHOD)
 
 
-@final
 class Openings:
     """The sums that this site has published, in files of the site's folder; one for each pass.
 
@@ -149,7 +147,6 @@ class Openings:
                 board.post(message)
 
 
-@final
 class Exchange:
     """One site's part in opening totals, in one attempt with the sites that answer."""
 
@@ -232,7 +229,6 @@ def signed(keys: seals.Keys, message: Message) -> Message:
     return replace(message, signature=keys.sign(message.signed_bytes))
 
 
-@final
 class Replay:
     """The totals that the board shows: what the coordinator, or anybody who reads the messages, computes with."""
 

@@ -11,10 +11,9 @@ from base64 import b64decode, b64encode
 from binascii import Error as NoBase64
 from importlib import import_module
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import SiteMessage
+from pmtcore.base.messages import InputError, SiteMessage
 from pmtcore.sites.errors import Kind, StudyError
 
 
@@ -42,7 +41,6 @@ def _nacl(module: str) -> Any:
         raise StudyError(Kind.NOT_INSTALLED) from None
 
 
-@final
 class Keys:
     """A site's private keys, in memory.
 

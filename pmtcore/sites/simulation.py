@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import SiteMessage, TableMessage
+from pmtcore.base.messages import InputError, SiteMessage, TableMessage
 from pmtcore.ledger.log import Ledger
 from pmtcore.releases.release import Request
 from pmtcore.sites.boards import FolderBoard, served

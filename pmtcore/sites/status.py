@@ -5,34 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, final
+from typing import Any
 
 from pmtcore.sites.boards import EVERYTHING, MemoryBoard, Message
 from pmtcore.sites.study import Study
 from pmtcore.sites.transcript import Transcript
 
 
-@final
 class State(Enum):
-    """How far a site is."""
+    """How far a site is, in words."""
 
-    INVITED = "invited"
-    AGREED = "agreed"
-    HERE = "here"
-    FAILED = "failed"
-    DONE = "done"
-
-
-WORDS = {
-    State.INVITED: "has not agreed yet",
-    State.AGREED: "has agreed",
-    State.HERE: "takes part",
-    State.FAILED: "refused, or stopped",
-    State.DONE: "has the release",
-}
+    INVITED = "has not agreed yet"
+    AGREED = "has agreed"
+    HERE = "takes part"
+    FAILED = "refused, or stopped"
+    DONE = "has the release"
 
 
-@final
 @dataclass(frozen=True)
 class Status:
     """How far a study is.
@@ -51,13 +40,13 @@ class Status:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields."""
-        states = {name: state.value for name, state in zip(self.study.names, self.states, strict=True)}
+        states = {name: state.name.lower() for name, state in zip(self.study.names, self.states, strict=True)}
         return {"sites": states, "passes": list(self.passes), "stopped": self.stopped, "digest": self.study.digest}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a line for each site, in words."""
         pairs = zip(self.study.sites, self.states, strict=True)
-        return [{"site": site.name, "rows": site.rows, "": WORDS[state]} for site, state in pairs]
+        return [{"site": site.name, "rows": site.rows, "": state.value} for site, state in pairs]
 
 
 def status(

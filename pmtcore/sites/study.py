@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, final
+from typing import Any
 from uuid import uuid4
 
 from pmtcore.accounting.budgets import MU_RANGE, Budget
-from pmtcore.base.checks import InputError, number_between, whole_number_between
-from pmtcore.base.messages import SiteMessage, TableMessage
+from pmtcore.base.messages import InputError, SiteMessage, TableMessage, number_between, whole_number_between
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.strict_json import parsed
 from pmtcore.methods.registry import method
@@ -56,7 +55,6 @@ def fields_of(data: bytes) -> dict[str, Any]:
     return fields
 
 
-@final
 @dataclass(frozen=True)
 class Site:
     """One institution: its name, how many rows it holds, and the public halves of its two keys (base64)."""
@@ -72,7 +70,6 @@ class Site:
         whole_number_between(f"rows of {self.name}", self.rows, 1, 2**40)
 
 
-@final
 @dataclass(frozen=True)
 class Study:
     """What every site agrees to; all of it is public.
@@ -386,7 +383,6 @@ def sites_of(text: str) -> list[Site]:
     return sites
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class GroundOfStudy:
     """What is public of a study, read: the public table or moment, and how any row is read."""
@@ -442,7 +438,6 @@ class GroundOfStudy:
         return replace(prepared, private=prepared.private.part_of(total), table=private)
 
 
-@final
 @dataclass(frozen=True)
 class _Columns:
     """A private table of which nothing but the names of its columns is known: those of the public file."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
 
 from pmtcore.sites import seals, sharing
 from pmtcore.sites.boards import EVERYTHING, Board, Message, require_genuine
@@ -17,12 +16,10 @@ _PATIENT = 0.05  # of the time that nothing came: the next look is so far away
 Place = tuple[str, int, int]  # kind, attempt, step
 
 
-@final
 class Superseded(Exception):  # no error: the coordinator began again
     """A newer attempt began: this one will not be opened."""
 
 
-@final
 @dataclass(frozen=True)
 class Opened:
     """One pass that was opened.
@@ -36,7 +33,6 @@ class Opened:
     total: tuple[int, ...]
 
 
-@final
 class Transcript:
     """The board as one reader sees it; of each sender the first message of a kind, attempt and step counts.
 

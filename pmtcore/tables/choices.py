@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, final
+from typing import Any
 
-from pmtcore.accounting.units import FIRST, Unit
-from pmtcore.base.checks import InputError, number_between, one_of
-from pmtcore.base.messages import TableMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.accounting.budgets import FIRST, Unit
+from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage, number_between, one_of
 from pmtcore.glm.families import GAUSSIAN, POISSON, Family, family
 
 MISSING_POLICIES = ("empty-row", "public-median", "refuse")
@@ -22,7 +20,6 @@ _LATER = ("formula", "weights", "cluster", "exposure", "covariates")
 _DEFAULT_LAM = 0.01  # of the families other than the linear one (decision 0009)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Choices:
     """What the user chose about the tables; public, and exported with a configuration.

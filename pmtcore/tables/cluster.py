@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from operator import add
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
 from pmtcore.base.block_sums import Block, block_sum
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.tables.coder import Coder
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.sources import Cells, ManySource, ParquetSource, Source, TextSource
@@ -30,7 +29,6 @@ _TRIES = 5  # of a part whose worker was lost
 Summand = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Part:
     """Some of a table, small enough to be sent as a name: a file, or row groups of one."""
@@ -81,7 +79,6 @@ def part_sum(part: Part, coder: Coder, dialect: Dialect, function: Summand) -> n
     raise InputError(TableMessage.WORKER_FAILED, reason=kind)
 
 
-@final
 class Cluster:
     """A Dask cluster: somebody's, or one of this machine's own.
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import final
+from functools import partial
 
 import numpy as np
 
+from pmtcore.base import threads
 from pmtcore.base.block_sums import Block
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
@@ -26,7 +26,6 @@ from pmtcore.tables.sources import Cells, Source
 from pmtcore.tables.targets import Coding
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows (k, d) with their responses (k,); which of them are whole, the others are zeros.
@@ -49,7 +48,6 @@ class Rows:
         return f"<{len(self.y)} rows>"
 
 
-@final
 @dataclass(frozen=True)
 class Weights:
     """How much each row counts (proofs/results.md, 4 and 6).
@@ -83,7 +81,6 @@ class Weights:
         return np.asarray(y / np.where(exposure > 0, exposure, np.nan))
 
 
-@final
 @dataclass(frozen=True)
 class Coder:
     """Public rules for a whole row.
@@ -256,8 +253,8 @@ def row_blocks(
             return
         fresh: list[Block] = []
         known = parsed if parsed is not None and parsed.is_complete else None
-        for block in source.blocks(coder.columns(), dialect) if known is None else known.taken():
-            rows = coder.rows(block)
+        read = source.blocks(coder.columns(), dialect) if known is None else known.taken()
+        for rows in threads.in_order((partial(coder.rows, block) for block in read), threads.readers()):
             if keep:
                 fresh.append((rows.x, rows.response))
             yield rows.x, rows.response

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.glm.families import family
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.coder import Coder
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 _TRUE = ("true", "1")  # a truth value by its name, or as the number that a formula reads
 
 
-@final
 @dataclass(frozen=True)
 class Design:
     """How any row of such tables becomes features.

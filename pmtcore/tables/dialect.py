@@ -11,10 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, final
+from typing import Any, Literal
 
-from pmtcore.base.checks import InputError, one_of
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage, one_of
 from pmtcore.tables.limits import MAX_COLUMNS
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
@@ -26,7 +25,6 @@ _WINDOWS = re.compile(b"[\x80-\x9f]")  # letters and signs of Windows-1252 (the 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
     """Rules for reading text, public.
@@ -62,7 +60,6 @@ class Dialect:
         return asdict(self)
 
 
-@final
 @dataclass(frozen=True)
 class Header:
     """First line of a text file: the separator of its cells, and the names."""

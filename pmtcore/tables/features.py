@@ -11,13 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import Note, TableMessage, TableNote
+from pmtcore.base.messages import InputError, Note, TableMessage, TableNote
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.limits import MAX_LEVELS
@@ -28,7 +26,6 @@ _SLASHED = re.compile(r"[0-9]{1,4}[/-][0-9]{1,2}[/-][0-9]{1,4}.*")  # a date who
 _FEWEST_ROWS = 2  # a level seen once is a dummy that one public row decides
 
 
-@final
 @dataclass(frozen=True)
 class Gaps:
     """Masks of the rows (k,) of a block that lack a value: missing ones, and unknown categories."""
@@ -37,7 +34,6 @@ class Gaps:
     unseen: np.ndarray
 
 
-@final
 @dataclass(frozen=True)
 class Feature:
     """One column of the schema as features.

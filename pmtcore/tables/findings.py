@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, final
+from typing import Any, Literal
 
-from pmtcore.base.checks import InputError, listed
-from pmtcore.base.messages import Message, Note, PublicMessage, TableMessage, TableNote, kind_of
+from pmtcore.base.messages import InputError, Message, Note, PublicMessage, TableMessage, TableNote, kind_of, listed
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.limits import MAX_LEVELS
-from pmtcore.tables.problem import PublicSide, default_choices, public_side
+from pmtcore.tables.problem import PublicSide, default_choices, numbers_rows, public_side
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table
 
@@ -51,7 +50,6 @@ _STOPPING: Mapping[Message | None, About] = {
 }
 
 
-@final
 @dataclass(frozen=True)
 class Repair:
     """Change of the choices, with the label of its button."""
@@ -64,7 +62,6 @@ class Repair:
         return replace(choices, **dict(self.changes))
 
 
-@final
 @dataclass(frozen=True)
 class Finding:
     """One thing about the tables that somebody should know.
@@ -254,8 +251,14 @@ def _features(private: Table, public: Table, choices: Choices) -> Iterator[Findi
             yield Finding("features", Note(TableNote.LIKE_IDENTIFIER, column=name), (name,), False, (leave,))
 
 
+def _going_in(private: Table, public: Table | MomentTable, choices: Choices) -> tuple[str, ...]:
+    """Return the features: those that were chosen, else all common columns but identifiers."""
+    common = (name for name in public.columns if name in private.columns and name != choices.target)
+    return choices.features or tuple(name for name in common if not numbers_rows(public, name))
+
+
 def _without(private: Table, public: Table | MomentTable, choices: Choices, names: tuple[str, ...]) -> Repair:
-    every = choices.features or tuple(n for n in public.columns if n in private.columns and n != choices.target)
+    every = _going_in(private, public, choices)
     return Repair(f"Leave out {listed(names)}", {"features": tuple(n for n in every if n not in names)})
 
 
@@ -305,7 +308,7 @@ def _stopping(error: InputError, private: Table, public: Table | MomentTable, ch
 
 def _fewer(private: Table, public: Table | MomentTable, choices: Choices) -> Iterator[Repair]:
     """Yield the repair of too few public rows: the first half of the features."""
-    every = choices.features or tuple(n for n in public.columns if n in private.columns and n != choices.target)
+    every = _going_in(private, public, choices)
     if len(every) > 1:
         half = every[: len(every) // 2]
         yield Repair(f"Only the first {len(half)} features", {"features": half})

@@ -7,17 +7,21 @@ out, the rows that the others chose are chosen still.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pmtcore.base import threads
 from pmtcore.base.private_rows import PassObserver
 from pmtcore.ledger.fingerprint import Cells, hashed_texts, mixed
 from pmtcore.tables.cells import numbers, texts
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.parsed import ParsedNumbers
+from pmtcore.tables.sources import Cells as Block
 from pmtcore.tables.table import Table
 
 if TYPE_CHECKING:
@@ -27,8 +31,13 @@ MOST_CELLS = 1_000_000  # hashes kept: 8 MB, and a few times that while they are
 _TELLING = 8  # a column with a different value in one of so many rows tells rows apart
 _DIGITS = 5  # significant: what single precision and %.6g keep
 _FOREIGN = r"[^\x21-\x7e]"
-_POWERS = 10.0 ** np.arange(-330, 309)  # the first few are zero or denormal: such numbers are one
+_POWERS = 10.0 ** np.arange(-330, 309)
 _ZERO = 330  # the place of 1 among them
+_LEAST = np.finfo(float).tiny  # positive number that is not denormal
+_MANTISSA_BITS = 52  # of a double, below its exponent
+# By a double's exponent, the place of its power of ten, or the one below it.
+_PLACES = np.floor(np.arange(-1023, 1025) * 0.30103).astype(np.int64) + _ZERO
+_AT_ONCE = 8192  # numbers rounded at a time: what is computed of them stays in the cache
 _FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # SplitMix64's: every bit of a word moves every other
 
 
@@ -60,13 +69,14 @@ def hashed(
     if parsed is not None:
         parsed.begin()
     chosen = _Chosen(MOST_CELLS // max(len(names), 1), most_rows)
-    for block in table.source.blocks(names, dialect or Dialect()):
-        values = {name: numbers(block.columns[name], mark) for name in names}
-        chosen.add([_said(block.columns[name], values[name], key) for name in names], key)
+    blocks = table.source.blocks(names, dialect or Dialect())
+    tasks = (partial(_read, block, names, mark, key) for block in blocks)
+    for rows, values, words in threads.in_order(tasks, threads.readers()):
+        chosen.add(words, key)
         if parsed is not None:
-            parsed.add(block.rows, values)
+            parsed.add(rows, values)
         if watch is not None:
-            watch.rows(block.rows)
+            watch.rows(rows)
     if parsed is not None:
         parsed.end()
     folded = tuple(name.strip().casefold() for name in names)
@@ -171,6 +181,14 @@ def _spread(words: np.ndarray, k0: np.uint64, k1: np.uint64) -> np.ndarray:
     return h
 
 
+def _read(
+    block: Block, names: Sequence[str], mark: str | None, key: bytes
+) -> tuple[int, dict[str, np.ndarray], list[np.ndarray]]:
+    """Return the number of rows of a block, and of each column its numbers (k,) and its words (k,)."""
+    values = {name: numbers(block.columns[name], mark) for name in names}
+    return block.rows, values, [_said(block.columns[name], values[name], key) for name in names]
+
+
 def _said(cells: pa.Array, value: np.ndarray, key: bytes) -> np.ndarray:
     """Return a column's words (k,): of the number that a cell is, or of its text; of a missing cell, of nothing."""
     words = _rounded(value)
@@ -183,14 +201,20 @@ def _said(cells: pa.Array, value: np.ndarray, key: bytes) -> np.ndarray:
     return words
 
 
-def _rounded(value: np.ndarray) -> np.ndarray:
-    """Round numbers to a few significant digits, as words."""
-    finite = np.where(np.isfinite(value), value, 0.0)
-    size = np.abs(finite)
-    place = np.floor((np.frexp(size)[1] - 1) * 0.30103).astype(np.int64) + _ZERO
-    place += size >= _POWERS[place + 1]
-    place = np.where((size > 0) & (place >= _DIGITS), place, _ZERO)
-    digits = np.rint(finite / _POWERS[place - _DIGITS + 1])
-    over = np.abs(digits) >= 10**_DIGITS
-    digits, place = np.where(over, digits / 10, digits), place + over
-    return ((digits + 2**20).astype(np.int64) | ((place - _ZERO + 1024) << 32)).astype(np.uint64)
+def _rounded(values: np.ndarray) -> np.ndarray:
+    """Round numbers (k,) to a few significant digits, as words; those that are none, or denormal, count as 0."""
+    words = np.empty(len(values), dtype=np.uint64)
+    for start in range(0, len(values), _AT_ONCE):
+        part = values[start : start + _AT_ONCE]
+        digits = np.where(np.isfinite(part), part, 0.0)
+        size = np.abs(digits)
+        place = _PLACES[size.view(np.int64) >> _MANTISSA_BITS]
+        place += size >= _POWERS[place + 1]
+        place[size < _LEAST] = _ZERO
+        digits /= _POWERS[place - (_DIGITS - 1)]
+        np.rint(digits, out=digits)
+        over = np.abs(digits) >= 10**_DIGITS
+        digits[over] /= 10
+        place += over
+        words[start : start + _AT_ONCE] = (digits + 2**20).astype(np.int64) | ((place - _ZERO + 1024) << 32)
+    return words

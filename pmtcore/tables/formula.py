@@ -15,14 +15,12 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column, Schema, frequencies
@@ -64,7 +62,6 @@ _PLAIN = re.compile(r"[A-Za-z_]\w*")
 _REBUILT = 20  # rows of a made-up table from which a formula's structure is built again; any number beyond a degree
 
 
-@final
 @dataclass(frozen=True)
 class Factor:
     """One factor of a term: a column by name, or an expression of columns."""
@@ -73,7 +70,6 @@ class Factor:
     is_column: bool
 
 
-@final
 @dataclass(frozen=True)
 class Parsed:
     """A formula as its parts: response, terms (each a product of factors), and whether there is an intercept.
@@ -189,7 +185,6 @@ def _factor(factor: Any) -> Factor:
     return Factor(str(factor.expr), factor.eval_method.value == "lookup")
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Expansion:
     """A formula with its state: from rows to columns of numbers, each row by itself.
@@ -334,7 +329,6 @@ class Expansion:
         return pd.DataFrame(columns)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Expanded:
     """A source whose cells are a formula's columns, made block by block."""

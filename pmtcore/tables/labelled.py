@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import final
 
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.sources import Cells, Source
 from pmtcore.tables.table import Table
 
 
-@final
 class LabelledSource:
     """Source with a column of labels.
 

@@ -10,8 +10,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage
 
 MAX_UPLOAD_MB = 200  # of one file in the browser
 MAX_BYTES = 512 * 2**20  # unpacked, of a table held in memory: uploads, public tables, gzip'ed Parquet

@@ -11,14 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, final
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
+from pmtcore.base import threads
 from pmtcore.tables.cells import MISSING
 from pmtcore.tables.limits import CHUNK, LINE, SPAN
 
@@ -26,7 +27,6 @@ _LONG = b"\x00"  # what a line beyond the limit is cut to: no row
 _TEXT = pa.string()
 
 
-@final
 @dataclass(frozen=True)
 class Shape:
     """What a row of a text file looks like: public.
@@ -88,7 +88,6 @@ def _line_count(data: Iterable[bytes]) -> int:
     return count + (last != b"\n")
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Rows: the chosen cells of each as text, and the number of unreadable rows, whose cells are null."""
@@ -102,16 +101,16 @@ class Batch:
 
 
 def batches(data: Iterable[bytes], shape: Shape, columns: Sequence[int]) -> Iterator[Batch]:
-    """Yield rows in blocks.
+    """Yield rows in blocks, parsed by the threads of a pass.
 
     Args:
         data: pieces of the text after the header.
         shape: public form of a row.
         columns: places of the cells in a row.
     """
-    for block, starts, ends in _cut(data, shape):
-        if len(starts):
-            yield _cells(block, starts, ends, shape, columns)
+    cut = _cut(data, shape)
+    parsed = (partial(_cells, *block, shape, columns) for block in cut if len(block[1]))
+    return threads.in_order(parsed, threads.readers())
 
 
 def after_header(data: Iterable[bytes]) -> tuple[bytes, Iterator[bytes]]:

@@ -10,13 +10,12 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, final
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError, number_between, whole_number_between
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage, number_between, whole_number_between
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.sources import ArrowSource
 from pmtcore.tables.synthetic import synthetic
@@ -25,7 +24,6 @@ from pmtcore.tables.table import Table, read_path, split
 Loaded = tuple[Table, Table, tuple[str, ...]]
 
 
-@final
 @dataclass(frozen=True)
 class Entry:
     """Table that can be opened by name."""

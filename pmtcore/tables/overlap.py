@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +31,6 @@ _SDS = 3.0  # between what chance explains, taken at its upper limit, and what i
 _LEAST = 0.02  # excess: less is not worth a question
 
 
-@final
 @dataclass(frozen=True)
 class Overlap:
     """How many public rows are private rows. Private.

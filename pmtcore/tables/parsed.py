@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import final
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +22,6 @@ from pmtcore.tables.sources import Cells
 _NUMBER_BYTES = 8
 
 
-@final
 class ParsedNumbers:
     """Columns of numbers between two passes; private.
 

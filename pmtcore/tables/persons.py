@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from pmtcore.accounting.units import MEAN, Unit
+from pmtcore.accounting.budgets import MEAN, Unit
 from pmtcore.base.block_sums import Block
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.identifiers import identifiers, in_order_met

@@ -9,18 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn, final
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from pmtcore.accounting.units import Unit
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import Note, PublicMessage, TableMessage, TableNote, kind_of
+from pmtcore.accounting.budgets import Unit
+from pmtcore.base.messages import (
+    InputError,
+    Note,
+    PublicMessage,
+    Refusal,
+    RefusedError,
+    TableMessage,
+    TableNote,
+    kind_of,
+)
 from pmtcore.base.numbers import plural
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
 from pmtcore.tables.choices import Choices
@@ -32,7 +39,7 @@ from pmtcore.tables.features import Feature, category_notes, feature, numeric
 from pmtcore.tables.identifiers import identifiers, in_order_met
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import by_person
-from pmtcore.tables.schema import Schema, frequencies
+from pmtcore.tables.schema import Schema, frequencies, like_identifier, values
 from pmtcore.tables.sources import ArrowSource, Cells, ParquetSource, TextSource
 from pmtcore.tables.table import MomentTable, Table
 from pmtcore.tables.targets import coding
@@ -48,7 +55,6 @@ _STRICT_LAB = "the policy 'refuse' answered about private rows, which no noise p
 _MULTILINE = "cells with line breaks were declared, so one private row may change how the rows after it are read"
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A regression problem ready for methods: private rows in their box, and what is public."""
@@ -86,7 +92,6 @@ class Problem:
         raise TypeError("a problem with private rows stays in the session that made it")
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class PublicSide:
     """What public rows, or a public moment, decide: the public data, and how any row is read."""
@@ -125,7 +130,7 @@ class PublicSide:
 
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:
-    """Guess the choices: the last common numeric column is the target; else the last one with two labels.
+    """Guess the choices: the last common numeric column that is no identifier is the target; else two labels.
 
     Raises:
         InputError: the tables have no column in common that could be a target.
@@ -135,12 +140,22 @@ def default_choices(private: Table, public: Table | MomentTable) -> Choices:
         return Choices(target=names[-1])
     rules = public.schema
     numbers = [name for name in names if rules[name].kind == "number"]
-    if numbers:
-        return Choices(target=numbers[-1])
+    measured = [name for name in numbers if not numbers_rows(public, name)]
+    if measured:
+        return Choices(target=measured[-1])
     labels = [name for name in names if rules[name].kind == "level" and len(rules[name].levels) == 2]
     if labels:
         return Choices(target=labels[-1], family="logistic")
+    if numbers:
+        return Choices(target=numbers[-1])
     raise InputError(TableMessage.NO_NUMERIC_COLUMN)
+
+
+def numbers_rows(public: Table | MomentTable, name: str) -> bool:
+    """Return whether a column numbers the public rows: it is no feature and no target that nobody chose."""
+    if not isinstance(public, Table) or name not in public.columns or public.schema[name].kind != "number":
+        return False
+    return like_identifier(values(public.cells[public.columns.index(name)], "number", public.decimal))
 
 
 def prepare(
@@ -370,7 +385,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         notes += (Note(TableNote.PUBLIC_ROW_LEFT_OUT if many == 1 else TableNote.PUBLIC_ROWS_LEFT_OUT, count=many),)
     if not labelled:
         notes += (Note(TableNote.UNLABELLED),)
-    elif choices.model.binary and np.ptp(rows.y[complete]) == 0:
+    elif choices.model is not GAUSSIAN and np.ptp(rows.y[complete]) == 0:
         notes += (Note(TableNote.ONE_PUBLIC_LABEL, column=choices.target),)
     coder, x, dropped = _independent(coder, rows.x[complete])
     if choices.groups in public.columns:
@@ -540,6 +555,8 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
     ]
     if isinstance(public, MomentTable):
         names = [name for name in names if name not in _INTERCEPT_NAMES]
+    if not names and len(common) == 1:
+        raise InputError(TableMessage.NO_OTHER_COMMON_COLUMN, column=common[0])
     if not names:
         raise InputError(TableMessage.NO_FEATURES)
     return names

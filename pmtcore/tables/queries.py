@@ -13,13 +13,12 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.types as pt
 
-from pmtcore.base.checks import InputError, whole_number_between
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage, whole_number_between
 from pmtcore.tables.cells import from_objects
 from pmtcore.tables.dialect import Dialect, check_names
 from pmtcore.tables.limits import block_rows
@@ -39,7 +38,6 @@ _TEXT_READER = re.compile(r"\b(?:READ|SNIFF)_(?:CSV|JSON|NDJSON)")
 Answer = tuple[Sequence[str], int, list[pa.Array]]  # names of all columns; rows, and the columns asked for
 
 
-@final
 class QuerySource:
     """Rows of one ``SELECT``; every pass runs the query again, so the rows must not change meanwhile.
 
@@ -146,7 +144,6 @@ class QuerySource:
         return "<rows of a query>"
 
 
-@final
 class DeclaredSource:
     """Source whose number of rows is declared instead of counted: the n of the release, whatever there is.
 

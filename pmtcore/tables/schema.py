@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast, final
+from typing import Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from pmtcore.base.checks import InputError, one_of
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage, one_of
 from pmtcore.base.strict_json import parsed
 from pmtcore.tables import cells
 from pmtcore.tables.dialect import Dialect
@@ -29,7 +28,6 @@ _EQUAL_PAIRS = 5.0  # expected by chance: from here on their absence tells an id
 _MOSTLY = 0.9  # share of numbers from which a public column with many different cells is one of numbers
 
 
-@final
 @dataclass(frozen=True)
 class Column:
     """One column: its kind, and its levels where it has them.
@@ -61,7 +59,6 @@ class Column:
         return np.where(codes == cells.ABSENT, np.nan, codes)
 
 
-@final
 @dataclass(frozen=True)
 class Schema:
     """Columns and dialect of a table; public."""

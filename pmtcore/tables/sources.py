@@ -12,14 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.types as pt
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage
 from pmtcore.tables import lines
 from pmtcore.tables.cells import OBJECT, from_objects, texts
 from pmtcore.tables.dialect import SEPARATORS, Dialect, Header, check_names, header_of
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 _PARQUET_END = 8  # bytes after the description: its length, and a mark
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Cells:
     """A block of cells: named Arrow arrays of one length."""
@@ -80,7 +77,6 @@ class Source(Protocol):
         ...
 
 
-@final
 class TextSource:
     """CSV and its relatives, gzip'ed or not."""
 
@@ -156,7 +152,6 @@ class TextSource:
             yield from sliced(Cells(batch.rows, dict(zip(names, batch.cells, strict=True))))
 
 
-@final
 class ParquetSource:
     """A Parquet file, read by row group with the columns needed."""
 
@@ -209,7 +204,6 @@ class ParquetSource:
             raise InputError(TableMessage.DAMAGED_PARQUET, where=self._where) from None
 
 
-@final
 class ArrowSource:
     """A table in memory, in Arrow's form."""
 
@@ -284,7 +278,6 @@ def _holds_objects(native: Any) -> bool:
     return "object" in (str(kind), str(getattr(getattr(kind, "categories", None), "dtype", "")))
 
 
-@final
 class ManySource:
     """Several files of one table, one after the other."""
 

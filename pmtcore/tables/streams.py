@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.tables.limits import MAX_BYTES
 
 Place = bytes | Path | str  # the bytes themselves, a path, an address such as s3://bucket/key

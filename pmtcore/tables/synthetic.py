@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
 from pmtcore.glm import families
 
 
-@final
 @dataclass(frozen=True)
 class Synthetic:
     """Draw of the papers' synthetic setting: ``y = X beta + N(0, noise^2)``, ``X ~ N(mean, Psi)``."""

@@ -13,13 +13,12 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, final
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError, whole_number_between
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage, whole_number_between
 from pmtcore.tables import schema as schemas
 from pmtcore.tables.cells import OBJECT, shown, texts
 from pmtcore.tables.dialect import Dialect, public_dialect
@@ -44,7 +43,6 @@ Role = Literal["private", "public"]
 _SAMPLE = 2**22  # bytes of a public text that decide its dialect
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Table:
     """Table behind its source. A private one prints no value and refuses to be pickled."""
@@ -133,7 +131,6 @@ class Table:
         raise TypeError("tables stay in the session that loaded them")
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class MomentTable:
     """Public second moment matrix with its column names."""

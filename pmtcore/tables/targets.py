@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import Note, TableMessage, TableNote
+from pmtcore.base.messages import InputError, Note, TableMessage, TableNote
 from pmtcore.glm.families import Family
 from pmtcore.tables import cells, schema
 from pmtcore.tables.features import Gaps
@@ -18,7 +16,6 @@ from pmtcore.tables.schema import Column
 _YES = ("1", "yes", "y", "true", "t", "positive", "pos")
 
 
-@final
 @dataclass(frozen=True)
 class Coding:
     """How a target column becomes responses.

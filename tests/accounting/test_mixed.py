@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pmtcore.accounting.budgets import compose, epsilon_from_mu, mu_from_pure_epsilon
 from pmtcore.accounting.mixed import mixed_epsilon
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger
 
 

@@ -11,8 +11,7 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
 import pmtcore as pc
-from pmtcore.base.messages import TableNote, kind_of
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import Refusal, RefusedError, TableNote, kind_of
 from pmtcore.public.bands import robust_part
 
 EACH = 5

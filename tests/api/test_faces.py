@@ -10,7 +10,7 @@ import pytest
 
 import pmtcore as pc
 from pages.common import links
-from pmtcore.accounting.units import Unit
+from pmtcore.accounting.budgets import Unit
 from pmtcore.api.functions import model
 from pmtcore.cli.arguments import choices_from
 from pmtcore.cli.parser import parser

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import pmtcore as pc
 from pmtcore.api.frames import table
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import LedgerMessage, TableMessage
+from pmtcore.base.messages import InputError, LedgerMessage, TableMessage
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.formula import Expansion, target_of
 from tests.api.conftest import frame

@@ -19,7 +19,7 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 import pmtcore as pc
 from pmtcore.api.loading import loaded, results_of
 from pmtcore.api.tables import great_table
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import Refusal, RefusedError
 from pmtcore.base.results import PARTS, Results
 from pmtcore.methods.registry import methods
 from pmtcore.releases.record import Release

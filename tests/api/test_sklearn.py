@@ -10,8 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
 import pmtcore as pc
-from pmtcore.base.messages import LedgerMessage
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import LedgerMessage, Refusal, RefusedError
 from pmtcore.ledger.log import LedgerError
 from tests.helpers import refused
 

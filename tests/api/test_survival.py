@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import pmtcore as pc
 from pmtcore.api.survival import hazard_ratios, person_periods, survival_curve
-from pmtcore.base.checks import InputError
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import InputError, Refusal, RefusedError
 
 CUTS = [0.5, 1.5]
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import pmtcore as pc
 from pmtcore.api.frames import table
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import Refusal, RefusedError
 from pmtcore.cli.main import main
 from pmtcore.glm.families import POISSON
 from pmtcore.mechanisms.grid import SCALE, from_words

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pages.common import explore_view
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.explore.moment import Moment
 from pmtcore.report.figures import explore as figures
 from tests.app.conftest import go, words

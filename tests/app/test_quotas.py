@@ -16,8 +16,7 @@ from pages.common import job_slots, quota, visitors
 from pages.common.server import Guard, Squeezed, policy_for
 from pages.common.visitors import Visitor
 from pmtcore.auditing.comparison import Comparison
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import AuditMessage, TableMessage
+from pmtcore.base.messages import AuditMessage, InputError, TableMessage
 from pmtcore.base.roles import Actor, Role
 from pmtcore.tables import limits
 from pmtcore.tables.named import load

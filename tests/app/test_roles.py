@@ -7,7 +7,7 @@ import os
 import pytest
 
 from pages.common import actors
-from pmtcore.accounting.units import Unit
+from pmtcore.accounting.budgets import Unit
 from pmtcore.base.messages import ArgumentMessage, ReleaseMessage
 from pmtcore.base.roles import MAY, OWNER, Action, Actor, Denied, Forbidden, Role, role_of
 from pmtcore.cli.main import main

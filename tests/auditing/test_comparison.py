@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.auditing.comparison import BLOCK, Comparison, budget_grid, rescaled
+from pmtcore.auditing.comparison import BLOCK, Comparison, budget_grid, distances, rescaled
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import ArgumentMessage, AuditMessage, MethodMessage, ReleaseMessage
 from pmtcore.base.private import Private
@@ -45,6 +45,15 @@ def test_the_same_seed_gives_the_same_figure_whatever_else_runs(problem):
     assert alone[0] in company
     other = results(Comparison(problem, ["pmt-ridge"], [1.0], trials=30, seed=4).run())
     assert other != alone
+
+
+def test_errors_of_the_typical_coefficient_are_not_those_of_the_largest():
+    """One coefficient far off decides the Euclidean distance, and not the median in standard errors."""
+    far, near = np.array([[0.1, 0.1, 9.0]]), np.array([[1.0, 1.0, 1.0]])
+    reference, scale = Private(np.zeros(3)), np.array([0.1, 0.1, 10.0])
+    assert distances(far, reference)[0] > distances(near, reference)[0]
+    assert distances(far, reference, scale) == 1.0 and distances(near, reference, scale) == 10.0
+    assert distances(np.full((1, 3), np.nan), reference, scale) == np.inf
 
 
 def test_a_longer_run_extends_a_shorter_one(problem):

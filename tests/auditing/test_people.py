@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pmtcore.accounting.units import FIRST, MEAN
+from pmtcore.accounting.budgets import FIRST, MEAN
 from pmtcore.auditing.lower_bound import audit
 from pmtcore.auditing.people import People
 from pmtcore.base.labels import ReleaseStatus

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pmtcore.auditing.central_vs_local import LOCAL, Sides
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.base.private import Curator
 from pmtcore.tables import named
 from pmtcore.tables.problem import Problem, prepare

@@ -15,8 +15,8 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.auditing.comparison import Comparison
 from pmtcore.auditing.diagnostics import exact
-from pmtcore.base.checks import InputError
 from pmtcore.base.exports import plain
+from pmtcore.base.messages import InputError
 from pmtcore.base.private import Private
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger

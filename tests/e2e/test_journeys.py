@@ -88,7 +88,7 @@ def test_plan_to_release(page: Page, server: str) -> None:
     page.get_by_role("button", name="Release this plan", exact=True).click()
     expect(page.get_by_text("A release spends budget permanently")).to_be_visible()
     settled(page)
-    expect(main(page).get_by_text("planned: Joint whitened release at mu = 1")).to_be_visible()
+    expect(main(page).get_by_text("Plan: mu 1")).to_be_visible()
     release(page)
     main(page).get_by_role("link", name="Next: Report").click()
     expect(page.get_by_role("heading", name="Report", exact=True)).to_be_visible()

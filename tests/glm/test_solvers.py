@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -91,3 +93,15 @@ def test_counts_are_fitted_from_where_a_newton_step_overflows():
     start = np.array([-12.0, 0.0, 0.0])
     data = Data(families.family("poisson"), x, y)
     assert np.allclose(fit(data, np.zeros((3, 3)), start), fit(data, np.zeros((3, 3))), atol=1e-7)
+
+
+@pytest.mark.parametrize("largest", [10, 5_000, 1e5, 1e7])
+def test_a_step_that_overflows_on_the_way_warns_of_nothing(largest):
+    """Counts up to millions, a column in units far from 1: the first step overflows, and is shortened in silence."""
+    rng = np.random.default_rng(0)
+    x = np.column_stack([np.ones(200), rng.normal(60, 8, 200)])
+    data = Data(families.family("poisson"), x, rng.integers(1, largest, 200).astype(float))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        theta = fit(data, 1e-6 * np.eye(2))
+    assert np.exp(x @ theta).mean() == pytest.approx(data.y.mean(), rel=1e-3)

@@ -180,6 +180,17 @@ def test_a_table_that_an_earlier_version_kept_is_compared_by_as_many_rows(step, 
     )
 
 
+@pytest.mark.parametrize("least", ["1e-310", "-4.9e-324", "0", "-0.0"])
+def test_a_denormal_number_is_zero_and_warns_of_nothing(least, recwarn):
+    """Its power of ten is no number; what one cell is may show in no warning."""
+    cells, zero = (
+        hashed(read_table(f"a,b\n1.5,2\n{cell},3\n2.5,4\n".encode(), "private", "private"), bytes(32))
+        for cell in (least, 0)
+    )
+    assert np.array_equal(cells.hashes, zero.hashes)
+    assert not recwarn
+
+
 def test_row_numbers_twice_do_not_make_two_tables_one(tmp_path):
     """A file saved with its row numbers beside identifiers from 1 on, and another such file of other people."""
     found = []

@@ -13,8 +13,7 @@ import pytest
 import sqlalchemy as sql
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ArgumentMessage, LedgerMessage
+from pmtcore.base.messages import ArgumentMessage, InputError, LedgerMessage
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.ledger.schema import SCHEMA

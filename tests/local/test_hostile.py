@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from pmtcore.api.local import Published
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.cli.main import main
 from pmtcore.local import reading, setup
 from pmtcore.local.estimators import LINKS, scale_root

@@ -24,8 +24,7 @@ from pmtcore.accounting.perturbed import (
     noise_for,
     spend,
 )
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import AccountingMessage, ArgumentMessage, LossMessage
+from pmtcore.base.messages import AccountingMessage, ArgumentMessage, InputError, LossMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.solvers import Data, Penalty, minimize

@@ -11,8 +11,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend, gaussian_mu, pure_epsilon
+from pmtcore.accounting.budgets import Budget, Spend, gaussian_mu, pure_epsilon
 from pmtcore.base import private_rows
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.private_rows import PrivateRows

@@ -178,6 +178,41 @@ def test_rows_that_public_rows_do_not_foresee_are_believed_beyond_chance() -> No
     assert sizes.bound(5000, 30.0, chance, 0.2)[0] == alone
 
 
+@pytest.mark.parametrize("power", [2.5, 3.0, 4.0])
+def test_rows_beyond_every_bound_are_priced_by_the_lengths_that_were_counted(power: float) -> None:
+    """The more rows beyond the last edge, and the more on the way there, the more is lost; none there, nothing."""
+    sizes = Sizes.at(np.linspace(0.1, 3.0, 50), 3, 5000, 0.5)
+    edge = np.array([sizes.edges[-1]])
+    lengths = sizes.tail.start[0] * (1 - (np.arange(200_000) + 0.5) / 200_000) ** (-1 / power)
+    rows = sizes.counts(sizes.bins(lengths)).astype(float)[None]
+    excess = np.maximum(lengths - edge, 0.0)
+    share = common_direction(np.mean(excess > 0))
+    expected = (np.sum(excess**2) + share * (np.sum(excess) ** 2 - np.sum(excess**2))) / 200_000**2
+    assert sizes.lost(rows, 200_000, edge)[0] == 0
+    assert sizes.lost_beyond_reach(rows, 200_000)[0] == pytest.approx(expected, rel=0.6)
+    rows[0, -1] = 0
+    assert sizes.lost_beyond_reach(rows, 200_000)[0] == 0
+
+
+@pytest.mark.parametrize("mu", [0.5, 1.5])
+def test_rows_beyond_every_bound_are_said_and_widen_the_bands(mu: float, seed) -> None:
+    """Two hundred rows in the open bin: the release says so, and its bands allow for what they may have beyond it."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((4000, 3))
+    public = public_from_rows(x[:100], x[:100].sum(axis=1) + rng.standard_normal(100), names(3), "y")
+    entry = method("joint-pmt")
+    plan = entry.plan(public, 3900, Budget(mu), make_parameters(entry, {}))
+    lost = []
+    for reach in (1.0, 30.0):
+        far = np.append(np.full(300, reach), np.ones(3700))[:, None]
+        z, y = x * far, np.sum(x * far, axis=1) + rng.standard_normal(4000) * far[:, 0]
+        outcome = plan.run(PrivateRows.from_arrays(z[100:], y[100:], names(3)), ZeroNoise(), 1)
+        assert outcome.fit.truncates_heavily == (reach > 1)
+        lost.append(outcome.fit.gradient.lost_with_far_rows[0])
+        assert np.all(outcome.fit.truncation_part(np.eye(3)).variance >= lost[-1])
+    assert lost[1] > 10 * lost[0]
+
+
 def test_gradients_between_share_an_ample_budget(seed) -> None:
     """At mu 300 several, each with its histogram; at usual budgets one; all parts compose to the total."""
     rng = np.random.default_rng(seed)

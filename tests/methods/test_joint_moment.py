@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from pmtcore.auditing.faults import Weaker
 from pmtcore.auditing.lower_bound import audit
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage, PublicMessage, RecordMessage
+from pmtcore.base.messages import InputError, MethodMessage, PublicMessage, RecordMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.joint_moment.derived import Rule, parse

@@ -25,8 +25,7 @@ from pmtcore.accounting.gdp import Gdp, cost, log_upper, noise_size, spend_mu
 from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, corollary_5, equation_4, noise_for, spend
 from pmtcore.accounting.tails import removed_delta
 from pmtcore.auditing.lower_bound import audit
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import AccountingMessage, MethodMessage
+from pmtcore.base.messages import AccountingMessage, InputError, MethodMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.glm import losses

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.methods.parameters import Parameters, choice, parameter, unset
 from pmtcore.methods.registry import Plan, StatisticPlan, make_parameters, method, methods
 

@@ -12,12 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pmtcore as pc
-from pmtcore.accounting.budgets import ONLY_RESPONSES, Budget, Guarantee, Neighbours
-from pmtcore.accounting.units import Unit
+from pmtcore.accounting.budgets import ONLY_RESPONSES, Budget, Guarantee, Neighbours, Unit
 from pmtcore.auditing.lower_bound import audit
-from pmtcore.base.messages import ReleaseMessage, TableMessage
+from pmtcore.base.messages import RefusedError, ReleaseMessage, TableMessage
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.refusals import RefusedError
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.grid import from_words

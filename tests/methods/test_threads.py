@@ -11,17 +11,23 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base import private_rows, threads
 from pmtcore.base.block_sums import block_sum
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import MOST_KEPT
 from pmtcore.glm.families import LOGISTIC, family
 from pmtcore.glm.rows import Rows
-from pmtcore.mechanisms import randomizers
+from pmtcore.mechanisms import noise, randomizers
 from pmtcore.mechanisms.loss_sums import derivative_sums, row_pieces
-from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
+from pmtcore.mechanisms.quantized_rows import Quantizer, bytes_kept
 from pmtcore.methods.registry import make_parameters, method, methods
 from pmtcore.public.moments import INTERCEPT, public_from_rows
+from pmtcore.tables import lines
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.table import read_table
 from tests.helpers import TEST, refused
 
 ROWS, PUBLIC = 900, 80
@@ -130,6 +136,52 @@ def test_of_rows_kept_for_a_solver_nothing_else_stays(monkeypatch):
     again = derivative_sums(pieces, LOGISTIC, np.zeros((20, 3)))
     assert all(set(vars(piece)) == {"features", "response", "weights"} for block in pieces._kept for piece in block)
     assert len(pieces._kept) == 4 and all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+
+
+def test_of_a_large_block_memory_holds_the_rows_that_fit(monkeypatch):
+    """A wide table in memory is one block: of it some rows are kept for the next pass, and threads share it."""
+    monkeypatch.setattr(private_rows, "_NUMBERS_OF_A_PIECE", 400)
+    x = np.random.default_rng(3).standard_normal((700, 3))
+    table = PrivateRows.from_arrays(x, x[:, 0], NAMES)
+    pieces = table.pieces(Quantizer.features_only(np.eye(3), intercept=False), bytes_kept(3), 350 * bytes_kept(3))
+    cut = []
+    total = pieces.sum(lambda block: sum(cut.append(piece.rows) or piece.lengths for piece in block)[:1])
+    assert cut == [100] * 7 and len(pieces._kept) == 3 and total.reveal(TEST).shape == (1,)
+
+
+CELLS = b"a,b,y\n" + b"".join(
+    b"%d,%s,%.17g\n" % (at, (b"north", b"", b" south ", b"1e-400", b'"x"', b"7")[at % 6], value)
+    for at, value in enumerate(np.random.default_rng(4).standard_normal(20_000))
+)
+
+
+@pytest.mark.parametrize("many", [2, 3, 7])
+def test_cells_are_read_and_hashed_alike_by_any_number_of_threads(many, monkeypatch):
+    """Unusual rows, gaps, categories and numbers among them: the same fingerprint and the same rows."""
+    monkeypatch.setattr(lines, "CHUNK", 2**17)
+
+    def read():
+        public = read_table(CELLS[: CELLS.index(b"\n60,") + 1], "public", "public")
+        made = prepare(read_table(CELLS, "private", "private"), public, Choices(target="y"))
+        cells = hashed(made.table, bytes(range(32)), made.dialect, parsed=made.parsed)
+        return [cells.hashes, cells.first, *(part for block in made.private._blocks() for part in block)]
+
+    threads.use(1)
+    expected = read()
+    threads.use(many)
+    found = read()
+    assert len(found) == len(expected) > 2 + 2 * 2
+    assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("many", [1, 3])
+def test_noise_is_drawn_by_threads(many, monkeypatch):
+    """Each integer once, from a draw of its own; of none no sampler is made."""
+    monkeypatch.setattr(noise, "_DRAWN_AT_ONCE", 10)
+    threads.use(many)
+    drawn = SecureNoise().integers(1e15, 3, 25)
+    assert drawn.shape == (3, 25) and len(np.unique(drawn)) == 75
+    assert SecureNoise().integers(1e15, 0, 25).shape == (0, 25)
 
 
 def test_sums_are_added_in_the_order_of_the_blocks():

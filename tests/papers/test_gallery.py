@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.mechanisms.noise import ZeroNoise
@@ -190,10 +190,12 @@ def test_checks_say_when_nobody_can_tell():
 
 
 def test_a_claim_that_hangs_on_an_unstated_setting_says_so():
-    """No answer is given where the paper leaves open what it was."""
-    claim = Claim("It falls.", lambda curves: Finding(Answer.HOLDS, "slope -1"), "T is not stated")
-    found = claim.answer({})
-    assert not found["holds"] and found["answer"] == Answer.UNSTATED.value and "T is not stated" in found["figures"]
+    """What does not come out with the setting taken here may be for the setting; what does holds, and that is said."""
+    for came_out in (Answer.FAILS, Answer.OPEN):
+        told = Claim("It falls.", lambda _, came=came_out: Finding(came, "slope -1"), "T is not stated").answer({})
+        assert not told["holds"] and told["answer"] == Answer.UNSTATED.value and "T is not stated" in told["figures"]
+    told = Claim("It falls.", lambda _: Finding(Answer.HOLDS, "slope -1"), "T is not stated").answer({})
+    assert told["holds"] and not told["unstated"] and "setting taken here" in told["lines"][0]
 
 
 @pytest.mark.slow
@@ -300,7 +302,7 @@ def test_each_unstated_setting_is_said_once():
 
 def test_a_figure_without_a_result_says_why_and_how_long(monkeypatch):
     """Hours, or the table that is missing; never an empty picture without a word."""
-    assert "100 trials take about 24 minutes" in pictures.wanting_words(figure("C1"))
+    assert "1,000 trials" in pictures.wanting_words(dataclasses.replace(figure("C6"), needs=None))
     monkeypatch.setenv("PMT_DATA_DIR", "/nowhere")
     assert "needs the table" in pictures.wanting_words(figure("C6b"))
 
@@ -428,6 +430,32 @@ def test_a_claim_with_readings_that_disagree_depends():
     assert answer(a=yes, b=apart) == Answer.HOLDS.value and answer(a=may, b=apart) == Answer.OPEN.value
     with pytest.raises(ValueError, match="check or readings"):
         Claim("Nothing to go by.")
+
+
+def test_a_reading_that_the_paper_states_is_enough():
+    """Where it holds the claim does, whatever others say; where it does not, it refutes no more than another."""
+    yes, no, may = (lambda curves, a=a: Finding(a, a.name) for a in (Answer.HOLDS, Answer.FAILS, Answer.OPEN))
+
+    def answer(*stated, **readings):
+        return Claim("It is so.", unstated="which", readings=readings, stated=stated).answer({})["answer"]
+
+    for other in (yes, no, may, not_drawn("elsewhere")):
+        assert answer("printed", printed=yes, other=other) == Answer.HOLDS.value
+        assert answer("pri", printed_first=no, printed_last=yes, other=other) == Answer.HOLDS.value
+    assert answer("printed", printed=no, other=yes) == Answer.UNSTATED.value
+    assert answer("printed", printed=may, other=yes) == Answer.OPEN.value
+    assert answer("printed", printed=no, other=no) == Answer.FAILS.value
+    with pytest.raises(ValueError, match="none of the readings"):
+        answer("printed", other=yes)
+
+
+def test_curves_are_compared_where_both_have_points():
+    """A line with fewer x is compared at these: it may not be missed, and no other x decides."""
+    many = Curve("many", np.arange(1.0, 6.0), np.tile([1.0, 9.0, 1.0, 9.0, 1.0], (8, 1)))
+    few = Curve("few", np.array([1.0, 3.0, 5.0]), np.full((8, 3), 2.0))
+    given = {"many": many, "few": few}
+    assert checks.below("many", "few")(given).answer is Answer.HOLDS
+    assert checks.below("few", "many")(given).answer is Answer.FAILS
 
 
 def test_a_claim_about_a_series_that_is_not_stored_says_so():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pmtcore.base.messages import AccountingMessage
 from pmtcore.base.private import Private
+from pmtcore.local import setup
 from pmtcore.mechanisms.perturbed import add_remove
 from pmtcore.methods.perturbed.napp_erm import fit_together
 from pmtcore.papers.figures import retrieval as pictures
@@ -22,6 +25,7 @@ from pmtcore.papers.gallery.erm import (
     table4,
     weight_trial,
 )
+from pmtcore.papers.gallery.local import Draw, Nested, collected
 from pmtcore.papers.gallery.selection import LAMS, study, study_table
 from pmtcore.releases.retrieval import LOSSES, RELATIONS, Plan
 from pmtcore.tables.named import entry as entry_of
@@ -212,3 +216,29 @@ def test_selection_runs_on_a_table_of_ones_own(table, family):
         )
     plain = found.counts["without privacy"]
     assert plain[-1] < plain[0] == problem.public.d, "a large Lambda keeps fewer"
+
+
+@pytest.mark.parametrize("design", ["diagonal", "bernoulli"])
+@pytest.mark.parametrize("id", ["ldp-glm-gaussian-printed", "ldp-glm", "ldp-glm-printed"])
+def test_sums_over_first_rows_are_what_each_size_adds_up(design, id):
+    """Coefficients of every size are those that a pass over its rows gives, but for the rounding to a grid."""
+    drawn = Draw.of(2, design, "poisson", 4, 6000, 6000)
+    sums = (Nested(drawn.x, drawn.y, [3000, 6000]), Nested(drawn.public, np.zeros(6000), [2000, 6000]))
+    for n, m in ((3000, 6000), (6000, 2000)):
+        public = drawn.public_data(m)
+        given = (id, public, drawn.private(n, public.names), [50.0, 200.0])
+        values = {"response_bound": 2.0}
+        fast, slow = (collected(*given, values=values, seed=3, sums=each) for each in (sums, None))
+        assert np.all(np.isfinite(slow))
+        np.testing.assert_allclose(fast, slow, rtol=0, atol=2e-3 * np.abs(slow).max())
+
+
+def test_rows_that_a_device_may_clip_are_not_added_up_at_once():
+    """A radius that a row may pass leaves the sum to the devices."""
+    drawn = Draw.of(2, "diagonal", "logistic", 4, 500, 500)
+    public = drawn.public_data(500)
+    made = setup.moments(public, 500, 1.0, True, 0.05)
+    sums = Nested(drawn.x, drawn.y, [500])
+    assert sums.reports(made, 500) is not None
+    short = replace(made, radius=float(np.linalg.norm(drawn.x - made.shift, axis=1).max()) * 0.999)
+    assert sums.reports(short, 500) is None

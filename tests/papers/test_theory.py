@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.papers.theory import Bound, Draws, Setting, bounds, isotropy, noise_scales
 
 

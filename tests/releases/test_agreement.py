@@ -14,10 +14,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.units import Unit
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import LedgerMessage, ReleaseMessage
+from pmtcore.accounting.budgets import Budget, Unit
+from pmtcore.base.messages import InputError, LedgerMessage, ReleaseMessage
 from pmtcore.base.roles import Actor, Forbidden, Role
 from pmtcore.cli import arguments
 from pmtcore.cli.main import main

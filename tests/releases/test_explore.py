@@ -14,8 +14,7 @@ import pytest
 from scipy.stats import t as student
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ExploreMessage
+from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.explore import _text
 from pmtcore.cli.main import main
@@ -231,6 +230,9 @@ def test_public_rows_join_a_record_afterwards():
     closed, with_rows = released("no", public), released("yes", public)
     completed = with_public_rows(closed, public, budget, {})
     assert completed.record.as_dict() == with_rows.record.as_dict() and not closed.has_rows
+    before, after = (one.regress("hit ~ a + b") for one in (closed, completed))
+    assert np.array_equal(before.fit.coefficients, after.fit.coefficients)
+    assert ("more exact" in figures.record_words(completed)) and "more exact" not in figures.record_words(closed)
     with pytest.raises(InputError) as refused:
         with_public_rows(closed, public_from_rows(*table(200, 5), NAMES, "hit"), budget, {})
     assert refused.value.message is ExploreMessage.OTHER_TABLES

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from pmtcore.accounting.budgets import Budget
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.cli.main import main
 from pmtcore.ledger import log
 from pmtcore.ledger.database import Database
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise
+from pmtcore.methods.registry import methods
 from pmtcore.releases import release as releasing
 from pmtcore.releases.outcome import NOTHING, SpendFailure, SpendState
 from pmtcore.releases.release import Request, recorded_release
@@ -204,3 +206,25 @@ def test_only_what_knows_of_the_spend_says_that_nothing_was_released():
         if any("nothing was released" in node.value.casefold() for node in texts if id(node) not in parts):
             said.add(path.name)
     assert said == {"outcome.py", "progress.py"}
+
+
+CENTRAL = [
+    m.id
+    for m in methods()
+    if m.standing is ReleaseStatus.SOUND and "gaussian" in m.families and not m.id.startswith("ldp")
+]
+
+
+@pytest.mark.parametrize("id", sorted({*CENTRAL} - {"response-moment"}))
+def test_what_fails_on_public_rows_fails_before_the_spend(id, problem, book, monkeypatch):  # noqa: F811
+    """The figures of a plan need no private row: an error in them is raised while nothing is spent."""
+
+    def broken(self):
+        raise ValueError("rounding")
+
+    request = Request(id, Budget(0.5))
+    plan = releasing._planned(problem, request)[2]
+    monkeypatch.setattr(type(plan), "facts", broken)
+    with pytest.raises(ValueError, match="rounding"):
+        recorded_release(problem, request, SecureNoise(), book, "survey", "k")
+    assert book.account("survey").spent == 0.0 and book.entry("k") is None

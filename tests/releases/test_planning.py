@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import ReleaseMessage
+from pmtcore.base.messages import InputError, ReleaseMessage
 from pmtcore.base.numbers import figure
 from pmtcore.cli.main import main
 from pmtcore.mechanisms.noise import SeededNoise

@@ -11,7 +11,7 @@ import pytest
 import statsmodels.formula.api as smf
 from linearmodels.iv import IV2SLS
 
-from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.messages import Refusal, RefusedError
 from pmtcore.cli.main import main
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.nested import criteria

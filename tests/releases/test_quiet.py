@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import pmtcore as sm
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import InputError
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.tables.parsed import ParsedNumbers

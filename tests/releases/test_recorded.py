@@ -8,8 +8,8 @@ import os
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.messages import InputError
 from pmtcore.cli.main import main
 from pmtcore.ledger.account import START_CAP
 from pmtcore.ledger.log import Ledger, LedgerError

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from pmtcore.accounting.budgets import Budget
 from pmtcore.base.messages import TableNote
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.releases.release import Request, release
 from pmtcore.report.columns import at_a_glance
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
@@ -49,16 +52,30 @@ def test_a_column_that_is_left_out_of_the_fit_says_so():
     assert list(found.loc[["age", "months", "one"], "part"]) == ["feature", "left out", "left out"]
 
 
-@pytest.mark.parametrize(("labels", "noted"), [(["yes"] * 6, True), (["yes", "no"] * 3, False)])
-def test_public_rows_of_one_label_are_noted(labels, noted):
-    """On every face: a fit to them knows nothing of the label. Two labels are no note."""
+BANDS = ["public-only", "pmt-score", "pmt-objective", "pmt-gradients"]
+CONSTANT = [
+    ("logistic", ["yes"] * 6, True),
+    ("logistic", ["yes", "no"] * 3, False),
+    ("poisson", [0] * 6, True),
+    ("poisson", [3] * 6, True),
+    ("poisson", [3, 0] * 3, False),
+]
+
+
+@pytest.mark.parametrize(("family", "values", "constant"), CONSTANT)
+def test_public_rows_of_one_response_are_noted_and_give_no_bands(family, values, constant):
+    """On every face: a fit to them knows nothing of the response, and what it says of its error is nothing either."""
     age = [1.0, 2.0, 4.0, 3.0, 6.0, 5.0]
     public, private = (
-        _table("public", bought=labels, age=age),
-        _table("private", bought=["no", "yes"] * 3, age=age[::-1]),
+        _table("public", bought=values, age=age),
+        _table("private", bought=["no", "yes"] * 3 if family == "logistic" else [1, 5] * 3, age=age[::-1]),
     )
-    notes = prepare(private, public, Choices(target="bought", family="logistic", positive="yes")).notes
-    assert noted is any(getattr(note, "kind", None) is TableNote.ONE_PUBLIC_LABEL for note in notes)
+    choices = Choices(target="bought", family=family, positive="yes" if family == "logistic" else None)
+    problem = prepare(private, public, choices)
+    assert constant is any(getattr(note, "kind", None) is TableNote.ONE_PUBLIC_LABEL for note in problem.notes)
+    for id in {"logistic": BANDS, "poisson": sorted({*BANDS} - {"pmt-objective"})}[family]:
+        made = release(problem, Request(id, Budget(1.0)), SeededNoise(1))
+        assert (made.bands is None) is constant, id
 
 
 def test_an_identifier_is_left_out_in_the_table_too():

@@ -26,7 +26,7 @@ from pmtcore.report.figures import coefficients as forest
 from pmtcore.report.figures import compare, explore, style
 from pmtcore.report.figures import release as figures
 from pmtcore.report.names import title
-from pmtcore.report.rows import source
+from pmtcore.report.rows import clarity, source
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import Problem, default_choices, prepare
 from tests.helpers import suited
@@ -395,3 +395,22 @@ def test_a_chance_is_said_as_one_where_it_is_one(low, value, high, holds):
     )
     assert words.startswith("The chance of hit") == holds and ("no chance" in words) != holds
     assert all(f"{one:g}" in words for one in (low, value, high))
+
+
+def test_the_clearest_level_is_one_whose_band_leaves_out_none():
+    """A value need not be in the middle of its band: the level nearest its own band's end is not the clearest."""
+    value, low, high = np.array([[-0.9, -1.0], [-0.976, -1.737], [0.031, -0.063]])
+    assert np.argmax(clarity(value, low, high)) == 1
+    assert np.array_equal(clarity(value, low, high) > 1, (high < 0) | (low > 0))
+    assert np.array_equal(clarity(value, value, value), np.abs(value))
+
+
+@pytest.mark.parametrize(("ends", "texts"), [((-50.0, 60.0), ["← -50", "60 →"]), ((-0.1, 60.0), ["60 →"])])
+def test_a_band_beyond_the_axis_says_where_it_ends(ends, texts):
+    """A bar that runs off a picture is not read as one that ends there."""
+    figure, value = go.Figure(), np.zeros(12)
+    low, high = np.full(12, -1.0), np.full(12, 1.0)
+    low[3], high[3] = ends
+    forest.at_the_edge(figure, value, low, high)
+    assert [one.text for one in figure.layout.annotations] == texts
+    assert {one.y for one in figure.layout.annotations} == {3} and figure.layout.xaxis.range[1] < 10

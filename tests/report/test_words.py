@@ -143,6 +143,9 @@ def test_a_release():
     assert "next to nothing" in words.release_words(released([0.01, 0.01], [1, 1]))
     assert "larger budget" in words.release_words(released([1, 1], [0.0, 0.0]))
     assert "inference radius" in words.release_words(released([1, 1], [1, 1], [2, 2]))
+    for parts in ([[1, 1], [1, 1], [2, 2]], [[1, 1], [0, 0]]):  # no radius and no budget mends other rows
+        said = words.release_words(replace(released(*parts), disagrees=True))
+        assert "part of the error. " in said and "inference radius" not in said and "larger budget" not in said
     assert "swamped" in words.release_words(released([math.inf, math.nan], [1, 1]))
     assert "nothing was spent" in words.release_words(released([0, 0], [1, 1], mu=0.0))
 
@@ -238,7 +241,9 @@ def test_what_the_first_coefficient_means_is_in_the_unit_that_is_chosen():
     spread = Unit("sd", "w", True, False, "", "y")
     assert "town=north, compared with south, goes with 2 times the odds" in words.example_words(table, one, references)
     assert "one unit more of town=north" in words.example_words(table, one)
-    assert "one standard deviation more of town=north" in words.example_words(table, spread, references)
+    assert "one standard deviation (of the public rows) more of town=north" in words.example_words(
+        table, spread, references
+    )
     figures = released([1, 1], [0.5, 0.5])
     assert "for one unit of" in words.release_words(figures, False)
     assert "larger budget" not in words.release_words(replace(figures, disagrees=True))
@@ -261,3 +266,24 @@ def test_bands_that_are_wider_than_planned_are_called_so():
     assert words.as_planned_words(made, as_planned) == "" and words.as_planned_words(made, None) == ""
     assert "2 times as wide as predicted" in words.as_planned_words(made, narrow)
     assert words.as_planned_words(replace(made, bands=None), narrow) == ""
+    far = Prediction(np.full(2, 4 * size), np.zeros(2))
+    assert "0.25 times as wide as predicted" in words.as_planned_words(made, far)
+
+
+@pytest.mark.parametrize(("part", "cause"), [(0, "more noise"), (1, "more scatter"), (2, "more truncation")])
+def test_the_part_that_grew_is_named(part, cause):
+    """Of bands that came out wider the cause is the part of the error that is larger than predicted, not another."""
+    grown = [[0.2, 0.2], [0.2, 0.2], [0.2, 0.2]]
+    grown[part] = [3.0, 3.0]
+    made = released(*grown, low=(-6, -6), high=(6, 6))
+    predicted = Prediction(np.full(2, 0.2), np.full(2, 0.2), np.full(2, 0.2))
+    assert cause in words.as_planned_words(made, predicted)
+
+
+def test_the_example_is_a_coefficient_that_can_be_told_from_none():
+    """The first row may be a collinear one whose band holds zero: no example of an effect, unless all are such."""
+    rows = [{"coefficient": name, "column": name, "value": value} for name, value in (("date", 1.0), ("age", 2.0))]
+    table = pd.DataFrame(rows).assign(**{"low (95 %)": [-3.0, 1.0], "high (95 %)": [5.0, 3.0]})
+    one = Unit("table", "w", False, False, "", "y")
+    assert "more of age" in words.example_words(table, one)
+    assert "more of date" in words.example_words(table.head(1), one)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pmtcore.accounting.units import Unit
+from pmtcore.accounting.budgets import Unit
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.releases import release as module

@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.mechanisms.grid import from_words
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.releases.release import Request, release

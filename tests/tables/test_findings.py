@@ -6,13 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import PublicMessage, TableNote, kind_of
+from pmtcore.base.messages import InputError, PublicMessage, TableMessage, TableNote, kind_of
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import findings, repaired
 from pmtcore.tables.named import entry, load
-from pmtcore.tables.problem import prepare
+from pmtcore.tables.problem import default_choices, prepare
 from pmtcore.tables.table import read_table, table_from
 from tests.helpers import TEST, refused
 
@@ -215,3 +214,53 @@ def test_names_that_differ_in_case_or_blanks_are_named(written, alike):
     every = findings(private, table_from(frame.rename(columns={"b": written}), "public", "public"), Choices(target="y"))
     said = [one for one in every if kind_of(one.sentence) is TableNote.NAMES_ALIKE]
     assert bool(said) is alike and all(one.columns == (written.strip(),) for one in said)
+
+
+def pair(private: dict, public: dict):
+    """Return both tables of columns by name."""
+    return table_from(pd.DataFrame(private), "p", "private"), table_from(pd.DataFrame(public), "b", "public")
+
+
+def numbered(n: int, seed: int) -> dict:
+    """Return columns that end with row numbers, as exports do."""
+    x = np.random.default_rng(seed).normal(size=(n, 3))
+    return {"y": x[:, 0], "a": x[:, 1], "b": x[:, 2], "rownames": 1 + np.arange(n)}
+
+
+def test_row_numbers_are_no_target_that_nobody_chose():
+    """The last number that numbers no rows is; where nothing else is there, the row numbers are."""
+    private, public = pair(numbered(300, 1), numbered(60, 2))
+    assert default_choices(private, public).target == "b"
+    private, public = pair({"rownames": np.arange(300)}, {"rownames": np.arange(60)})
+    assert default_choices(private, public).target == "rownames"
+
+
+@pytest.mark.parametrize("features", [None, ("a", "b", "rownames")])
+def test_a_repair_puts_no_identifier_in(features):
+    """Whoever leaves a column out where nothing was chosen is given no row numbers; who chose them keeps them."""
+    private, public = (numbered(n, n) | {"b": pd.date_range("2020-01-01", periods=n).astype(str)} for n in (300, 60))
+    choices = Choices(target="y", features=features)
+    (dates,) = (one for one in findings(*pair(private, public), choices) if one.kind is TableNote.DATES)
+    assert dates.repairs[0].apply(choices).features == (("a",) if features is None else ("a", "rownames"))
+
+
+@pytest.mark.parametrize("y", [np.full(60, 20.0), np.zeros(60)])
+def test_a_target_of_one_value_is_called_so(y):
+    """No feature repeats a target that does not vary in the public rows."""
+    private, public = pair(numbered(300, 1), numbered(60, 2) | {"y": y})
+    with pytest.raises(InputError) as error:
+        prepare(private, public, Choices(target="y"))
+    assert error.value.kind is PublicMessage.TARGET_CONSTANT
+    repeated = numbered(60, 2)
+    private, public = pair(numbered(300, 1), repeated | {"y": 3 * repeated["a"]})
+    with pytest.raises(InputError) as error:
+        prepare(private, public, Choices(target="y"))
+    assert error.value.kind is PublicMessage.TARGET_FITTED_EXACTLY
+
+
+def test_tables_of_other_things_are_told_apart():
+    """A public table with one column in common is another table, not one whose features were left out."""
+    private, public = pair(numbered(300, 1), {"rownames": np.arange(60), "price": np.arange(60.0) ** 0.5})
+    with pytest.raises(InputError) as error:
+        prepare(private, public, default_choices(private, public))
+    assert error.value.kind is TableMessage.NO_OTHER_COMMON_COLUMN

@@ -9,12 +9,20 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_power, of_person
-from pmtcore.accounting.units import FIRST, MEAN, PERSON, Unit
+from pmtcore.accounting.budgets import (
+    FIRST,
+    MEAN,
+    PERSON,
+    Budget,
+    Guarantee,
+    Neighbours,
+    Unit,
+    attacker_power,
+    of_person,
+)
 from pmtcore.api.loading import in_words, results_of
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import LedgerMessage, TableMessage
+from pmtcore.base.messages import InputError, LedgerMessage, TableMessage
 from pmtcore.base.numbers import figure
 from pmtcore.cli.main import main
 from pmtcore.explore.moment import Moment

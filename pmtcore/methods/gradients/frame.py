@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
@@ -39,7 +38,6 @@ _ROWS_BEYOND = 0.5
 _TAIL_ROWS, _TAIL_EXCESS = 10, 0.5
 
 
-@final
 @dataclass(frozen=True)
 class ClippedPart:
     """What clipping public gradients at bounds (t,) takes.
@@ -55,7 +53,6 @@ class ClippedPart:
     covariance: np.ndarray
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Frame:
     """Public rows in the coordinates in which the passes work, for n private rows."""

@@ -17,15 +17,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import RowCache
@@ -93,7 +90,6 @@ class GradientParameters(Parameters):
     )
 
 
-@final
 @dataclass(frozen=True)
 class Schedule:
     """What is released in which order, and each share of mu^2.
@@ -121,7 +117,6 @@ class Schedule:
         return self.curvature / max(len(self.before), 1)
 
 
-@final
 @dataclass(frozen=True)
 class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
     """``pmt-gradients`` with the schedule fixed."""
@@ -290,8 +285,12 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
             },
         )
 
+    def prepare(self) -> None:
+        """Compute the figures and the passes over public rows drawn anew, which intervals need."""
+        self.facts()
+        error_ratio(self.squared_ratios)
 
-@final
+
 class GradientOutcome(Outcome):
     """Points that the passes arrived at (trials, d), and the covariance of what is left."""
 

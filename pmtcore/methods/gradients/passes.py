@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import final
 
 import numpy as np
 
@@ -45,7 +44,6 @@ _FREE_NOISE = 0.05
 _FREE_MOVE = 3.0
 
 
-@final
 @dataclass(frozen=True)
 class Curvature:
     """Hessians without the penalty (t, d, d), and the variance (t,) of their entries."""
@@ -54,7 +52,6 @@ class Curvature:
     variance: np.ndarray
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class CurvatureRatio:
     """Released curvatures in units of public ones.
@@ -70,7 +67,6 @@ class CurvatureRatio:
     variance: np.ndarray
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class State:
     """Where t trials stand.
@@ -97,7 +93,6 @@ class State:
         return cls(points, spread, None, np.tile(np.eye(len(centre)), (trials, 1, 1)), np.zeros(trials, dtype=bool))
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class ClippingChoice:
     """What is chosen before a clipped gradient: what is clipped, curvature, noise (t,) on each coordinate."""

@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Spend
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import MOST_KEPT, RowCache
@@ -32,7 +31,6 @@ from pmtcore.public.moments import PublicData, back_transform
 from pmtcore.public.radius import Ball, truncation_variance
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class _Moment:
     """The moment of pieces of which none is kept yet."""
@@ -43,7 +41,6 @@ class _Moment:
         return self.statistic.of(piece.block for piece in pieces)
 
 
-@final
 @dataclass(frozen=True)
 class FirstPass:
     """The joint moment with radius and noise fixed; ``mu`` is its own share of the budget."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Protocol, final
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -70,7 +70,6 @@ class Fit(Protocol):
         """Return what else the first trial releases."""
 
 
-@final
 class FirstFit:
     """The estimate from joint moments (trials, D, D) alone; see :class:`Fit`.
 

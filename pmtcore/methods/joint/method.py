@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.methods.joint.parameters import JointParameters
 from pmtcore.methods.joint.plan import JointPlan, one_pass, two_passes
 from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, register, sound

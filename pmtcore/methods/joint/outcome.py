@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from pmtcore.public.moments import back_transform, conditioning, ridge_from_leas
 _PATH_POINTS = 31  # of the ridge path: three a decade over ten decades
 
 
-@final
 class JointOutcome(Outcome):
     """Post-processing of released joint moments (trials, D, D), and of gradients (trials, d) at what they say.
 
@@ -114,9 +113,9 @@ class JointOutcome(Outcome):
         found += self._likeness
         if self.fit.truncates_heavily:
             found.append(
-                "The gradients show that more than half of the private rows' spread in some direction was truncated, "
-                "which the public rows do not foresee. The steps were shortened accordingly; the fit may depend on few "
-                "private rows far out."
+                "What was released shows that far more of the private rows was truncated than the public rows foresee: "
+                "more than half of their spread in some direction, or rows beyond every bound that was tried. The fit "
+                "may depend on few private rows far out; the bands allow for what they say, as far as it is known."
             )
         if self.pilot.gram_precision[0] < 0.5:
             found.append("At this budget the released moment weighs less than the public one.")

@@ -14,12 +14,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.row_cache import RowCache
@@ -54,7 +52,6 @@ Measured = tuple[
 ]  # the first pass's sum; the rows, whose second look depends on its noise
 
 
-@final
 @dataclass(frozen=True)
 class JointPlan(StatisticPlan[Measured]):
     """``joint-pmt`` with radius, bound and noise fixed; with a second pass, the first one is its pilot."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,6 @@ _SECANT_DEVIATIONS = 3.0
 HEAVY = 2.0
 
 
-@final
 class RefinedFit:
     """The estimate from what came before and from clipped gradients (trials, d) at it; see ``Fit``."""
 
@@ -71,7 +70,12 @@ class RefinedFit:
 
     @property
     def truncates_heavily(self) -> bool:
-        """Return whether gradients showed, in the first trial, that the pilot's ball took more than it left."""
+        """Return whether the first trial shows that clipping took far more than public rows foresee.
+
+        Either gradients say that the pilot's ball took more than it left, or rows were counted beyond every bound.
+        """
+        if self.gradient.exceeds_reach[0]:
+            return True
         grown = np.linalg.solve(self.pilot.gram_estimate[0], self.gram_estimate[0])
         return bool(np.linalg.eigvals(grown).real.max() > HEAVY)
 
@@ -146,7 +150,8 @@ class RefinedFit:
         part = cut_part(self.pilot.public, self.clip_weights, inverse)
         if part is None or self.gradient.counts is None:
             return part
-        return part.with_variance(np.maximum(part.variance, self.gradient.lost[0] * np.sum(inverse**2, axis=1)))
+        lost = self.gradient.lost_with_far_rows[0] * np.sum(inverse**2, axis=1)
+        return part.with_variance(np.maximum(part.variance, lost))
 
     @property
     def last_step(self) -> np.ndarray:

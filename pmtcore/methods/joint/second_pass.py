@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Spend
 from pmtcore.base.private import Private
 from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.families import GAUSSIAN
@@ -25,9 +24,10 @@ from pmtcore.methods.facts import Passes
 from pmtcore.public.sizes import Sizes
 
 COUNTING = 0.04  # of mu^2 for each histogram: it needs little, and less would choose bounds at random
+# Standard deviations by which the count in the open bin must exceed what public rows lead one to expect
+_FAR_DEVIATIONS = 3.0
 
 
-@final
 @dataclass(frozen=True)
 class Shares:
     """How mu^2 is divided."""
@@ -137,7 +137,6 @@ class SecondPass:
         return found, float(np.mean(self.sizes.lengths > self.expected_bound))
 
 
-@final
 @dataclass(frozen=True)
 class Gradient:
     """What a second pass released: counts (T, K), bounds (T,), mean clipped gradients (T, d)."""
@@ -180,6 +179,21 @@ class Gradient:
         """Return the squared shift (T,) of a coordinate of the mean by clipping, as the histogram has it."""
         losses = self.plan.sizes.lost(self.rows, self.plan.n, self.bound)
         return np.asarray(losses / self.plan.sizes.d)
+
+    @cached_property
+    def exceeds_reach(self) -> np.ndarray:
+        """Return in which trials (T,) the histogram's open bin has more rows than public rows and chance explain."""
+        if self.counts is None:
+            return np.zeros(len(self.bound), dtype=bool)
+        expected = self.plan.n * float(self.plan.sizes.shares[-1])
+        chance = math.hypot(self.plan.counting_sd, math.sqrt(expected))
+        return np.asarray(self.counts[:, -1] - expected > _FAR_DEVIATIONS * chance)
+
+    @cached_property
+    def lost_with_far_rows(self) -> np.ndarray:
+        """Return :attr:`lost` (T,) with what rows in the open bin have beyond its edge, which nobody counted."""
+        beyond = self.plan.sizes.lost_beyond_reach(self.rows, self.plan.n) / self.plan.sizes.d
+        return np.asarray(self.lost + np.where(self.exceeds_reach, beyond, 0.0))
 
     @cached_property
     def weights(self) -> np.ndarray:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
-from pmtcore.base.checks import InputError, whole_number_between
-from pmtcore.base.messages import MethodMessage, RecordMessage
+from pmtcore.base.messages import InputError, MethodMessage, RecordMessage, whole_number_between
 
 _KINDS = ("log", "square", "product", "spline")
 _CALL = re.compile(r"^(log|square|product|spline)\s*\((.*)\)$", re.DOTALL)
@@ -23,7 +22,6 @@ _MOST = 200  # derived columns in one record; each adds a row to the moment
 MOST_NAME = 200  # characters that a table heading still shows
 
 
-@final
 @dataclass(frozen=True)
 class Rule:
     """One derived column: its kind, what it is made of, and public constants.
@@ -78,7 +76,6 @@ class Rule:
         return rule
 
 
-@final
 @dataclass(frozen=True)
 class Derived:
     """Derived columns between given features and the response.

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement
 from math import factorial
-from typing import final
 
 import numpy as np
 
@@ -30,7 +29,6 @@ MOST_SHARED = 2000  # public rows kept in a record
 MOST_TENSOR = 30  # columns, up to which fourth moments are kept where rows are not
 
 
-@final
 @dataclass(frozen=True)
 class Tail:
     """Lengths (Q,) beyond the largest public tenth, the share of rows (Q,) at each; places (k,) of the public tenth."""
@@ -129,7 +127,6 @@ class Influence(ABC):
         return np.full(len(a), max(self.m, 1) / 4)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Rows(Influence):
     """Public rows y (m, D), their weights as they are and as new rows.
@@ -250,7 +247,6 @@ def _forms(rows: np.ndarray, matrices: np.ndarray) -> np.ndarray:
     return np.einsum("mi,qij,mj->mq", rows, matrices, rows, optimize=True)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Moments(Influence):
     """Second and fourth moments of the rows: (D, D) and unique entries of (D, D, D, D)."""
@@ -326,7 +322,6 @@ class Moments(Influence):
         return mean, np.asarray(np.maximum(square - mean**2, 0.0))
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Gaussian(Influence):
     """No rows: as if rows were Gaussian and none truncated; bands then lack the truncation part."""

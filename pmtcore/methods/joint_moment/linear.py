@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
@@ -23,7 +22,6 @@ _NOTHING = 1e-4  # share of the expected moment in an entry that moves no figure
 _LEAST = 0.05  # smallest eigenvalue left to a moment, relative to the expected one
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class State:
     """A released moment with all that bands need; public and released figures only.
@@ -79,7 +77,6 @@ class State:
         return np.asarray(variance)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Fit:
     """One regression: its coefficients and what moves them.

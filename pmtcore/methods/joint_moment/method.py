@@ -16,18 +16,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, Spend, reporting_delta
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage, Refusal, RefusedError
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
@@ -198,7 +195,6 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         )
 
 
-@final
 class MomentOutcome(Outcome):
     """Post-processing of released moments (trials, D, D)."""
 

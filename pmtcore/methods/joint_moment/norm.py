@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -35,7 +34,6 @@ _MOST_ROWS = 1000  # public rows behind a choice; more change it by less than it
 _REGRESSIONS, _PAIRS = 60, 120
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Measured:
     """Public rows as the mechanism measures them; everything here is public.
@@ -150,7 +148,6 @@ def _kurtosis(x: np.ndarray, squares: np.ndarray) -> np.ndarray:
     return np.asarray((x.T * (weights * squares)) @ x / m)
 
 
-@final
 @dataclass(frozen=True)
 class Prospects:
     """Predicted errors (K,) of random regressions in units of their own sampling errors, squared.
@@ -170,7 +167,6 @@ class Prospects:
         return np.sqrt(1 / (1 / np.maximum(mine, 1e-12) + 1 / self.public))
 
 
-@final
 @dataclass(frozen=True)
 class Candidates:
     """Radii (C,) with what does not depend on the budget: truncation's squared error (C, K), the noise's shape (K,)."""

@@ -10,14 +10,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
-from pmtcore.base.checks import InputError
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import RecordMessage
+from pmtcore.base.messages import InputError, RecordMessage
 from pmtcore.base.strict_json import parsed
 from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
 from pmtcore.methods.joint_moment.influence import Gaussian, Influence, Moments, Rows, unique_count
@@ -30,7 +29,6 @@ MOST_COLUMNS = 400  # a moment of so many takes 1.3 MB as text of doubles
 MOST_BYTES = 64_000_000  # far beyond the largest record that is written
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Record:
     """A released joint moment.
@@ -152,7 +150,6 @@ def record_from_bytes(data: bytes) -> tuple[Record, bool]:
     return Record.from_dict(fields), sound
 
 
-@final
 @dataclass(frozen=True)
 class Combined:
     """Moments (T, D, D), the share of the released one in each entry (T, D, D), and how much the prior was widened."""

@@ -16,15 +16,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, pure_epsilon_from_mu
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Spend, pure_epsilon_from_mu
 from pmtcore.base.bands import Bands
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
@@ -107,7 +105,6 @@ class WhitenedParameters(LocalParameters):
     )
 
 
-@final
 @dataclass(frozen=True)
 class LocalPlan(StatisticPlan[Any]):
     """A local collection with its configuration published."""
@@ -205,7 +202,6 @@ class LocalPlan(StatisticPlan[Any]):
         )
 
 
-@final
 class LocalOutcome(Outcome):
     """Post-processing of mean reports (trials, dimension): any number of losses from one collection."""
 

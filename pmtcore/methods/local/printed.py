@@ -11,14 +11,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, epsilon_from_mu
-from pmtcore.accounting.spends import Spend
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.accounting.budgets import Budget, Spend, epsilon_from_mu
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.local import setup
@@ -39,12 +36,11 @@ from pmtcore.methods.registry import REPLACE_ONE, Planner, StatisticPlan, lab, r
 from pmtcore.public.moments import PublicData
 
 _POWER = 1.1  # of n: delta as paper C takes it
-_BEYOND = 1024.0  # responses taken as they are: counts up to it are whole numbers of grid steps
-_CLIPPED = "clipped"
+BEYOND = 1024.0  # responses taken as they are: counts up to it are whole numbers of grid steps
+CLIPPED = "clipped"
 _FEWEST = 10  # delta = n^-1.1 says nothing for one row, which is what an audit runs
 
 
-@final
 @dataclass(frozen=True)
 class PrintedPlan(StatisticPlan[np.ndarray]):
     """The printed device around the server of the repaired method."""
@@ -68,9 +64,9 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
     def answered(self) -> Configuration:
         """Return what devices compute with: the listing assumes a bound on responses, and no device enforces it."""
         made = self.repaired.configuration
-        if getattr(self.repaired.parameters, "responses", _CLIPPED) == _CLIPPED:
+        if getattr(self.repaired.parameters, "responses", CLIPPED) == CLIPPED:
             return made
-        return dataclasses.replace(made, low=-_BEYOND, high=_BEYOND)
+        return dataclasses.replace(made, low=-BEYOND, high=BEYOND)
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """Return the mean over the devices that answer with a number (dimension,)."""
@@ -118,10 +114,10 @@ class PrintedMomentParameters(MomentParameters):
     power: float = _power()
 
     responses: str = parameter(
-        _CLIPPED,
+        CLIPPED,
         label="Responses beyond the bound",
         help="The listing assumes that there are none, and lets them in as they are (E19); the noise is for the bound.",
-        choices=(_CLIPPED, "as they are"),
+        choices=(CLIPPED, "as they are"),
     )
 
 
@@ -148,13 +144,13 @@ def _gaussian(public: PublicData, n: int, budget: Budget, parameters: PrintedMom
 
 def _bounded(public: PublicData, n: int, budget: Budget, parameters: PrintedMomentParameters) -> PrintedPlan:
     made = setup.moments(public, n, budget.mu, False, parameters.zeta, parameters.response_bound)
-    made = dataclasses.replace(made, radius=_longest(public, made.shift), offset=0.0)
+    made = dataclasses.replace(made, radius=_longest(public), offset=0.0)
     return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, False, parameters.power)
 
 
-def _longest(public: PublicData, shift: np.ndarray) -> float:
+def _longest(public: PublicData) -> float:
     """Return the largest l1 norm of a public row (E7)."""
-    return float(np.max(np.abs(setup.features(public) - shift).sum(axis=1)))
+    return float(np.max(np.abs(setup.centred(public)[1]).sum(axis=1)))
 
 
 def _regression(gaussian: bool) -> Planner:
@@ -163,7 +159,7 @@ def _regression(gaussian: bool) -> Planner:
             raise InputError(MethodMessage.INTERCEPT_IN_LINK)
         link = LINKS[parameters.link]
         made = setup.moments(public, n, budget.mu, gaussian, parameters.zeta, 1.0)  # the bound follows the radius
-        radius = made.radius if gaussian else _longest(public, made.shift)
+        radius = made.radius if gaussian else _longest(public)
         bound = parameters.response_bound or link.response_bound(radius, parameters.noise_bound)
         made = dataclasses.replace(made, radius=radius, low=-bound, high=bound, offset=0.0)
         repaired = LocalPlan(public, n, budget.mu, made, parameters, link)

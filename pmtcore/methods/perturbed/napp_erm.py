@@ -15,15 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_from_mu, pure_epsilon_from_mu
+from pmtcore.accounting.budgets import Budget, Neighbours, Spend, epsilon_from_mu, pure_epsilon_from_mu
 from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, equation_4, noise_for
-from pmtcore.accounting.spends import Spend
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, recycled, retrieved_share
 from pmtcore.glm.losses import Loss
@@ -125,7 +123,6 @@ class SelectionParameters(PrintedParameters):
     )
 
 
-@final
 @dataclass(frozen=True)
 class PrintedPlan(Plan):
     """Paper D's algorithm with everything fixed but what it takes from the private fit."""
@@ -260,7 +257,6 @@ def _direct(data: Losses[Loss], targets: Sequence[Target], b: np.ndarray) -> Ite
     return Iterated(minimize(data, Penalty.of(b, 2 * ridge, 0.0, lasso), tolerance).theta, ridge)
 
 
-@final
 class PrintedOutcome(Outcome):
     """Last iterates (trials, d)."""
 

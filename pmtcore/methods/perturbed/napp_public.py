@@ -19,14 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours, mu_from_pure_epsilon, pure_epsilon_from_mu
+from pmtcore.accounting.budgets import Budget, Neighbours, Spend, mu_from_pure_epsilon, pure_epsilon_from_mu
 from pmtcore.accounting.gdp import Gdp
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP
-from pmtcore.accounting.spends import Spend
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.losses import Loss
 from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept
@@ -105,7 +104,6 @@ class NappParameters(ErmParameters):
     )
 
 
-@final
 @dataclass(frozen=True)
 class ErmPlan(Plan):
     """A perturbed objective with everything public fixed."""
@@ -176,7 +174,6 @@ class ErmPlan(Plan):
         return f"{guarantee} Retrieved: epsilon {split.retrieved:.3g} of {split.planned.epsilon:.3g}, {way}."
 
 
-@final
 class ErmOutcome(Outcome):
     """Released minimizers (trials, d)."""
 

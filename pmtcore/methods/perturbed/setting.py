@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
-from pmtcore.base.checks import InputError, one_of
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage, one_of
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.losses import Loss
@@ -47,7 +45,6 @@ def bound_field(help: str) -> float:
     return unset("Bound (0: automatic)", help, high=1e12)
 
 
-@final
 @dataclass(frozen=True)
 class Setting:
     """Public ground of a fit.

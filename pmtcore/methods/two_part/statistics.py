@@ -9,16 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
-from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric, noisy_vector
+from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum, noisy_symmetric, noisy_vector
+from pmtcore.mechanisms.integers import gram_and_cross
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import (
     calibration_factor,
@@ -32,7 +31,6 @@ from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData
 
 
-@final
 @dataclass(frozen=True)
 class Coordinates:
     """Where the statistic is taken: ``x~ = W x``, ``y~ = y / scale``, truncated to ``Rx`` and ``Ry``."""
@@ -54,7 +52,6 @@ def predicted_truncation(public: PublicData, root: np.ndarray, radius: float) ->
     return truncation_rate(np.linalg.norm(public.rows[:, :-1] @ root.T, axis=1), radius)
 
 
-@final
 @dataclass(frozen=True)
 class TwoPartPlan(StatisticPlan[np.ndarray]):
     """Release the two sums with the papers' noise and solve.
@@ -151,7 +148,6 @@ class TwoPartPlan(StatisticPlan[np.ndarray]):
         )
 
 
-@final
 class TwoPartOutcome(Outcome):
     """Post-processing of released pairs (trials, d, d) and (trials, d)."""
 

@@ -16,17 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend
+from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import FAMILIES
-from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
-from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric
+from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum, noisy_symmetric
+from pmtcore.mechanisms.integers import gram_and_cross
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import (
     calibration_factor,
@@ -89,7 +88,6 @@ def _ridge_plan(public: PublicData, n: int, budget: Budget, parameters: PmtRidge
     return _two_part(public, n, budget, parameters, lam=parameters.lam)
 
 
-@final
 @dataclass(frozen=True)
 class MomentPlan(StatisticPlan[np.ndarray]):
     """``pmt-moment`` with radius and noise fixed."""
@@ -139,7 +137,6 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         return Facts(radius=self.radius, noise_sd=self.sigma, predicted_truncation_rate=rate)
 
 
-@final
 class MomentOutcome(Outcome):
     """Released second moments in whitened coordinates (trials, d, d)."""
 

@@ -6,20 +6,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.base import escaping
-from pmtcore.base.checks import InputError
 from pmtcore.base.citations import letters
+from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import plural
 from pmtcore.methods.registry import method, methods, of_role
 from pmtcore.papers.errata import ERRATA
 from pmtcore.papers.gallery.claims import Answer, Curve
-from pmtcore.papers.gallery.durations import SECONDS
 from pmtcore.papers.gallery.engine import Figure, needed
 from pmtcore.papers.gallery.series import expansions, shown
 from pmtcore.report.figures.style import finish, log_axis, translucent
@@ -92,7 +91,6 @@ def table(record: Mapping[str, Any]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-@final
 @dataclass(frozen=True)
 class Verdict:
     """One claim as a page shows it.
@@ -136,16 +134,13 @@ def _sentence(words: str) -> str:
 
 
 def wanting_words(figure: Figure) -> str:
-    """Say why there is no result: no table, or nobody computed it, and how long that takes."""
+    """Say why there is no result: no table, or nobody computed it."""
     try:
         needed(figure)
     except InputError:
         table = named.entry(str(figure.needs)).title
         return f"Not computed yet: it needs the table {table}, which is not on this machine."
-    wait = wait_words(None, figure.trials, SECONDS.get(figure.id))
-    trials = plural(figure.trials, "trial")
-    takes = "takes" if figure.trials == 1 else "take"
-    return f"Not computed yet: {trials} {takes} about {wait}." if wait else f"Not computed yet: {trials}."
+    return f"Not computed yet: {plural(figure.trials, 'trial')}."
 
 
 def omitted_words(record: Mapping[str, Any]) -> str:
@@ -169,14 +164,10 @@ def trials_words(figure: Figure, record: Mapping[str, Any]) -> str:
     return f"{have}; the {figure.trials:,} of the paper take about {duration(seconds * figure.trials)} on one core."
 
 
-def wait_words(record: Mapping[str, Any] | None, trials: int, otherwise: float | None = None) -> str:
-    """Say how long so many trials take, as measured for the stored ones; empty where nobody knows.
-
-    Args:
-        otherwise: seconds of a trial where none are stored.
-    """
-    seconds = (record or {}).get("seconds_per_trial") or otherwise
-    return f"{duration(seconds * trials)}" if seconds else ""
+def wait_words(record: Mapping[str, Any] | None, trials: int) -> str:
+    """Say how long so many trials take, as measured for the stored ones; empty where nobody knows."""
+    seconds = (record or {}).get("seconds_per_trial")
+    return duration(seconds * trials) if seconds else ""
 
 
 def duration(seconds: float) -> str:

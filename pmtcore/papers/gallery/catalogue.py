@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.papers.gallery import paper_a, paper_b, paper_c, paper_d
 from pmtcore.papers.gallery.engine import Figure
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 from scipy.stats import binom
@@ -48,11 +47,21 @@ def _ratio(upper: Curve, lower: Curve, statistic: Statistic) -> np.ndarray:
         return _log(upper, statistic) - _log(lower, statistic)
 
 
+def _shared(a: Curve, b: Curve) -> tuple[Curve, Curve]:
+    """Return two curves at the x that both have."""
+    if np.array_equal(a.x, b.x):
+        return a, b
+    one, two = (
+        Curve(curve.name, curve.x[there], curve.values[:, there])
+        for curve, there in ((a, np.isin(a.x, b.x)), (b, np.isin(b.x, a.x)))
+    )
+    return one, two
+
+
 def _trials(*curves: Curve) -> int:
     return min(curve.count for curve in curves)
 
 
-@final
 @dataclass(frozen=True)
 class _Ratio:
     """A ratio of two paired curves at each x: what is said of it, and whether it lies below a border.
@@ -120,7 +129,7 @@ def below(lower: str, upper: str, statistic: Statistic = "mean", factor: float =
     """Check that one curve is below a factor of another at every x; points where both are surely equal do not count."""
 
     def check(curves: Curves) -> Finding:
-        a, b = curves[lower], curves[upper]
+        a, b = _shared(curves[lower], curves[upper])
         gap = _ratio(a, b, statistic)
         counted = _untied(gap)
         ratio = _Ratio(a.x[counted], gap[:, counted], _trials(a, b), factor)
@@ -470,7 +479,6 @@ def interior_minimum(name: str) -> Check:
     return check
 
 
-@final
 @dataclass(frozen=True)
 class Slope:
     """A slope on log axes with its 95 % interval."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, cached_property
-from typing import Any, Literal, final
+from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import t as student
@@ -41,7 +41,6 @@ _SPOKEN = {
 }
 
 
-@final
 @dataclass(frozen=True)
 class Finding:
     """An answer and the figures behind it, of which a comparison of several series has several parts."""
@@ -56,7 +55,6 @@ class Finding:
         return self.parts or (self.figures,)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Curve:
     """One series of a figure.
@@ -229,7 +227,6 @@ def together(found: Sequence[Finding]) -> Finding:
     return Finding(answer, "; ".join(lines), lines)
 
 
-@final
 @dataclass(frozen=True)
 class Claim:
     """A sentence of the paper (or of this project) and its check.
@@ -240,25 +237,32 @@ class Claim:
         unstated: a setting that the answer hangs on and that the paper does not state.
         readings: what the paper can be read to have done, each with its check. Where they agree that is the answer;
             where one holds and another does not, it depends on ``unstated``, as it does where none holds and one of
-            them is :func:`not_drawn`. With ``unstated`` and no readings nothing is answered.
+            them is :func:`not_drawn`. With ``unstated`` and no readings it holds where it does with the setting that is
+            taken here; where it does not, that may be for the setting, and nothing is answered.
+        stated: beginnings of the names of readings that the paper states: where one of them holds, so does the claim,
+            however the others fare.
     """
 
     words: str
     check: Check | None = None
     unstated: str = ""
     readings: Mapping[str, Check] = field(default_factory=dict)
+    stated: tuple[str, ...] = ()
     ours: bool = False
 
     def __post_init__(self) -> None:
         if self.check is None and not self.readings:
             raise ValueError("a claim needs a check or readings")
+        if not all(any(name.startswith(start) for name in self.readings) for start in self.stated):
+            raise ValueError("a stated reading is none of the readings")
 
     def answer(self, curves: Curves) -> dict[str, Any]:
         """Return the claim, its answer and its figures in plain fields."""
         finding = self._read(curves) if self.readings else _checked(self.check, curves)
         if self.unstated and not self.readings:
             lines = (f"with the setting taken here it {_SPOKEN[finding.answer]}", *finding.lines)
-            finding = Finding(Answer.UNSTATED, "; ".join(lines), lines)
+            answer = Answer.HOLDS if finding.answer is Answer.HOLDS else Answer.UNSTATED
+            finding = Finding(answer, "; ".join(lines), lines)
         depends = finding.answer is Answer.UNSTATED
         return {
             "claim": self.words,
@@ -281,6 +285,8 @@ class Claim:
         answer = Answer.OPEN if Answer.OPEN in tried else next(iter(tried))
         if Answer.FAILS in answers and answers & {Answer.HOLDS, Answer.UNSTATED}:
             answer = Answer.UNSTATED
+        if any(each.answer is Answer.HOLDS and name.startswith(self.stated) for name, each in checked.items()):
+            answer = Answer.HOLDS
         return Finding(answer, "; ".join(lines), lines)
 
 

@@ -20,13 +20,12 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
 from pmtcore import __version__
-from pmtcore.base.checks import InputError, whole_number_between
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage, whole_number_between
 from pmtcore.base.numbers import plural
 from pmtcore.base.paths import assets, cache_directory
 from pmtcore.papers.gallery.claims import Claim, Curve, Curves
@@ -38,7 +37,6 @@ _ALIKE = 1e-3  # relative; sums in another order differ by far less, another met
 _ASSETS = assets() / "gallery"
 
 
-@final
 @dataclass(frozen=True)
 class Run:
     """One setting.
@@ -55,7 +53,6 @@ class Run:
     setting: Mapping[str, Any]
 
 
-@final
 @dataclass(frozen=True)
 class Figure:
     """A published experiment: what was done, what the paper says of it, and how that is checked.

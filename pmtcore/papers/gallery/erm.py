@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -47,7 +47,6 @@ _ALMOST_NO_RIDGE = 1e-6  # Lambda0 of a fit without privacy: it leaves the minim
 _FLAT = 1e-6  # of the largest public square: directions that 50 or 300 public rows do not show
 
 
-@final
 @dataclass(frozen=True)
 class Draw:
     """One draw: private rows, public rows, test rows, and the coefficients where they are known."""
@@ -160,7 +159,6 @@ def made(seed: int, kind: str, n: int, m: int = 50) -> Draw:
     return adult(seed, max(m, 300)) if kind == "adult" else table4(seed, kind, n, m)
 
 
-@final
 @dataclass(frozen=True)
 class Trial:
     """What all methods of a trial share.

@@ -3,31 +3,102 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
 
 from pmtcore.accounting.budgets import Budget, mu_from_epsilon
+from pmtcore.base.private import Private
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import LOGISTIC, Family
 from pmtcore.glm.families import family as family_of
-from pmtcore.local.estimators import LINKS
+from pmtcore.local import setup
+from pmtcore.local.estimators import LINKS, PublicRows
+from pmtcore.local.protocol import Configuration
+from pmtcore.mechanisms.grid import integer_sum
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.local.collected import LocalOutcome, LocalPlan
-from pmtcore.methods.local.printed import PrintedPlan
+from pmtcore.methods.local.printed import BEYOND, CLIPPED, PrintedPlan
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.papers.gallery.central import HARMLESS, table_as_numbers
 from pmtcore.public.moments import PublicData, public_from_rows
 
 _NOISE = 0.001  # C of paper C, section 6
+_ROUNDING = 1e-9  # relative: a length computed in two ways
 Errors = dict[str, list[float]]
 Series = Sequence[tuple[str, str, Mapping[str, Any]]]  # name, method, its parameters
 
 
-@final
+class Nested:
+    """Sums over the first rows of a draw, for every number of them, from one pass.
+
+    Args:
+        x: rows (N, p).
+        y: their responses (N,).
+        sizes: numbers of first rows.
+    """
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, sizes: Sequence[int]) -> None:
+        self._reach = np.abs(x).max(axis=0)
+        self._rows = np.column_stack([x, np.ones(len(x))])
+        self._response = y
+        self._ends = sorted(set(sizes))
+        self._cross: dict[tuple[float, float], dict[int, np.ndarray]] = {}
+
+    def _first(self, right: np.ndarray) -> dict[int, np.ndarray]:
+        """Return ``sum (x, 1) right'`` over the first rows, by their number."""
+        parts = [self._rows[low:high].T @ right[low:high] for low, high in pairwise([0, *self._ends])]
+        return dict(zip(self._ends, accumulate(parts), strict=True))
+
+    @cached_property
+    def _moments(self) -> dict[int, np.ndarray]:
+        return self._first(self._rows)
+
+    def gram(self, shift: np.ndarray, n: int) -> np.ndarray:
+        """Return ``sum (x - shift)(x - shift)'`` over the first n rows."""
+        centre = np.column_stack([np.eye(len(shift)), -shift])
+        return np.asarray(centre @ self._moments[n] @ centre.T)
+
+    def cross(self, shift: np.ndarray, n: int, low: float, high: float) -> np.ndarray:
+        """Return ``sum (x - shift) y`` over the first n rows, responses clipped to a range."""
+        ends = (max(low, float(self._response.min())), min(high, float(self._response.max())))
+        if ends not in self._cross:
+            self._cross[ends] = self._first(np.clip(self._response, *ends))
+        total = self._cross[ends][n]
+        return np.asarray(total[:-1] - shift * total[-1])
+
+    @cached_property
+    def _levels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first of each set of equal rows, and to which set each row belongs."""
+        x = self._rows[:, :-1]
+        _, first, back = np.unique(
+            x @ np.sqrt(np.arange(2.0, 2.0 + x.shape[1])), return_index=True, return_inverse=True
+        )
+        return x[first], back
+
+    def distinct(self, shift: np.ndarray, n: int) -> PublicRows:
+        """Return the first n rows less the shift, each once where they have few levels, as rows of signs do."""
+        if len(np.unique(self._rows[:, 0])) > 2:
+            return PublicRows(self._rows[:n, :-1] - shift)
+        rows, back = self._levels
+        shares = np.bincount(back[:n], minlength=len(rows)) / n
+        return PublicRows(rows[shares > 0] - shift, shares[shares > 0])
+
+    def reports(self, made: Configuration, n: int) -> np.ndarray | None:
+        """Return the sum of the reports of the first n devices before noise; ``None`` if a row may pass the radius."""
+        if np.linalg.norm(self._reach + np.abs(made.shift)) > made.radius * (1 + _ROUNDING):
+            return None
+        rows, columns = np.triu_indices(made.d)
+        isometric = np.where(rows == columns, 1.0, np.sqrt(2))
+        gram = self.gram(made.shift, n)[rows, columns] * isometric
+        return np.concatenate([gram, self.cross(made.shift, n, made.low, made.high)])
+
+
 @dataclass(frozen=True)
 class Draw:
     """Rows of one trial, of which every setting takes the first: private ones, and public ones without a response."""
@@ -82,23 +153,28 @@ def trial(
         design: ``diagonal`` or ``turned`` (Gaussian rows), or ``bernoulli``.
         target: ``logistic``, ``poisson``, ``cubic`` or ``softplus``.
         sizes: private and public rows.
-        series: name, method and parameters; ``ldp-whitened`` runs at the first epsilon alone, whose delta it shares.
+        series: name, method and parameters; ``ldp-whitened`` plans anew for each budget.
         largest: l_inf error, else l2.
         methods: ids of the series, which the description of the figure names.
     """
     drawn = Draw.of(seed, design, target, p, *(max(size) for size in zip(*sizes, strict=True)))
     order = np.inf if largest else 2
     errors: Errors = {}
+    private = Nested(drawn.x, drawn.y, [n for n, _ in sizes])
+    beside = Nested(drawn.public, np.zeros(len(drawn.public)), [m for _, m in sizes])
     for n, m in sizes:
         public = drawn.public_data(m)
         rows = drawn.private(n, public.names)
         mus = [mu_from_epsilon(epsilon, n**-power) for epsilon in epsilons]
         for name, id, values in series:
-            budgets = mus[:1] if id == "ldp-whitened" else mus
-            releases = collected(id, public, rows, budgets, values=_known(id, target, power) | dict(values), seed=seed)
+            known = _known(id, target, power) | dict(values)
+            clipped = id.endswith("-printed") or known.pop("responses", CLIPPED) == CLIPPED
+            releases = collected(
+                id, public, rows, mus, values=known, seed=seed, sums=(private, beside), clipped=clipped
+            )
             far = np.linalg.norm(releases - drawn.truth, order, axis=1) / np.linalg.norm(drawn.truth, order)
             far = np.where(np.isnan(far), np.inf, far**2 if squared else far)
-            for epsilon, error in zip(epsilons, far, strict=False):
+            for epsilon, error in zip(epsilons, far, strict=True):
                 errors.setdefault(f"{name}, eps = {epsilon:g}", []).append(float(error))
     return errors
 
@@ -110,9 +186,22 @@ def _known(id: str, target: str, power: float) -> dict[str, Any]:
 
 
 def collected(
-    id: str, public: PublicData, rows: PrivateRows, mus: Sequence[float], *, values: dict[str, Any], seed: int
+    id: str,
+    public: PublicData,
+    rows: PrivateRows,
+    mus: Sequence[float],
+    *,
+    values: dict[str, Any],
+    seed: int,
+    sums: tuple[Nested, Nested] | None = None,
+    clipped: bool = True,
 ) -> np.ndarray:
-    """Return the coefficients (len(mus), d) of one collection at several budgets, its noise alike but in size."""
+    """Return the coefficients (len(mus), d) of one collection at several budgets, its noise alike but in size.
+
+    Args:
+        sums: of the draw whose first rows these are, private and public: what every size would add up anew.
+        clipped: whether a repaired algorithm clips responses to the bound that its noise is for.
+    """
     entry = method(id)
     parameters = make_parameters(entry, values)
     if id == "ldp-whitened":
@@ -121,9 +210,30 @@ def collected(
     plan = entry.plan(public, rows.n, Budget(mus[0]), parameters)
     if not isinstance(plan, LocalPlan | PrintedPlan):
         raise TypeError(f"{id} is no collection")
-    statistic = plan.measure(rows)
+    if sums is not None:
+        server = plan if isinstance(plan, LocalPlan) else plan.repaired
+        centre = (server.configuration.shift, len(setup.features(public)))
+        vars(server).update(gram=sums[1].gram(*centre), distinct=sums[1].distinct(*centre))
+    statistic = _measured(plan, rows, None if sums is None else sums[0], clipped=clipped)
     outcomes = [plan.at(mu).perturb(statistic, SeededNoise(seed, 1), 1) for mu in mus]
     return LocalOutcome(outcomes[0].plan, np.vstack([outcome.mean for outcome in outcomes])).coefficients
+
+
+def _measured(
+    plan: LocalPlan | PrintedPlan, rows: PrivateRows, sums: Nested | None, *, clipped: bool
+) -> Private[np.ndarray]:
+    """Return what the plan measures of its rows, by sums over first rows where no device clips any.
+
+    Args:
+        clipped: whether responses beyond the bound that the noise is for are clipped to it.
+    """
+    if isinstance(plan, PrintedPlan):
+        total = None if sums is None else sums.reports(plan.answered, rows.n)
+        return plan.measure(rows) if total is None else Private(total / rows.n)
+    made = plan.configuration if clipped else replace(plan.configuration, low=-BEYOND, high=BEYOND)
+    total = None if sums is None else sums.reports(made, rows.n)
+    said = integer_sum(rows, made.total).map(lambda steps: steps * made.units()) if total is None else Private(total)
+    return said.map(lambda each: np.rint(each / plan.configuration.units()).astype(np.int64))
 
 
 def accuracy_trial(

@@ -389,6 +389,7 @@ def _by_mu(
                         f"More budget makes DP-PMTLR more accurate: {more}.",
                         unstated="how a typical error is taken: lines are averages",
                         readings={how: last_below(b, a, statistic=way) for how, way in _AVERAGES.items()},
+                        stated=("average",),
                     ),
                     Claim(
                         f"More budget makes DP-PMTLR more stable: {more}.", last_below(b, a, statistic=_SD), _OUTLIER

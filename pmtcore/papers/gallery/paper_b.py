@@ -28,7 +28,9 @@ def _pair(rhos: Sequence[float], eta: float = 0.05) -> Tried:
 def _averaged(words: str, check: Callable[[Statistic], Check]) -> Claim:
     """Return a claim about the lines: averages, as the paper draws them, and medians, which no single trial decides."""
     readings = {"average": check("mean"), "median": check("median")}
-    return Claim(words, unstated="how a typical error is taken: lines are averages", readings=readings)
+    return Claim(
+        words, unstated="how a typical error is taken: lines are averages", readings=readings, stated=("average",)
+    )
 
 
 def _against_n(

@@ -189,12 +189,14 @@ def _selection(id: str, kind: str, n: int, delta: float) -> Figure:
                 "When n and epsilon are large, NAPP-VS+ selects better than NAPP-VS.",
                 unstated=unstated,
                 readings=better("NAPP-VS with MOOR", "NAPP-VS+ with MOOR"),
+                stated=("at the largest epsilon",),
             ),
             *(
                 Claim(
                     f"When n and epsilon are large, NAPP-VS selects better than {name}.",
                     unstated=unstated,
                     readings=better(worse, "NAPP-VS with MOOR"),
+                    stated=("at the largest epsilon",),
                 )
                 for name, worse in (("NAPP-ERM", "NAPP-ERM with MOOR"), ("DP-ERM", "DP-ERM"))
             ),
@@ -281,7 +283,8 @@ def _predicting(id: str, kind: str, n: int, delta: float, *, bounds: bool = Fals
         readings = {
             f"{how}{side}": check for side, chosen in sides.items() for how, check in _in_general(chosen).items()
         }
-        return Claim(words, unstated=_IN_GENERAL + (f"; {zeta1}" if bounds else ""), readings=readings)
+        unstated = _IN_GENERAL + (f"; {zeta1}" if bounds else "")
+        return Claim(words, unstated=unstated, readings=readings, stated=("at most of them",))
 
     def claims() -> Iterator[Claim]:
         for name in ("NAPP-VS", "NAPP-VS+"):
@@ -370,7 +373,7 @@ def _adult(id: str, lam: float) -> Figure:
     )
 
     def general(words: str, pairs: Sequence[tuple[str, str]]) -> Claim:
-        return Claim(words, unstated=_IN_GENERAL, readings=_in_general(pairs))
+        return Claim(words, unstated=_IN_GENERAL, readings=_in_general(pairs), stated=("at most of them",))
 
     return _figure(
         id,
@@ -408,9 +411,10 @@ def _read(words: str, check: Callable[[str], Check], elsewhere: str = "") -> Cla
     """Return a claim with both readings of equation 13, and one that is not drawn where the sentence is wider."""
     drawn = {how: check(how) for how in _READINGS}
     if not elsewhere:
-        return Claim(words, unstated=_WHICH_RETRIEVED, readings=drawn)
+        return Claim(words, unstated=_WHICH_RETRIEVED, readings=drawn, stated=_READINGS[:1])
     unstated = f"{_WHICH_RETRIEVED}; and the Lambda and panel that the sentence is about"
-    return Claim(words, unstated=unstated, readings=drawn | {elsewhere: not_drawn("not in this figure")})
+    readings = drawn | {elsewhere: not_drawn("not in this figure")}
+    return Claim(words, unstated=unstated, readings=readings, stated=_READINGS[:1])
 
 
 def _retrieved(id: str, kind: str, n: int, delta: float) -> Figure:
@@ -443,6 +447,7 @@ def _retrieved(id: str, kind: str, n: int, delta: float) -> Figure:
                     **{f"{how}, by Lambda = {lams[-1]:g}": lasting(of(how), 1.1) for how in _READINGS},
                     "at a larger Lambda": not_drawn("not in this figure"),
                 },
+                stated=_READINGS[:1],
             ),
             _read(
                 "NAPP-VS retrieves about as much as NAPP-ERM in most cases: within a quarter.",
@@ -452,8 +457,9 @@ def _retrieved(id: str, kind: str, n: int, delta: float) -> Figure:
                 "In some cases nearly all is retrieved (95 %).",
                 unstated=_WHICH_RETRIEVED,
                 readings={
-                    f"{name}, {how}": all_near([f"{name}, {how}"], 1.0, 0.05) for how in _READINGS for name in names
+                    f"{how}, {name}": all_near([f"{name}, {how}"], 1.0, 0.05) for how in _READINGS for name in names
                 },
+                stated=_READINGS[:1],
             ),
             Claim(
                 "The share that is proved to come back grows with Lambda.",
@@ -514,7 +520,8 @@ def _by_reading(words: str, check: Callable[[str], Check]) -> Claim:
     Args:
         check: from what stands behind the name of a method that is recycled.
     """
-    return Claim(words, unstated=_WHICH_RETRIEVED, readings={how: check(suffix) for how, suffix in _RECYCLED.items()})
+    readings = {how: check(suffix) for how, suffix in _RECYCLED.items()}
+    return Claim(words, unstated=_WHICH_RETRIEVED, readings=readings, stated=_READINGS[:1])
 
 
 def _recycling(passes: Sequence[int]) -> Tried:

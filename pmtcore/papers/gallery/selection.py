@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +31,6 @@ _PUBLISHED = (("NAPP-ERM (lab)", "napp-erm"), ("NAPP-VS (lab)", "napp-vs"), ("NA
 _SOUND = (("dp-erm", "dp-erm"), ("napp-public with the lasso", "napp-public"))
 
 
-@final
 @dataclass(frozen=True)
 class Study:
     """What was kept.

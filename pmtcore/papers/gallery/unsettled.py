@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,6 @@ class Why(Enum):
     BORDER = "no number of trials tells: the curves meet, or their points bend away from the line"
 
 
-@final
 @dataclass(frozen=True)
 class OpenClaim:
     """A claim without an answer.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.report.figures.style import PRIVACY, QUIET, finish, finish_rows, log_axis
 from pmtcore.report.rows import axis_limit, clearest, source
+from pmtcore.report.rows import clarity as clarity_of
 
 MOST = 120  # rows drawn at once: a taller picture is no picture
 ORDERS = {
@@ -39,7 +40,6 @@ _LIMITS = ("low (95 %)", "high (95 %)")
 _PAPER = "rgba(128,128,128,0.25)"
 
 
-@final
 @dataclass(frozen=True)
 class Unit:
     """Unit of a displayed coefficient: the change of the feature that it refers to, and the scale."""
@@ -77,7 +77,8 @@ def _unit(id: str, scale: str, short: str, per_spread: bool, ratio: bool) -> Uni
     of = "standard deviation" if per_spread else "unit"
     listed = f"{short}, for one {of}" if short else f"for one {of} of the feature"
     words = f"{short} of {scale}" if ratio else f"change of {scale}"
-    return Unit(id, f"{words} for one {of} of the feature", per_spread, ratio, listed, scale)
+    where = " (public rows)" if per_spread else ""
+    return Unit(id, f"{words} for one {of} of the feature{where}", per_spread, ratio, listed, scale)
 
 
 def table(release: Release, unit: Unit) -> pd.DataFrame:
@@ -98,9 +99,8 @@ def table(release: Release, unit: Unit) -> pd.DataFrame:
     frame["value"] = shown(release.coefficients)
     if release.bands is not None:
         frame["low (95 %)"], frame["high (95 %)"] = shown(release.bands.low), shown(release.bands.high)
-        frame["privacy sd"], frame["sampling sd"] = release.bands.privacy * scale, release.bands.sampling * scale
-        if release.bands.truncation is not None:
-            frame["truncation sd"] = release.bands.truncation * scale
+        for part, errors in release.bands.parts.items():
+            frame[f"{part} sd"] = errors * scale
     if release.ground.public_fit is not None:
         frame[of_role("public").title.lower()] = shown(release.ground.public_fit)
     last = frame["coefficient"] == INTERCEPT
@@ -130,14 +130,13 @@ def chosen(coefficients: pd.DataFrame, unit: Unit, search: str = "", order: str 
 
 
 def clarity(coefficients: pd.DataFrame, unit: Unit) -> np.ndarray:
-    """Return each effect over its half-width (rows,), on the scale where errors add; without bands its size."""
+    """Return how clear each effect is (rows,), on the scale where errors add."""
     value = coefficients["value"].to_numpy(dtype=float)
     low, high = (coefficients[name].to_numpy(dtype=float) if name in coefficients else value for name in _LIMITS)
     with np.errstate(all="ignore"):
         if unit.ratio:
             value, low, high = np.log(value), np.log(low), np.log(high)
-        half = (high - low) / 2
-        return np.nan_to_num(np.where(half > 0, np.abs(value) / half, np.abs(value)), posinf=0.0)
+    return clarity_of(value, low, high)
 
 
 def folded(coefficients: pd.DataFrame, unit: Unit) -> pd.DataFrame:
@@ -177,7 +176,9 @@ def forest(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
     if unit.ratio:
         log_axis(figure, "x")
     else:
-        _at_the_edge(figure, rows)
+        value = rows["value"].to_numpy(dtype=float)
+        low, high = (rows[name].to_numpy(dtype=float) if name in rows else value for name in _LIMITS)
+        at_the_edge(figure, value, low, high)
     return finish_rows(figure, names, unit.words)
 
 
@@ -237,31 +238,41 @@ def _panels(rows: pd.DataFrame, unit: Unit) -> dict[str, pd.DataFrame]:
     return panels
 
 
-def _at_the_edge(figure: go.Figure, rows: pd.DataFrame) -> None:
-    """Limit the axis to what most rows need, and mark values beyond it at its edge."""
-    ends = rows[[name for name in ("value", *_LIMITS) if name in rows]].to_numpy(dtype=float)
-    reach = np.max(np.abs(ends), axis=1) if len(ends) else np.empty(0)
+def at_the_edge(figure: go.Figure, value: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+    """Limit the axis to what most rows need; say at its edge what lies beyond, a value with its band or a band's end.
+
+    Args:
+        figure: with a row for each value, from 0 on.
+        value: of each row (rows,).
+        low: lower ends of the bands; the values where there are none.
+        high: upper ends.
+    """
+    reach = np.max(np.abs([value, low, high]), axis=0) if len(value) else np.empty(0)
     limit = axis_limit(reach)
     if limit is None:
         return
-    inside = ends[reach <= limit]
-    beyond = rows["value"].to_numpy(dtype=float)[reach > limit]
-    low = -limit if np.any(beyond < 0) else min(float(inside.min()), 0.0)
-    high = limit if np.any(beyond > 0) else max(float(inside.max()), 0.0)
-    margin = 0.05 * (high - low)
-    figure.update_xaxes(range=[low - margin, high + margin])
+    inside, banded = reach <= limit, bool(np.any(high > low))
+    least = -limit if np.any(low < -limit) else min(float(low[inside].min()), 0.0)
+    most = limit if np.any(high > limit) else max(float(high[inside].max()), 0.0)
+    margin = 0.05 * (most - least)
+    figure.update_xaxes(range=[least - margin, most + margin])
     # By its place, not by its name: the axis shows names as they are written, and another text would be another place.
-    for place in np.flatnonzero(np.abs(rows["value"].to_numpy(dtype=float)) > limit):
-        value = float(rows["value"].iloc[place])
-        side = "right" if value > 0 else "left"
-        shown = said(value)
-        if _LIMITS[0] in rows:
-            ends_shown = (said(float(rows[name].iloc[place])) for name in _LIMITS)
-            shown = f"released: {shown} ({' to '.join(ends_shown)})"
-        text = f"{shown} →" if value > 0 else f"← {shown}"
-        figure.add_annotation(
-            x=math.copysign(limit, value), y=int(place), text=text, showarrow=False, xanchor=side, bgcolor=_PAPER
-        )
+    for place in np.flatnonzero(~inside):
+        here, ends = float(value[place]), (float(low[place]), float(high[place]))
+        if abs(here) > limit:
+            shown = f"released: {said(here)} ({said(ends[0])} to {said(ends[1])})" if banded else said(here)
+            marks = [(math.copysign(limit, here), shown)]
+        else:
+            marks = [(math.copysign(limit, end), said(end)) for end in ends if abs(end) > limit]
+        for x, text in marks:
+            figure.add_annotation(
+                x=x,
+                y=int(place),
+                text=f"{text} →" if x > 0 else f"← {text}",
+                showarrow=False,
+                xanchor="right" if x > 0 else "left",
+                bgcolor=_PAPER,
+            )
 
 
 def _bands(rows: pd.DataFrame, names: list[str]) -> dict[str, object]:

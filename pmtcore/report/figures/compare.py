@@ -15,6 +15,9 @@ from pmtcore.report.figures.style import finish, log_axis, translucent
 from pmtcore.report.names import title
 
 _SYMBOLS = ("circle", "square", "triangle-up", "x", "star", "cross", "pentagon", "triangle-down", "hexagram")
+# What errors are: Euclidean distances, or those of the typical coefficient.
+DISTANCE = "distance to the fit without privacy, all coefficients together"
+TYPICAL = "distance of the typical coefficient, in standard errors of the public fit"
 _ROUNDING = 1e-12  # of a mean: a smaller spread is that of trials that do not differ
 _COLUMNS = {
     "method": "method",
@@ -36,6 +39,7 @@ def comparison(
     sampling: float | None = None,
     methods: Sequence[str] = (),
     places: Sequence[float] = (),
+    measure: str = DISTANCE,
 ) -> go.Figure:
     """Draw the error of each method along the axis, both axes log.
 
@@ -46,6 +50,7 @@ def comparison(
         sampling: expected error of the non-private fit itself, drawn as a line.
         methods: ids that get a place in the legend before they have a result.
         places: positions that the horizontal axis reaches before they have a result.
+        measure: what the errors are.
     """
     figure = go.Figure()
     for at, id in enumerate(dict.fromkeys([*methods, *(summary.method for summary in summaries)])):
@@ -62,7 +67,7 @@ def comparison(
         _reach(figure, places)
     log_axis(figure, "x")
     log_axis(figure, "y")
-    return finish(figure, AXES[axis], "distance to the fit without privacy", 420)
+    return finish(figure, AXES[axis], measure, 420)
 
 
 def _reach(figure: go.Figure, places: Sequence[float]) -> None:

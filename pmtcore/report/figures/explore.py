@@ -23,7 +23,9 @@ from pmtcore.explore.penalized import Path
 from pmtcore.explore.regression import Predicted, Regression
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Prediction
+from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
+from pmtcore.report.figures.coefficients import at_the_edge
 from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, distinct_line, finish, finish_rows, log_axis
 from pmtcore.report.rows import source
 
@@ -31,6 +33,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8
 _FAR = 1000  # standard errors: beyond, the figure says no more than that it is far
 # Columns beside a response that are drawn at once: more than that is no picture.
 MOST_NEIGHBOURS = 24
+_HIDES = 3.0  # times as wide as by sampling alone: from here on a band hides effects that the rows show
 _LARGE = 16  # pixels of a mark that can be clicked
 _BESIDE = 14  # pixels of one model's line among others
 _UNIT = "response, in sd, for one sd more"
@@ -39,19 +42,15 @@ _UNIT = "response, in sd, for one sd more"
 def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:
     """Coefficients with their parts and limits."""
     bands = fit.corrected(correction, models)
-    rows = pd.DataFrame(
+    return pd.DataFrame(
         {
             "coefficient": list(fit.names),
             "value": fit.fit.coefficients,
             "low": bands.low,
             "high": bands.high,
-            "privacy sd": bands.privacy,
-            "sampling sd": bands.sampling,
+            **{f"{part} sd": errors for part, errors in bands.parts.items()},
         }
     )
-    if bands.truncation is not None:
-        rows["truncation sd"] = bands.truncation
-    return rows
 
 
 def in_deviations(moment: Moment, fit: Regression) -> dict[str, float]:
@@ -65,21 +64,21 @@ def forest(shown: pd.DataFrame, scales: Mapping[str, float]) -> go.Figure:
     """Coefficients that have a scale, so but the intercept, with 95 % bands."""
     rows = shown[shown["coefficient"].isin(list(scales))]
     scale = rows["coefficient"].map(scales).to_numpy(dtype=float)
-    value = rows["value"].to_numpy(dtype=float) * scale
-    error = {
-        "type": "data",
-        "symmetric": False,
-        "array": rows["high"].to_numpy(dtype=float) * scale - value,
-        "arrayminus": value - rows["low"].to_numpy(dtype=float) * scale,
-        "color": AFTER,
-    }
+    value, low, high = (rows[name].to_numpy(dtype=float) * scale for name in ("value", "low", "high"))
+    error = between(low, value, high)
     figure = go.Figure()
     figure.add_scatter(
         x=value, y=rows["coefficient"], error_x=error, mode="markers", marker={"color": AFTER, "size": 9}, name="95 %"
     )
     figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
+    at_the_edge(figure, value, low, high)
     figure.update_layout(showlegend=False)
     return finish_rows(figure, list(rows["coefficient"]), _UNIT)
+
+
+def between(low: Any, value: Any, high: Any) -> dict[str, Any]:
+    """Return the error bar of values from one limit to the other."""
+    return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "color": AFTER}
 
 
 def neighbours(moment: Moment, fit: Regression) -> tuple[go.Figure, pd.DataFrame]:
@@ -101,13 +100,7 @@ def neighbours(moment: Moment, fit: Regression) -> tuple[go.Figure, pd.DataFrame
         figure.add_scatter(
             x=part["value"],
             y=part["column"],
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": part["high"] - part["value"],
-                "arrayminus": part["value"] - part["low"],
-                "color": AFTER,
-            },
+            error_x=between(part["low"], part["value"], part["high"]),
             mode="markers",
             name=name,
             customdata=part[["column"]].to_numpy(),
@@ -178,9 +171,26 @@ def fit_words(fit: Regression, models: int, correction: str) -> str:
             f"Explains {100 * share.values[0]:.1f} % of the variance of {fit.response} "
             f"(95 %: {100 * share.bands.low[0]:.1f} to {100 * share.bands.high[0]:.1f})."
         )
+    if words := _noise_words(fit):
+        parts.append(words)
     if models > 1 and correction == "none":
         parts.append(f"{_looked_words(models)}: a 95 % band holds for one chosen beforehand, not for the best of them.")
     return " ".join(parts)
+
+
+def _noise_words(fit: Regression) -> str:
+    """Say how much wider privacy makes the typical band than sampling alone, where that hides most effects."""
+    bands = fit.bands
+    with np.errstate(all="ignore"):
+        wider = (bands.high - bands.low) / (2 * Z95 * bands.sampling)
+    ratio = float(np.nanmedian(wider[int(fit.constant) :])) if fit.features else math.nan
+    if not ratio > _HIDES:
+        return ""
+    size = f"{said(ratio, 2)} times as wide as sampling alone would" if math.isfinite(ratio) else "endless"
+    return (
+        f"Privacy noise makes the typical band {size}: a large p, or a band that holds 0, does not mean that a column "
+        "has no effect. A model of fewer columns, or a larger budget, leaves less noise."
+    )
 
 
 def _looked_words(models: int) -> str:
@@ -445,10 +455,11 @@ def record_words(moment: Moment) -> str:
     record = moment.record
     promise, note = of_person(record.guarantee), person_note(record.guarantee)
     rows = "an unknown number of" if record.m is None else f"{record.m:,}"
+    exact = " Its public rows make bands, tests and R² more exact than without them." if moment.has_rows else ""
     return (
         f"{len(moment.columns)} columns, {record.n:,} private and {rows} public rows; released at mu = "
         f"{said(promise['mu'], 4)} (epsilon {said(promise['epsilon'], 4)} at delta {promise['delta']:.2g}, replace-one"
-        f"{f'; {note}' if note else ''}). Every question from here on is free."
+        f"{f'; {note}' if note else ''}). Every question from here on is free.{exact}"
     )
 
 

@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from pmtcore.auditing.opening import Opening
 from pmtcore.base.numbers import figure as said
 from pmtcore.methods.registry import of_role
+from pmtcore.report.figures.compare import DISTANCE
 from pmtcore.report.figures.style import PRIVACY, QUIET, finish, log_axis
 
 _BAND = "#56B4E9"
@@ -38,7 +39,9 @@ def coefficients(shown: Opening, mu: float) -> go.Figure:
         (public.title.lower(), shown.public, {"symbol": "diamond-open", "size": 9, "color": public.colour}),
         ("released", values, {"symbol": "circle", "size": 6, "color": PRIVACY}),
     ):
-        figure.add_scatter(x=x, y=names, mode="markers", name=name, marker={**marker, "line": {"width": 2}})
+        figure.add_scatter(
+            x=x, y=names, mode="markers", name=name, marker={**marker, "line": {"width": 2, "color": marker["color"]}}
+        )
     # The axis stays where it is while the slider moves: the range of both fits, a little wider.
     ends = np.concatenate([shown.private, shown.public])
     middle, half = (ends.max() + ends.min()) / 2, 0.7 * (ends.max() - ends.min())
@@ -69,12 +72,13 @@ def errors(shown: Opening, mu: float) -> go.Figure:
     figure.add_vline(x=mu, line={"color": QUIET, "dash": "dash"})
     log_axis(figure, "x")
     log_axis(figure, "y")
-    return finish(figure, "total budget mu", "distance to the fit without privacy", 400)
+    return finish(figure, "total budget mu", DISTANCE, 400)
 
 
 def words(shown: Opening, mu: float) -> str:
     """Return what this budget buys on the picture, in one sentence."""
-    mine, public, start = shown.distance(mu), shown.public_distance, f"At mu = {said(mu)} the release"
+    mine, public = shown.distance(mu), shown.public_distance
+    start = f"At mu = {said(mu)} this one release, all coefficients together,"
     if mine >= public:
         return f"{start} is no nearer to the private fit than the public fit."
     return f"{start} is {said(public / mine, 2)} times nearer to the private fit than the public fit."

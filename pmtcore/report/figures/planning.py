@@ -24,6 +24,8 @@ _BELOW, _ABOVE = 0.7, 5.0
 _LEFT_OUT = " *"
 # Pixels above the picture: five lines of a legend.
 _LEGEND = 100
+# Pixels of an entry there, as the longest title needs: a narrow screen has one a line, a wide one several.
+_ENTRY = 220
 _UNKNOWN = (None, None)
 
 
@@ -67,7 +69,7 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
         )
     figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}, for one unit of it", 430)
     return figure.update_layout(
-        legend={"font": {"size": 10}, "entrywidth": 0.5, "entrywidthmode": "fraction"}, margin={"t": _LEGEND}
+        legend={"font": {"size": 10}, "entrywidth": _ENTRY, "entrywidthmode": "pixels"}, margin={"t": _LEGEND}
     )
 
 
@@ -75,7 +77,7 @@ def left_out_words(found: Sequence[Planned]) -> str:
     """Say what the mark behind methods in the legend means, where some method has it."""
     if all(one.is_complete for one in found):
         return ""
-    return "* Without what truncated rows add to the error, which is not predicted for these methods."
+    return "* A lower bound: what truncated rows add to the error of these methods is not predicted."
 
 
 def _public(id: str) -> bool:

@@ -183,10 +183,8 @@ def coefficients_table(release: Release) -> pd.DataFrame:
     """Coefficients and bands in the units of the table."""
     table = pd.DataFrame({"coefficient": list(release.names), "value": release.coefficients})
     if release.bands is not None:
-        table["privacy sd"] = release.bands.privacy
-        table["sampling sd"] = release.bands.sampling
-        if release.bands.truncation is not None:
-            table["truncation sd"] = release.bands.truncation
+        for part, errors in release.bands.parts.items():
+            table[f"{part} sd"] = errors
         table["low (95 %)"] = release.bands.low
         table["high (95 %)"] = release.bands.high
     return table

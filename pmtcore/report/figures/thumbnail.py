@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ _MOST = 40
 _GREY = "#8a8f98"
 
 
-@final
 @dataclass(frozen=True)
 class Line:
     """One line or cloud of a small picture.

@@ -1,0 +1,89 @@
+"""What may mislead about the fit that is worked on, said by Data beside its repair and before a budget is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+import streamlit as st
+
+from pages.common.session import session
+from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.messages import TableNote, kind_of
+from pmtcore.base.numbers import figure
+from pmtcore.public.pull import strongest_pull
+from pmtcore.report.words import gaps_words, pull_words
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import Problem
+from pmtcore.tables.table import Table
+
+# With one of these a release is spent for nothing.
+RUINOUS = (TableNote.ONE_PUBLIC_LABEL, TableNote.LIKE_IDENTIFIER)
+# Share of rows with gaps from which rows of zeros are no small matter.
+_MANY_GAPS = 0.05
+
+
+@final
+@dataclass(frozen=True)
+class Caution:
+    """What the coefficients of a fit estimate where that is not what a reader expects.
+
+    Attributes:
+        words: what is so, from public figures.
+        repair: label of the button that mends it.
+        choices: with which it is mended.
+    """
+
+    words: str
+    repair: str
+    choices: Choices
+
+
+def public_gaps(problem: Problem) -> int:
+    """Return the number of public rows that were left out for their gaps."""
+    tables = session().tables
+    if tables is None or not isinstance(tables.public, Table):
+        return 0
+    return max(tables.public.n - (problem.public.m or 0), 0)
+
+
+def rows_of_zeros(problem: Problem) -> Caution | None:
+    """Return what gaps do where a row with one counts as zeros, and many rows have one."""
+    choices, left_out = problem.choices, public_gaps(problem)
+    known = left_out + (problem.public.m or 0)
+    if choices.missing != "empty-row" or left_out <= _MANY_GAPS * known:
+        return None
+    return Caution(gaps_words(left_out / known), "Fill with public medians", replace(choices, missing="public-median"))
+
+
+def decisive_penalty(problem: Problem) -> Caution | None:
+    """Return what the penalty does where it decides coefficients of rare categories."""
+    pull = strongest_pull(problem.public, problem.private.n)
+    if pull is None:
+        return None
+    smaller = replace(problem.choices, lam=pull.penalty)
+    return Caution(pull_words(pull, problem.public.lam), f"Take penalty {figure(pull.penalty)}", smaller)
+
+
+def cautions(problem: Problem) -> Sequence[Caution]:
+    """Return all that biases the coefficients of a fit."""
+    return [one for one in (rows_of_zeros(problem), decisive_penalty(problem)) if one is not None]
+
+
+def warn(notes: Sequence[str], kinds: Sequence[TableNote] = RUINOUS) -> None:
+    """Warn where no figure of a release means anything.
+
+    Args:
+        notes: of the tables, or of a release from them.
+        kinds: of the notes that are shown.
+    """
+    for note in notes:
+        if kind_of(note) in kinds:
+            st.warning(plain(note), icon=":material/warning:")
+
+
+def say(problem: Problem) -> None:
+    """Say what biases coefficients, with the way to its repair."""
+    if words := " ".join(one.words for one in cautions(problem)):
+        st.caption(plain(f"{words} Data mends it by a click."))

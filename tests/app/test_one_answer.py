@@ -1,0 +1,150 @@
+"""One table has one answer: pages that judge, plan, release and explore it do not contradict each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pages.common.showcase import quick
+from pmtcore.methods.baselines import exact_fit
+from pmtcore.methods.registry import of_role
+from pmtcore.releases.planning import planned
+from tests.app.conftest import go, words
+from tests.app.test_families import by_name, plan_ridge
+from tests.app.test_pages import do_release, session, upload
+from tests.helpers import TEST
+
+
+def picked(app, label):
+    return next(box for box in [*app.selectbox, *app.multiselect] if box.label.startswith(label))
+
+
+def table(n: int, seed: int, first: int = 0, gaps: float = 0.0) -> bytes:
+    """Return a table with an identifier, a column with gaps and a rare level, and a text of two values."""
+    rng = np.random.default_rng(seed)
+    size = rng.normal(size=n)
+    place = rng.choice(["north", "south", "isle"], n, p=[0.6, 0.39, 0.01])
+    label = np.where(size + (place == "isle") + rng.normal(size=n) > 0, "dear", "cheap")
+    size[rng.random(n) < gaps] = np.nan
+    columns = {"id": first + np.arange(n), "size": size, "place": place, "class": label, "y": rng.normal(size=n)}
+    return pd.DataFrame(columns).to_csv(index=False).encode()
+
+
+def test_data_measures_what_plan_predicts(app):
+    """Both are about the typical coefficient in standard errors of the public fit; collinear ones decide neither."""
+    problem = session(app).problem
+    public = of_role("public").id
+    drawn = next(row for row in quick(session(app)).summaries if row.method == public)
+    alone = planned(problem.public, problem.private.n, public, 1.0)
+    away = np.abs(problem.public.fit - exact_fit(problem.public, problem.private).reveal(TEST))
+    assert drawn.error_median == pytest.approx(float(np.median(away / alone.prediction.total)))
+    assert "typical coefficient, as on Plan" in words(app)
+
+
+def test_a_method_chosen_on_release_is_the_plan_too(app):
+    """After a release with another method no page says that the first one is planned."""
+    plan_ridge(app)
+    go(app, "release")
+    app.selectbox(key="release-method-gaussian").set_value("joint-moment").run()
+    app.number_input(key="release-mu").set_value(0.25).run()
+    assert any("Plan: mu 0.25" in link.label for link in app.get("page_link"))
+    app.selectbox(key="release-method-gaussian").set_value("joint-pmt").run()
+    do_release(app)
+    assert "Whitened ridge" not in words(app)
+    go(app, "plan")
+    assert app.selectbox(key="plan-method-gaussian").value == "joint-pmt"
+    assert app.select_slider(key="plan-mu").value == 0.25
+    go(app, "release")
+    app.button(key="release-new").click().run()
+    assert app.selectbox(key="release-method-gaussian").value == "joint-pmt"
+
+
+def test_one_delta_on_all_pages(app):
+    """The delta at which somebody reads epsilon is that of Plan and Explore too, until other tables are opened."""
+    go(app, "release")
+    deltas = lambda: [box.value for box in app.text_input if box.label == "delta of epsilon"]  # noqa: E731
+    own = deltas()[0]
+    next(box for box in app.text_input if box.label == "delta of epsilon").set_value("1e-9").run()
+    go(app, "plan")
+    assert "delta = 1e-9" in words(app)
+    go(app, "explore")
+    assert deltas() == ["1e-9"]
+    by_name(app.switch_page("pages/work/data.py").run(), "demo-labels")
+    go(app, "explore")
+    assert deltas() == [own]
+
+
+def test_what_ruins_a_fit_is_said_before_the_spend(app):
+    """An identifier kept on purpose stands on Plan and above the button, not on Data alone."""
+    upload(app, table(400, 1, 5000), table(60, 2, 100))
+    picked(app, "Target").set_value("y").run()
+    picked(app, "Features").set_value(["size", "id"]).run()
+    for page in ("data", "plan", "release"):
+        go(app, page)
+        assert sum("'id'" in one.value for one in app.warning) == 1, page
+
+
+def test_what_biases_coefficients_is_said_where_they_are_planned_and_released(app):
+    """Rows of zeros in place of gaps and a penalty that decides rare levels: on Data, Plan and Release, then beside the
+    coefficients; nothing of them where the choices mend it."""
+    upload(app, table(2000, 1, gaps=0.12), table(800, 2, gaps=0.12))
+    picked(app, "Target").set_value("class").run()
+    next(b for b in app.button if "regression of the two labels" in b.label).click().run()
+    picked(app, "Features").set_value(["size", "place"]).run()
+    for page in ("data", "plan", "release"):
+        go(app, page)
+        assert "have gaps" in words(app) and "place=isle" in words(app), page
+    do_release(app)
+    assert words(app).count("have gaps") == 1
+    go(app, "data")
+    next(b for b in app.button if b.label == "Fill with public medians").click().run()
+    next(b for b in app.button if b.label.startswith("Take penalty")).click().run()
+    for page in ("data", "plan"):
+        go(app, page)
+        assert "have gaps" not in words(app) and "leaves at most" not in words(app), page
+
+
+def test_a_level_without_a_column_has_its_name_in_explore(app):
+    """Whoever predicts for a category chooses among the levels as they are called."""
+    upload(app, table(900, 1), table(120, 2))
+    picked(app, "Target").set_value("y").run()
+    picked(app, "Features").set_value(["size", "place"]).run()
+    go(app, "explore")
+    app.checkbox[0].check().run()
+    next(b for b in app.button if b.label == "Release").click().run()
+    app.segmented_control(key="explore-more").set_value("Test and predict").run()
+    assert not app.exception
+    place = next(box for box in app.selectbox if box.label == "place")
+    assert set(place.options) <= {"north", "south", "isle"} and "the reference level" not in place.options
+
+
+def test_release_this_plan_opens_the_form(app):
+    """Also where a release stands on the page: who goes on from Plan asks for another one, and the first is kept."""
+    go(app, "release")
+    do_release(app)
+    go(app, "plan")
+    app.button(key="plan-release").click().run()
+    assert not app.exception and any(box.label.startswith("I spend") for box in app.checkbox)
+    assert len(session(app).releases) == 1
+
+
+def test_an_identifier_is_named_beside_its_release_too(app):
+    """Who released with one sees it at the verdict, not in a folded note alone."""
+    upload(app, table(400, 1, 5000), table(60, 2, 100))
+    picked(app, "Target").set_value("y").run()
+    picked(app, "Features").set_value(["size", "id"]).run()
+    go(app, "release")
+    do_release(app)
+    assert sum("'id'" in one.value for one in app.warning) == 1
+
+
+def test_clear_leaves_a_column_of_the_model(app):
+    """It puts none in that was not there."""
+    go(app, "explore")
+    app.checkbox[0].check().run()
+    next(b for b in app.button if b.label == "Release").click().run()
+    key = next(box.key for box in app.button_group if box.label == "Features")
+    app.button_group(key=key).set_value(["x3", "x2"]).run()
+    app.button(key="explore-clear").click().run()
+    assert not app.exception and app.session_state[key] == ["x2"]

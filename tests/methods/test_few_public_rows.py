@@ -1,0 +1,64 @@
+"""As few public rows as are accepted: what is derived from them is computed, whatever their responses are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.messages import InputError
+from pmtcore.base.private_rows import PrivateRows
+from pmtcore.glm.families import family
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.registry import methods
+from pmtcore.public.moments import public_from_rows
+from pmtcore.public.ridge import prior_of
+from tests.helpers import names, plan
+
+SOUND = [(m.id, f) for m in methods() if m.standing is ReleaseStatus.SOUND for f in m.families]
+# Large counts beside few rows: no penalty of the path leaves as few columns as these rows support.
+RESPONSES = {
+    "gaussian": {"small": [1.0, 2.0, 0.5, 1.0], "far": [1e9, -1e9, 3.0, 0.0], "same": [7.0, 7.0, 7.0, 7.0]},
+    "poisson": {"small": [0.0, 1.0, 2.0, 0.0], "large": [66.0, 32.0, 39.0, 51.0], "huge": [9e5, 1.0, 4e6, 0.0]},
+    "label": {"one": [1.0, 0.0, 0.0, 0.0], "half": [1.0, 1.0, 0.0, 0.0], "none": [0.0, 0.0, 0.0, 0.0]},
+}
+CASES = [(kind, name) for kind, named in RESPONSES.items() for name in named]
+
+
+def few(kind: str, name: str, m: int, column: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return features (m, 2) with an intercept and a column of numbers or of 0 and 1, and responses (m,)."""
+    values = [0.0, 1.0, 1.0, 0.0] if column == "level" else [41.5, 87.0, 12.0, 30.0]
+    return np.column_stack([np.ones(m), values[:m]]), np.array(RESPONSES[kind][name][:m])
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+@pytest.mark.parametrize("column", ["level", "number"])
+@pytest.mark.parametrize("m", [2, 3, 4])
+def test_public_rows_of_any_number_have_a_prior(kind, name, column, m):
+    """Two rows or more: a whitening penalty within its limits, and finite coefficients."""
+    x, y = few(kind, name, m, column)
+    for id in ("logistic", "boosting") if kind == "label" else (kind,):
+        prior = prior_of(family(id), x, y, np.array([0.0, 1.0]), lam=0.01)
+        assert 0 <= prior.whitening <= 0.1 and np.isfinite(prior.fit).all()
+
+
+@pytest.mark.parametrize(("id", "kind"), SOUND)
+def test_the_fewest_public_rows_lose_no_release(id, kind):
+    """One row more than columns, each kind of response: refused before a run, or all figures are computed."""
+    kinds = {"gaussian": "gaussian", "poisson": "poisson"}.get(kind, "label")
+    rng = np.random.default_rng(3)
+    for name, mu in zip(RESPONSES[kinds], (0.05, 300.0, 1.0), strict=True):
+        x, y = few(kinds, name, 3, "level")
+        start = int("nlr" in id)
+        columns = names(2 - start, not start)
+        lam = 0.0 if kind == "gaussian" else 0.01
+        try:
+            public = public_from_rows(x[:, start:], y, columns, "y", 0.0, family(kind), lam)
+        except InputError:
+            continue
+        at = rng.integers(0, 3, 200)
+        private = PrivateRows.from_arrays(x[at][:, start:], y[at], columns)
+        planned = plan(id, public, 200, mu)
+        planned.prepare()
+        outcome = planned.run(private, SeededNoise(1), 1)
+        outcome.bands(), outcome.notes(), outcome.released()
