@@ -77,8 +77,9 @@ def labels_of(people: int, seed: int, family: str) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("family", "id"),
     [
-        *(("logistic", id) for id in ("pmt-gradients", "pmt-objective", "pmt-score", "public-only")),
-        *(("poisson", id) for id in ("pmt-gradients", "pmt-score", "public-only")),
+        *(pytest.param(family, "pmt-gradients", marks=pytest.mark.slow) for family in ("logistic", "poisson")),
+        *(("logistic", id) for id in ("pmt-objective", "pmt-score", "public-only")),
+        *(("poisson", id) for id in ("pmt-score", "public-only")),
     ],
 )
 def test_errors_of_labels_and_counts_are_clustered(family, id):

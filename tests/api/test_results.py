@@ -368,6 +368,7 @@ def test_predict_takes_folders_and_patterns_of_parquet(private, public, tmp_path
     assert np.array_equal(model.results_.predict(str(folder / "*.parquet")), expected)
 
 
+@pytest.mark.slow
 def test_a_record_is_read_without_sqlalchemy(model, tmp_path):
     """SQL is loaded where a query or a ledger is read: opening a record and predicting from it needs neither."""
     model.to_json(tmp_path / "release.json")

@@ -34,6 +34,7 @@ def split(frame: pd.DataFrame) -> pd.DataFrame:
     return person_periods(frame, duration="t", event="d", cuts=CUTS)
 
 
+@pytest.mark.slow
 def test_hazard_ratios_and_curves():
     """A release says what statsmodels says of the same periods, what was planted, and the curve that it means."""
     private, public = persons(8000, 1), persons(500, 2)

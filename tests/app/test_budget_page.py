@@ -42,6 +42,7 @@ def test_an_uploaded_table_spends_from_the_ledger(app):
     )
 
 
+@pytest.mark.slow
 def test_what_is_in_no_ledger_is_said_on_budget(app):
     """A lab release is said where spends are read, with the way to its report; one in the ledger is not said twice."""
     go(app, "release")

@@ -90,6 +90,7 @@ def test_the_record_can_be_put_away(explored):
     assert "2 models were looked at" in words(explored), "closing a record undid the search"
 
 
+@pytest.mark.slow
 def test_the_order_of_a_choice_is_no_other_model(explored):
     """The same features clicked in another order: the same model, looked at once; what was chosen stays chosen."""
     pills = "explore-features-y"

@@ -55,6 +55,7 @@ def test_the_attacks_of_paper_c_and_d_on_the_audit_page(app):
     assert any("ours: a clipped report" in str(e.value) for e in app.success)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", [True, False])
 def test_the_papers_algorithms_stand_beside_ours(app, intercept):
     """Paper C's Algorithms 1 and 2, without intercept 3 and 4 too, as printed and repaired, in the picture's table."""

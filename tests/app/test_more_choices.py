@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from pmtcore.tables.choices import Choices
 from tests.app.conftest import go, words
@@ -65,6 +66,7 @@ def test_no_choice_is_left_out_of_the_page():
     assert {field.name for field in fields(Choices)} <= {keyword.arg for keyword in call.keywords}
 
 
+@pytest.mark.slow
 def test_a_repair_is_what_is_modelled_from_then_on(app) -> None:
     """One click on the other level: the sentence, the button, the problem and the next page follow, there and back."""
     app.segmented_control(key="source").set_value("name").run()

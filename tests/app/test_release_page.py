@@ -48,6 +48,7 @@ def test_a_tick_counts_only_for_what_was_ticked(app, change):
     assert next(b for b in app.button if b.label == "Release").disabled
 
 
+@pytest.mark.slow
 def test_responses_alone_are_protected_only_where_that_was_declared(app):
     """Offered once the covariates are declared public, never chosen first, and what it does not protect is said."""
     go(app, "release")

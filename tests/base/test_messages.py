@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import pickle
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -165,12 +166,24 @@ def rendered(kind: Message) -> str:
 
 
 def calls(rooms):
-    """Calls of an error or a note in these rooms, each with its file and the kinds that its first arguments name."""
-    for room in rooms:
-        for path in sorted((ROOT / room).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {*ERRORS, "Note"}:
-                    yield f"{path.relative_to(ROOT)}:{node.lineno}", node
+    """Return the calls of an error or a note in these rooms, each with its file and line."""
+    return [call for room in rooms for call in calls_of(room)]
+
+
+@cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def calls_of(room):
+    names = {*ERRORS, "Note"}
+    return [
+        (f"{path.relative_to(ROOT)}:{node.lineno}", node)
+        for path in sorted((ROOT / room).rglob("*.py"))
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+    ]
 
 
 def kinds_named(node: ast.AST) -> list[Message]:
@@ -231,7 +244,7 @@ def test_every_kind_is_used():
     """A sentence that nothing raises is deleted."""
     used = set()
     for path in ROOT.rglob("*.py"):
-        used |= set(kinds_named(ast.parse(path.read_text(encoding="utf-8"))))
+        used |= set(kinds_named(tree_of(path)))
     assert [kind for kind in KINDS if kind not in used] == []
 
 

@@ -58,11 +58,20 @@ def loaded(tmp_path, *arguments):
     ("command", "also"),
     [
         (("release", *TABLES, "--method", "joint-pmt", "--mu", "1"), set()),
-        (("release", *TABLES, "--method", "joint-pmt", "--mu", "1", "--dataset", "survey"), set()),
-        (("release", *TABLES, "--method", "pmt-ridge", "--mu", "1", "--seed", "1"), {"opendp"}),
-        (
+        pytest.param(
+            ("release", *TABLES, "--method", "joint-pmt", "--mu", "1", "--dataset", "survey"),
+            set(),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            ("release", *TABLES, "--method", "pmt-ridge", "--mu", "1", "--seed", "1"),
+            {"opendp"},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
             ("plan", *TABLES[2:], "--rows", "2000", "--mu", "1", "--method", "joint-pmt"),
             {"opendp", "sqlite3"},
+            marks=pytest.mark.slow,
         ),
         (("describe", *TABLES), {"opendp", "sqlite3"}),
     ],

@@ -145,6 +145,7 @@ def test_a_large_table_among_many_others_is_known_and_others_are_not(large, monk
 VARIANTS_OF_MANY_ROWS = ("shuffled", "half of the rows", "columns renamed", "a column less")
 
 
+@pytest.mark.slow
 def test_a_ledger_hashes_few_rows_of_a_large_table(tmp_path):
     """The ledger says how many rows; by so many any copy is known again, and other people are not."""
     book, n = Ledger(str(tmp_path / "l.db")), 40_000
