@@ -21,14 +21,16 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")  # workers run side by side: threads of their own would only get in the way
 
 import pytest  # noqa: E402
-from hypothesis import settings  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 
 from pmtcore.ledger import database  # noqa: E402
 from pmtcore.releases import release  # noqa: E402
 from pmtcore.tables import named  # noqa: E402
 
 # The same examples in every run, however slow the machine; --hypothesis-profile=default tries others.
-settings.register_profile("suite", derandomize=True, deadline=None, database=None)
+settings.register_profile(
+    "suite", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("suite")
 _LONGEST_ID = 100  # characters of one value in the id of a test: beyond it pytest gives the argument's name
 
@@ -125,7 +127,7 @@ def postgres(tmp_path_factory):
     data = home / "data"
 
     def run(*arguments):
-        done = subprocess.run([*arguments], cwd=home, capture_output=True, text=True, timeout=90, **user)
+        done = subprocess.run([*arguments], cwd=home, capture_output=True, text=True, timeout=600, **user)
         if done.returncode:
             shutil.rmtree(home, ignore_errors=True)
             pytest.skip(f"PostgreSQL does not start here: {done.stderr.strip()[-200:]}")

@@ -161,10 +161,10 @@ def advance(steps: Iterator[float], alone: Lock) -> bool:
         return True
     try:
         end = time.monotonic() + 0.6
-        while time.monotonic() < end:
-            if next(steps, None) is None:
-                return False
-        return True
+        while next(steps, None) is not None:
+            if time.monotonic() >= end:
+                return True
+        return False
     finally:
         alone.release()
 

@@ -17,7 +17,7 @@ from pmtcore.auditing.central_vs_local import Sides, papers_local
 from pmtcore.auditing.comparison import Summary, rescaled
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import FAMILIES
 from pmtcore.local import setup
 from pmtcore.mechanisms.noise import SeededNoise
@@ -140,7 +140,7 @@ def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> bool:
         left.progress(run.share, f"Simulating every device: {run.share:.0%} done")
         right.button("Stop", key="local-stop", icon=":material/stop:", help="Keeps what is done.", on_click=run.stop)
     end = time.monotonic() + A_MOMENT
-    while time.monotonic() < end and run.step():
+    while run.step() and time.monotonic() < end:
         pass
     found = run.summaries().reveal(Curator("shown on the Local page, harmless or curator"))
     picture(found, kind, axis, run)

@@ -15,7 +15,7 @@ from pages.common.showcase import quick
 from pages.common.widgets import at_first, chart, on_tables, show_error, study_label, take_along
 from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, grid, moves, rescaled
 from pmtcore.base.messages import InputError
-from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import Curator
 from pmtcore.methods.registry import Method, of_role, recommended, suiting
 from pmtcore.report import reproduce
 from pmtcore.report.figures import compare as figures
@@ -165,7 +165,7 @@ def _trials() -> tuple[int, int, Any]:
 def advance(run: Comparison, seconds: float = 0.4) -> None:
     """Do some work; what is done is kept."""
     end = time.monotonic() + seconds
-    while time.monotonic() < end and run.step():
+    while run.step() and time.monotonic() < end:
         pass
     job_slots.note(run, run.live)
 

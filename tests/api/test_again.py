@@ -14,7 +14,7 @@ import pytest
 
 import pmtcore as sm
 from pmtcore.api import spending
-from pmtcore.base.messages import LedgerMessage
+from pmtcore.base.messages import FaceMessage, LedgerMessage
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.releases import release as releasing
@@ -155,6 +155,6 @@ def test_the_refusal_says_how_to_go_on(tmp_path):
 def test_nothing_to_fit_is_said_before_the_spend(tmp_path):
     """A method that releases no coefficients is refused by ``fit`` while nothing is spent."""
     place = str(tmp_path / "l.db")
-    with pytest.raises(sm.InputError, match="no coefficients"):
+    with refused(FaceMessage.NOTHING_TO_FIT):
         sm.PrivateRegressor(mu=1.0, method="pmt-moment").fit(frame(1), frame(2, 60), target="y", ledger=place)
     assert not Path(place).exists()

@@ -15,7 +15,14 @@ import pytest
 
 import pmtcore as pc
 from pmtcore.api import frames
-from pmtcore.base.messages import FaceMessage, InputError, LedgerMessage
+from pmtcore.base.messages import (
+    ArgumentMessage,
+    FaceMessage,
+    LedgerMessage,
+    MethodMessage,
+    ReleaseMessage,
+    TableMessage,
+)
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import LedgerError
 from tests.helpers import refused
@@ -164,27 +171,27 @@ def test_new_rows_with_gaps(private, public):
     found, whole = model.predict(rows), model.predict(public)
     assert np.isnan(found[3]) and np.array_equal(np.delete(found, 3), np.delete(whole, 3))
     assert model.predict(rows.iloc[:0]).shape == (0,)
-    with pytest.raises(InputError, match="no column 'sex'"):
+    with refused(TableMessage.NEW_ROWS_LACK_COLUMNS):
         model.predict(rows.drop(columns="sex"))
 
 
 @pytest.mark.parametrize(
-    ("settings", "word"),
+    ("settings", "kind"),
     [
-        ({}, "budget once"),
-        ({"mu": 1.0, "rho": 1.0}, "budget once"),
-        ({"epsilon": 1.0}, "needs delta"),
-        ({"mu": -1.0}, "mu must be"),
-        ({"mu": 1.0, "family": "logistic"}, "family must be one of"),
-        ({"mu": 1.0, "method": "nope"}, "no method"),
-        ({"mu": 1.0, "settings": {"nope": 1}}, "no parameter"),
-        ({"mu": 1.0, "features": ["nope"]}, "no column"),
-        ({"mu": 1.0, "method": "dp-ridge"}, "for the lab"),
+        ({}, FaceMessage.ONE_BUDGET),
+        ({"mu": 1.0, "rho": 1.0}, FaceMessage.ONE_BUDGET),
+        ({"epsilon": 1.0}, FaceMessage.EPSILON_NEEDS_DELTA),
+        ({"mu": -1.0}, ArgumentMessage.OUT_OF_RANGE),
+        ({"mu": 1.0, "family": "logistic"}, ArgumentMessage.NOT_ONE_OF),
+        ({"mu": 1.0, "method": "nope"}, MethodMessage.NO_METHOD),
+        ({"mu": 1.0, "settings": {"nope": 1}}, MethodMessage.NO_PARAMETER),
+        ({"mu": 1.0, "features": ["nope"]}, TableMessage.NO_PUBLIC_COLUMN),
+        ({"mu": 1.0, "method": "dp-ridge"}, ReleaseMessage.LAB_METHOD),
     ],
 )
-def test_bad_words_get_a_sentence(settings, word, private, public):
+def test_bad_words_get_a_sentence(settings, kind, private, public):
     """Nothing is spent, and no traceback names a private value."""
-    with pytest.raises(InputError, match=word):
+    with refused(kind):
         pc.PrivateRegressor(**settings).fit(private, public, target="y")
 
 

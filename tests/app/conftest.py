@@ -11,6 +11,8 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
+from pmtcore.releases.curves import Curves
+
 ROOT = Path(__file__).resolve().parents[2]
 # Each start of AppTest would read the metadata of every installed package, for longer than most pages run.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
@@ -28,12 +30,25 @@ def _no_automatic_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PagesManager, "__init__", init)
 
 
+@pytest.fixture(autouse=True)
+def _all_curves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plan's first look has all predictions, whatever the machine computes in a second; AppTest runs no timers."""
+    step = Curves.step
+
+    def finish(curves: Curves) -> bool:
+        while step(curves):
+            pass
+        return False
+
+    monkeypatch.setattr(Curves, "step", finish)
+
+
 @pytest.fixture
 def app() -> AppTest:
     """Return a new session on Data, from the app's entry point."""
     st.cache_data.clear()
     st.cache_resource.clear()
-    found = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    found = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     found.switch_page("pages/work/data.py").run()
     assert not found.exception
     return found

@@ -23,7 +23,7 @@ def slow(monkeypatch):
 
     def waiting(self, count):
         asked.set()
-        assert sign.wait(60)
+        assert sign.wait(600)
         seen(self, count)
 
     monkeypatch.setattr(Progress, "rows", waiting)
@@ -37,7 +37,7 @@ def begin(app, asked) -> jobs.Job:
     go(app, "release")
     next(box for box in app.checkbox if box.label.startswith("I spend")).check().run()
     next(button for button in app.button if button.label == "Release").click().run()
-    assert not app.exception and asked.wait(60)
+    assert not app.exception and asked.wait(600)
     return session(app).job
 
 
@@ -49,7 +49,7 @@ def test_stop_before_the_spend_says_that_nothing_was_spent(app, slow):
     next(button for button in app.button if button.label == "Stop before the spend").click().run()
     assert not app.exception and not job.stoppable
     sign.set()
-    job._thread.join(60)
+    job._thread.join(600)
     app.run()
     assert not app.exception and "nothing was spent" in words(app)
     assert session(app).job is None and not session(app).releases and "Release" in buttons(app)
@@ -64,6 +64,6 @@ def test_a_release_goes_on_while_other_pages_are_open(app, slow):
     go(app, "release")
     assert session(app).job is job and "Release" not in buttons(app)
     sign.set()
-    job._thread.join(60)
+    job._thread.join(600)
     app.run()
     assert not app.exception and len(session(app).releases) == 1 and session(app).job is None

@@ -172,7 +172,7 @@ def test_files_and_choices_are_remembered(app):
 @pytest.mark.slow
 def test_a_link_restores_a_public_state():
     """Table, target, method and budget come from the address; nonsense in it is one sentence."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     for name, value in {"table": "demo", "n": "1000", "target": "x1", "method": "pmt-ridge", "mu": "0.5"}.items():
         app.query_params[name] = value
     app.run()
@@ -191,7 +191,7 @@ def test_a_link_restores_a_public_state():
         {"table": "demo", "missing": "guess"},
         {"table": "demo", "method": "dp-ridge"},
     ):
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
         for name, value in bad.items():
             app.query_params[name] = value
         app.run()
@@ -202,7 +202,7 @@ def test_a_link_holds_every_public_choice(app):
     """What is chosen about a table by name is in its link, and comes back from there."""
     given = {"missing": "refuse", "unseen": "refuse", "ridge": "0.5", "intercept": "0", "levels": "x1 = a | b"}
     given |= {"collinear": "refuse", "features": "x1,x2"}
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     for name, value in {"table": "demo", **given}.items():
         app.query_params[name] = value
     app.run()
@@ -230,7 +230,7 @@ def test_a_reload_says_what_it_lost(app):
     """Own tables leave a mark in the address, no more; a new session with it says that they are gone."""
     upload(app)
     assert dict(app.query_params) == {"table": "own"}
-    again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     again.query_params["table"] = "own"
     again.run()
     assert any("gone from here" in box.value for box in again.info)
@@ -410,7 +410,7 @@ def test_configuration_round_trip(app):
     assert "needs 'method' and 'mu'" in app.error[0].value
 
 
-def finish(app, limit: int = 60):
+def finish(app, limit: int = 1000):
     """Run the page, which does a part each time, until nothing is left; AppTest runs no timers."""
     for _ in range(limit):
         if not session(app).comparison.live:
@@ -477,7 +477,7 @@ def test_the_share_of_shortened_rows_is_one_figure_by_one_name(app):
 @pytest.mark.parametrize("table", ["demo", "demo-labels"])
 def test_what_would_be_retrieved_is_that_of_the_open_table(table):
     """The page states what the release then retrieves on that table; another budget retrieves another amount."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     app.query_params["table"] = table
     app.run()
     app.switch_page("pages/study/retrieval.py").run()

@@ -13,7 +13,7 @@ from tests.app.conftest import words
 @pytest.mark.slow
 def test_the_sites_page_compares_studies_with_a_site_alone(app):
     """The picture has every way to collude, one site alone and the local model; another method draws it again."""
-    app.switch_page("pages/study/sites.py").run(timeout=120)
+    app.switch_page("pages/study/sites.py").run()
     assert not app.exception
     assert not app.error
     (chart,) = app.get("plotly_chart")
@@ -21,7 +21,7 @@ def test_the_sites_page_compares_studies_with_a_site_alone(app):
     assert set(drawn) == set(WORDS.values())
     assert "study create" in app.code[0].value
     assert "joint-pmt" in app.code[0].value
-    app.selectbox(key="sites-method").set_value("joint-moment").run(timeout=120)
+    app.selectbox(key="sites-method").set_value("joint-moment").run()
     assert not app.exception
     assert "--method joint-moment" in app.code[0].value
     assert "only the noisy total" in words(app)
@@ -50,29 +50,29 @@ def _study(tmp_path):
 def test_a_study_is_created_on_the_page(app, tmp_path):
     """From an uploaded public table: who can learn what, and a file; a line that names no rows is refused."""
     _study(tmp_path)
-    app.switch_page("pages/study/sites.py").run(timeout=120)
+    app.switch_page("pages/study/sites.py").run()
     app.get("file_uploader")[0].set_value(("public.csv", (tmp_path / "public.csv").read_bytes(), "text/csv"))
     app.text_input(key="sites-target").set_value("y")
     app.text_area(key="sites-list").set_value("north=100\nsouth=200")
-    app.run(timeout=120)
+    app.run()
     assert not app.exception
     assert not app.error
     assert "each row is protected as by mu = 1" in words(app)
     assert "Study file" in [each.label for each in app.get("download_button")]
     app.text_area(key="sites-list").set_value("north")
-    app.run(timeout=120)
+    app.run()
     assert "NAME=ROWS" in words(app)
 
 
 def test_the_page_shows_who_has_agreed(app, tmp_path):
     """Study file and what a site sent back: one has agreed, the other has not."""
     study, joined = _study(tmp_path)
-    app.switch_page("pages/study/sites.py").run(timeout=120)
+    app.switch_page("pages/study/sites.py").run()
     uploads = {each.label: each for each in app.get("file_uploader")}
     uploads["Study file"].set_value(("study.json", study.as_json().encode(), "application/json"))
     name = "Files of sites that joined"
     uploads[name].set_value([("north.joined.json", json.dumps(joined).encode(), "application/json")])
-    app.run(timeout=120)
+    app.run()
     assert not app.exception
     assert not app.error
     table = app.dataframe[-1].value

@@ -30,7 +30,7 @@ def files(tmp_path):
 
 def called(*arguments, **more):
     return subprocess.run(
-        [sys.executable, "-m", "pmtcore", *arguments], cwd=ROOT, capture_output=True, timeout=100, **more
+        [sys.executable, "-m", "pmtcore", *arguments], cwd=ROOT, capture_output=True, timeout=600, **more
     )
 
 
@@ -66,7 +66,7 @@ def test_a_reader_who_has_enough(arguments):
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
-        [sys.executable, "-m", "pmtcore", *arguments], cwd=ROOT, stdout=write, stderr=subprocess.PIPE, timeout=100
+        [sys.executable, "-m", "pmtcore", *arguments], cwd=ROOT, stdout=write, stderr=subprocess.PIPE, timeout=600
     )
     os.close(write)
     assert done.returncode == OK and not done.stderr

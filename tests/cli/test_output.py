@@ -28,7 +28,7 @@ def ask(tmp_path):
 
 def command(arguments, **more):
     return subprocess.run(
-        [sys.executable, "-m", "pmtcore", *arguments], cwd=ROOT, stderr=subprocess.PIPE, timeout=60, **more
+        [sys.executable, "-m", "pmtcore", *arguments], cwd=ROOT, stderr=subprocess.PIPE, timeout=600, **more
     )
 
 

@@ -53,7 +53,7 @@ def loaded(tmp_path, *arguments):
     return set(done.stdout.rpartition("loaded ")[2].split())
 
 
-@pytest.mark.parametrize("form", [(), ("--json",)])
+@pytest.mark.parametrize("form", [(), pytest.param(("--json",), marks=pytest.mark.slow)], ids=["text", "json"])
 @pytest.mark.parametrize(
     ("command", "also"),
     [
@@ -73,6 +73,7 @@ def test_a_command_loads_what_it_uses(command, also, form, tmp_path):
     assert not (HEAVY | also) & loaded(tmp_path, *command, *form)
 
 
+@pytest.mark.slow
 def test_parquet_alone_loads_its_reader(tmp_path):
     """A Parquet file needs one module more than text."""
     place = tmp_path / "rows.parquet"
@@ -83,12 +84,14 @@ def test_parquet_alone_loads_its_reader(tmp_path):
     assert not (HEAVY - {"pyarrow.parquet"}) & modules
 
 
+@pytest.mark.slow
 def test_pandas_is_still_there_for_commands_that_need_it(tmp_path):
     """Hidden while pyarrow starts, and found where a formula asks for it."""
     formula = ("--private", TABLES[1], "--public", TABLES[3], "--formula", "y ~ x1 + log(abs(x2) + 1)")
     assert "pandas" in loaded(tmp_path, "release", *formula, "--method", "joint-pmt", "--mu", "1")
 
 
+@pytest.mark.slow
 def test_other_code_in_the_process_is_left_alone():
     """A call from a notebook hides nothing: pyarrow recognizes a frame afterwards."""
     code = f"""

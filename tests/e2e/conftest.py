@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import socket
@@ -10,12 +11,16 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+PATIENCE = 180  # seconds: a busy machine may take its time; nothing here is timed
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_PORTS = itertools.cycle(range(20_000 + 1000 * _WORKER, 21_000 + 1000 * _WORKER))
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -28,9 +33,12 @@ ARGUMENTS = [
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """Return a port that nobody listens at: below those that connections get, and of this worker alone."""
+    while True:
+        port = next(_PORTS)
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
 
 
 class Server:
@@ -56,7 +64,8 @@ class Server:
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "PMT_LEDGER": self.ledger},
             )
-        for _ in range(300):
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
             if self.process.poll() is not None:
                 raise RuntimeError(self.log.read_text())
             try:
@@ -64,10 +73,11 @@ class Server:
                     return
             except OSError:
                 time.sleep(0.1)
+        raise RuntimeError(self.log.read_text())
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(PATIENCE)
 
     def restart(self) -> None:
         self.stop()
@@ -109,13 +119,13 @@ def page(server: str) -> Iterator[object]:
         pytest.skip("no Chromium on this machine: install the package 'chromium', or set CHROMIUM")
     from playwright.sync_api import expect, sync_playwright
 
-    expect.set_options(timeout=30_000)  # a noisy machine may take its time; nothing here is timed
+    expect.set_options(timeout=1000 * PATIENCE)
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
         found = context.new_page()
-        found.set_default_timeout(30_000)
+        found.set_default_timeout(1000 * PATIENCE)
         errors: list[str] = []
         found.on("pageerror", lambda error: errors.append(str(error)))
         yield found

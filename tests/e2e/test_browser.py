@@ -78,9 +78,7 @@ def test_upload_release_download(page: Page, server: str, tmp_path: Path) -> Non
     assert set(record["coefficients"]) == {"(intercept)", "AT", "AP"}
     assert MARK not in text and MARK not in page.content()
     page.set_viewport_size({"width": 400, "height": 900})
-    page.wait_for_timeout(500)
-    wide = page.evaluate("document.documentElement.scrollWidth")
-    assert wide <= 400
+    page.wait_for_function("document.documentElement.scrollWidth <= 400")
     page.screenshot(path=str(tmp_path / "release-400.png"))
 
 

@@ -16,7 +16,6 @@ from tests.e2e.test_journeys import main, upload
 pytestmark = pytest.mark.slow
 
 WIDTHS = (1440, 768, 390)
-_PATIENCE = 180_000  # milliseconds: a noisy machine may take its time; nothing here is timed
 
 
 def rows(n: int, seed: int) -> bytes:
@@ -40,8 +39,6 @@ def pill(page: Page, name: str) -> None:
 @pytest.fixture
 def explored(page: Page, server: str) -> Page:
     """Two files opened, and a moment of all their columns released."""
-    expect.set_options(timeout=_PATIENCE)
-    page.set_default_timeout(_PATIENCE)
     page.goto(f"{server}/data")
     upload(page, ("pay.csv", rows(900, 1)), ("sample.csv", rows(120, 2)))
     page.get_by_test_id("stSidebar").get_by_role("link", name="Explore").click()

@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sql
 
+from pmtcore.base.messages import Damage
 from pmtcore.ledger import database
 from pmtcore.ledger.log import Ledger, LedgerError
 from tests.e2e.conftest import Server
 from tests.e2e.visitor import Visitor
+from tests.helpers import refused
 from tests.ledger.test_log import emptied
 
 pytestmark = pytest.mark.slow
@@ -96,7 +98,7 @@ def test_a_dump_of_the_server_is_restored(shared, tmp_path):
 
     def saved(name: str) -> Path:
         path = tmp_path / name
-        path.write_bytes(subprocess.run([dump, *at], check=True, capture_output=True, timeout=60).stdout)
+        path.write_bytes(subprocess.run([dump, *at], check=True, capture_output=True, timeout=600).stdout)
         return path
 
     def restored(path: Path) -> Ledger:
@@ -105,7 +107,7 @@ def test_a_dump_of_the_server_is_restored(shared, tmp_path):
             connection.exec_driver_sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         engine.dispose()
         command = ["psql", "-q", "-v", "ON_ERROR_STOP=1", "-f", str(path), *at]
-        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        subprocess.run(command, check=True, capture_output=True, timeout=600)
         database._VERIFIED.clear()
         return Ledger(shared)
 
@@ -124,7 +126,7 @@ def test_a_dump_of_the_server_is_restored(shared, tmp_path):
     again.reserve("survey", "c", request, 0.5, "replace-one")
     older = restored(old)
     assert older.verify(first)["events"] == 2 and not older.verify(second)["intact"]
-    with pytest.raises(LedgerError, match="older copy"):
+    with refused(Damage.CUT_SHORT, LedgerError):
         older.reserve("survey", "d", request, 0.5, "replace-one")
     older.accept("the disk was lost")
     older.cap("survey", 1.5)

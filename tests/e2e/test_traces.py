@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pmtcore.ledger.log import Ledger
-from tests.e2e.conftest import ROOT, free_port
+from tests.e2e.conftest import PATIENCE, ROOT, free_port
 from tests.e2e.test_browser import MARK, csv, file, settled
 
 pytestmark = pytest.mark.slow
@@ -61,7 +61,8 @@ def server(tmp_path: Path) -> Iterator[str]:
         )
     url = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(600):
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
             if process.poll() is not None:
                 raise RuntimeError((home / "server.log").read_text())
             try:
@@ -73,7 +74,7 @@ def server(tmp_path: Path) -> Iterator[str]:
         yield url
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(PATIENCE)
 
 
 _PLACES: dict[str, Place] = {}

@@ -168,7 +168,7 @@ def test_a_server_with_an_impossible_version_is_refused(url):  # noqa: F811
     with outside.begin() as connection:
         connection.exec_driver_sql("UPDATE pmt_schema SET version = -1")
     outside.dispose()
-    with pytest.raises(LedgerError, match="damaged"):
+    with refused(LedgerMessage.DAMAGED, LedgerError):
         Ledger(url)
 
 

@@ -145,18 +145,19 @@ def test_a_large_table_among_many_others_is_known_and_others_are_not(large, monk
 VARIANTS_OF_MANY_ROWS = ("shuffled", "half of the rows", "columns renamed", "a column less")
 
 
-@pytest.mark.parametrize("name", VARIANTS_OF_MANY_ROWS)
-def test_a_ledger_hashes_few_rows_of_a_large_table(name, tmp_path):
-    """The ledger says how many rows; by so many a copy is known again, and other people are not."""
+def test_a_ledger_hashes_few_rows_of_a_large_table(tmp_path):
+    """The ledger says how many rows; by so many any copy is known again, and other people are not."""
     book, n = Ledger(str(tmp_path / "l.db")), 40_000
     most, key = book.most_rows_hashed, book.fingerprint_key
     assert most == MOST_ROWS
-    found = hashed(read_table(csv(people(1, n)), "t", "private"), key, most_rows=most)
-    assert MOST_ROWS / 2 - 600 <= len(found.hashes) <= MOST_ROWS
-    book.admit("survey", found)
+    rows = people(1, n)
+    survey = hashed(read_table(csv(rows), "t", "private"), key, most_rows=most)
+    assert MOST_ROWS / 2 - 600 <= len(survey.hashes) <= MOST_ROWS
+    book.admit("survey", survey)
     assert book.most_rows_hashed == most, "one table of many rows changes nothing"
-    copy = hashed(read_table(VARIANTS[name](people(1, n)), "t", "private"), key, most_rows=most)
-    assert book.recognised(copy) == ("survey",)
+    for name in VARIANTS_OF_MANY_ROWS:
+        copy = hashed(read_table(VARIANTS[name](rows), "t", "private"), key, most_rows=most)
+        assert book.recognised(copy) == ("survey",), name
     other = hashed(read_table(csv(people(2, n)), "t", "private"), key, most_rows=most)
     assert book.recognised(other) == ()
 
@@ -283,13 +284,13 @@ def test_a_renamed_copy_spends_from_the_same_cap(tmp_path, capsys):
     spend(csv(people(1)), "survey", 0.9)
     for name, variant in (("fresh", "gzip"), ("fresher", "parquet")):
         book.cap(name, 3.0)
-        with pytest.raises(LedgerError, match=r"pass the cap.*'survey'"):
+        with refused(LedgerMessage.BEYOND_CAP_TOGETHER, LedgerError):
             spend(VARIANTS[variant](people(1)), name, 0.9)
     book.cap("others", 3.0)
     spend(csv(people(2)), "others", 0.9)
     assert book.account("others").together == () and book.account("survey").together == ("fresh", "fresher")
     for other in ("survey", "fresher"):
-        with pytest.raises(LedgerError, match="Say why"):
+        with refused(LedgerMessage.REASON_NEEDED, LedgerError):
             book.part("fresh", other, "")
         where = ["--ledger", str(tmp_path / "l.db"), "--dataset", "fresh"]
         assert main(["ledger", "part", *where, "--other", other, "--reason", "a made-up copy"]) == 0

@@ -146,6 +146,7 @@ def test_no_honest_report_is_lost_in_silence(seed):
     assert abs(tight.lost - lost) < 0.25 * lost
 
 
+@pytest.mark.slow
 def test_aggregation_holds_no_report(tmp_path):
     """Ten times the reports take the same memory: peak allocations of Python and numpy, blocks made small."""
     made, good = reports(4000)

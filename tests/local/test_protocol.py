@@ -442,6 +442,7 @@ def test_one_collection_answers_many_losses(seed):
     assert np.array_equal(outcome.coefficients[0], logistic)
 
 
+@pytest.mark.slow
 def test_bands_cover_the_truth():
     """95 % bands of ldp-whitened over 60 draws, four coefficients each."""
     inside = 0

@@ -194,6 +194,7 @@ def test_rows_without_a_response_count_as_the_public_fit_predicts():
     assert np.allclose(made.coefficients, half, atol=0.05)
 
 
+@pytest.mark.slow
 def test_its_noise_is_no_smaller_than_its_claim():
     """An attack on the worst pair of responses stays below the claim, and finds noise that is a fifth too small."""
     from pmtcore.auditing.faults import Weaker

@@ -149,8 +149,11 @@ def test_half_widths_have_an_interval(seed):
             assert [row["half_width_low"], row["half_width_high"]] == pytest.approx(ends)
             assert found.half_width_interval(j) == pytest.approx(tuple(ends))
             assert row["half_width_low"] < row["half_width"] < row["half_width_high"]
+            assert row["half_width_low"] <= row["half_width_median"] <= row["half_width_high"]
+            assert row["half_width_median"] == pytest.approx(1.959964 * prediction.median_total[j])
     (plain,) = planning.plan(public, 5000, [0.5], ["pmt-ridge"])
     assert plain.half_width_interval(0) is None and plain.rows()[0]["half_width_high"] is None
+    assert plain.rows()[0]["half_width_median"] is None
     ends = [figure(end) for end in found.half_width_interval(2)]
     assert [end in interval_words(found, public.names[2]) for end in ends] == [True, True]
     assert interval_words(plain, public.names[2]) == "" and planning.interval_text(plain.rows()[0]) == "-"

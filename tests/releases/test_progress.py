@@ -62,7 +62,7 @@ def test_stopped_before_the_spend_nothing_is_spent(places, tmp_path, after):
     book.cap("d", 5.0)
     problem, request = problem_of(places), Request("joint-pmt", Budget(1.0))
     stoppable = progress_of(problem, request, reports.append, lambda: len(reports) >= after)
-    with pytest.raises(Stopped, match="nothing was spent"):
+    with pytest.raises(Stopped):
         recorded_release(problem, request, SeededNoise(1), book, "d", "k", progress=stoppable)
     assert book.entry("k") is None and book.account("d").spent == 0 and not any(r.spent for r in reports)
 

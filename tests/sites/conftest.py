@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,11 +13,13 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
 from pmtcore.releases.release import Request
+from pmtcore.sites import parties, transcript
 from pmtcore.sites.boards import MemoryBoard
 from pmtcore.sites.parties import Coordinator, SiteOfStudy, join
 from pmtcore.sites.study import GroundOfStudy, Site, create
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.table import Table, read_path
+from tests.sites.clock import SharedClock
 
 pytest.importorskip("nacl", reason="the extra 'sites' is not installed")
 COLUMNS = ["a", "b", "y"]
@@ -41,6 +42,7 @@ class Setup:
     frames: list[pd.DataFrame]
     public: pd.DataFrame
     sources: dict[str, NoiseSource]
+    clock: SharedClock
     board: MemoryBoard = field(default_factory=MemoryBoard)
 
     def table(self, name: str) -> Table:
@@ -63,20 +65,31 @@ class Setup:
             except BaseException as error:
                 answers[name] = error
 
-        threads = [threading.Thread(target=take_part, args=(name,)) for name in names or self.ground.study.names]
+        with self.clock.party():
+            threads = [self.clock.thread(take_part, name) for name in names or self.ground.study.names]
+            for thread in threads:
+                thread.start()
+            try:
+                answers[""] = Coordinator(self.ground, self.board).run()
+            except BaseException as error:
+                answers[""] = error
         for thread in threads:
-            thread.start()
-        try:
-            answers[""] = Coordinator(self.ground, self.board).run()
-        except BaseException as error:
-            answers[""] = error
-        for thread in threads:
-            thread.join(60)
+            thread.join()
         return answers
 
 
 @pytest.fixture
-def study(tmp_path):
+def clock(monkeypatch):
+    """Return the clock of all parties of a study in this process."""
+    shared = SharedClock()
+    monkeypatch.setattr(parties, "monotonic", shared.monotonic)
+    monkeypatch.setattr(parties, "sleep", shared.sleep)
+    monkeypatch.setattr(transcript, "time", shared)
+    return shared
+
+
+@pytest.fixture
+def study(tmp_path, clock):
     """Make a study: rows by site, method, and what else a study says."""
 
     def make(
@@ -113,6 +126,6 @@ def study(tmp_path):
             joined.append(join(ground, site.name, own, ledger, site.name, "curator"))
         ground = GroundOfStudy.of(found.with_keys(joined), str(tmp_path))
         sources = {site.name: SeededNoise(1, at) for at, site in enumerate(sites)}
-        return Setup(ground, tmp_path, frames, public, sources)
+        return Setup(ground, tmp_path, frames, public, sources, clock)
 
     return make

@@ -44,9 +44,9 @@ class Run:
         except StudyError as error:
             self.error = error.kind
         if comes_back:
-            returns.join(120)
+            returns.join(600)
         for process in processes:
-            process.join(120)
+            process.join(600)
         self.exits = [process.exitcode for process in processes]
 
     def _wait_until_all_came(self, processes):
@@ -59,7 +59,7 @@ class Run:
 
     def _bring_back(self, processes):
         for name in self.deaths:
-            processes[self.names.index(name)].join(120)
+            processes[self.names.index(name)].join(600)
             processes.append(self._start(name, None))
 
     def _start(self, name, death):
@@ -122,6 +122,11 @@ class Run:
         assert len(values) > 20
         assert not {sharing.to_bytes(sharing.encode([value])) for value in values} & words
         assert not any(str(value) in texts for value in values if abs(value) > 10**6)
+
+
+@pytest.fixture
+def clock():
+    """Return none: parties are processes, and wait for real."""
 
 
 def run(study, deaths, comes_back=False, **settings):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
-import time
 
 import numpy as np
 import pandas as pd
@@ -29,7 +27,7 @@ from pmtcore.tables.table import table_from
 pytestmark = pytest.mark.slow
 
 SECOND = {"private": "-", "public": "-", "unit": Unit(1).as_dict(), "second": True, "schema": {}}
-PATIENCE = 4.0  # seconds without a message until a site is lost; threads of a busy machine
+PATIENCE = 4.0  # seconds of the shared clock without a message until a site is lost
 
 
 class Killed(BaseException):
@@ -185,15 +183,16 @@ def test_a_coordinator_that_was_killed_goes_on_from_its_folder(study, phase):
     def take_part(name):
         answers[name] = setup.site(name).run(FolderBoard(folder))
 
-    threads = [threading.Thread(target=take_part, args=(name,)) for name in setup.ground.study.names]
+    with setup.clock.party():
+        threads = [setup.clock.thread(take_part, name) for name in setup.ground.study.names]
+        for thread in threads:
+            thread.start()
+        with pytest.raises(Killed):
+            Coordinator(setup.ground, Leaves(folder, *phase)).run()
+        ground = GroundOfStudy.of(setup.ground.study, str(setup.folder))
+        answers[""] = Coordinator(ground, FolderBoard(folder)).run()
     for thread in threads:
-        thread.start()
-    with pytest.raises(Killed):
-        Coordinator(setup.ground, Leaves(folder, *phase)).run()
-    ground = GroundOfStudy.of(setup.ground.study, str(setup.folder))
-    answers[""] = Coordinator(ground, FolderBoard(folder)).run()
-    for thread in threads:
-        thread.join(60)
+        thread.join()
     found = curator(setup, setup.ground.study.names, Shares([SeededNoise(1, at) for at in range(3)]))
     assert set(answers) == {"", *setup.ground.study.names}
     for name, record in answers.items():
@@ -367,14 +366,14 @@ def test_a_sum_that_was_written_down_is_published_when_the_site_runs_again(study
 
     def come_back():
         while not list((setup.folder / "s1").glob("*-opened-1")):
-            time.sleep(0.02)
-        time.sleep(0.5)
+            setup.clock.sleep(0.02)
+        setup.clock.sleep(0.5)
         again["s1"] = setup.site("s1").run(setup.board)
 
-    thread = threading.Thread(target=come_back)
+    thread = setup.clock.thread(come_back)
     thread.start()
     answers = setup.run({"s1": Dies(setup.board, "sum", 1)})
-    thread.join(60)
+    thread.join()
     found = curator(setup, setup.ground.study.names, ZeroNoise())
     for record in (answers[""], answers["s0"], again["s1"]):
         assert_same_bits(record, found)
@@ -391,14 +390,14 @@ def test_a_site_that_comes_back_costs_a_try_and_no_budget(study, kind, step):
 
     def come_back():
         while not any(m.step == step and m.kind == "share" for m in setup.board.messages):
-            time.sleep(0.02)
-        time.sleep(0.5)
+            setup.clock.sleep(0.02)
+        setup.clock.sleep(0.5)
         again["s1"] = setup.site("s1").run(setup.board)
 
-    thread = threading.Thread(target=come_back)
+    thread = setup.clock.thread(come_back)
     thread.start()
     answers = setup.run({"s1": Dies(setup.board, kind, step)})
-    thread.join(60)
+    thread.join()
     found = curator(setup, setup.ground.study.names, ZeroNoise())
     for record in (answers[""], answers["s0"], again["s1"]):
         assert_same_bits(record, found)

@@ -16,7 +16,7 @@ from pmtcore.releases.curves import LADDER
 from pmtcore.releases.planning import Planned
 from pmtcore.report.figures.style import QUIET, SAMPLING, finish, log_axis
 from pmtcore.report.names import title
-from pmtcore.report.shortened import shortened_words
+from pmtcore.report.statistics import shortened_words
 
 # Half-widths are drawn from this share of sampling alone to this multiple of the public fit; wider is of no use.
 _BELOW, _ABOVE = 0.7, 5.0
