@@ -146,8 +146,9 @@ _REAL = "Columns are divided by their largest absolute value; the split is new i
 _OF_ROWS = {"y_label": TRUTH}
 _OF_WINE: dict[str, Any] = {"y_label": FIT, "needs": "white-wine", "errata": ("E21", "E23")}
 _OF_PLANT: dict[str, Any] = {"y_label": FIT, "needs": "power-plant"}
+# Private rows drawn, up to all of each table.
 _WINE_SIZES, _PLANT_SIZES = (1500, 2500, 3500, 4649), (3000, 5000, 7000, 9376)
-_LOW_MUS = (1.0, 3.0, 10.0)
+_LOW_MUS = (1.0, 3.0, 10.0)  # total budgets drawn
 _WINE_MU = "mu is not stated; 20 per part, as in figure 6, is taken."
 
 FIGURES = [
@@ -322,7 +323,7 @@ _DISTANCES = " All errors are distances to the fit at lam = {:g}, the original p
 _OF_LABELS: dict[str, Any] = {"y_label": TRUTH, "notes": _T + _BALANCE}
 _OF_BANK: dict[str, Any] = {"y_label": FIT, "needs": "bank"}
 _OF_NOTES: dict[str, Any] = {"y_label": FIT, "needs": "banknote"}
-_LABEL_LAMS = (0.0, 1e-3, 1e-2)
+_LABEL_LAMS = (0.0, 1e-3, 1e-2)  # ridge penalties drawn
 
 FIGURES += [
     _by_mu(

@@ -77,7 +77,7 @@ _SCALED = (
 )
 _RHOS = (10.0, 15.0, 20.0, 25.0)  # B, section 4.1: 10 to 25
 _WINE_RHOS = (5.0, 10.0, 20.0, 30.0)  # B, section 4.2
-_ROWS_PUBLIC = (12, 15, 20, 30, 40, 70, 135, 200)
+_ROWS_PUBLIC = (12, 15, 20, 30, 40, 70, 135, 200)  # public rows drawn
 _AGAINST_PUBLIC: dict[str, Any] = {"x_label": "public rows m"}
 _OF_WINE: dict[str, Any] = {"needs": "white-wine", "errata": ("E21", "E23")}
 _SPLIT = _SCALING + " The split is new in each trial."
