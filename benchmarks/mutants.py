@@ -1621,6 +1621,59 @@ def _page_mutants() -> list[Mutant]:
                 "return True",
             ),
         ),
+        *_of(
+            "auditing/comparison.py",
+            "tests/auditing/test_comparison.py -k typical",
+            (
+                "Data measures another coefficient",
+                "np.median(np.abs(deviation) / scale",
+                "np.max(np.abs(deviation) / scale",
+            ),
+        ),
+        *_of(
+            "report/words.py",
+            "tests/report/test_words.py",
+            ("another part of the error is named", "(max if more else min)(grown", "(min if more else max)(grown"),
+            ("a radius is advised to other people's rows", '        more = wider = ""\n', '        more = ""\n'),
+            ("the first coefficient is the example", "rows.iloc[int(np.argmax(away))]", "rows.iloc[0]"),
+        ),
+        *_of(
+            "report/rows.py",
+            "tests/report/test_figures.py -k clearest_level",
+            (
+                "clear by a value at the end of its band",
+                "np.abs(low + high) / (high - low)",
+                "2 * np.abs(value) / (high - low)",
+            ),
+        ),
+        *_of(
+            "report/figures/coefficients.py",
+            "tests/report/test_figures.py -k beyond_the_axis",
+            (
+                "a band runs off its picture",
+                "for end in ends if abs(end) > limit]",
+                "for end in ends if end > 2 * limit]",
+            ),
+        ),
+        *_of(
+            "tables/problem.py",
+            "tests/tables/test_findings.py -k row_numbers",
+            ("row numbers as a target", "if not numbers_rows(public, name)]", "]"),
+        ),
+        *_of(
+            "tables/findings.py",
+            "tests/tables/test_findings.py -k no_identifier",
+            (
+                "a repair puts row numbers in",
+                "for name in common if not numbers_rows(public, name))",
+                "for name in common)",
+            ),
+        ),
+        *_of(
+            "public/cholesky.py",
+            "tests/tables/test_findings.py -k one_value",
+            ("a target of one value is repeated", "names) in ([], [INTERCEPT])", "names) == [0]"),
+        ),
     ]
 
 

@@ -158,7 +158,8 @@ def picture(found: Sequence[Summary], kind: Label, axis: str, run: Sides | None 
         f"Distance to the fit without privacy against {axis}, central and local",
         figures.comparison_table(found),
         kind,
-        comparison_words(found, axis) or "No simulated release is done yet.",
+        f"{'So far: ' * bool(found and run and run.live)}{comparison_words(found, axis)}"
+        or "No simulated release yet.",
     )
     st.caption(
         f"Up to {TRIALS} simulated releases of the standardized table for each point. Central: (epsilon, delta) at the "

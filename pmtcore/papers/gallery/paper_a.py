@@ -147,7 +147,7 @@ _OF_ROWS = {"y_label": TRUTH}
 _OF_WINE: dict[str, Any] = {"y_label": FIT, "needs": "white-wine", "errata": ("E21", "E23")}
 _OF_PLANT: dict[str, Any] = {"y_label": FIT, "needs": "power-plant"}
 # Numbers of private rows: four about equally far apart, the last all of the table less 249 or 192 public rows.
-_WINE_SIZES, _PLANT_SIZES = (1500, 2500, 3500, 4649), (3000, 5000, 7000, 9376)  # up to all private rows
+_WINE_SIZES, _PLANT_SIZES = (1500, 2500, 3500, 4649), (3000, 5000, 7000, 9376)
 _LOW_MUS = (1.0, 3.0, 10.0)  # the paper states none
 _WINE_MU = "mu is not stated; 20 per part, as in figure 6, is taken."
 
