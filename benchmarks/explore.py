@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np  # noqa: E402
 
 from pmtcore.accounting.budgets import Budget  # noqa: E402
-from pmtcore.base.private import Curator  # noqa: E402
+from pmtcore.base.private_rows import Curator  # noqa: E402
 from pmtcore.explore.moment import Moment  # noqa: E402
 from pmtcore.mechanisms.noise import SeededNoise  # noqa: E402
 from pmtcore.methods.registry import make_parameters, method  # noqa: E402

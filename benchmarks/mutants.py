@@ -333,7 +333,7 @@ def _mutants() -> list[Mutant]:
     )
     plant(
         "kept: the first blocks counted twice",
-        "base/row_cache.py",
+        "base/private_rows.py",
         "            if at < known:\n",
         "            if at < 0:\n",
         TURNED,
@@ -888,6 +888,20 @@ def _mutants() -> list[Mutant]:
         "tests/report/test_columns.py -k one_response",
     )
     plant(
+        "sites: a file that does not fit is told by a process",
+        "sites/simulation.py",
+        "        ground.problem(study.names, table, name)\n",
+        "        pass\n",
+        "tests/sites/test_command.py -k fit",
+    )
+    plant(
+        "cells: a day is another level in another type",
+        "tables/cells.py",
+        "by_number.get(number, by_day.get(day, UNSEEN))",
+        "by_number.get(number, UNSEEN)",
+        "tests/tables/test_rows.py -k one_level",
+    )
+    plant(
         "release: public figures after the spend",
         "releases/release.py",
         "            plan.prepare()\n",
@@ -971,7 +985,7 @@ def _mutants() -> list[Mutant]:
     shown = "tests/report/test_shortened.py tests/report/test_thumbnail.py"
     plant(
         "a share of shortened rows as it is released",
-        "report/shortened.py",
+        "report/statistics.py",
         "share = min(max(self.share, 0.0), 1.0)",
         "share = self.share",
         shown,
@@ -1463,6 +1477,14 @@ def _plan_mutants() -> list[Mutant]:
             outcomes,
         ),
         (
+            "plan: a median outside its interval",
+            interval,
+            "float(np.clip(self.median.ratio(log_error, log_budget), *ends))",
+            "self.median.ratio(log_error, log_budget)",
+            outcomes,
+        ),
+        ("plan: the median is the prediction", "methods/registry.py", "self.median_factor * self", "self", widths),
+        (
             "plan: an interval above its prediction",
             interval,
             "ratio(log_error, log_budget), 1.0)",
@@ -1766,8 +1788,8 @@ def _ledger_mutants() -> list[Mutant]:
         SEALS,
         (
             "seals: entries unchecked",
-            "found = {kind: (kind, chain.read(row, seal))",
-            "found = {kind: (kind, chain.payload(row))",
+            "by_kind = {kind: (kind, chain.read(row, seal))",
+            "by_kind = {kind: (kind, chain.payload(row))",
         ),
         (
             "seals: accounts unchecked",
@@ -1862,7 +1884,7 @@ def _ledger_mutants() -> list[Mutant]:
             "if False:",
         ),
         ("seals: a new key beside stripped events", "if self.key is None and head[0] == 0:", "if self.key is None:"),
-        ("seals: events counted for seals", '"sealed": found.sealed,', '"sealed": found.events,'),
+        ("seals: events counted for seals", '"sealed": checked.sealed,', '"sealed": checked.events,'),
         (
             "seals: readers do not count events",
             "            self._complete(connection)\n            yield connection\n",

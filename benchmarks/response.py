@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import Curator
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import make_parameters, method

@@ -3,8 +3,12 @@
     python benchmarks/scale.py                       # n = 1e4 to 1e7, d = 10 to 200
     python benchmarks/scale.py --rows 1e8 --columns 10 --json
     python benchmarks/scale.py --rows 1e6 --columns 20 --parquet --dask
-    python benchmarks/scale.py --json > lines; python benchmarks/scale.py --drawn lines --picture docs/scale.png
+    python benchmarks/scale.py --page docs/scale.md --rival .peers/bin/python > lines  # all of the page; then
+    python benchmarks/scale.py --drawn lines --page docs/scale.md --picture docs/scale.png
+    python benchmarks/scale.py --rows 1e7 --columns 10 --threads 1 2
     python benchmarks/scale.py --commands --rows 1e6 --columns 11 --threads 1 2
+    python benchmarks/scale.py --stages --rows 1e6 --columns 11
+    python benchmarks/scale.py --rows 1e5 --columns 10 --rival .peers/bin/python
 
 Each line is a process of its own, so that its peak memory is its own. Beyond ``--in-memory`` rows (1e7) blocks are
 made on the fly and the time of making them is told apart. Ratios are of CPU seconds (medians of ``--repeat``) to one
@@ -15,11 +19,17 @@ product ``X'X`` of the same rows, and to scikit-learn's ``LinearRegression.fit``
 ``--columns`` (the response among them) through the command line, ledger and fingerprint included, and what they are
 held against: pandas and scikit-learn on the same CSV, pyarrow and one ``X.T @ X`` on the same Parquet. CPU seconds and
 peak megabytes are those that the system counts for each program; wall seconds speak of an idle machine only.
+
+``--stages`` runs the same releases in threads and prints, of each stage, the CPU seconds of the calling thread and of
+all others, which other processes hardly disturb, and what they say of the wall seconds on more cores: a stage takes as
+long as its calling thread, or as all its work shared by the cores, whichever is longer. ``--rival`` names a Python in
+which diffprivlib is installed (benchmarks/peers), whose regression is fitted to as many rows.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import os
 import resource
@@ -28,6 +38,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +50,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np  # noqa: E402
 
 from pmtcore.accounting.budgets import Budget  # noqa: E402
+from pmtcore.base import threads  # noqa: E402
 from pmtcore.base.private_rows import PrivateRows  # noqa: E402
 from pmtcore.mechanisms.noise import SecureNoise  # noqa: E402
 from pmtcore.methods.registry import make_parameters, method  # noqa: E402
 from pmtcore.public.moments import INTERCEPT, public_from_rows  # noqa: E402
 
 BLOCK = 65_536
+MECHANISM = ("--target", "y", "--method", "joint-pmt", "--mu", "1", "--dataset", "benchmark")
 IN_MEMORY = 10**7  # numbers of this many rows by ten columns are 0.8 GB
 
 
@@ -76,7 +89,7 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def measure(n: int, d: int, repeat: int, in_memory: int) -> dict[str, float]:
+def measure(n: int, d: int, repeat: int, in_memory: int, many: list[int]) -> dict[str, float]:
     """One line of the table."""
     before = peak()
     x, y = next(blocks(max(4 * d, 1000), d))
@@ -112,6 +125,26 @@ def measure(n: int, d: int, repeat: int, in_memory: int) -> dict[str, float]:
         found["to X'X"], found["to scikit-learn"] = whole / found["X'X"], whole / found["scikit-learn"]
     else:
         found["making blocks"] = seconds(lambda: [None for _ in blocks(n, d)], 1) * plan.looks
+    if many:
+        found |= in_threads(lambda: plan.run(rows, SecureNoise(), 1).released(), many, repeat)
+    return found
+
+
+def in_threads(release: Callable[[], Any], many: list[int], repeat: int) -> dict[str, float]:
+    """Return median wall seconds with each number of threads, their ratio, and the share of the calling thread."""
+    found: dict[str, float] = {}
+    for count in many:
+        threads.use(count)
+        spent = []
+        for _ in range(repeat):
+            start = time.perf_counter(), time.process_time(), time.thread_time()
+            release()
+            now = time.perf_counter(), time.process_time(), time.thread_time()
+            spent.append([after - before for before, after in zip(start, now, strict=True)])
+        for name, value in zip(("wall", "CPU", "calling thread"), np.median(spent, axis=0), strict=True):
+            found[f"{name}, {count} threads"] = float(value)
+    threads.use(None)
+    found["wall ratio"] = found[f"wall, {many[0]} threads"] / found[f"wall, {many[-1]} threads"]
     return found
 
 
@@ -187,12 +220,11 @@ def write_files(home: str, n: int, d: int) -> None:
 def commands(n: int, d: int, repeat: int, threads: list[int]) -> Iterator[dict[str, Any]]:
     """Yield a line for each program, with its ratio to what it is held against."""
     base, assets = [sys.executable, "-m", "pmtcore"], Path(__file__).resolve().parents[1] / "assets"
-    mechanism = ["--target", "y", "--method", "joint-pmt", "--mu", "1", "--dataset", "benchmark"]
     with tempfile.TemporaryDirectory() as home:
         write_files(home, n, d)
         yield {"what": "--help", **median_program([*base, "--help"], home, repeat)}
         demo = ["--private", f"{assets}/demo-private.csv", "--public", f"{assets}/demo-public.csv"]
-        yield {"what": "demo release", **median_program([*base, "release", *demo, *mechanism], home, repeat)}
+        yield {"what": "demo release", **median_program([*base, "release", *demo, *MECHANISM], home, repeat)}
         for form, rival, code in (
             ("csv", "pandas and scikit-learn", READ_AND_FIT),
             ("parquet", "pyarrow and X'X", READ_AND_MULTIPLY),
@@ -202,9 +234,85 @@ def commands(n: int, d: int, repeat: int, threads: list[int]) -> Iterator[dict[s
             yield {"what": f"{form}: {rival}", "n": n, "d": d, **against}
             for many in threads:
                 tables = ["--private", place, "--public", f"{home}/public.csv", "--threads", str(many)]
-                mine = median_program([*base, "release", *tables, *mechanism], home, repeat)
+                mine = median_program([*base, "release", *tables, *MECHANISM], home, repeat)
                 ratios = {"CPU ratio": mine["CPU"] / against["CPU"], "wall ratio": mine["wall"] / against["wall"]}
                 yield {"what": f"{form}: release, {many} threads", "n": n, "d": d, **mine, **ratios}
+
+
+STAGES = """
+import sys, time
+sys.path.insert(0, {root!r})
+from pmtcore.cli.startup import own_process
+own_process()
+from pmtcore.cli.main import main
+import pmtcore.cli.releases
+from pmtcore.base.private_rows import RowCache
+from pmtcore.mechanisms.noise import SecureNoise
+from pmtcore.tables import fingerprint
+from pmtcore.tables.sources import TextSource
+last, spent = (0.0, 0.0), {{}}
+def note(stage):
+    global last
+    now = time.thread_time(), time.process_time() - time.thread_time()
+    own, others = spent.get(stage, (0.0, 0.0))
+    spent[stage] = own + now[0] - last[0], others + now[1] - last[1]
+    last = now
+def timed(place, name, stage):
+    function = getattr(place, name)
+    def run(*given, **named):
+        note("planning and ledger")
+        try:
+            return function(*given, **named)
+        finally:
+            note(stage)
+    setattr(place, name, run)
+note("start-up")
+timed(TextSource, "_count", "count and digest")
+timed(fingerprint, "hashed", "fingerprint")
+timed(RowCache, "sum", "passes")
+timed(SecureNoise, "integers", "noise")
+status = main(sys.argv[1:])
+note("planning and ledger")
+print(spent, file=sys.stderr)
+sys.exit(status)
+"""
+CORES = (1, 2, 4, 16, 64)
+
+
+def stages(n: int, d: int) -> Iterator[dict[str, Any]]:
+    """Yield, for CSV and Parquet, the CPU seconds of each stage and the wall seconds they say of more cores."""
+    with tempfile.TemporaryDirectory() as home:
+        write_files(home, n, d)
+        for form in ("csv", "parquet"):
+            tables = ["--private", f"{home}/private.{form}", "--public", f"{home}/public.csv", "--threads", "3"]
+            code = STAGES.format(root=str(Path(__file__).resolve().parents[1]))
+            environment = os.environ | {"PMT_LEDGER": f"{home}/{form}.db"}
+            for _ in range(2):  # the first one compiles
+                command = [sys.executable, "-c", code, "release", *tables, *MECHANISM]
+                done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+            spent = ast.literal_eval(done.stderr.splitlines()[-1])
+            for stage, (own, others) in spent.items():
+                yield {"what": f"{form}: {stage}", "calling thread": own, "others": others}
+            walls = {
+                f"{cores} cores": sum(max(own, (own + others) / cores) for own, others in spent.values())
+                for cores in CORES
+            }
+            yield {"what": f"{form}: wall seconds by these", "n": n, "d": d, **walls}
+
+
+RIVAL_NUMBERS = 5 * 10**7  # its fit takes minutes beyond
+RIVAL = """
+import sys, time, warnings
+import numpy as np
+from diffprivlib.models import LinearRegression
+warnings.filterwarnings("ignore")
+n, d = int(float(sys.argv[1])), int(sys.argv[2])
+x = np.random.default_rng(0).standard_normal((n, d - 1))
+y = x.sum(axis=1) / d
+start = time.process_time()
+LinearRegression(epsilon=4.0, bounds_X=(-5, 5), bounds_y=(-5, 5)).fit(x, y)
+print(time.process_time() - start)
+"""
 
 
 def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
@@ -248,16 +356,74 @@ def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
     return found
 
 
-COLOURS = {"release": "#0072B2", "X'X": "#009E73", "scikit-learn": "#D55E00"}
+# What the page is made of: arguments of this program, one line of its tables for each line they print.
+PAGE = (
+    "--rows 1e4 1e5 --columns 10 50 200 500",
+    "--rows 1e6 --columns 10 50",
+    "--rows 1e7 --columns 10",
+    "--rows 1e5 --columns 1000 2000 --repeat 1",
+    "--commands --stages --rows 1e6 --columns 11",
+)
+TABLES = {
+    "arrays": (
+        "n",
+        "d",
+        "plan",
+        "release",
+        "X'X",
+        "scikit-learn",
+        "diffprivlib",
+        "to X'X",
+        "to scikit-learn",
+        "peak MB of blocks",
+    ),
+    "threads": (
+        "n",
+        "d",
+        "wall, 1 threads",
+        "wall, 2 threads",
+        "wall ratio",
+        "calling thread, 2 threads",
+        "CPU, 2 threads",
+    ),
+    "programs": ("what", "CPU", "CPU ratio", "wall", "wall ratio", "MB"),
+    "stages": ("what", "calling thread", "others"),
+    "cores": ("what", *(f"{cores} cores" for cores in CORES)),
+}
+# A line belongs to the table of which it has this figure.
+MARKS = {"arrays": "release", "threads": "wall, 2 threads", "programs": "CPU", "stages": "others", "cores": "2 cores"}
+
+
+def write_page(lines: list[dict[str, Any]], page: Path) -> None:
+    """Replace the tables of the page, each between a comment with its name and the next comment."""
+    text = page.read_text()
+    for name, columns in TABLES.items():
+        mine = [line for line in lines if MARKS[name] in line]
+        rows = [list(columns), ["---"] * len(columns)]
+        rows += [[_cell(line.get(key, "")) for key in columns] for line in mine]
+        table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        before, _, rest = text.partition(f"<!-- {name} -->\n")
+        _, _, after = rest.partition("<!-- end -->\n")
+        text = f"{before}<!-- {name} -->\n\n{table}\n\n<!-- end -->\n{after}"
+    page.write_text(text)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+COLOURS = {"release": "#0072B2", "X'X": "#009E73", "scikit-learn": "#D55E00", "diffprivlib": "#CC79A7"}
 
 
 def picture(lines: list[dict[str, float]], place: Path) -> None:
-    """Seconds against rows, a panel for each number of columns; drawn by Chromium (PMT_CHROMIUM) as PNG."""
+    """Seconds and memory against rows, a panel for each number of columns; drawn by Chromium (PMT_CHROMIUM) as PNG."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415
     from plotly.subplots import make_subplots  # noqa: PLC0415
 
     columns = sorted({int(line["d"]) for line in lines})
-    figure = make_subplots(1, len(columns), shared_yaxes=True, subplot_titles=[f"{d} columns" for d in columns])
+    figure = make_subplots(2, len(columns), shared_yaxes=True, subplot_titles=[f"{d} columns" for d in columns])
     for at, d in enumerate(columns, start=1):
         mine = sorted((line for line in lines if line["d"] == d), key=lambda line: line["n"])
         for name, colour in COLOURS.items():
@@ -265,15 +431,20 @@ def picture(lines: list[dict[str, float]], place: Path) -> None:
             x, y = [line["n"] for line in has], [line[name] for line in has]
             style = {"name": name, "line_color": colour, "showlegend": at == 1, "mode": "lines+markers"}
             figure.add_scatter(x=x, y=y, row=1, col=at, **style)
-    figure.update_xaxes(type="log", title="rows", dtick=1)
+        x, y = [line["n"] for line in mine], [max(line["peak MB of blocks"], 1) for line in mine]
+        style = {"line_color": COLOURS["release"], "showlegend": False, "mode": "lines+markers"}
+        figure.add_scatter(x=x, y=y, row=2, col=at, **style)
+    figure.update_xaxes(type="log", dtick=1)
+    figure.update_xaxes(title="rows", row=2)
     figure.update_yaxes(type="log", dtick=1, exponentformat="none")
-    figure.update_yaxes(title="CPU seconds", col=1)
-    figure.update_layout(width=1000, height=360, template="plotly_white", margin={"t": 40, "b": 50, "l": 80, "r": 20})
+    figure.update_yaxes(title="CPU seconds", row=1, col=1)
+    figure.update_yaxes(title="MB beside the rows", row=2, col=1)
+    figure.update_layout(width=1000, height=620, template="plotly_white", margin={"t": 40, "b": 50, "l": 80, "r": 20})
     with tempfile.TemporaryDirectory() as home, sync_playwright() as found:
         page = Path(home) / "page.html"
         figure.write_html(page, include_plotlyjs=True)
         browser = found.chromium.launch(executable_path=os.environ.get("PMT_CHROMIUM"))
-        view = browser.new_page(viewport={"width": 1010, "height": 370})
+        view = browser.new_page(viewport={"width": 1010, "height": 630})
         view.goto(page.as_uri())
         view.wait_for_selector(".main-svg")
         view.screenshot(path=place)
@@ -290,29 +461,50 @@ def main() -> None:
     parser.add_argument("--parquet", action="store_true")
     parser.add_argument("--dask", action="store_true")
     parser.add_argument("--commands", action="store_true", help="whole programs, start-up included")
-    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], help="with --commands: of a release")
+    parser.add_argument("--stages", action="store_true", help="CPU seconds of a release by stage")
+    parser.add_argument("--threads", nargs="+", type=int, default=[], help="of a release, one after the other")
+    parser.add_argument("--rival", metavar="PYTHON", help="one in which diffprivlib is installed")
     parser.add_argument("--picture", type=Path, metavar="FILE.png")
-    parser.add_argument("--drawn", type=Path, metavar="FILE", help="with --picture: what --json printed, drawn again")
+    parser.add_argument("--drawn", type=Path, metavar="FILE", help="with --page and --picture: what --json printed")
+    parser.add_argument(
+        "--page", type=Path, metavar="FILE.md", help="print all that the page has; with --drawn: write its tables"
+    )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.one:
         n, d = int(chosen.rows[0]), chosen.columns[0]
-        found = measure(n, d, chosen.repeat, int(chosen.in_memory))
+        found = measure(n, d, chosen.repeat, int(chosen.in_memory), chosen.threads)
+        if chosen.rival and n * d <= RIVAL_NUMBERS:
+            rival = [chosen.rival, "-c", RIVAL, str(n), str(d)]
+            found["diffprivlib"] = float(subprocess.run(rival, capture_output=True, text=True, check=True).stdout)
         if chosen.parquet or chosen.dask:
             found |= from_files(n, d, chosen.dask)
         print(json.dumps(found))
         return
-    if chosen.commands:
-        for n in chosen.rows:
-            for line in commands(int(n), chosen.columns[0], chosen.repeat, chosen.threads):
+    if chosen.commands or chosen.stages:
+        for n in map(int, chosen.rows):
+            programs = (
+                commands(n, chosen.columns[0], chosen.repeat, chosen.threads or [1, 2]) if chosen.commands else ()
+            )
+            for line in chain(programs, stages(n, chosen.columns[0]) if chosen.stages else ()):
                 texts = (f"{k} {v:.4g}" if isinstance(v, float) else str(v) for k, v in line.items())
                 print(json.dumps(line) if chosen.json else "  ".join(texts), flush=True)
         return
-    lines = []
-    if chosen.drawn:
-        picture([json.loads(line) for line in chosen.drawn.read_text().splitlines()], chosen.picture)
+    if chosen.page and not chosen.drawn:
+        for arguments in PAGE:
+            command = [sys.executable, __file__, *arguments.split(), "--threads", "1", "2", "--json"]
+            command += ["--rival", chosen.rival] if chosen.rival else []
+            subprocess.run(command, check=True)
         return
+    if chosen.drawn:
+        drawn = [json.loads(line) for line in chosen.drawn.read_text().splitlines()]
+        if chosen.page:
+            write_page(drawn, chosen.page)
+        if chosen.picture:
+            picture([line for line in drawn if "X'X" in line], chosen.picture)
+        return
+    lines = []
     for n in chosen.rows:
         for d in chosen.columns:
             if n * d > 1e9:
@@ -320,6 +512,8 @@ def main() -> None:
             more = [f"--{name}" for name in ("parquet", "dask") if getattr(chosen, name)]
             command = [sys.executable, __file__, "--one", "--rows", str(n), "--columns", str(d), *more]
             command += ["--repeat", str(chosen.repeat), "--in-memory", str(chosen.in_memory)]
+            command += ["--threads", *map(str, chosen.threads)] if chosen.threads else []
+            command += ["--rival", chosen.rival] if chosen.rival else []
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             lines.append(json.loads(done.stdout.splitlines()[-1]))
             line = lines[-1]

@@ -11,9 +11,7 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget, Spend, compose, gaussian_mu, mu_of_checked_epsilon, pure_epsilon
 from pmtcore.base.messages import InputError, Message
-from pmtcore.base.private import Curator
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import RowCache
+from pmtcore.base.private_rows import Curator, PrivateRows, RowCache
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.loss_sums import LossSums, row_pieces
 from pmtcore.methods.registry import make_parameters, method

@@ -14,7 +14,7 @@ import pytest
 
 from pmtcore.accounting.budgets import detected_percent
 from pmtcore.base.messages import InputError
-from pmtcore.base.row_cache import MOST_KEPT
+from pmtcore.base.private_rows import MOST_KEPT
 from pmtcore.cli import main as cli
 from pmtcore.cli.parser import parser
 from pmtcore.ledger import engines

@@ -6,6 +6,11 @@ so that no subsampling has to be accounted for. Learning rates are what the publ
 
 from __future__ import annotations
 
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
 import numpy as np
 
 from pmtcore.mechanisms.truncation import length_weights
@@ -44,6 +49,24 @@ def descent(
         gradient = (length_weights(norms * np.abs(r), clip) * r).T @ mine / n - points @ ridge
         points = points + rate * (gradient + 2 * clip * np.sqrt(STEPS) / (mu * n) * rng.standard_normal(points.shape))
     return points @ inverse.T
+
+
+def diffprivlib(
+    x: np.ndarray, y: np.ndarray, epsilon: float, trials: int, labels: bool, lam: float
+) -> np.ndarray | None:
+    """Coefficients (trials, d) from the environment that PMT_PEERS names; ``None`` without one.
+
+    Its guarantee is pure: it gets the epsilon that this mu has at delta = 1/n^2, though it needs no delta.
+    """
+    python = os.environ.get("PMT_PEERS")
+    if not python:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "in.npz", Path(folder) / "out.npy"
+        weight = 1 / (lam * len(y)) if lam else 1e6
+        np.savez(source, x=x, y=y, epsilon=epsilon, trials=trials, labels=labels, C=weight)
+        subprocess.run([python, str(Path(__file__).with_name("peer.py")), str(source), str(target)], check=True)
+        return np.asarray(np.load(target))
 
 
 def limit(public: PublicData, x: np.ndarray, y: np.ndarray, mu: float, exact: np.ndarray) -> float:

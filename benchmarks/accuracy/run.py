@@ -16,9 +16,7 @@ import argparse
 import json
 import math
 import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -34,8 +32,7 @@ import rivals
 import tukey
 
 from pmtcore.accounting.budgets import Budget, epsilon_from_mu
-from pmtcore.base.private import Curator
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Curator, PrivateRows
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import make_parameters, method, recommended
@@ -179,21 +176,6 @@ def released(id: str, public: PublicData, rows: PrivateRows, mu: float, trials: 
     return plan.run(rows, SeededNoise(seed), trials).coefficients
 
 
-def diffprivlib(
-    x: np.ndarray, y: np.ndarray, epsilon: float, trials: int, labels: bool, lam: float
-) -> np.ndarray | None:
-    """Coefficients (trials, d) from the other environment, if there is one."""
-    python = os.environ.get("PMT_PEERS")
-    if not python:
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder) / "in.npz", Path(folder) / "out.npy"
-        weight = 1 / (lam * len(y)) if lam else 1e6
-        np.savez(source, x=x, y=y, epsilon=epsilon, trials=trials, labels=labels, C=weight)
-        subprocess.run([python, str(Path(__file__).with_name("peer.py")), str(source), str(target)], check=True)
-        return np.asarray(np.load(target))
-
-
 def drawn(split: int, shift: str = "", **setting: Any) -> tuple[PublicData, PrivateRows]:
     """Both sides of one split; with a shift the public rows are no sample of the private ones."""
     public, rows, _ = sides(split, **setting)
@@ -242,7 +224,7 @@ def errors(
         elif id in ("descent", "preconditioned"):
             found[id] = distance(rivals.descent(public, x, y, mu, trials, split, id == "preconditioned"))
         elif id == "diffprivlib":
-            theirs = diffprivlib(x, y, epsilon, trials, kind == "labels", float(setting.get("lam", 0.0)))
+            theirs = rivals.diffprivlib(x, y, epsilon, trials, kind == "labels", float(setting.get("lam", 0.0)))
             if theirs is not None:
                 found[id] = distance(theirs)
         elif id == "pmt-logistic":

@@ -31,14 +31,14 @@ import numpy as np
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parent))
+import binagg
 import ihm
 import rivals
 import tukey
 
 from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.base.messages import InputError
-from pmtcore.base.private import Curator
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Curator, PrivateRows
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.glm.families import family as family_of
 from pmtcore.mechanisms.noise import SeededNoise
@@ -52,9 +52,15 @@ RULES = ("d+2", "2d", "5d", "245", "1000", "4000")
 SCALES = ("z", "minmax", "max")
 FAMILIES = {"linear": "gaussian", "label": "logistic", "count": "poisson"}
 METHODS = {
-    "linear": ("joint-pmt", "joint-moment", "public-only", "zero", "pmt-ridge", "ada-ssp", "dp-ols", "preconditioned"),
-    "label": ("pmt-gradients", "public-only", "zero", "pmt-logistic", "pmt-objective", "pmt-score", "napp-public"),
-    "count": ("pmt-gradients", "public-only", "zero", "dp-gd"),
+    "linear": (
+        *("joint-pmt", "joint-moment", "public-only", "zero", "pmt-ridge", "ada-ssp", "dp-ols"),
+        *("preconditioned", "descent", "tukey", "ihm", "binagg", "diffprivlib"),
+    ),
+    "label": (
+        *("pmt-gradients", "public-only", "zero", "pmt-logistic", "pmt-objective", "pmt-score", "napp-public"),
+        *("dp-erm", "preconditioned", "descent", "diffprivlib"),
+    ),
+    "count": ("pmt-gradients", "public-only", "zero", "dp-gd", "dp-erm", "preconditioned", "descent"),
 }
 # Not from outside: the project's own methods, and what no method can be.
 SIBLINGS = ("joint-pmt", "joint-moment", "pmt-gradients", "pmt-objective", "pmt-score")
@@ -253,11 +259,13 @@ def _is_separated(x: np.ndarray, y: np.ndarray, fit: np.ndarray) -> bool:
 
 def robust_errors(one: Draw) -> np.ndarray:
     """Return the non-private fit's own robust standard errors (d,), HC3: what no private band can cover better."""
-    scale = np.sqrt(np.diag(one.x.T @ one.x))
+    fitted, family = one.x @ one.exact, one.public.family
+    root = np.sqrt(family.slope(fitted))[:, None]
+    scale = np.sqrt(np.sum((root * one.x) ** 2, axis=0))
     x = one.x / scale
-    inverse = np.linalg.pinv(x.T @ x, hermitian=True)
-    leverage = np.einsum("ij,jk,ik->i", x, inverse, x, optimize=True)
-    residual = (one.y - one.public.family.mean(one.x @ one.exact)) / np.maximum(1 - leverage, 1e-6)
+    inverse = np.linalg.pinv((root * x).T @ (root * x), hermitian=True)
+    leverage = root[:, 0] ** 2 * np.einsum("ij,jk,ik->i", x, inverse, x, optimize=True)
+    residual = (one.y - family.mean(fitted)) / np.maximum(1 - leverage, 1e-6)
     meat = (x * residual[:, None]).T @ (x * residual[:, None])
     return np.asarray(np.sqrt(np.diag(inverse @ meat @ inverse)) / scale)
 
@@ -278,6 +286,14 @@ def measured(id: str, one: Draw, mu: float, trials: int, seed: int, values: Mapp
     elif id in ("tukey", "ihm"):
         fit = {"tukey": tukey.fit, "ihm": ihm.fit}[id]
         coefficients = fit(one.x, one.y, epsilon_from_mu(mu, delta), delta, trials, seed)
+    elif id == "binagg":
+        coefficients = binagg.fit(one.x, one.y, mu, trials, seed)
+    elif id == "diffprivlib":
+        labels = one.public.family is not GAUSSIAN
+        theirs = rivals.diffprivlib(one.x, one.y, epsilon_from_mu(mu, delta), trials, labels, one.public.lam)
+        if theirs is None:
+            return {"refused": "PMT_PEERS names no environment"}
+        coefficients = theirs
     elif id in ("descent", "preconditioned"):
         coefficients = rivals.descent(one.public, one.x, one.y, mu, trials, seed, id == "preconditioned")
     else:
@@ -287,7 +303,7 @@ def measured(id: str, one: Draw, mu: float, trials: int, seed: int, values: Mapp
         coefficients = outcome.coefficients
         prediction = plan.predicted()
         if prediction is not None:
-            found["predicted"] = float(np.linalg.norm(prediction.to_exact))
+            found["predicted"] = prediction.median_distance
             interval = getattr(prediction, "interval", None)
             if interval is not None:
                 found["interval"] = [float(each) for each in interval]
@@ -413,6 +429,7 @@ def _errors_line(mu: float, settings: Sequence[Mapping[str, Any]]) -> str:
     blown = [np.mean(np.array(one["errors"]) > 10 * np.median(one["errors"])) for one in settings]
     parts = [
         f"mu {mu:<5g} settings {len(settings):3d}  median {np.median(medians):.3g}",
+        "a tenth below {:.3g}, above {:.3g}".format(*np.quantile(medians, (0.1, 0.9))),
         f"above .1 {np.mean(medians > 0.1):.2f}  above 3 {np.mean(medians > 3):.3f}",
         f"mean/median {_geometric(means / np.maximum(medians, 1e-12)):.2f}  blow-ups {np.mean(blown):.4f}",
     ]
@@ -442,7 +459,7 @@ def _errors_line(mu: float, settings: Sequence[Mapping[str, Any]]) -> str:
 
 def _rivals(found: Mapping[Any, Any], ours: Mapping[tuple[str, float], float], mine: str) -> list[str]:
     text = []
-    others = sorted({who for _, _, who in found} - {mine})
+    others = sorted({who for _, _, who in found} - {mine, "non-private"})
     outside: dict[tuple[str, float], float] = {}
     for id in others:
         theirs = _medians(found, id)
@@ -454,7 +471,9 @@ def _rivals(found: Mapping[Any, Any], ours: Mapping[tuple[str, float], float], m
             ratios = [ours[key] / max(theirs[key], 1e-12) for key in keys if key[1] == mu]
             if ratios:
                 beaten = np.mean(np.array(ratios) > 1.05), np.mean(np.array(ratios) > 1.3)
-                cells.append(f"mu {mu:g}: {_geometric(ratios):.3g} ({beaten[0]:.2f}/{beaten[1]:.2f}/{max(ratios):.2g})")
+                middle = "{:.2g} to {:.2g}".format(*np.quantile(ratios, (0.1, 0.9)))
+                shares = f"{beaten[0]:.2f}/{beaten[1]:.2f}/{max(ratios):.2g}"
+                cells.append(f"mu {mu:g}: {_geometric(ratios):.3g}, {middle} ({shares})")
         text.append("  ".join(cells))
         if id.split("+")[0] not in SIBLINGS:
             for key in keys:

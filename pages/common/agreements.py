@@ -17,7 +17,7 @@ from pmtcore.base.roles import Action
 from pmtcore.ledger.agreements import Asked
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import SecureNoise
-from pmtcore.releases.agreement import answer, asked, asked_for, carry_out
+from pmtcore.releases.register import answer, asked, asked_for, carry_out
 from pmtcore.releases.release import Request
 from pmtcore.tables.problem import Problem
 

@@ -15,6 +15,7 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import p_value, plural
+from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
 from pmtcore.report.figures import explore as figures
@@ -41,12 +42,20 @@ class Held:
     names: dict[str, str] = field(default_factory=dict)
     pinned: list[str] = field(default_factory=list)
     features: dict[str, list[str]] = field(default_factory=dict)  # chosen last, by response
+    logistics: dict[tuple[str, tuple[str, ...]], Logistic] = field(default_factory=dict)  # by response and names
     references: dict[str, str] = field(default_factory=dict)  # level without a column of its own, by source column
 
     @property
     def label(self) -> Label:
         """Return the kind of its figures."""
         return self.moment.label
+
+    def logistic(self, fit: Regression) -> Logistic:
+        """Return the logistic regression beside a linear one, computed once."""
+        key = fit.response, fit.names
+        if key not in self.logistics:
+            self.logistics[key] = self.moment.logistic(response=fit.response, features=list(fit.names[1:]))
+        return self.logistics[key]
 
 
 def held() -> Held | None:
@@ -196,7 +205,7 @@ def logistic(here: Held, fit: Regression) -> None:
     if st.toggle(
         "Logistic regression", key="explore-logistic", help="Approximate, from the same moment; its note says how far."
     ):
-        found = here.moment.logistic(response=fit.response, features=list(fit.names[1:]))
+        found = here.logistic(fit)
         frame(figures.logistic_table(found), "Logistic coefficients with 95 % bands")
         st.caption(plain(found.note))
 
@@ -329,8 +338,7 @@ def _test(here: Held, fit: Regression) -> None:
             f"{badge(here.label)} {plain(figures.predicted_words(fit, at, fit.response in here.moment.labels))}"
         )
         if st.session_state.get("explore-logistic"):
-            fitted = here.moment.logistic(response=fit.response, features=list(fit.names[1:]))
-            chance = fitted.chance(here.moment.with_derived(values))
+            chance = here.logistic(fit).chance(here.moment.with_derived(values))
             st.markdown(f"{badge(here.label)} {plain(figures.logistic_chance_words(fit.response, chance))}")
 
 

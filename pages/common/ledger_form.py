@@ -19,10 +19,10 @@ from pmtcore.ledger.agreements import Asked
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases import register
-from pmtcore.releases.agreement import ask
 from pmtcore.releases.outcome import before_spend
 from pmtcore.releases.progress import Progress
 from pmtcore.releases.record import Release
+from pmtcore.releases.register import ask
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.report.strength import strength
 from pmtcore.tables.fingerprint import hashed_for

@@ -25,7 +25,7 @@ from pmtcore.releases.release import Preview, request_from_json
 from pmtcore.report.figures import release as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option, source
-from pmtcore.report.shortened import shortened_words
+from pmtcore.report.statistics import shortened_words
 from pmtcore.report.strength import strength
 
 # Detections at 5 % false alarms from which a budget protects nobody.

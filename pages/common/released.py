@@ -42,8 +42,7 @@ from pmtcore.report.html import report
 from pmtcore.report.names import title
 from pmtcore.report.rows import MANY
 from pmtcore.report.sheet import csv
-from pmtcore.report.shortened import shortened, shortened_words
-from pmtcore.report.statistics import DISAGREES, penalty_words
+from pmtcore.report.statistics import DISAGREES, penalty_words, shortened, shortened_words
 from pmtcore.report.words import (
     as_planned_words,
     coefficient_words,

@@ -13,7 +13,7 @@ from typing import final
 
 from pages.common.session import Session
 from pmtcore.auditing.comparison import Comparison, Summary
-from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.methods.registry import recommended, suiting
 from pmtcore.releases.planning import public_alone

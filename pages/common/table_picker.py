@@ -20,7 +20,7 @@ from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, TableNote, kind_of
-from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.tables import named
 from pmtcore.tables.choices import (

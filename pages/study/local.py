@@ -17,7 +17,7 @@ from pmtcore.auditing.central_vs_local import Sides, papers_local
 from pmtcore.auditing.comparison import Summary, rescaled
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import FAMILIES
 from pmtcore.local import setup
 from pmtcore.mechanisms.noise import SeededNoise

@@ -12,7 +12,7 @@ from pmtcore.auditing.comparison import grid
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import Curator
 from pmtcore.methods.perturbed.napp_public import FAMILIES
 from pmtcore.papers.figures import retrieval as figures
 from pmtcore.papers.gallery.selection import LAMS, Study, study, study_table

@@ -19,10 +19,9 @@ from pmtcore.releases.release import Request
 from pmtcore.report.figures import sites as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option
-from pmtcore.sites.knowledge import knowledge
 from pmtcore.sites.prospects import prospects
 from pmtcore.sites.status import State, status
-from pmtcore.sites.study import METHODS, MOST_SITES, Study, create_from, fields_of, sites_of
+from pmtcore.sites.study import METHODS, MOST_SITES, Study, create_from, fields_of, knowledge, sites_of
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem
 

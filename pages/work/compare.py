@@ -15,7 +15,7 @@ from pages.common.showcase import quick
 from pages.common.widgets import at_first, chart, on_tables, show_error, study_label, take_along
 from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, grid, moves, rescaled
 from pmtcore.base.messages import InputError
-from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import Curator
 from pmtcore.methods.registry import Method, of_role, recommended, suiting
 from pmtcore.report import reproduce
 from pmtcore.report.figures import compare as figures

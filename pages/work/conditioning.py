@@ -22,11 +22,11 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import Curator
 from pmtcore.report.figures import conditioning as figures
 from pmtcore.report.glossary import help_for, term
 from pmtcore.report.names import spoken
-from pmtcore.report.shortened import shortened_words
+from pmtcore.report.statistics import shortened_words
 from pmtcore.report.words import conditioning_words, truncation_words
 from pmtcore.tables.problem import Problem
 

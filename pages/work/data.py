@@ -44,8 +44,9 @@ def showcase() -> None:
             comparison_words(found.summaries),
         )
         st.caption(
-            f"For the typical coefficient, as on Plan: medians of {found.trials} repeated releases each, bands from 10 "
-            "to 90 % of them. Plan and Release predict from public rows alone, and count sampling in."
+            "For the typical coefficient, as on Plan, in standard errors of the public fit: medians of "
+            f"{found.trials} repeated releases each, bands from 10 to 90 % of them. Plan and Release predict from "
+            "public rows alone, and count sampling in."
         )
     with right:
         glance()

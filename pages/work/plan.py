@@ -34,13 +34,18 @@ def advance(curves: Curves, seconds: float) -> None:
         pass
 
 
-def filling(curves: Curves) -> bool:
-    """Draw progress and Stop while curves are being computed; return whether some are left."""
+def filling(curves: Curves, outlined: bool) -> bool:
+    """Draw progress and Stop while curves are being computed; return whether the picture can stay as it is.
+
+    Args:
+        curves: of all methods.
+        outlined: whether the picture on the page has a line of each method.
+    """
     left, right = st.columns([5, 1], vertical_alignment="center")
     left.progress(curves.share, f"Predictions of all methods: {curves.share:.0%} done")
     right.button("Stop", key="plan-stop", icon=":material/stop:", help="Keeps what is there.", on_click=curves.stop)
     advance(curves, A_MOMENT)
-    return curves.live
+    return curves.live and curves.outlined() == outlined
 
 
 def taken_along_to_release(key: str, other: str = "") -> None:
@@ -116,7 +121,7 @@ def page(problem: Problem) -> None:
             figures.widths(curves.drawn(), coefficient, mu),
             "plan",
             f"Predicted half-width of {coefficient} against the budget, all methods",
-            figures.table(curves.drawn()),
+            figures.table(curves.drawn(), coefficient),
             Label.PUBLIC,
             folded_note="Predictions assume that private rows are like the public ones.",
         )
@@ -124,7 +129,8 @@ def page(problem: Problem) -> None:
             st.caption(plain(words))
         cautions.say(problem)
         if computing and curves.live:
-            redrawn(lambda: filling(curves), A_MOMENT)
+            outlined = curves.outlined()
+            redrawn(lambda: filling(curves, outlined), A_MOMENT)
     with right:
         answer(problem, curves, here, coefficient, mu)
     reverse(problem, curves, id, coefficient, mu)

@@ -15,7 +15,7 @@ from pmtcore.api.summary import Expectation
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import FaceMessage, InputError, whole_number_between
-from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import Curator
 from pmtcore.base.results import Results
 from pmtcore.glm.families import family as family_of
 

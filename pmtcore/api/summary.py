@@ -43,7 +43,8 @@ class Expectation:
     def frame(self) -> pd.DataFrame:
         """Return the rows as a frame: privacy, sampling and truncation standard errors, the 95 % half-width.
 
-        ``half_width_low`` and ``half_width_high`` are the ends of its 80 % interval, where one was calibrated.
+        The half-width is what a release is expected to state; ``half_width_median`` goes by how far releases come to
+        lie from the non-private fit, ``half_width_low`` and ``half_width_high`` are the ends of its 80 % interval.
         """
         import pandas as pd  # noqa: PLC0415  # as above
 

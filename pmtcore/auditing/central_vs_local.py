@@ -11,7 +11,7 @@ from typing import Any
 from pmtcore.accounting.budgets import Budget, mu_from_epsilon, reporting_delta
 from pmtcore.auditing.comparison import Cell, Summary, distances, summary_of, varied
 from pmtcore.base.messages import whole_number_between
-from pmtcore.base.private import Private
+from pmtcore.base.private_rows import Private
 from pmtcore.local import setup
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit

@@ -18,8 +18,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.messages import AuditMessage, InputError, one_of, whole_number_between
-from pmtcore.base.private import Curator, Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Curator, Private, PrivateRows
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pmtcore.base.labels import Label
-from pmtcore.base.private import Private
+from pmtcore.base.private_rows import Private
 from pmtcore.mechanisms.truncation import papers_radius, truncate
 from pmtcore.public.moments import Conditioning, PublicData, conditioning, joint, whiten
 from pmtcore.tables.overlap import Overlap, overlap

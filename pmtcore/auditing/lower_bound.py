@@ -26,7 +26,7 @@ from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
 from pmtcore.methods.registry import Method, Plan, make_parameters, method
 from pmtcore.public.moments import PublicData, public_from_rows
 from pmtcore.public.radius import RESPONSE_SCALES
-from pmtcore.public.ridge_regularized import ridge_regularized_public
+from pmtcore.public.ridge import ridge_regularized_public
 
 # Confidence of every bound: at most one false accusation in a hundred audits.
 CONFIDENCE = 0.99

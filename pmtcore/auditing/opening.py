@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import Curator
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import recommended

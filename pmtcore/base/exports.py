@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 
 # Most values of a record are of these types themselves: they are told apart first.
 _PLAIN = frozenset((type(None), str, bool, int, float))

@@ -887,6 +887,7 @@ class LocalMessage(Message):
 class SiteMessage(Message):
     """Why a study of several sites cannot be made, or a folder of one not used."""
 
+    SITES_SHARE_A_FILE = "Two sites cannot have one file: the rows of {place!r} would count twice."
     STUDY_EXISTS = "There is a study in {place!r} already; take another folder."
     SITE_NAME_FORM = "A site's name must have 1 to 40 letters, digits, '-' or '_'."
     SITES_FORM = "A study needs 2 to {limit} sites, each with a name of its own."

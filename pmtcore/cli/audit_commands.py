@@ -134,11 +134,11 @@ def _open_listed(chosen: Sequence[Any]) -> Answer:
     from pmtcore.papers.gallery.engine import load_stored  # noqa: PLC0415
     from pmtcore.papers.gallery.unsettled import open_claims  # noqa: PLC0415
 
-    found = [claim for made in chosen for claim in open_claims(made, load_stored(made))]
-    counts = Counter(claim.why for claim in found)
-    every = f"{len(found)} of {sum(len(made.claims) for made in chosen)} claims are open"
+    listed = [claim for made in chosen for claim in open_claims(made, load_stored(made))]
+    counts = Counter(claim.why for claim in listed)
+    every = f"{len(listed)} of {sum(len(made.claims) for made in chosen)} claims are open"
     last = "; ".join([every, *(f"{why.value}: {count}" for why, count in counts.items())])
-    return {"open": [claim.as_dict() for claim in found]}, "\n".join([*(claim.words for claim in found), last])
+    return {"open": [claim.as_dict() for claim in listed]}, "\n".join([*(claim.words for claim in listed), last])
 
 
 _STEPS = (0.02, 0.1, 0.3, 1.0)  # of each figure's trials: every figure says something before one says all

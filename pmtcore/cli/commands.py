@@ -9,7 +9,7 @@ from typing import Any
 from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, detected_percent, epsilon_from_rho_bound
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import number_between, whole_number_between
-from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import Curator
 from pmtcore.cli.arguments import budget_from, number_from, problem_from
 from pmtcore.methods.registry import method, methods, search
 
@@ -58,19 +58,23 @@ def select(chosen: argparse.Namespace) -> Answer:
     lam = number_between("Lambda", chosen.target_lam, LAMS[0], LAMS[-1])
     trials = whole_number_between("trials", chosen.trials, 1, 1000)
     problem = problem_from(chosen)
-    found = study_table(problem, epsilon, lam, trials, seed=chosen.seed).reveal(_CURATOR)
-    kept = {name: share.tolist() for name, share in found.kept.items()}
-    counts = {name: count.tolist() for name, count in found.counts.items()}
-    record = {"label": Label.PRIVATE.value, "epsilon": epsilon, "lam": found.lam, "trials": trials}
+    study = study_table(problem, epsilon, lam, trials, seed=chosen.seed).reveal(_CURATOR)
+    shares = {name: share.tolist() for name, share in study.kept.items()}
+    counts = {name: count.tolist() for name, count in study.counts.items()}
+    record = {"label": Label.PRIVATE.value, "epsilon": epsilon, "lam": study.lam, "trials": trials}
     lines = [
-        _PRIVATE + f"share of {trials} noise draws that keep a coefficient, at Lambda = {found.lam:g}; "
+        _PRIVATE + f"share of {trials} noise draws that keep a coefficient, at Lambda = {study.lam:g}; "
         f"pure epsilon = {epsilon:g}, add-remove-one; (lab): as published, its claim does not hold",
     ]
-    for name, share in kept.items():
-        lines.append(f"{name}: " + ", ".join(f"{one} {part:.0%}" for one, part in zip(found.names, share, strict=True)))
-    return {**record, "names": list(found.names), "kept": kept, "lams": list(found.lams), "counts": counts}, "\n".join(
-        lines
-    )
+    for name, share in shares.items():
+        lines.append(f"{name}: " + ", ".join(f"{one} {part:.0%}" for one, part in zip(study.names, share, strict=True)))
+    return {
+        **record,
+        "names": list(study.names),
+        "kept": shares,
+        "lams": list(study.lams),
+        "counts": counts,
+    }, "\n".join(lines)
 
 
 def describe(chosen: argparse.Namespace) -> Answer:

@@ -47,7 +47,7 @@ def _asked(moment: Any, chosen: argparse.Namespace) -> Any:
 def _answer(moment: Any, chosen: argparse.Namespace) -> Answer:
     """One regression in the keys of a release."""
     from pmtcore.explore.logistic import logistic  # noqa: PLC0415
-    from pmtcore.explore.nested import criteria, nested  # noqa: PLC0415
+    from pmtcore.explore.regression import criteria, nested  # noqa: PLC0415
 
     fit = _asked(moment, chosen)
     staged = _staged(moment, chosen)

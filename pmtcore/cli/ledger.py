@@ -106,8 +106,8 @@ def _agreement(chosen: argparse.Namespace, book: Ledger) -> Answer:
     """Show what was asked for, answer it, or make the release that was agreed to."""
     from pmtcore.api.loading import in_words  # noqa: PLC0415
     from pmtcore.mechanisms.noise import SecureNoise  # noqa: PLC0415
-    from pmtcore.releases.agreement import answer, asked, carry_out  # noqa: PLC0415
     from pmtcore.releases.outcome import SpendPlace, after_spend  # noqa: PLC0415
+    from pmtcore.releases.register import answer, asked, carry_out  # noqa: PLC0415
 
     if chosen.step == "asked":
         requests = asked(user(), book)

@@ -62,7 +62,7 @@ def run(chosen: argparse.Namespace) -> Answer:
 def _asked(chosen: argparse.Namespace, problem: Any, request: Any) -> Answer:
     """Say what was asked for, and how another person answers."""
     from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
-    from pmtcore.releases.agreement import ask  # noqa: PLC0415
+    from pmtcore.releases.register import ask  # noqa: PLC0415
 
     book = Ledger(chosen.ledger or default_url())
     dataset, key = chosen.dataset or _data_set(chosen.private), chosen.key or uuid4().hex

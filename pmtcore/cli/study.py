@@ -98,7 +98,7 @@ def _ledger(chosen: argparse.Namespace) -> Any:
 def join(chosen: argparse.Namespace) -> Answer:
     """Show what a study would spend and find; with --agree write its keys and the agreement in the ledger."""
     from pmtcore.sites import parties  # noqa: PLC0415
-    from pmtcore.sites.knowledge import knowledge  # noqa: PLC0415
+    from pmtcore.sites.study import knowledge  # noqa: PLC0415
     from pmtcore.tables.table import read_path  # noqa: PLC0415
 
     ground = _open(chosen)

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pmtcore.base.messages import ExploreMessage, Refusal, RefusedError
-from pmtcore.explore.nested import NestedTest
-from pmtcore.explore.regression import Regression
+from pmtcore.explore.regression import NestedTest, Regression
 from pmtcore.methods.joint_moment.linear import FLOOR, Fit, State
 
 _WEAK = 10.0  # Staiger and Stock (1997): below, limits are too narrow and the estimate leans towards least squares

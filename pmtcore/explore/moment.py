@@ -18,9 +18,8 @@ from pmtcore.explore.combined import combined_record
 from pmtcore.explore.functionals import Estimates, Marginals
 from pmtcore.explore.instruments import InstrumentalFit, checked_roles, two_stage
 from pmtcore.explore.logistic import Logistic, logistic
-from pmtcore.explore.nested import NestedTest, nested
 from pmtcore.explore.penalized import Path, Subset, best_subsets, lasso_path, ridge_path
-from pmtcore.explore.regression import Regression, regression
+from pmtcore.explore.regression import NestedTest, Regression, nested, regression
 from pmtcore.explore.terms import column, dummies, read
 from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.methods.joint_moment.linear import State

@@ -1,4 +1,7 @@
-"""One regression from a released moment: coefficients, bands in three parts, tests, prediction; all free."""
+"""One regression from a released moment: coefficients, bands in three parts, tests, prediction; all free.
+
+Beside it a test against a smaller regression, and criteria that charge for each coefficient: post-processing too.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from pmtcore.accounting.budgets import of_person
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import chi2, f_distribution, student
 from pmtcore.base.escaping import one_line
-from pmtcore.base.messages import ExploreMessage, InputError
+from pmtcore.base.messages import ExploreMessage, InputError, Refusal, RefusedError
 from pmtcore.base.results import Reported, Results
 from pmtcore.explore.functionals import Estimates, figures
 from pmtcore.methods.joint_moment.linear import Fit, State, solve
@@ -23,6 +26,7 @@ from pmtcore.public.bands import limits
 CORRECTIONS = ("none", "bonferroni", "scheffe")
 _LEVEL = 0.95  # of every band
 _SHOWN = 100  # characters of a formula in a short name
+_KNOWN = 1e6  # degrees of freedom of a variance that is as good as known
 
 
 @dataclass(frozen=True)
@@ -155,8 +159,9 @@ class Regression(Reported):
         """Return the degrees of freedom of the total variance (Satterthwaite; only the sampling part is estimated)."""
         parts = self.fit.parts()
         total = sum(part.variance for part in parts if part is not None)
-        own = parts[1].variance ** 2 / parts[1].freedom
-        return float(np.min(np.minimum(total**2 / np.maximum(own, 1e-300), 1e6)))
+        # As good as known where the sampling part is none of the total, or a millionth, whatever the units are.
+        own = np.maximum(parts[1].variance ** 2 / parts[1].freedom, total**2 / _KNOWN)
+        return float(np.min(np.divide(total**2, own, out=np.full_like(total, _KNOWN), where=own > 0)))
 
     def contrast(self, weights: Mapping[str, float]) -> tuple[float, Bands]:
         """Return a weighted sum of coefficients with its parts and limits (arrays of one).
@@ -366,3 +371,63 @@ def regression(
     places = [list(names).index(name) for name in used]
     fit = solve(state, list(names).index(response), places, lam, free=(0,) if intercept else ())
     return Regression(fit, response, tuple(used), lam, intercept)
+
+
+@dataclass(frozen=True)
+class NestedTest:
+    """Whether the coefficients that a larger regression has beside a smaller one are zero together.
+
+    Attributes:
+        statistic, pvalue, df_num, df_denom: Wald's F with all parts of the error, the noise too: the one to report.
+        textbook_f, textbook_pvalue: from the two residual sums as if the moment had no noise, as others print it.
+    """
+
+    statistic: float
+    pvalue: float
+    df_num: int
+    df_denom: float
+    textbook_f: float
+    textbook_pvalue: float
+
+    def as_dict(self) -> dict[str, float]:
+        """Plain fields."""
+        return dict(vars(self))
+
+
+def nested(small: Regression, large: Regression) -> NestedTest:
+    """Return the test of a smaller regression within a larger one.
+
+    Raises:
+        InputError: other responses or penalties, or features of the smaller one that the larger one lacks.
+    """
+    beyond = [name for name in small.names if name not in large.names]
+    more = [name for name in large.names if name not in small.names]
+    if beyond or not more or small.response != large.response or small.lam or large.lam:
+        kind = ExploreMessage.BESIDE_THE_LARGER if beyond else ExploreMessage.NOT_NESTED
+        raise RefusedError(Refusal.NOT_NESTED, kind, columns=beyond)
+    wald: Test = large.test(more)
+    n, rest, restricted = large.state.n, large.residual_sum, small.residual_sum
+    left = n - len(large.names)
+    f = (restricted - rest) / len(more) / (rest / left)
+    p = float(f_distribution.sf(f, len(more), left))
+    return NestedTest(wald.statistic, wald.p, len(more), wald.freedom, f, p)
+
+
+def log_likelihood(fit: Regression) -> float:
+    """Return the Gaussian log-likelihood at the released moment, as statsmodels counts it."""
+    n = fit.state.n
+    return -n / 2 * (math.log(2 * math.pi) + math.log(fit.residual_sum / n) + 1)
+
+
+def criteria(fit: Regression) -> dict[str, float]:
+    """Return log-likelihood, AIC, BIC and the adjusted R^2 of a regression.
+
+    They are taken at the released moment as it is: at small budgets the noise moves them by more than a coefficient
+    costs, and what the limits and tests say is to be preferred.
+    """
+    n, k = fit.state.n, len(fit.names)
+    value = log_likelihood(fit)
+    values = {"llf": value, "aic": 2 * k - 2 * value, "bic": k * math.log(n) - 2 * value}
+    if fit.r_squared is not None:
+        values["adjusted_r_squared"] = 1 - (1 - float(fit.r_squared.values[0])) * (n - 1) / (n - k)
+    return values

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from pmtcore.base.row_cache import Arena
+from pmtcore.base.private_rows import Arena
 
 Curve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 # Numbers in memory at once: 32 MB.

@@ -88,16 +88,16 @@ class Database:
         self.key = self._beside.key(make=new)
         with self._beside.locked():
             with self._alone(reads=True) as connection:
-                found = version(connection)
-            if found > SCHEMA:
-                raise LedgerError(LedgerMessage.OTHER_VERSION, version=found, expected=SCHEMA)
-            if found < SCHEMA:
+                schema = version(connection)
+            if schema > SCHEMA:
+                raise LedgerError(LedgerMessage.OTHER_VERSION, version=schema, expected=SCHEMA)
+            if schema < SCHEMA:
                 self._upgrade()
             with self._alone(reads=True) as connection:
                 head = self.head(connection)
             if self.key is None and head[0] == 0:
                 self.key = self._beside.key(make=True)
-            if found < SCHEMA:
+            if schema < SCHEMA:
                 self._beside.note(*head)
 
     def _upgrade(self) -> None:
@@ -105,11 +105,11 @@ class Database:
         self._settle()
         file = self._beside.digest()
         with self._alone() as connection:
-            found = version(connection)
-            if found < SCHEMA:
-                self._unchanged(connection, found)
+            schema = version(connection)
+            if schema < SCHEMA:
+                self._unchanged(connection, schema)
                 self._own_file(connection, file)
-                upgrade(connection, found)
+                upgrade(connection, schema)
                 self._seal_old_events(connection)
 
     def _seal_old_events(self, connection: Connection) -> None:
@@ -225,9 +225,9 @@ class Database:
         if start is not None and not self._has(connection, start):
             raise Damaged(Damage.EVENTS_GONE)
         after = "SELECT * FROM pmt_events WHERE seq > :seq ORDER BY seq"
-        found = chain.walk(connection.rows(after, seq=start.seq if start else 0), key, start)
-        if found.first_bad is not None:
-            raise Damaged(Damage.BROKEN_CHAIN, event=found.first_bad)
+        checked = chain.walk(connection.rows(after, seq=start.seq if start else 0), key, start)
+        if checked.first_bad is not None:
+            raise Damaged(Damage.BROKEN_CHAIN, event=checked.first_bad)
         if self._lite and (start is None or noted is None or noted.hash != head.hash):
             state = connection.value("PRAGMA integrity_check(1)")
             if state != "ok":
@@ -284,8 +284,8 @@ class Database:
                 shows that no event up to it was cut off, nor the whole log written anew.
         """
         with self._locked(), self._alone(reads=True) as connection:
-            found = chain.walk(connection.rows(_ALL), self.key, None, head.strip().lower())
-            why = "" if found.first_bad is None else Damage.BROKEN_CHAIN.sentence(event=found.first_bad)
+            checked = chain.walk(connection.rows(_ALL), self.key, None, head.strip().lower())
+            why = "" if checked.first_bad is None else Damage.BROKEN_CHAIN.sentence(event=checked.first_bad)
             noted = None
             try:
                 noted = self._noted()
@@ -293,17 +293,17 @@ class Database:
             except Damaged as error:
                 why = why or error.why
         return {
-            "intact": found.passed and not why,
-            "events": found.events,
-            "head": found.head,
-            "first_bad": found.first_bad,
-            "sealed": found.sealed,
+            "intact": checked.passed and not why,
+            "events": checked.events,
+            "head": checked.head,
+            "first_bad": checked.first_bad,
+            "sealed": checked.sealed,
             "key": self.key is not None,
             "noted": None if noted is None else noted.seq,
             "why": why
             or (
                 ""
-                if found.passed
+                if checked.passed
                 else "it does not pass through the head given: its newest events were cut off, or it is another ledger"
             ),
         }
@@ -319,10 +319,10 @@ class Database:
         if not reason.strip():
             raise LedgerError(LedgerMessage.REASON_FOR_COPY)
         with self._locked(), self._alone() as connection:
-            found = chain.walk(connection.rows(_ALL), self.key)
-            if found.first_bad is not None or self.key is None:
+            checked = chain.walk(connection.rows(_ALL), self.key)
+            if checked.first_bad is not None or self.key is None:
                 raise Damaged(Damage.BROKEN_OR_UNKEYED)
-            self.append(connection, "(ledger)", "accept", f"accept-{found.events + 1}", {"reason": reason[:2000]})
+            self.append(connection, "(ledger)", "accept", f"accept-{checked.events + 1}", {"reason": reason[:2000]})
             head = self.head(connection)
         self._beside.reset(*head)
         _VERIFIED.pop(self.url, None)

@@ -303,12 +303,12 @@ def evidence(cells: Cells, known: Sketch) -> float:
     if not len(known.sample) or not cells.varying:
         return 0.0
     pairs = _paired(cells, known)
-    found = _rows_found(cells, known, pairs) if pairs else 0
+    matches = _rows_found(cells, known, pairs) if pairs else 0
     counts = (
         _counts_evidence(cells.types, known.types, known.complete),
         _counts_evidence(cells.named_types, known.named_types, known.complete),
     )
-    return max(float(found), *counts)
+    return max(float(matches), *counts)
 
 
 def overlap(cells: Cells, known: Sketch) -> float:
@@ -328,7 +328,7 @@ def _paired(cells: Cells, known: Sketch) -> list[tuple[int, int]]:
     support = np.zeros((len(known.names), len(cells.values)))
     for j in cells.varying:
         support[:, j] = (_often(cells, j, known.sample) > 0).mean(axis=0)
-    wide = np.array([len(found) for found, _ in cells.values])
+    wide = np.array([len(different) for different, _ in cells.values])
     taken: set[int] = set()
     pairs = []
     for k in sorted(varying, key=lambda k: -support[k].max()):
@@ -351,17 +351,18 @@ def _independent(pairs: list[tuple[int, int]], known: Sketch) -> list[tuple[int,
     columns that hold the same cells one is enough: row numbers and identifiers from 1 on are in many tables together.
     """
     coded = {k: np.unique(known.sample[:, k], return_inverse=True)[1].reshape(-1) for k, _ in pairs}
-    kept: list[tuple[int, int]] = []
+    independent: list[tuple[int, int]] = []
     for k, at in sorted(pairs, key=lambda pair: -int(coded[pair[0]].max())):
         levels = int(coded[k].max()) + 1
-        given = any(2 * np.sum(known.sample[:, k] == known.sample[:, other]) > len(known.sample) for other, _ in kept)
-        for other, _ in kept:
+        alike = (np.sum(known.sample[:, k] == known.sample[:, other]) for other, _ in independent)
+        given = any(2 * rows > len(known.sample) for rows in alike)
+        for other, _ in independent:
             finer = int(coded[other].max()) + 1
             if 2 * finer <= len(known.sample):
                 given = given or len(np.unique(coded[other] * levels + coded[k])) == finer
         if not given:
-            kept.append((k, at))
-    return sorted(kept)
+            independent.append((k, at))
+    return sorted(independent)
 
 
 def _often(cells: Cells, column: int, wanted: np.ndarray) -> np.ndarray:

@@ -147,14 +147,14 @@ class Ledger:
     def registered(self) -> dict[str, Mapping[str, Any]]:
         """Return the data sets that curators registered and did not retire, by name, as was said last."""
         with self._database.reading() as connection:
-            found: dict[str, Mapping[str, Any]] = {}
+            data_sets: dict[str, Mapping[str, Any]] = {}
             for row in reading.of_kind(connection, "register", "retire"):
                 fields = chain.read(row, self._database.key)
                 if row["kind"] == "register":
-                    found[row["dataset"]] = fields
+                    data_sets[row["dataset"]] = fields
                 else:
-                    found.pop(row["dataset"], None)
-            return found
+                    data_sets.pop(row["dataset"], None)
+            return data_sets
 
     def finish(self, key: str, record: Mapping[str, Any]) -> dict[str, Any]:
         """Keep the record of a release, in plain JSON types, with its spend.
@@ -165,14 +165,14 @@ class Ledger:
         Returns:
             The record as it is kept.
         """
-        kept: dict[str, Any] = plain(dict(record))
+        stored: dict[str, Any] = plain(dict(record))
         self._database.give_room()
         with self._database.writing() as connection:
             spent = self._entry_of(connection, key)
-            if "ledger" in kept:
-                kept["ledger"]["head"] = spent.hash
-            self._append(connection, spent.dataset, "release", key, {"record": kept, "standing": kept["standing"]})
-        return kept
+            if "ledger" in stored:
+                stored["ledger"]["head"] = spent.hash
+            self._append(connection, spent.dataset, "release", key, {"record": stored, "standing": stored["standing"]})
+        return stored
 
     def fail(self, key: str, reason: str) -> None:
         """Note that a reserved release did not come about; the spend stays. One that has its record stays released."""
@@ -207,10 +207,10 @@ class Ledger:
         self._database.append(connection, dataset, kind, key, payload)
 
     def _entry_of(self, connection: Connection, key: str) -> Entry:
-        found = reading.entry(connection, self._database.key, key)
-        if found is None:
+        entry = reading.entry(connection, self._database.key, key)
+        if entry is None:
             raise LedgerError(LedgerMessage.NOT_RESERVED)
-        return found
+        return entry
 
     def admit(self, dataset: str, cells: Cells) -> tuple[str, ...]:
         """Keep the fingerprint of a table under a data set; the data sets that it overlaps with and spends with.
@@ -226,10 +226,10 @@ class Ledger:
             said = reading.joins(connection, self._database.key)
             new, mine = sketch(cells), False
             others: set[str] = set()
-            for name, held in self._known(connection):
-                again = known_again(cells, held, self._database.seal_key, _joined(name, said))
+            for name, earlier in self._known(connection):
+                again = known_again(cells, earlier, self._database.seal_key, _joined(name, said))
                 if again and name == dataset:
-                    mine = mine or (held.rows >= new.rows and held.names == new.names)
+                    mine = mine or (earlier.rows >= new.rows and earlier.names == new.names)
                 elif again:
                     others.add(name)
             if not mine:
@@ -247,7 +247,9 @@ class Ledger:
         with self._database.reading() as connection:
             said, key = reading.joins(connection, self._database.key), self._database.seal_key
             known = self._known(connection)
-            return tuple(sorted({name for name, held in known if known_again(cells, held, key, _joined(name, said))}))
+            return tuple(
+                sorted({name for name, earlier in known if known_again(cells, earlier, key, _joined(name, said))})
+            )
 
     def part(self, dataset: str, other: str, reason: str, by: str = "", role: str = "") -> None:
         """Record a curator's word that two data sets share nobody: they spend apart from then on."""

@@ -18,8 +18,8 @@ def entry(connection: Connection, seal: bytes | None, key: str) -> Entry | None:
     rows = {row["kind"]: row for row in of_key(connection, key)}
     if "reserve" not in rows:
         return None
-    found = {kind: (kind, chain.read(row, seal)) for kind, row in rows.items()}
-    return _entry(rows["reserve"], found["reserve"][1], found.get("release") or found.get("fail"))
+    by_kind = {kind: (kind, chain.read(row, seal)) for kind, row in rows.items()}
+    return _entry(rows["reserve"], by_kind["reserve"][1], by_kind.get("release") or by_kind.get("fail"))
 
 
 def joins(connection: Connection, seal: bytes | None) -> dict[frozenset[str], bool]:
@@ -69,22 +69,28 @@ def account(connection: Connection, seal: bytes | None, dataset: str, others: It
 
 def _alone(connection: Connection, seal: bytes | None, dataset: str) -> Account:
     rows = connection.rows("SELECT * FROM pmt_events WHERE dataset = :dataset ORDER BY seq", dataset=dataset)
-    found: list[tuple[Row, Mapping[str, Any]]] = []
+    reserved: list[tuple[Row, Mapping[str, Any]]] = []
     after: dict[str, tuple[str, Mapping[str, Any]]] = {}
     last: dict[str, Mapping[str, Any]] = {}  # what was said last, by kind
     for row in rows:
         fields, kind = chain.read(row, seal), row["kind"]
         last[kind] = fields
         if kind == "reserve":
-            found.append((row, fields))
+            reserved.append((row, fields))
         elif kind in ("release", "fail"):
             after[row["key"]] = (kind, fields)
-    entries = tuple(_entry(row, fields, after.get(row["key"])) for row, fields in found)
+    entries = tuple(_entry(row, fields, after.get(row["key"])) for row, fields in reserved)
     cap = float(last["cap"]["mu"]) if "cap" in last else None
-    held = last.get("register")
-    units = () if held is None else (Unit.from_dict(held["unit"]),)
+    registered = last.get("register")
+    units = () if registered is None else (Unit.from_dict(registered["unit"]),)
     return Account(
-        dataset, cap, entries, (), last.get("retire", {}).get("reason", ""), units, bool(held and held["second"])
+        dataset,
+        cap,
+        entries,
+        (),
+        last.get("retire", {}).get("reason", ""),
+        units,
+        bool(registered and registered["second"]),
     )
 
 

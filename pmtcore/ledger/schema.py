@@ -100,10 +100,10 @@ def version(connection: Connection) -> int:
     """
     if not connection.has_table(VERSION):
         return 0
-    found = int(connection.value("SELECT version FROM pmt_schema") or 0)
-    if found <= 0:
+    number = int(connection.value("SELECT version FROM pmt_schema") or 0)
+    if number <= 0:
         raise ValueError("a ledger without a version")
-    return found
+    return number
 
 
 def upgrade(connection: Connection, found: int) -> None:

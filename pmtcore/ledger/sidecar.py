@@ -72,19 +72,19 @@ class Beside:
         if given:
             return hashlib.sha256(given.encode()).digest()
         if not make:
-            found = self.key_file.read_bytes().strip() if self.key_file.is_file() else b""
-            return hashlib.sha256(found).digest() if found else None
+            key_text = self.key_file.read_bytes().strip() if self.key_file.is_file() else b""
+            return hashlib.sha256(key_text).digest() if key_text else None
         if self.file is None:
             self.key_file.parent.mkdir(parents=True, exist_ok=True)
         with os.fdopen(os.open(self.key_file, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
             _wait(file.fileno())
-            found = file.read().strip()
-            if not found:
-                found = os.urandom(32).hex().encode()
-                file.write(found + b"\n")
+            key_text = file.read().strip()
+            if not key_text:
+                key_text = os.urandom(32).hex().encode()
+                file.write(key_text + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
-        return hashlib.sha256(found).digest()
+        return hashlib.sha256(key_text).digest()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -93,11 +93,11 @@ class Beside:
         Raises:
             TimeoutError: another process held it for a minute.
         """
-        held = None if self.file is None else self._lock()
-        if held is None:
+        lock = None if self.file is None else self._lock()
+        if lock is None:
             yield
             return
-        with os.fdopen(held, "rb") as file:
+        with os.fdopen(lock, "rb") as file:
             _wait(file.fileno())
             yield
 
@@ -116,8 +116,8 @@ class Beside:
             ValueError: the note cannot be read.
         """
         try:
-            found = parsed(self._head_file.read_bytes())
-            head = Head(found["seq"], found["hash"], found.get("file", ""))
+            fields = parsed(self._head_file.read_bytes())
+            head = Head(fields["seq"], fields["hash"], fields.get("file", ""))
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError, AttributeError, OSError):

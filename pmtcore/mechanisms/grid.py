@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pmtcore.base.block_sums import Summand
-from pmtcore.base.private import Curator, Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Curator, Private, PrivateRows
 from pmtcore.mechanisms.noise import Form, NoiseSource
 from pmtcore.mechanisms.whitening import Block, Product
 

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import Arena, RowCache
+from pmtcore.base.private_rows import Arena, Private, PrivateRows, RowCache
 from pmtcore.glm.families import Family
 from pmtcore.mechanisms.grid import SCALE, from_words, grid_rows, in_words
 from pmtcore.mechanisms.quantized_rows import bytes_kept
@@ -61,20 +59,20 @@ class IntegerRows:
     """Rows for the passes of an iteration: integer directions, lengths, responses.
 
     Attributes:
-        whole: integers (n, d) of 32 bits, no longer than ``FACTOR``.
+        directions: integers (n, d) of 32 bits, no longer than ``FACTOR``.
         length: length that one ``FACTOR`` stands for (n,); the same for all rows that were truncated to a radius.
         response: responses (n,).
     """
 
-    whole: np.ndarray
+    directions: np.ndarray
     length: np.ndarray
     response: np.ndarray
 
     @classmethod
     def within(cls, features: np.ndarray, response: np.ndarray, radius: float) -> IntegerRows:
         """Truncate rows (n, d) to a radius."""
-        whole = grid_rows(features, radius, FACTOR).astype(np.int32)
-        return cls(whole, np.full(len(features), radius), response)
+        directions = grid_rows(features, radius, FACTOR).astype(np.int32)
+        return cls(directions, np.full(len(features), radius), response)
 
     @classmethod
     def of_any_length(cls, features: np.ndarray, response: np.ndarray) -> IntegerRows:
@@ -92,9 +90,9 @@ class IntegerRows:
 
     def kept(self, store: Arena) -> IntegerRows:
         """Return the same rows in memory of the store."""
-        whole = store.copy(self.whole, np.int32)
+        directions = store.copy(self.directions, np.int32)
         length, response = (store.copy(values, np.float64) for values in (self.length, self.response))
-        return IntegerRows(whole, length, response)
+        return IntegerRows(directions, length, response)
 
     def scores(self, family: Family, theta: np.ndarray, bound: float, *, clipped: bool) -> np.ndarray:
         """Return ``sum a k`` (t, d): a is the residual clipped to the bound, in units of ``bound/FACTOR``.
@@ -111,10 +109,10 @@ class IntegerRows:
             return residual * self.length[part, None] if clipped else residual
 
         total = np.zeros(theta.shape, dtype=np.int64)
-        for part, whole, z in self._along(theta):
+        for part, directions, z in self._along(theta):
             with np.errstate(all="ignore"):
                 a = grid_numbers(factor(z, part), bound, FACTOR)
-            total += (a.T @ whole).astype(np.int64)
+            total += (a.T @ directions).astype(np.int64)
         return total
 
     def hessians(self, family: Family, theta: np.ndarray, bound: float) -> np.ndarray:
@@ -128,8 +126,8 @@ class IntegerRows:
         t, d = theta.shape
         upper = np.triu_indices(d)
         packed = np.zeros((t, len(upper[0])), dtype=np.int64)
-        for _, whole, z in self._along(theta, len(upper[0])):
-            k = np.trunc(whole * (COARSE / FACTOR))
+        for _, directions, z in self._along(theta, len(upper[0])):
+            k = np.trunc(directions * (COARSE / FACTOR))
             w = grid_numbers(family.slope(z), bound, SLOPES)
             packed += (w.T @ (k[:, upper[0]] * k[:, upper[1]])).astype(np.int64)
         hessians = np.empty((t, d, d), dtype=np.int64)
@@ -142,8 +140,8 @@ class IntegerRows:
         step = max(256, _NUMBERS_AT_ONCE // max(3 * len(theta), width))
         for start in range(0, len(self.response), step):
             part = slice(start, start + step)
-            whole = self.whole[part].astype(float)
-            yield part, whole, (whole @ theta.T) * (self.length[part] / FACTOR)[:, None]
+            directions = self.directions[part].astype(float)
+            yield part, directions, (directions @ theta.T) * (self.length[part] / FACTOR)[:, None]
 
 
 def integer_pieces(

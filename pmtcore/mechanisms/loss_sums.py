@@ -14,9 +14,7 @@ from typing import Generic
 
 import numpy as np
 
-from pmtcore.base.private import Curator
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import RowCache
+from pmtcore.base.private_rows import Curator, PrivateRows, RowCache
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.rows import RowLoss, Rows
 from pmtcore.glm.solvers import Loss_co, loss_values, weighted_gram

@@ -20,7 +20,7 @@ from scipy.special import ndtr
 
 from pmtcore.base import threads
 from pmtcore.base.messages import whole_number_between
-from pmtcore.base.private import Curator, Private
+from pmtcore.base.private_rows import Curator, Private
 from pmtcore.mechanisms.spherical import spherical_integers
 
 Form = Literal["isometric", "papers"]

@@ -17,7 +17,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Spend
 from pmtcore.accounting.objective import least_modulus, noise_sd
-from pmtcore.base.row_cache import RowCache
+from pmtcore.base.private_rows import RowCache
 from pmtcore.glm.families import Family
 from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Penalty, minimize

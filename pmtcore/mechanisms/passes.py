@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.base.private import Private
-from pmtcore.base.row_cache import RowCache
+from pmtcore.base.private_rows import Private, RowCache
 from pmtcore.glm.families import Family
 from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, from_words, in_words, noisy_symmetric, release_integers
 from pmtcore.mechanisms.integers import grid_numbers

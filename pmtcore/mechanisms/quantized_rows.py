@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import MOST_KEPT, Arena, RowCache
+from pmtcore.base.private_rows import MOST_KEPT, Arena, PrivateRows, RowCache
 from pmtcore.mechanisms.whitening import Block, Product, Whitening
 
 # Steps of a direction: with the 2^30 of a point below 2^53, and a word of 32 bits holds it.

@@ -22,9 +22,7 @@ import numpy as np
 from scipy.special import bdtr, betaincinv, ndtri, roots_legendre
 
 from pmtcore.base.messages import number_between
-from pmtcore.base.private import Curator, Private
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import Arena, RowCache
+from pmtcore.base.private_rows import Arena, Curator, Private, PrivateRows, RowCache
 from pmtcore.mechanisms.grid import FINE, SLACK, grid_rows
 from pmtcore.mechanisms.noise import NoiseSource
 

@@ -17,8 +17,7 @@ from scipy.special import ndtri
 
 from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.messages import InputError, MethodMessage
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.integers import gram_and_cross
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pmtcore.accounting.budgets import Spend
-from pmtcore.base.private import Curator, Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Curator, Private, PrivateRows
 from pmtcore.methods.registry import REPLACE_ONE, Mechanism, Plan, lab
 from pmtcore.public.moments import private_joint_moment
 

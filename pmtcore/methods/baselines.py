@@ -13,8 +13,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.bands import Bands
-from pmtcore.base.private import Curator, Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Curator, Private, PrivateRows
 from pmtcore.glm import solvers
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.glm.rows import Rows

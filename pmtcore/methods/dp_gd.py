@@ -18,8 +18,7 @@ from functools import partial
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import RowCache
+from pmtcore.base.private_rows import PrivateRows, RowCache
 from pmtcore.glm.families import FAMILIES
 from pmtcore.glm.proximal import Proximal
 from pmtcore.mechanisms.grid import SLACK, noisy_vector

@@ -10,11 +10,11 @@
 * ``dp-logistic`` (A, Algorithm 5): rows as they are, ``R^2 = tr(S) + d log(n/eta)``.
 
 ``mu' = mu/sqrt(2)``: the budget is a total. Departures: E1 (``sigma2`` has R, not R^2; the printed form can be
-chosen), E2 (T steps, not T + 1), E3 (iterates are projected to ``||beta|| <= R_beta`` in the coordinates of
-the rows, so that M bounds what it should; at most the projection is post-processing), and a noisy Hessian
-that is not positive definite has its eigenvalues raised to the noise level ``sigma1 sqrt(d)``, where the print
-solves as it is (also a choice); ``pmt-logistic`` has 0.707 of the printed noise by default (``calibration=joint``,
-proved to be enough; ``papers`` has the printed one). Neighbours: replace-one.
+chosen), E2 (T steps, not T + 1), E3 (iterates are projected to ``||beta|| <= R_beta`` in the coordinates of the rows,
+so that M bounds what it should; at most the projection is post-processing), and a noisy Hessian that is not positive
+definite has its eigenvalues raised to the noise level ``sigma1 sqrt(d)``, where the print solves as it is (also a
+choice); ``pmt-logistic``, ``dp-logistic`` and, for labels, ``pmt-glm`` have 0.707 of the printed noise by default
+(``calibration=joint``, proved to be enough; ``papers`` has the printed one). Neighbours: replace-one.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.messages import InputError, MethodMessage
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import RowCache
+from pmtcore.base.private_rows import PrivateRows, RowCache
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, Family
 from pmtcore.mechanisms.grid import SLACK, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES, IntegerRows, at, integer_pieces

@@ -19,8 +19,7 @@ from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.accounting.objective import noise_sd
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import chi2
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import RowCache
+from pmtcore.base.private_rows import PrivateRows, RowCache
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.loss_sums import bytes_kept, row_pieces
 from pmtcore.mechanisms.noise import NoiseSource

@@ -18,8 +18,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.messages import InputError, MethodMessage
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for

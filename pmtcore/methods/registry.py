@@ -27,8 +27,7 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, MethodMessage, Refusal, RefusedError, ReleaseMessage
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import bytes_kept
@@ -88,6 +87,7 @@ class Prediction:
         clipping_in_privacy: whether what clipping moves is not told apart, but part of ``privacy``.
         interval_factors: what the length of :attr:`to_exact` is multiplied by for the ends of an 80 % interval of
             the outcome; ``None`` where they were not calibrated.
+        median_factor: the same for its median.
     """
 
     privacy: np.ndarray
@@ -95,6 +95,7 @@ class Prediction:
     truncation: np.ndarray | float = 0.0
     clipping_in_privacy: bool = field(default=False, kw_only=True)
     interval_factors: tuple[float, float] | None = field(default=None, kw_only=True)
+    median_factor: float = field(default=1.0, kw_only=True)
 
     def is_complete(self, truncation_rate: float | None) -> bool:
         """Return whether no part of the error is left out.
@@ -111,6 +112,14 @@ class Prediction:
         return np.hypot(self.privacy, self.truncation)
 
     @property
+    def median_distance(self) -> float:
+        """Euclidean distance to the non-private fit that half of the releases exceed; uncalibrated, as predicted.
+
+        A release states :attr:`privacy`, which some methods put too high: this is how far its coefficients come to lie.
+        """
+        return self.median_factor * float(np.linalg.norm(self.to_exact))
+
+    @property
     def interval(self) -> tuple[float, float] | None:
         """Return the ends of an 80 % interval of the Euclidean distance to the non-private fit, where calibrated."""
         if self.interval_factors is None:
@@ -119,17 +128,25 @@ class Prediction:
         return self.interval_factors[0] * length, self.interval_factors[1] * length
 
     @property
+    def median_total(self) -> np.ndarray:
+        """Return :attr:`total` (d,) with that distance in place of what a release states."""
+        return self._total_at(self.median_factor)
+
+    @property
     def total_interval(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return :attr:`total` (d,) at both ends of that interval; the sampling part is the same at both."""
         if self.interval_factors is None:
             return None
         low, high = self.interval_factors
-        return np.hypot(low * self.to_exact, self.sampling), np.hypot(high * self.to_exact, self.sampling)
+        return self._total_at(low), self._total_at(high)
+
+    def _total_at(self, factor: float) -> np.ndarray:
+        return np.hypot(factor * self.to_exact, self.sampling)
 
     @property
     def total(self) -> np.ndarray:
         """All together."""
-        return np.hypot(self.to_exact, self.sampling)
+        return self._total_at(1.0)
 
 
 class Plan(ABC):

@@ -22,9 +22,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours, Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.messages import Refusal, RefusedError, ReleaseMessage
-from pmtcore.base.private import Curator, Private
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import RowCache
+from pmtcore.base.private_rows import Curator, Private, PrivateRows, RowCache
 from pmtcore.mechanisms.grid import from_words, in_words
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, Quantizer
@@ -37,7 +35,7 @@ from pmtcore.methods.registry import Method, Origin, Outcome, Prediction, Statis
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.moments import PublicData, back_transform, whiten
-from pmtcore.public.ridge_regularized import ridge_regularized_public
+from pmtcore.public.ridge import ridge_regularized_public
 from pmtcore.public.sizes import harmless_bound
 
 _DECLARED = Curator("the user has declared the covariates public, and it depends on nothing else")

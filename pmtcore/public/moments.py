@@ -17,8 +17,7 @@ import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
 from pmtcore.base.messages import InputError, PublicMessage
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN, Family
 from pmtcore.glm.solvers import Data

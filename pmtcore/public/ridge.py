@@ -9,22 +9,26 @@ step elsewhere). Two penalties are read off the path. The best one gives the fit
 with ``phi`` the left-out dispersion, and a at most 0.3 in C, 0.03 for least squares. The least one within a standard
 error of the best that leaves at most half as many columns as rows serves for whitening, at most 0.1: it bounds the
 factor by which a direction that few public rows show is blown up. With many rows both penalties are next to nothing.
+
+With few public rows per column least squares on them is unstable, and so is their moment: its Cholesky factor blows up
+a direction that few rows show. :func:`ridge_regularized_public` whitens with the least sufficient ridge, around that
+fit, so that the same release corrects a better fit in better coordinates. With many public rows nothing changes.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from pmtcore.glm import solvers
-from pmtcore.glm.families import Family
+from pmtcore.glm.families import GAUSSIAN, Family
 from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Data
-from pmtcore.public.moments import PublicData
+from pmtcore.public.moments import PublicData, RidgeFitCovariance
 
 # Penalties in units of the spread, from one that leaves no coefficient to one without effect.
 _PENALTY_PATH = np.append(np.geomspace(30.0, 1e-5, 14), 0.0)
@@ -270,3 +274,34 @@ def _left_out(
         max(dispersion, dispersion_floor),
         columns,
     )
+
+
+_REGULARIZED: WeakKeyDictionary[PublicData, PublicData] = WeakKeyDictionary()  # public figures only
+
+
+def ridge_regularized_public(public: PublicData) -> PublicData:
+    """Return the same public rows in the coordinates of their ridge prior.
+
+    Data of which only a moment is known, without labels or of another family than the Gaussian are returned unchanged.
+    """
+    if public.rows is None or public.m is None or public.family is not GAUSSIAN or not public.labelled:
+        return public
+    if public not in _REGULARIZED:
+        _REGULARIZED[public] = _ridge_regularized(public, public.rows, public.m)
+    return _REGULARIZED[public]
+
+
+def _ridge_regularized(public: PublicData, rows: np.ndarray, m: int) -> PublicData:
+    """Compute the ridge-regularized factor, and the covariance and leverage of the ridge fit."""
+    prior, x, d = ridge_prior(public), rows[:, :-1], public.d
+    residual_scale = math.sqrt(prior.dispersion)
+    root = prior.whitening_root(x)
+    factor = np.zeros((d + 1, d + 1))
+    factor[:d, :d], factor[-1, :d], factor[-1, -1] = root, root.T @ prior.fit, residual_scale
+    moment = x.T @ x / m
+    inverse = np.linalg.inv(moment + np.diag(prior.penalty * prior.spread))
+    leverage = np.einsum("ij,jk,ik->i", x, inverse, x, optimize=True) / m
+    covariance = prior.whitened(root, residual_scale)[1]
+    solve = root.T @ inverse @ root
+    shrinkage = covariance - root.T @ inverse @ moment @ inverse @ root / m
+    return replace(public, factor=factor, around=RidgeFitCovariance(covariance, leverage, solve, shrinkage))

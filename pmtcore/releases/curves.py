@@ -19,8 +19,9 @@ from pmtcore.releases.planning import Planned, index, planned
 LADDER = (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
 # Budget at which a method is tried first, to learn whether it predicts at all.
 _FIRST_MU = 1.0
-# Rungs that give every method a line across the picture before the ones between are computed.
-_OUTLINE = (0.1, 5.0, 0.3)
+# Rungs that give every method a line across the picture before the ones between are computed. Ample budgets wait:
+# there some methods make more passes, which are rehearsed anew.
+_OUTLINE = (0.1, 2.0, 0.3)
 
 
 class Curves:

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import MOST_KEPT
+from pmtcore.base.private_rows import MOST_KEPT, PrivateRows
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import Plan
 from pmtcore.public.moments import PublicData

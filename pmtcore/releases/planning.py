@@ -57,7 +57,7 @@ class Planned:
         return None if ends is None else (Z95 * float(ends[0][j]), Z95 * float(ends[1][j]))
 
     def rows(self) -> list[dict[str, Any]]:
-        """One record for each coefficient; ends of an interval are ``None`` where none was calibrated."""
+        """One record for each coefficient; median and ends of an interval are ``None`` where none was calibrated."""
         records = []
         for j, name in enumerate(self.names):
             low, high = self.half_width_interval(j) or (None, None)
@@ -70,6 +70,7 @@ class Planned:
                     "sampling_sd": float(self.prediction.sampling[j]),
                     "truncation_sd": float(np.broadcast_to(self.prediction.truncation, len(self.names))[j]),
                     "half_width": self.half_width(j),
+                    "half_width_median": None if low is None else Z95 * float(self.prediction.median_total[j]),
                     "half_width_low": low,
                     "half_width_high": high,
                 }

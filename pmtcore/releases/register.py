@@ -1,4 +1,4 @@
-"""What curators do with data sets: register, cap, part, retire; events of the ledger's chain, with who and why.
+"""What curators do with data sets, and releases that two people stand for; events of the ledger, with who and why.
 
 A registered data set is where its private table and its public companion lie, the unit that people are protected by,
 a declared schema, and whether a second person has to agree to releases. Analysts choose it by name and never upload.
@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pmtcore.accounting.budgets import Unit
+from pmtcore.accounting.budgets import Budget, Unit
 from pmtcore.base.messages import InputError, ReleaseMessage, number_between
 from pmtcore.base.roles import Action, Actor
 from pmtcore.ledger.account import Account
+from pmtcore.ledger.agreements import Asked
 from pmtcore.ledger.log import Ledger
+from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.releases.release import Recorded, Request, admit, recorded_release, spend_of, tables_digest
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.fingerprint import hashed_for
 from pmtcore.tables.problem import Problem, default_choices, prepare
@@ -144,3 +147,62 @@ def retire(actor: Actor, ledger: Ledger, name: str, reason: str) -> None:
     """
     actor.require(Action.RETIRE)
     ledger.retire(name, reason, actor.name, actor.role_name)
+
+
+def ask(
+    actor: Actor, problem: Problem, request: Request, ledger: Ledger, dataset: str, key: str, purpose: str = ""
+) -> Asked:
+    """Ask for a release that a second person has to agree to; nothing is spent.
+
+    The request keeps a keyed digest of both tables: what is agreed to is released from those rows or not at all.
+
+    Raises:
+        Forbidden: the actor may not release; InputError: the cap would be passed, or as :func:`preview`.
+    """
+    actor.require(Action.RELEASE)
+    admit(problem, ledger, dataset)
+    tables = tables_digest(problem, ledger)
+    return ledger.agreements.ask(dataset, key, spend_of(problem, request, purpose, actor.name, tables))
+
+
+def answer(actor: Actor, ledger: Ledger, key: str, agrees: bool, reason: str = "") -> Asked:
+    """Agree to what another person asked for, or decline it with a reason.
+
+    Raises:
+        Forbidden: the actor is no curator; InputError: it is their own, or was answered.
+    """
+    actor.require(Action.AGREE)
+    return ledger.agreements.answer(key, agrees, actor.name, reason, actor.role_name)
+
+
+def asked(actor: Actor, ledger: Ledger) -> list[Asked]:
+    """Everything that was asked for, newest first.
+
+    Raises:
+        Forbidden: the actor may not read the ledger.
+    """
+    actor.require(Action.READ_LEDGER)
+    return ledger.agreements.all()
+
+
+def carry_out(actor: Actor, ledger: Ledger, key: str, source: NoiseSource) -> Recorded:
+    """Release exactly what was asked for and agreed to, from the registered data set; once.
+
+    Raises:
+        Forbidden: the actor may not release; InputError: it is not agreed to, or its data set is not registered.
+    """
+    actor.require(Action.RELEASE)
+    wanted = ledger.agreements.one(key)
+    if wanted.state == "declined":
+        raise InputError(ReleaseMessage.DECLINED, reason=wanted.reason)
+    fields = wanted.fields
+    problem = opened(actor, ledger, wanted.dataset).problem(Choices.from_dict(fields.get("choices", {})))
+    request = asked_for(wanted)
+    return recorded_release(problem, request, source, ledger, wanted.dataset, key, fields["purpose"], by=actor.name)
+
+
+def asked_for(wanted: Asked) -> Request:
+    """Return the request, letter by letter as it was asked for."""
+    stated = wanted.fields["request"]
+    rows = stated.get("rows_per_person", 1)
+    return Request(stated["method"], Budget(stated["mu"]), stated["parameters"], stated["delta"], rows)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
@@ -26,28 +27,10 @@ from pmtcore.report.drawings import curve, forest, number, table
 from pmtcore.report.names import source
 from pmtcore.report.reproduce import cap_command, command, configuration
 from pmtcore.report.rows import source as source_column
-from pmtcore.report.shortened import NAME, SOURCES, shortened
-from pmtcore.report.statistics import DISAGREES, penalty_words, released_titles, title
+from pmtcore.report.statistics import DISAGREES, NAME, SOURCES, penalty_words, released_titles, shortened, title
 from pmtcore.report.strength import DEPLOYMENTS, strength
 
-_STYLE = """
-:root{color-scheme:light}
-body{font:16px/1.5 system-ui,sans-serif;color:#1a1d21;background:#fff;max-width:52rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.7rem;margin:0 0 .3rem}h2{font-size:1.15rem;margin:2rem 0 .5rem;border-bottom:1px solid #b8bec6}
-table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-caption{text-align:left;color:#444a52;padding:.2rem 0}
-th,td{padding:.25rem .5rem;text-align:right;border-bottom:1px solid #d5d9de}
-th:first-child,td:first-child,table.words td{text-align:left}th{font-weight:600}
-.wide{overflow-x:auto}
-.note{color:#444a52}.lab{background:#7a1f1f;color:#fff;padding:.6rem .8rem;border-radius:.3rem}
-.ok{background:#0b4f3a;color:#fff;padding:.6rem .8rem;border-radius:.3rem}
-code,pre{font-size:.85rem;overflow-wrap:anywhere}pre{background:#f3f4f6;padding:.7rem;white-space:pre-wrap}
-svg{width:100%;height:auto}svg.small{max-width:24rem;display:block}
-svg.rows{max-width:34rem;display:block}svg text{font:13px system-ui,sans-serif;fill:#1a1d21}
-th:first-child,table.words td:first-child{overflow-wrap:anywhere;min-width:5rem}
-@media (max-width:640px){table{font-size:.8rem}th,td{padding:.2rem .25rem}body{margin:1rem auto}}
-@media print{body{margin:0;max-width:none}h2{break-after:avoid}table,svg{break-inside:avoid}}
-"""
+_STYLE = "\n" + Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 
 
 def report(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, head: str | None = None) -> str:

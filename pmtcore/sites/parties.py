@@ -30,10 +30,9 @@ from pmtcore.sites import seals
 from pmtcore.sites.boards import EVERYTHING, Board, Message
 from pmtcore.sites.effects import homogeneity
 from pmtcore.sites.errors import Kind, StudyError
-from pmtcore.sites.knowledge import knowledge
 from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.rounds import Exchange, Openings, Replay, SharedNoise, signed
-from pmtcore.sites.study import GroundOfStudy, Study
+from pmtcore.sites.study import GroundOfStudy, Study, knowledge
 from pmtcore.sites.transcript import Superseded, Transcript
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import Table

@@ -40,8 +40,10 @@ def prepare_simulation(
         settings: of :func:`pmtcore.sites.study.create`.
 
     Raises:
-        InputError: a file cannot be read, or the folder holds a study already.
+        InputError: a file cannot be read or does not fit the study, two sites have one file, or the folder holds a
+            study already.
     """
+    _require_apart(private)
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / STUDY).exists():
         raise InputError(SiteMessage.STUDY_EXISTS, place=str(folder))
@@ -51,9 +53,13 @@ def prepare_simulation(
     if copy.resolve() != Path(public).resolve():
         shutil.copyfile(public, copy)
     (folder / "board").mkdir()
-    sites = [Site(f"site-{at}", read_path(path, "private").n) for at, path in enumerate(private, 1)]
+    tables = {f"site-{at}": read_path(path, "private") for at, path in enumerate(private, 1)}
+    sites = [Site(name, table.n) for name, table in tables.items()]
     study = create("simulation", str(copy), choices, request, sites, **{"patience": _PATIENCE, **settings})
     ground, joined = GroundOfStudy.of(study, str(folder)), []
+    for name, table in tables.items():
+        # Told here, at once: the others would spend, and wait in vain for a site whose file does not fit.
+        ground.problem(study.names, table, name)
     for site in sites:
         own = folder / site.name
         own.mkdir()
@@ -63,6 +69,14 @@ def prepare_simulation(
     study = study.with_keys(joined)
     (folder / STUDY).write_text(study.as_json())
     return GroundOfStudy.of(study, str(folder))
+
+
+def _require_apart(private: Sequence[str]) -> None:
+    """Raise where one file is given for two sites."""
+    places = [Path(path).resolve() for path in private]
+    for at, place in enumerate(places):
+        if place in places[:at]:
+            raise InputError(SiteMessage.SITES_SHARE_A_FILE, place=private[at])
 
 
 def start_site(folder: Path, name: str, private: str, address: str) -> subprocess.Popen[bytes]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import decimal as decimals
+import math
 import re
 import sys
 from collections.abc import Sequence
@@ -84,17 +85,16 @@ def texts(cells: pa.Array) -> pa.Array:
 def codes(cells: pa.Array, levels: Sequence[str]) -> np.ndarray:
     """Return the place of each cell's level (k,); ``ABSENT`` for a missing cell, ``UNSEEN`` for any other text.
 
-    A cell is the level of the same text; failing that, the only level that is the same number (``true`` is 1).
+    A cell is the level of the same text; failing that, the only level that is the same number (``true`` is 1) or the
+    same day and time, however its source writes them.
     """
-    exact, by_number = _places(tuple(levels))
+    exact, by_number, by_day = _places(tuple(levels))
     encoded = texts(cells).dictionary_encode()
     different = encoded.dictionary
-    values = numbers(different)
+    dates = days(different).tolist() if by_day else [math.nan] * len(different)
+    readings = zip(different.to_pylist(), numbers(different).tolist(), dates, strict=True)
     table = np.asarray(
-        [
-            exact.get(text, by_number.get(value, UNSEEN))
-            for text, value in zip(different.to_pylist(), values.tolist(), strict=True)
-        ],
+        [exact.get(text, by_number.get(number, by_day.get(day, UNSEEN))) for text, number, day in readings],
         dtype=np.int64,
     )
     at = encoded.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)
@@ -102,13 +102,20 @@ def codes(cells: pa.Array, levels: Sequence[str]) -> np.ndarray:
 
 
 @lru_cache(maxsize=256)
-def _places(levels: tuple[str, ...]) -> tuple[dict[str, int], dict[float, int]]:
-    """Index levels by their text and, where only one is that number, by their number."""
-    by_number: dict[float, int] = {}
-    for at, value in enumerate(numbers(pa.array(levels, pa.large_string())).tolist()):
+def _places(levels: tuple[str, ...]) -> tuple[dict[str, int], dict[float, int], dict[float, int]]:
+    """Index levels by their text and, where only one is that number or that day, by their number and their day."""
+    written = pa.array(levels, pa.large_string())
+    exact = {level: at for at, level in enumerate(levels)}
+    return exact, _only_places(numbers(written)), _only_places(days(written))
+
+
+def _only_places(values: np.ndarray) -> dict[float, int]:
+    """Return the place of each value (k,); ``UNSEEN`` for one that stands twice. NaN has none."""
+    places: dict[float, int] = {}
+    for at, value in enumerate(values.tolist()):
         if value == value:
-            by_number[value] = UNSEEN if value in by_number else at
-    return {level: at for at, level in enumerate(levels)}, by_number
+            places[value] = UNSEEN if value in places else at
+    return places
 
 
 def days(cells: pa.Array) -> np.ndarray:
@@ -230,16 +237,24 @@ def _printed(cells: pa.Array) -> pa.Array:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return pa.nulls(len(cells), pa.large_string())
     try:
-        return _unmarked(cells.cast(pa.large_string()))
+        return _unmarked(_as_text(cells))
     except pa.ArrowInvalid:
         return pa.concat_arrays([_printed_alone(cells[at : at + 1]) for at in range(len(cells))])
 
 
 def _printed_alone(cell: pa.Array) -> pa.Array:
     try:
-        return _unmarked(cell.cast(pa.large_string()))
+        return _unmarked(_as_text(cell))
     except pa.ArrowInvalid:
         return pa.nulls(1, pa.large_string())
+
+
+def _as_text(cells: pa.Array) -> pa.Array:
+    """Write typed scalars; a time of day has no zeros behind its last digit, whatever its unit can hold."""
+    text = cells.cast(pa.large_string())
+    if not pt.is_time(cells.type):
+        return text
+    return pc.replace_substring_regex(pc.replace_substring_regex(text, r"(\.\d*?)0+$", r"\1"), r"\.$", "")
 
 
 def _unmarked(text: pa.Array) -> pa.Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -56,87 +57,8 @@ class Entry:
         return self.file is None or self.path is not None
 
 
-_ENTRIES = {
-    entry.id: entry
-    for entry in (
-        Entry(
-            "demo", "Synthetic demo", "The papers' synthetic setting, with a condition number of your choice.", "y", 200
-        ),
-        Entry(
-            "demo-labels",
-            "Synthetic demo with labels",
-            "The papers' synthetic setting with labels 0 and 1: 10,000 private and 200 public rows.",
-            "y",
-            200,
-            family="logistic",
-        ),
-        Entry(
-            "white-wine",
-            "White wine quality (UCI)",
-            "4,898 wines, 11 physicochemical measurements, quality from 0 to 10; 249 rows taken as public (paper B).",
-            "quality",
-            249,
-            "winequality-white.csv.gz",
-        ),
-        Entry(
-            "power-plant",
-            "Combined cycle power plant (UCI)",
-            "9,568 hours, 4 weather measurements, net output in MW; 192 rows taken as public (paper A).",
-            "PE",
-            192,
-            "ccpp.csv.gz",
-        ),
-        Entry(
-            "banknote",
-            "Banknote authentication (UCI)",
-            "1,372 banknotes, 4 figures of their images, forged or not; 137 rows taken as public (paper A).",
-            "class",
-            137,
-            "banknote.csv.gz",
-            "logistic",
-        ),
-        Entry(
-            "bank",
-            "Bank marketing (UCI)",
-            "45,211 calls, 16 features, subscribed or not; 4,521 rows taken as public (paper A).",
-            "y",
-            4521,
-            "bank-full.csv.gz",
-            "logistic",
-        ),
-        Entry(
-            "adult",
-            "Adult (UCI)",
-            "32,561 people of the 1994 census, 14 features, income above 50,000 or not; 1,000 rows taken as public "
-            "(paper D).",
-            "income",
-            1000,
-            "adult-train.csv.gz",
-            "logistic",
-            ">50K",
-        ),
-        Entry(
-            "covertype",
-            "Forest cover type (UCI)",
-            "581,012 patches of forest, 54 features, type 2 or another; 20,000 rows taken as public (paper C).",
-            "Cover_Type",
-            20_000,
-            "covertype.csv.gz",
-            "logistic",
-            "2",
-        ),
-        Entry(
-            "susy",
-            "SUSY (UCI)",
-            "5,000,000 simulated collisions, 18 features, signal or background; 20,000 rows taken as public (paper C). "
-            "Its file has no line of names: put signal,x1,...,x18 above it.",
-            "signal",
-            20_000,
-            "susy.csv.gz",
-            "logistic",
-        ),
-    )
-}
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_ENTRIES = {id: Entry(id, **fields) for id, fields in _TEXTS.items()}
 
 
 _LABELS = {"n": 10_000, "d": 6, "kappa_bar": 50.0, "size": 0.5}  # labels that are not all certain

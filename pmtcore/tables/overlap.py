@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.public.moments import PublicData
 
 MOST = 2**20  # private rows that are looked at

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.row_cache import MOST_KEPT
+from pmtcore.base.private_rows import MOST_KEPT
 from pmtcore.tables.limits import block_rows
 from pmtcore.tables.sources import Cells
 

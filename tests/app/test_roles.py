@@ -12,8 +12,7 @@ from pmtcore.base.messages import ArgumentMessage, ReleaseMessage
 from pmtcore.base.roles import MAY, OWNER, Action, Actor, Denied, Forbidden, Role, role_of
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
-from pmtcore.releases.agreement import answer
-from pmtcore.releases.register import cap, opened, part, register, registered, retire
+from pmtcore.releases.register import answer, cap, opened, part, register, registered, retire
 from tests.app.conftest import go, words
 from tests.app.test_hostile_names import PAGES
 from tests.app.test_pages import csv, upload

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.public.moments import public_from_rows
 from tests.helpers import names, plan

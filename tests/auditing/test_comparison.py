@@ -11,7 +11,7 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.auditing.comparison import BLOCK, Comparison, budget_grid, distances, rescaled
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import ArgumentMessage, AuditMessage, MethodMessage, ReleaseMessage
-from pmtcore.base.private import Private
+from pmtcore.base.private_rows import Private
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.methods.registry import methods, suiting
 from pmtcore.releases.record import UNRECORDED

@@ -6,7 +6,7 @@ import pytest
 
 from pmtcore.auditing.central_vs_local import LOCAL, Sides
 from pmtcore.base.messages import InputError
-from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import Curator
 from pmtcore.tables import named
 from pmtcore.tables.problem import Problem, prepare
 

@@ -17,7 +17,7 @@ from pmtcore.auditing.comparison import Comparison
 from pmtcore.auditing.diagnostics import exact
 from pmtcore.base.exports import plain
 from pmtcore.base.messages import InputError
-from pmtcore.base.private import Private
+from pmtcore.base.private_rows import Private
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise

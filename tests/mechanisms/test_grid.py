@@ -15,9 +15,7 @@ from scipy.stats import kstest
 
 from pmtcore.accounting.budgets import epsilon_from_mu
 from pmtcore.auditing.lower_bound import mu_bound
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import MOST_KEPT
+from pmtcore.base.private_rows import MOST_KEPT, Private, PrivateRows
 from pmtcore.mechanisms.grid import (
     SCALE,
     SLACK,

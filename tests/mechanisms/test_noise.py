@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import pmtcore
-from pmtcore.base.private import Private
+from pmtcore.base.private_rows import Private
 from pmtcore.mechanisms.noise import (
     SecureNoise,
     SeededNoise,

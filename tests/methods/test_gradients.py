@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2
 
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm.families import BOOSTING, LOGISTIC, POISSON, family
 from pmtcore.mechanisms.grid import SCALE
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise

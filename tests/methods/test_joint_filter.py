@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.private import Curator
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Curator, PrivateRows
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.joint.refined import raised

@@ -23,7 +23,7 @@ from pmtcore.methods.joint.plan import sizes_of, taken
 from pmtcore.methods.joint.second_pass import SecondPass
 from pmtcore.public.moments import public_from_moment, public_from_rows, whiten
 from pmtcore.public.radius import Ball
-from pmtcore.public.ridge_regularized import ridge_regularized_public
+from pmtcore.public.ridge import ridge_regularized_public
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan, refused
 from tests.mechanisms.test_sensitivity import NEIGHBOURS, D, pair, public
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.public.moments import PublicData
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "accuracy"))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base import block_sums, row_cache
+from pmtcore.base import block_sums, private_rows
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import FAMILIES, LOGISTIC
@@ -279,7 +279,7 @@ def test_sums_of_integers_have_room(id, monkeypatch):
     rows = PrivateRows.from_arrays(rng.standard_normal((4000, D)), rng.standard_normal(4000), names(D))
     found, many = plan_of(method(id), 4000), 2**30
     once = found.measure(rows).reveal(TEST)
-    for module in (block_sums, row_cache):
+    for module in (block_sums, private_rows):
         monkeypatch.setattr(module, "total", lambda parts: many * original(parts))
     total = found.measure(rows)
     first, second = (each[0] if isinstance(each, tuple) else each for each in (once, total.reveal(TEST)))

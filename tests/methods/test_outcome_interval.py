@@ -19,7 +19,11 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "accuracy"))
 zoo = importlib.import_module("zoo")
 
 LAW = OutcomeInterval(
-    OutcomeQuantile(-1.0, 0.2, -0.1), OutcomeQuantile(2.0, -0.5, -0.2), errors=(-5.0, 3.0), budgets=(2.0, 9.0)
+    OutcomeQuantile(-1.0, 0.2, -0.1),
+    OutcomeQuantile(0.5, -0.1, -0.15),
+    OutcomeQuantile(2.0, -0.5, -0.2),
+    errors=(-5.0, 3.0),
+    budgets=(2.0, 9.0),
 )
 # Tables, releases of each and the share inside at least: of 80 % on about 55 settings all but 1 in 1,000 have .6
 SHARES = {"joint-pmt": ("linear", 12), "joint-moment": ("linear", 12), "pmt-gradients": ("label", 7)}
@@ -39,13 +43,19 @@ def test_the_ends_follow_the_stated_law(error: float, n: int) -> None:
     over_public = error / (0.1 * math.sqrt(n / 25))
     low = error * math.exp(-1) * over_public**0.2 * (n / 2) ** -0.1
     high = error * math.exp(2) * over_public**-0.5 * (n / 2) ** -0.2
+    median = error * math.exp(0.5) * over_public**-0.1 * (n / 2) ** -0.15
     assert found.interval == pytest.approx((low, max(high, error)), rel=1e-9)
+    assert found.median_distance == pytest.approx(np.clip(median, *found.interval), rel=1e-9)
+    assert np.linalg.norm(found.median_total[1:]) == 0
+    assert found.median_total[0] == pytest.approx(math.hypot(found.median_distance, 0.1))
     assert np.array_equal(found.to_exact, predicted(error, 0.1).to_exact)
 
 
 def test_the_interval_contains_the_prediction_and_stops_where_no_setting_was() -> None:
     """Factors are at most and at least 1; beyond the settings that were seen the nearest one counts."""
-    wide = OutcomeInterval(OutcomeQuantile(3.0, 0, 0), OutcomeQuantile(-3.0, 0, 0), errors=(-3, 1), budgets=(2, 9))
+    quantiles = OutcomeQuantile(3.0, 0, 0), OutcomeQuantile(-9.0, 0, 0), OutcomeQuantile(-3.0, 0, 0)
+    wide = OutcomeInterval(*quantiles, errors=(-3, 1), budgets=(2, 9))
+    assert wide.of(predicted(1.0, 0.1), 100, 25, 0.5).median_factor == 1.0
     assert wide.of(predicted(1.0, 0.1), 100, 25, 0.5).interval_factors == (1.0, 1.0)
     assert LAW.of(predicted(1e-9, 0.1), 100, 25, 0.5).interval_factors == (
         LAW.of(predicted(1e-7, 0.1), 100, 25, 0.5).interval_factors
@@ -62,6 +72,7 @@ def test_the_interval_contains_the_prediction_and_stops_where_no_setting_was() -
 def test_no_interval_without_error_or_sampling(prediction: Prediction) -> None:
     """Where either part is zero or infinite there is no ratio to judge by; so without a number of public rows."""
     assert LAW.of(prediction, 100, 25, 0.5).interval is None
+    assert LAW.of(prediction, 100, 25, 0.5).median_distance == pytest.approx(np.linalg.norm(prediction.to_exact))
     assert LAW.of(predicted(0.1, 0.1), 100, None, 0.5).interval is None
 
 

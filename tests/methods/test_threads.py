@@ -13,8 +13,7 @@ from pmtcore.base import private_rows, threads
 from pmtcore.base.block_sums import block_sum
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import MOST_KEPT
+from pmtcore.base.private_rows import MOST_KEPT, PrivateRows
 from pmtcore.glm.families import LOGISTIC, family
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms import noise, randomizers
@@ -147,6 +146,16 @@ def test_of_a_large_block_memory_holds_the_rows_that_fit(monkeypatch):
     cut = []
     total = pieces.sum(lambda block: sum(cut.append(piece.rows) or piece.lengths for piece in block)[:1])
     assert cut == [100] * 7 and len(pieces._kept) == 3 and total.reveal(TEST).shape == (1,)
+
+
+def test_of_a_table_far_too_large_nothing_is_kept():
+    """What a small share of the rows would save is not worth the memory; the number of rows is public."""
+    table = PrivateRows.from_arrays(np.ones((900, 3)), np.ones(900), NAMES, block_rows=100)
+    quantizer = Quantizer.features_only(np.eye(3), intercept=False)
+    for share, kept in ((0.1, 0), (0.2, 1)):
+        pieces = table.pieces(quantizer, bytes_kept(3), int(900 * bytes_kept(3) * share))
+        pieces.sum(lambda block: sum(piece.lengths.sum() for piece in block))
+        assert len(pieces._kept) == kept
 
 
 CELLS = b"a,b,y\n" + b"".join(

@@ -133,15 +133,18 @@ def test_checks_say_yes_and_no():
         (checks.rises(["up", "plateau"]), checks.rises(["valley"])),
         (checks.grows_more("up", "level"), checks.grows_more("down", "level")),
         (checks.counted("up", 0, 5), checks.counted("up", 0, 3)),
-        (checks.gains_more(("level", "up"), ("up", "level")), checks.gains_more(("up", "level"), ("level", "up"))),
-        (checks.sinks_more(("level", "up"), ("up", "level")), checks.sinks_more(("up", "level"), ("level", "up"))),
         (
-            checks.sinks_more(("up", "down"), ("down", "up"), last=True),
-            checks.sinks_more(("up", "down"), ("down", "up")),
+            checks.falls_more(("level", "up"), ("up", "level"), share=True),
+            checks.falls_more(("up", "level"), ("level", "up"), share=True),
+        ),
+        (checks.falls_more(("level", "up"), ("up", "level")), checks.falls_more(("up", "level"), ("level", "up"))),
+        (
+            checks.falls_more(("up", "down"), ("down", "up"), last=True),
+            checks.falls_more(("up", "down"), ("down", "up")),
         ),
         (
-            checks.gains_more(("up", "down"), ("down", "up"), last=True),
-            checks.gains_more(("up", "down"), ("down", "up")),
+            checks.falls_more(("up", "down"), ("down", "up"), share=True, last=True),
+            checks.falls_more(("up", "down"), ("down", "up"), share=True),
         ),
     ]
     for holds, fails in cases:
@@ -182,8 +185,8 @@ def test_checks_say_when_nobody_can_tell():
         checks.interior_minimum("level"),
         checks.counted("up", 0, 2.0),
         checks.grows_more("level", "down"),
-        checks.gains_more(("level", "down"), ("down", "level")),
-        checks.sinks_more(("level", "down"), ("down", "level")),
+        checks.falls_more(("level", "down"), ("down", "level"), share=True),
+        checks.falls_more(("level", "down"), ("down", "level")),
     ):
         answers = [check(scattered(seed)).answer for seed in range(10)]
         assert answers.count(Answer.OPEN) >= 6, (check, answers)
@@ -264,7 +267,7 @@ def test_no_verdict_prints_a_number_that_is_none():
             checks.flat("a", 2.0),
             checks.flatter("a", "b"),
             checks.lasting(["a"], 1.1),
-            checks.gains_more(("a", "b"), ("b", "a")),
+            checks.falls_more(("a", "b"), ("b", "a"), share=True),
             checks.grows_more("a", "b"),
             checks.near("a", 2.0, 0.1),
             checks.jump("a", 2.0, 2.0),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pmtcore.base.messages import AccountingMessage
-from pmtcore.base.private import Private
+from pmtcore.base.private_rows import Private
 from pmtcore.local import setup
 from pmtcore.mechanisms.perturbed import add_remove
 from pmtcore.methods.perturbed.napp_erm import fit_together

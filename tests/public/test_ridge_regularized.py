@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pmtcore.public.moments import public_from_moment, public_from_rows, whiten
-from pmtcore.public.ridge import ridge_prior
-from pmtcore.public.ridge_regularized import ridge_regularized_public
+from pmtcore.public.ridge import ridge_prior, ridge_regularized_public
 from pmtcore.tables.synthetic import synthetic
 from tests.helpers import names
 

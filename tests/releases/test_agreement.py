@@ -23,8 +23,7 @@ from pmtcore.ledger import chain, reading
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise
-from pmtcore.releases.agreement import answer, ask, asked, carry_out
-from pmtcore.releases.register import opened, register
+from pmtcore.releases.register import answer, ask, asked, carry_out, opened, register
 from pmtcore.releases.release import Request, recorded_release
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.digests import content_digest

@@ -104,7 +104,7 @@ def test_curves_are_what_a_plan_says(seed):
     while not outlined.outlined():
         assert outlined.step()
     across = {id: [one.mu for one in outlined.drawn() if one.method == id] for id in outlined.ids}
-    assert all(mus == [0.1, 0.3, 1.0, 5.0] for mus in across.values()), "a line of each method before any is complete"
+    assert all(mus == [0.1, 0.3, 1.0, 2.0] for mus in across.values()), "a line of each method before any is complete"
     curves = Curves(public, 5000, ladder=(0.5, 1.0, 2.0))
     curves.first("pmt-ridge")
     assert curves.ids == ["pmt-ridge"]
@@ -149,13 +149,16 @@ def test_half_widths_have_an_interval(seed):
             assert [row["half_width_low"], row["half_width_high"]] == pytest.approx(ends)
             assert found.half_width_interval(j) == pytest.approx(tuple(ends))
             assert row["half_width_low"] < row["half_width"] < row["half_width_high"]
+            assert row["half_width_low"] <= row["half_width_median"] <= row["half_width_high"]
+            assert row["half_width_median"] == pytest.approx(1.959964 * prediction.median_total[j])
     (plain,) = planning.plan(public, 5000, [0.5], ["pmt-ridge"])
     assert plain.half_width_interval(0) is None and plain.rows()[0]["half_width_high"] is None
+    assert plain.rows()[0]["half_width_median"] is None
     ends = [figure(end) for end in found.half_width_interval(2)]
     assert [end in interval_words(found, public.names[2]) for end in ends] == [True, True]
     assert interval_words(plain, public.names[2]) == "" and planning.interval_text(plain.rows()[0]) == "-"
-    shown = table([found, plain])[["80 % from", "80 % to"]]
-    assert tuple(shown.iloc[2]) == pytest.approx(found.half_width_interval(2)) and shown.iloc[-1].isna().all()
+    shown = table([found, plain], public.names[2])[["80 % from", "80 % to"]]
+    assert tuple(shown.iloc[0]) == pytest.approx(found.half_width_interval(2)) and shown.iloc[-1].isna().all()
 
 
 def test_a_width_that_leaves_a_part_out_is_no_narrower_one():

@@ -14,8 +14,7 @@ from linearmodels.iv import IV2SLS
 from pmtcore.base.messages import Refusal, RefusedError
 from pmtcore.cli.main import main
 from pmtcore.explore.moment import Moment
-from pmtcore.explore.nested import criteria
-from pmtcore.explore.regression import regression
+from pmtcore.explore.regression import criteria, regression
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from tests.releases.test_explore import opened
 

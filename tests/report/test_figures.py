@@ -14,7 +14,7 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_power
 from pmtcore.auditing.comparison import Comparison, Summary
-from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import Curator
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import method, methods
 from pmtcore.papers import lessons_papers as papers

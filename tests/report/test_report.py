@@ -15,7 +15,7 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.auditing.comparison import Comparison, rescaled
 from pmtcore.base.messages import InputError
-from pmtcore.base.private import Curator, Private
+from pmtcore.base.private_rows import Curator, Private
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pmtcore.report.shortened import NAME, Origin, Shortened, shortened, shortened_words
+from pmtcore.report.statistics import NAME, Origin, Shortened, shortened, shortened_words
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
 from pmtcore.cli.main import main
+from pmtcore.sites import simulation
 from tests.sites.conftest import draw
 
 
@@ -53,3 +55,24 @@ def test_a_study_is_made_and_joined_by_hand(tmp_path, capsys):
     assert "Not joined yet: south" in capsys.readouterr().out
     assert main(["study", "run", study]) == 2
     assert "south" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("fault", ["another column", "no rows", "no file", "one file twice"])
+def test_a_file_that_does_not_fit_is_told_before_anybody_spends(fault, tmp_path, capsys, monkeypatch):
+    """A simulation refuses it at once: no process is started, and no site has spent."""
+    started = []
+    monkeypatch.setattr(simulation, "start_site", lambda *given: started.append(given) or sys.exit(1))
+    draw(150, 1).to_csv(tmp_path / "public.csv", index=False)
+    files = [tmp_path / f"{name}.csv" for name in "abc"]
+    for at, path in enumerate(files):
+        draw(50, 10 + at).to_csv(path, index=False)
+    if fault == "another column":
+        draw(50, 3).rename(columns=str.upper).to_csv(files[1], index=False)
+    elif fault == "no rows":
+        draw(50, 3).iloc[:0].to_csv(files[1], index=False)
+    else:
+        files[1] = files[0] if fault == "one file twice" else tmp_path / "missing.csv"
+    command = ["study", "simulate", "--public", str(tmp_path / "public.csv"), "--target", "y", "--mu", "1"]
+    assert main([*command, "--folder", str(tmp_path / "run"), "--private", *map(str, files)]) == 2
+    assert not started and not list(tmp_path.glob("run/site-*/ledger.db"))
+    assert capsys.readouterr().err.count("\n") == 1

@@ -264,6 +264,34 @@ def test_a_value_is_the_same_in_every_type(form, levels):
     assert np.array_equal(found, expected) and np.all(found[:, 0] == 1)
 
 
+DAY, LATER = datetime.datetime(2020, 3, 1), datetime.datetime(2021, 7, 15)
+EARLY, LATE = datetime.time(2), datetime.time(14, 30, 10, 250_000)
+MOMENTS = {
+    "day": {
+        "text": pa.array(["2020-03-01", "2021-07-15"]),
+        "text with a time": pa.array(["2020-03-01 00:00:00", "2021-07-15T00:00:00"]),
+        "points": pa.array(["01.03.2020", "15.07.2021"]),
+        "date 32": pa.array([DAY.date(), LATER.date()]),
+        "date 64": pa.array([DAY.date(), LATER.date()], pa.date64()),
+        **{f"stamp {unit}": pa.array([DAY, LATER], pa.timestamp(unit)) for unit in ("s", "ms", "us", "ns")},
+    },
+    "time": {
+        "text": pa.array(["02:00:00", "14:30:10.25"]),
+        "ms": pa.array([EARLY, LATE], pa.time32("ms")),
+        "us": pa.array([EARLY, LATE], pa.time64("us")),
+        "ns": pa.array([EARLY, LATE], pa.time64("ns")),
+    },
+}
+
+
+@pytest.mark.parametrize(("kind", "form"), [(kind, form) for kind, forms in MOMENTS.items() for form in forms])
+def test_a_day_and_a_time_are_one_level_in_every_type(kind, form):
+    """Levels as any source writes them, rows as any other does: each has its own level, and none is unseen."""
+    levels = texts(MOMENTS[kind][form]).to_pylist()
+    for name, cells in MOMENTS[kind].items():
+        assert codes(cells, levels).tolist() == [0, 1], name
+
+
 # the demonstrations of the audit: what is there, what one row is changed to, choices
 def _levels(n: int, words: list[str], last: str) -> tuple[str, str]:
     rng = np.random.default_rng(3)

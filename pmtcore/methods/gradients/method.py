@@ -23,9 +23,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.messages import InputError, MethodMessage
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import RowCache
+from pmtcore.base.private_rows import Private, PrivateRows, RowCache
 from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.glm.solvers import Data

@@ -19,9 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from pmtcore.accounting.budgets import Spend
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import MOST_KEPT, RowCache
+from pmtcore.base.private_rows import MOST_KEPT, Private, PrivateRows, RowCache
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.quantized_rows import QuantizedRows, Quantizer

@@ -8,7 +8,7 @@ from pmtcore.methods.joint.parameters import JointParameters
 from pmtcore.methods.joint.plan import JointPlan, one_pass, two_passes
 from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, register, sound
 from pmtcore.public.moments import PublicData
-from pmtcore.public.ridge_regularized import ridge_regularized_public
+from pmtcore.public.ridge import ridge_regularized_public
 
 _LEAST = 1e-6  # below it a bound is a typing error
 

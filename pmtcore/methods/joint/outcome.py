@@ -47,7 +47,13 @@ class JointOutcome(Outcome):
         fit = public.fit + public.residual_scale * back_transform(root, self.fit.correction)
         if lam == 0:
             return fit
-        return ridge_from_least_squares(fit, root @ self.pilot.stable_gram @ root.T, lam * public.penalized)
+        return ridge_from_least_squares(fit, self._feature_moment, lam * public.penalized)
+
+    @cached_property
+    def _feature_moment(self) -> np.ndarray:
+        """Return the released second moment of the features (trials, d, d) in the units of the table."""
+        root = self.pilot.public.feature_root
+        return np.asarray(root @ self.pilot.stable_gram @ root.T)
 
     def bands(self) -> Bands:
         """Privacy, sampling and truncation parts, apart, and 95 % limits of all together (proofs/bands.md, 7)."""

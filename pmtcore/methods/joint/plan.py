@@ -18,9 +18,7 @@ from itertools import product
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.row_cache import RowCache
+from pmtcore.base.private_rows import Private, PrivateRows, RowCache
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import QuantizedRows
 from pmtcore.methods.facts import Facts

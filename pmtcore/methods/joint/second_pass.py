@@ -12,8 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from pmtcore.accounting.budgets import Spend
-from pmtcore.base.private import Private
-from pmtcore.base.row_cache import RowCache
+from pmtcore.base.private_rows import Private, RowCache
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.grid import FINE, from_words, release_integers
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for

@@ -23,8 +23,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, Spend, reporting_delta
 from pmtcore.base.bands import Bands
 from pmtcore.base.messages import InputError, MethodMessage, Refusal, RefusedError
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity

@@ -23,8 +23,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Spend, pure_epsilon_from_mu
 from pmtcore.base.bands import Bands
 from pmtcore.base.messages import InputError, MethodMessage
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.glm.rows import Rows
 from pmtcore.local import estimators, setup
@@ -337,11 +336,11 @@ def _register(number: int, id: str, summary: str, plan: Planner, *, colour: str)
 
 _MOMENTS = "Local reports of moments; least squares, then one scale."
 _NONLINEAR = "y = f(x'w) + noise from local reports of moments."
-_BOUNDED = "The same with rows of bounded length."
+_BOUNDED = "rows have a bounded length"
 _register(1, "ldp-glm-gaussian", _MOMENTS, _glm(True), colour="#DDCC77")
-_register(2, "ldp-glm", _BOUNDED, _glm(False), colour="#661100")
+_register(2, "ldp-glm", f"{_MOMENTS[:-1]}; {_BOUNDED}.", _glm(False), colour="#661100")
 _register(3, "ldp-nlr-gaussian", _NONLINEAR, _regression(True), colour="#999933")
-_register(4, "ldp-nlr", _BOUNDED, _regression(False), colour="#6699CC")
+_register(4, "ldp-nlr", f"{_NONLINEAR[:-1]}; {_BOUNDED}.", _regression(False), colour="#6699CC")
 register(
     Method(
         id="ldp-whitened",

@@ -1,9 +1,11 @@
 """``ldp-glm-gaussian-printed``, ``ldp-glm-printed``, ``ldp-nlr-gaussian-printed``, ``ldp-nlr-printed``.
 
-C, Algorithms 1 to 4 to the letter, for the lab. A row outside the radius answers with a symbol (E5), the noise is the
-classical formula at halves of epsilon and ``delta = n^-1.1`` (E6), the bounded design is bounded in the l1 norm (E7),
-and for a regression responses are taken to be at most ``L r + |f(0)| + C`` (Algorithms 3 and 4). Everything else, and
-what is done about it, is in ``ldp-glm-gaussian``, ``ldp-glm``, ``ldp-nlr-gaussian`` and ``ldp-nlr``.
+C, Algorithms 1 to 4, for the lab, as printed but that responses beyond the bound are clipped to it by default, where
+the listing assumes that there are none (``responses=as they are``; E19). A row outside the radius answers with a
+symbol (E5), the noise is the classical formula at halves of epsilon and ``delta = n^-1.1`` (E6), the bounded design
+is bounded in the l1 norm (E7), and for a regression responses are taken to be at most ``L r + |f(0)| + C``
+(Algorithms 3 and 4). Everything else, and what is done about it, is in ``ldp-glm-gaussian``, ``ldp-glm``,
+``ldp-nlr-gaussian`` and ``ldp-nlr``.
 """
 
 from __future__ import annotations
@@ -16,8 +18,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend, epsilon_from_mu
 from pmtcore.base.messages import InputError, MethodMessage
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS
 from pmtcore.local.printed import outside, printed_sds

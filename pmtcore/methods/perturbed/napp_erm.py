@@ -2,12 +2,13 @@
 
 Algorithm 1 and section 3.5 in the exact limit of many augmented rows (Prop. 1), or with so many rows: weights of Table
 2 from the private fit, iterated, with MOOR (the larger of target and Lambda0) or without (their sum, Claim 2).
-``b' theta`` for ``napp-erm``; ``b' |theta|`` for selection, of any sign (``napp-vs``, c to -infinity, or above a finite
-c) or positive (``napp-vs-plus``, c = 0). Algorithm 2 for any number of passes, with equation 15. Departures: ``||b||``
-has shape d, as equation 4's density has it (E8; a choice), losses are bounded (E17), weights realize the target unless
-the printed ones are asked for (E14). Weights and support depend on the private fit, so no guarantee holds and nothing
-here may be released (E11, E12); the claim is under add-remove-one. Features are divided by their public root mean
-square, rows clipped at the longest public one.
+``b' theta`` for ``napp-erm``; ``b' |theta|`` for selection, of any sign (``napp-vs``, c to -infinity, or above a
+finite c) or positive (``napp-vs-plus``, c = 0). Algorithm 2 for any number of passes, with equation 15. Departures:
+``||b||`` has shape d, as equation 4's density has it (E8; a choice), losses are bounded (E17), weights realize the
+target unless the printed ones are asked for (E14), columns are scaled (``coordinates=plain``: as they are, as in the
+experiments), and what is retrieved follows the worked example (E10; ``retrieval=displayed``: equation 13). Weights
+and support depend on the private fit, so no guarantee holds and nothing here may be released (E11, E12); the claim is
+under add-remove-one. Features are divided by their public root mean square, rows clipped at the longest public one.
 """
 
 from __future__ import annotations

@@ -14,8 +14,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Spend
 from pmtcore.base.bands import Bands
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.integers import gram_and_cross
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for

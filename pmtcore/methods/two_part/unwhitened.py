@@ -1,11 +1,12 @@
 """``dp-ols``, ``dp-ridge``: private rows only, as published (lab), and with the public trace (sound).
 
-B, Algorithm 4 and A, Theorem 4.3 with Remark 4.4: ``R^2 = tr(S) + d log(2n/eta)`` (A: ``n/eta``),
-``Ry^2 = sigma^2 + log(2n/eta)``, noise ``2 R^2/(mu n)`` and ``2 R Ry/(mu n)`` on untransformed rows. As
-published, ``S`` and ``sigma`` are the *private* ones, so radius and noise depend on the data and what runs is
-not private (E4): for the lab. The sound variants take both from the public data. Remark 4.4's ``sigma_2``
-lacks ``2/mu``; the printed form can be chosen in the lab. Theorem 4.3 itself takes ``tr(S)`` and ``||beta||`` as known:
-declared to ``dp-ridge-public``, they give its bounds ``R`` and ``R ||beta||``.
+B, Algorithm 4 and A, Theorem 4.3 with Remark 4.4: ``R^2 = tr(S) + d log(2n/eta)`` (A: ``n/eta``), ``Ry^2 = sigma^2 +
+log(2n/eta)``, noise ``2 R^2/(mu n)`` and ``2 R Ry/(mu n)`` on untransformed rows. As published, ``S`` and ``sigma``
+are the *private* ones, so radius and noise depend on the data and what runs is not private (E4): for the lab. The
+sound variants take both from the public data. Remark 4.4's ``sigma_2`` lacks ``2/mu``; the printed form can be chosen
+in the lab. Theorem 4.3 itself takes ``tr(S)`` and ``||beta||`` as known: declared to ``dp-ridge-public``, they give
+its bounds ``R`` and ``R ||beta||``. Departures by default: noise is 0.75 of the printed one (``calibration=joint``,
+proved to be enough; ``papers`` has the printed one), and ``sigma_2`` has its ``2/mu``.
 
 Neighbours: replace-one.
 """

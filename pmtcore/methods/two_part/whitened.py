@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm.families import FAMILIES
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum, noisy_symmetric
 from pmtcore.mechanisms.integers import gram_and_cross

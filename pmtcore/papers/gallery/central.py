@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.private import Curator
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Curator, PrivateRows
 from pmtcore.glm.families import family as family_of
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import exact_fit
@@ -86,10 +85,7 @@ def _published(entry: Method) -> dict[str, Any]:
 def conditioning_trial(seed: int, *, problem: Mapping[str, Any]) -> dict[str, list[float]]:
     """Averaged condition number of the private moment, as it is and whitened."""
     before, after = _spectra(seed, problem)
-    return {
-        "before whitening": [float(before.mean() / before[0])],
-        "after whitening": [float(after.mean() / after[0])],
-    }
+    return {"before whitening": [float(before.mean() / before[0])], "after whitening": [float(after.mean() / after[0])]}
 
 
 def eigenvalue_trial(seed: int, *, problem: Mapping[str, Any]) -> dict[str, list[float]]:

@@ -332,43 +332,39 @@ def lasting(names: Sequence[str], factor: float, statistic: Statistic = "mean") 
     return lambda curves: together([one(curves[name]) for name in names])
 
 
-def gains_more(
-    first: tuple[str, str], second: tuple[str, str], statistic: Statistic = "median", *, last: bool = False
+def falls_more(
+    first: tuple[str, str],
+    second: tuple[str, str],
+    statistic: Statistic = "median",
+    *,
+    share: bool = False,
+    last: bool = False,
 ) -> Check:
-    """Check that from before to after the first pair falls by a larger factor than the second: everywhere, or last."""
+    """Check that from before to after the first pair falls by more than the second, at every x or at the last.
+
+    Args:
+        share: whether a share of what was before is compared, or the amount.
+    """
 
     def check(curves: Curves) -> Finding:
-        one, two = (_ratio(curves[after], curves[before], statistic) for before, after in (first, second))
-        places = slice(-1, None) if last else slice(None)
-        x, trials = curves[first[0]].x[places], _trials(*(curves[name] for name in (*first, *second)))
-        ratio = _Ratio(x, (one - two)[:, places], trials)
-        falls = [
-            f"{spoken(before)} by {percent(1 - np.exp(logs[0].max()))} to {percent(1 - np.exp(logs[0].min()))}"
-            for (before, _), logs in zip((first, second), (one, two), strict=True)
+        pairs = [(curves[before], curves[after]) for before, after in (first, second)]
+        places = slice(-1 if last else 0, None)
+        trials = _trials(*(curve for pair in pairs for curve in pair))
+        if share:
+            one, two = (_ratio(after, before, statistic)[:, places] for before, after in pairs)
+            ratio = _Ratio(pairs[0][0].x[places], one - two, trials)
+            answer, amounts = ratio.answer, [1 - np.exp(logs[0]) for logs in (one, two)]
+            left = f"; what is left of the first over what is left of the second: {ratio.place}"
+        else:
+            one, two = ((b.statistic(statistic) - a.statistic(statistic))[:, places] for b, a in pairs)
+            answer, amounts, left = below_zero(two - one, trials), [one[0], two[0]], ""
+        say = percent if share else said
+        ends = [[say(float(end)) for end in (amount.min(), amount.max())] for amount in amounts]
+        by = [
+            f"{spoken(before.name)} by {low}" + f" to {high}" * (low != high)
+            for (before, _), (low, high) in zip(pairs, ends, strict=True)
         ]
-        words = f"the {_NAMES[statistic]} falls: {falls[0]}, {falls[1]}; what is left of the first over what is left of"
-        return Finding(ratio.answer, f"{words} the second: {ratio.place}")
-
-    return check
-
-
-def sinks_more(
-    first: tuple[str, str], second: tuple[str, str], statistic: Statistic = "median", *, last: bool = False
-) -> Check:
-    """Check that from before to after the first pair falls by a larger amount than the second: everywhere, or last."""
-
-    def check(curves: Curves) -> Finding:
-        one, two = (
-            (curves[before].statistic(statistic) - curves[after].statistic(statistic))[:, -1 if last else 0 :]
-            for before, after in (first, second)
-        )
-        answer = below_zero(two - one, _trials(*(curves[name] for name in (*first, *second))))
-        ends = [[said(float(end)) for end in (down[0].min(), down[0].max())] for down in (one, two)]
-        sinks = [
-            f"{spoken(before)} by {low}" + f" to {high}" * (low != high)
-            for (before, _), (low, high) in zip((first, second), ends, strict=True)
-        ]
-        return Finding(answer, f"the {_NAMES[statistic]} falls: {sinks[0]}, {sinks[1]}")
+        return Finding(answer, f"the {_NAMES[statistic]} falls: {by[0]}, {by[1]}{left}")
 
     return check
 

@@ -34,11 +34,7 @@ class Answer(Enum):
     UNSTATED = "depends on a setting that the paper does not state"
 
 
-_SPOKEN = {
-    Answer.HOLDS: "holds",
-    Answer.FAILS: "does not hold",
-    Answer.OPEN: "cannot be told with these trials",
-}
+_SPOKEN = {Answer.HOLDS: "holds", Answer.FAILS: "does not hold", Answer.OPEN: "cannot be told with these trials"}
 
 
 @dataclass(frozen=True)

@@ -324,14 +324,7 @@ def selection_trial(
 
 
 def corner_trial(
-    seed: int,
-    *,
-    kind: str,
-    n: int,
-    epsilons: Sequence[float],
-    tried: Tried,
-    lams: Sequence[float],
-    delta: float,
+    seed: int, *, kind: str, n: int, epsilons: Sequence[float], tried: Tried, lams: Sequence[float], delta: float
 ) -> Errors:
     """Count the features without effect that are kept at large Lambda, at each epsilon (the text on figure 4)."""
     trials = _at(seed, kind, n, epsilons, delta=delta)

@@ -12,8 +12,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from pmtcore.accounting.budgets import Budget, mu_from_epsilon
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm.families import LOGISTIC, Family
 from pmtcore.glm.families import family as family_of
 from pmtcore.local import setup

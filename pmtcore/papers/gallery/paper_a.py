@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pmtcore.papers.gallery.checks import (
@@ -18,7 +18,7 @@ from pmtcore.papers.gallery.checks import (
     last_below,
     settles,
 )
-from pmtcore.papers.gallery.claims import Claim, Statistic
+from pmtcore.papers.gallery.claims import Check, Claim, Statistic
 from pmtcore.papers.gallery.engine import Figure, Run
 
 ROOT2 = math.sqrt(2)  # the papers' mu is per part; ours is a total (A, Theorem 4.2)
@@ -28,16 +28,11 @@ _NO_MU = "mu is not stated for figures 1 and 4, and how DP-GD compares with the 
 _RANGE = (
     "the range of the penalty is not stated: below 0.01 it changes the errors little, far above it they are bias alone"
 )
+Problem = Mapping[str, Any]
 Tried = list[tuple[str, str, float, dict[str, Any]]]
 
 
-def run(
-    x: float | None,
-    problem: Mapping[str, Any],
-    tried: Tried,
-    path: bool = False,
-    reference: float | None = None,
-) -> Run:
+def run(x: float | None, problem: Problem, tried: Tried, path: bool = False, reference: float | None = None) -> Run:
     """Return a run of central methods."""
     setting = {"problem": dict(problem), "tried": tried, "path": path}
     return Run(x, "central:trial", setting if reference is None else {**setting, "reference": reference})
@@ -51,11 +46,11 @@ def ours(mu: float, beyond: str = "joint-pmt") -> Tried:
 _KNOWN = {"known": True}  # trace and length of the coefficients, as Theorem 4.3 takes them: on synthetic rows only
 
 
-def _baseline(mu: float, values: dict[str, Any], known: bool, label: str = "DP-RR") -> Tried:
+def _baseline(mu: float, values: Problem, known: bool, label: str = "DP-RR") -> Tried:
     """DP-RR: on synthetic rows by Theorem 4.3, on real ones by Remark 4.4, as the paper says."""
     if known:
         return [(label, "dp-ridge-public", ROOT2 * mu, {**values, **_KNOWN})]
-    return [(label, "dp-ridge", ROOT2 * mu, values)]
+    return [(label, "dp-ridge", ROOT2 * mu, dict(values))]
 
 
 def _three(mu: float, eta: float, clip: float, rate: float, *, known: bool = False) -> Tried:
@@ -72,32 +67,29 @@ def _three(mu: float, eta: float, clip: float, rate: float, *, known: bool = Fal
     ]
 
 
-def _against_n(
-    id: str, title: str, problem: Mapping[str, Any], sizes: Sequence[int], tried: Tried, y: str, **more: Any
-) -> Figure:
-    return Figure(
-        id=id,
-        title=title,
-        source=f"A, Figure {id[1:].rstrip('ab')}",
-        runs=tuple(run(n, {**problem, "n": n}, tried) for n in sizes),
-        claims=(
-            Claim("DP-PMTRR is below DP-RR at every n.", below("DP-PMTRR", "DP-RR")),
-            Claim("DP-PMTRR is more robust than DP-RR.", below("DP-PMTRR", "DP-RR", "sd")),
-            Claim("DP-PMTRR and DP-RR fall as n grows.", falls(["DP-PMTRR", "DP-RR"])),
-            Claim("DP-GD hardly depends on n.", flat("DP-GD", 1.3), _NO_MU),
-            Claim(
-                "DP-GD is the most robust: its spread is too small to be drawn.",
-                below("DP-GD", "DP-PMTRR", "sd"),
-                _NO_MU,
-            ),
-            Claim("DP-PMTRR achieves better accuracy than DP-GD.", below("DP-PMTRR", "DP-GD"), _NO_MU),
+def drawn(id: str, title: str, runs: Iterable[Run], claims: Iterable[Claim], **more: Any) -> Figure:
+    """Return a figure of paper A or B: what differs from its other figures is said in ``more``."""
+    alike: dict[str, Any] = {
+        "source": f"{id[0]}, Figure {id[1:].rstrip('ab')}",
+        "trials": 300,
+        "quick": 10,
+        "x_label": "private rows n",
+    }
+    return Figure(id=id, title=title, runs=tuple(runs), claims=tuple(claims), **(alike | more))
+
+
+def _against_n(id: str, title: str, problem: Problem, sizes: Sequence[int], tried: Tried, **more: Any) -> Figure:
+    claims = (
+        Claim("DP-PMTRR is below DP-RR at every n.", below("DP-PMTRR", "DP-RR")),
+        Claim("DP-PMTRR is more robust than DP-RR.", below("DP-PMTRR", "DP-RR", "sd")),
+        Claim("DP-PMTRR and DP-RR fall as n grows.", falls(["DP-PMTRR", "DP-RR"])),
+        Claim("DP-GD hardly depends on n.", flat("DP-GD", 1.3), _NO_MU),
+        Claim(
+            "DP-GD is the most robust: its spread is too small to be drawn.", below("DP-GD", "DP-PMTRR", "sd"), _NO_MU
         ),
-        trials=300,
-        quick=10,
-        x_label="private rows n",
-        y_label=y,
-        **more,
+        Claim("DP-PMTRR achieves better accuracy than DP-GD.", below("DP-PMTRR", "DP-GD"), _NO_MU),
     )
+    return drawn(id, title, (run(n, {**problem, "n": n}, tried) for n in sizes), claims, **more)
 
 
 _THEOREM = "DP-RR takes trace and length of the coefficients as known (Theorem 4.3), as the paper does on such rows. "
@@ -105,108 +97,58 @@ _CHOSEN = "mu is not stated for figures 1 and 4; 3 per part is taken. "
 
 
 def _with_mu(
-    id: str,
-    title: str,
-    problem: Mapping[str, Any],
-    sizes: Sequence[int],
-    *,
-    mus: Sequence[float],
-    values: dict[str, Any],
-    y: str,
-    **more: Any,
+    id: str, title: str, problem: Problem, sizes: Sequence[int], mus: Sequence[float], *, values: Problem, **more: Any
 ) -> Figure:
-    names = {kind: [f"{kind}, mu = {mu:g}" for mu in mus] for kind in ("DP-PMTRR", "DP-RR")}
-    pairs = list(zip(names["DP-PMTRR"], names["DP-RR"], strict=True))
+    better, plain = ([f"{kind}, mu = {mu:g}" for mu in mus] for kind in ("DP-PMTRR", "DP-RR"))
+    pairs = list(zip(better, plain, strict=True))
     known = problem["table"] == "synthetic"
     tried: Tried = [
-        *((f"DP-PMTRR, mu = {mu:g}", "pmt-ridge", ROOT2 * mu, values) for mu in mus),
-        *(part for mu in mus for part in _baseline(mu, values, known, f"DP-RR, mu = {mu:g}")),
+        *((name, "pmt-ridge", ROOT2 * mu, dict(values)) for name, mu in zip(better, mus, strict=True)),
+        *(part for name, mu in zip(plain, mus, strict=True) for part in _baseline(mu, values, known, name)),
+        *ours(ROOT2 * mus[-1]),
     ]
-    return Figure(
-        id=id,
-        title=title,
-        source=f"A, Figure {id[1:].rstrip('ab')}",
-        runs=tuple(run(n, {**problem, "n": n}, [*tried, *ours(ROOT2 * mus[-1])]) for n in sizes),
-        claims=(
-            Claim(
-                "DP-PMTRR is below DP-RR at every n and mu.",
-                all_below(pairs),
-            ),
-            Claim(
-                "DP-PMTRR is below DP-RR even with the smaller budget.",
-                below(names["DP-PMTRR"][0], names["DP-RR"][-1], "median"),
-                UNSTATED_BUDGETS,
-            ),
-            Claim("DP-PMTRR is more robust than DP-RR at every n and mu.", all_below(pairs, "sd")),
-            Claim("Errors fall as n grows.", falls(names["DP-PMTRR"])),
-            Claim("Their standard deviations fall as n grows.", falls(names["DP-PMTRR"], "sd")),
-            Claim(
-                "Errors fall as mu grows.",
-                all_below(list(zip(names["DP-PMTRR"][1:], names["DP-PMTRR"][:-1], strict=True))),
-            ),
-        ),
-        trials=300,
-        quick=10,
-        x_label="private rows n",
-        y_label=y,
-        notes=f"The budgets are not stated in the text; {', '.join(f'{mu:g}' for mu in mus)} per part are taken.",
-        **more,
+    smaller = "DP-PMTRR is below DP-RR even with the smaller budget."
+    claims = (
+        Claim("DP-PMTRR is below DP-RR at every n and mu.", all_below(pairs)),
+        Claim(smaller, below(better[0], plain[-1], "median"), UNSTATED_BUDGETS),
+        Claim("DP-PMTRR is more robust than DP-RR at every n and mu.", all_below(pairs, "sd")),
+        Claim("Errors fall as n grows.", falls(better)),
+        Claim("Their standard deviations fall as n grows.", falls(better, "sd")),
+        Claim("Errors fall as mu grows.", all_below([(more, less) for less, more in itertools.pairwise(better)])),
     )
+    notes = f"The budgets are not stated in the text; {', '.join(f'{mu:g}' for mu in mus)} per part are taken."
+    return drawn(id, title, (run(n, {**problem, "n": n}, tried) for n in sizes), claims, notes=notes, **more)
 
 
-def _with_lam(
-    id: str,
-    title: str,
-    problem: Mapping[str, Any],
-    mu: float,
-    *,
-    eta: float,
-    lams: Sequence[float],
-    y: str,
-    **more: Any,
-) -> Figure:
-    return Figure(
-        id=id,
-        title=title,
-        source=f"A, Figure {id[1:].rstrip('ab')}",
-        runs=tuple(
-            run(
-                lam,
-                problem,
-                [
-                    ("DP-PMTRR", "pmt-ridge", ROOT2 * mu, {"lam": lam, "eta": eta}),
-                    *_baseline(mu, {"lam": lam, "eta": eta}, problem["table"] == "synthetic"),
-                    *ours(ROOT2 * mu),
-                ],
-            )
-            for lam in lams
-        ),
-        claims=(
-            Claim(
-                "The accuracy of DP-PMTRR depends less on the penalty.", flatter("DP-PMTRR", "DP-RR", "median"), _RANGE
-            ),
-            Claim(
-                "The robustness of DP-PMTRR depends less on the penalty.", flatter("DP-PMTRR", "DP-RR", "sd"), _RANGE
-            ),
-            Claim("A larger penalty makes DP-RR more robust.", falls(["DP-RR"], "sd"), _RANGE),
-            Claim("DP-RR has a penalty of smallest mean error inside the range.", interior_minimum("DP-RR"), _RANGE),
-        ),
-        trials=300,
-        quick=10,
-        x_label="ridge penalty lam",
-        y_label=y,
-        log_x=True,
-        notes="The reference of this figure is the target without a penalty. The range of lam is chosen here.",
-        **more,
+def _with_lam(id: str, title: str, problem: Problem, mu: float, *, eta: float, **more: Any) -> Figure:
+    def tried(lam: float) -> Tried:
+        values = {"lam": lam, "eta": eta}
+        known = problem["table"] == "synthetic"
+        return [("DP-PMTRR", "pmt-ridge", ROOT2 * mu, values), *_baseline(mu, values, known), *ours(ROOT2 * mu)]
+
+    depends = "The {} of DP-PMTRR depends less on the penalty."
+    claims = (
+        Claim(depends.format("accuracy"), flatter("DP-PMTRR", "DP-RR", "median"), _RANGE),
+        Claim(depends.format("robustness"), flatter("DP-PMTRR", "DP-RR", "sd"), _RANGE),
+        Claim("A larger penalty makes DP-RR more robust.", falls(["DP-RR"], "sd"), _RANGE),
+        Claim("DP-RR has a penalty of smallest mean error inside the range.", interior_minimum("DP-RR"), _RANGE),
     )
+    notes = "The reference of this figure is the target without a penalty. The range of lam is chosen here."
+    more |= {"x_label": "ridge penalty lam", "log_x": True, "notes": notes}
+    return drawn(id, title, (run(lam, problem, tried(lam)) for lam in _LAMS), claims, **more)
 
 
 _SYNTHETIC = {"table": "synthetic", "d": 10}
 _WINE = {"table": "white-wine", "m": 245, "scale": "max"}
 _PLANT = {"table": "power-plant", "m": 192, "scale": "max"}
 _LAMS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3)  # the paper states no range; from no effect to plain bias
-_WINE_ROWS = ("E21", "E23")
 _REAL = "Columns are divided by their largest absolute value; the split is new in each trial. "
+_OF_ROWS = {"y_label": TRUTH}
+_OF_WINE: dict[str, Any] = {"y_label": FIT, "needs": "white-wine", "errata": ("E21", "E23")}
+_OF_PLANT: dict[str, Any] = {"y_label": FIT, "needs": "power-plant"}
+_WINE_SIZES, _PLANT_SIZES = (1500, 2500, 3500, 4649), (3000, 5000, 7000, 9376)
+_LOW_MUS = (1.0, 3.0, 10.0)
+_WINE_MU = "mu is not stated; 20 per part, as in figure 6, is taken."
 
 FIGURES = [
     _against_n(
@@ -215,82 +157,45 @@ FIGURES = [
         {**_SYNTHETIC, "m": 200},
         (2000, 4000, 6000, 8000, 10_000),
         _three(3.0, 0.05, 1.0, 0.09, known=True),
-        TRUTH,
         notes=_CHOSEN + _THEOREM,
+        **_OF_ROWS,
     ),
     _with_mu(
         "A2",
         "Ridge by budget, 20 public rows",
         {**_SYNTHETIC, "m": 20},
         (3000, 5000, 7000, 10_000),
-        mus=(1.0, 3.0, 10.0),
+        _LOW_MUS,
         values={"lam": 0.01},
-        y=TRUTH,
+        **_OF_ROWS,
     ),
-    _with_lam("A3", "Ridge by penalty", {**_SYNTHETIC, "m": 100, "n": 10_000}, 3.0, eta=0.05, lams=_LAMS, y=TRUTH),
+    _with_lam("A3", "Ridge by penalty", {**_SYNTHETIC, "m": 100, "n": 10_000}, 3.0, eta=0.05, **_OF_ROWS),
     _against_n(
         "A4",
         "Ridge on white wine",
         _WINE,
-        (1500, 2500, 3500, 4649),
+        _WINE_SIZES,
         _three(20.0, 1e-3, 3.0, 0.5),
-        FIT,
-        needs="white-wine",
-        errata=_WINE_ROWS,
-        notes=_REAL + "mu is not stated; 20 per part, as in figure 6, is taken.",
+        notes=_REAL + _WINE_MU,
+        **_OF_WINE,
     ),
     _against_n(
         "A4b",
         "Ridge on the power plant",
         _PLANT,
-        (3000, 5000, 7000, 9376),
+        _PLANT_SIZES,
         _three(3.0, 1e-3, 2.0, 0.04),
-        FIT,
-        needs="power-plant",
         notes=_REAL + _CHOSEN,
+        **_OF_PLANT,
     ),
     _with_mu(
-        "A5",
-        "Ridge by budget on white wine",
-        _WINE,
-        (1500, 2500, 3500, 4649),
-        mus=(5.0, 10.0, 20.0),
-        values={"eta": 1e-3},
-        y=FIT,
-        needs="white-wine",
-        errata=_WINE_ROWS,
+        "A5", "Ridge by budget on white wine", _WINE, _WINE_SIZES, (5.0, 10.0, 20.0), values={"eta": 1e-3}, **_OF_WINE
     ),
     _with_mu(
-        "A5b",
-        "Ridge by budget on the power plant",
-        _PLANT,
-        (3000, 5000, 7000, 9376),
-        mus=(1.0, 3.0, 10.0),
-        values={"eta": 1e-3},
-        y=FIT,
-        needs="power-plant",
+        "A5b", "Ridge by budget on the power plant", _PLANT, _PLANT_SIZES, _LOW_MUS, values={"eta": 1e-3}, **_OF_PLANT
     ),
-    _with_lam(
-        "A6",
-        "Ridge by penalty on white wine",
-        {**_WINE, "n": 4649},
-        20.0,
-        eta=1e-3,
-        lams=_LAMS,
-        y=FIT,
-        needs="white-wine",
-        errata=_WINE_ROWS,
-    ),
-    _with_lam(
-        "A6b",
-        "Ridge by penalty on the power plant",
-        {**_PLANT, "n": 9376},
-        3.0,
-        eta=0.05,
-        lams=_LAMS,
-        y=FIT,
-        needs="power-plant",
-    ),
+    _with_lam("A6", "Ridge by penalty on white wine", {**_WINE, "n": 4649}, 20.0, eta=1e-3, **_OF_WINE),
+    _with_lam("A6b", "Ridge by penalty on the power plant", {**_PLANT, "n": 9376}, 3.0, eta=0.05, **_OF_PLANT),
 ]
 
 
@@ -298,7 +203,6 @@ FIGURES = [
 
 _STEPS = 10  # the paper states none; noise-free Newton is still by then
 _AVERAGES: dict[str, Statistic] = {"average": "mean", "median": "median"}  # lines are averages
-_SD: Statistic = "sd"
 _PRINTED = {"steps": _STEPS, "indefinite": "printed"}
 
 
@@ -310,109 +214,51 @@ def _newton(label: str, mu: float, eta: float) -> Tried:
     ]
 
 
-def _iterations(
-    id: str, title: str, runs: Sequence[Run], labels: Sequence[str], *, claims: Any, y: str, **more: Any
-) -> Figure:
-    return Figure(
-        id=id,
-        title=title,
-        source=f"A, Figure {id[1:].rstrip('ab')}",
-        runs=tuple(runs),
-        claims=claims,
-        trials=100,
-        quick=5,
-        x_label="Newton step",
-        y_label=y,
-        **more,
-    )
-
-
 _T = f"T = {_STEPS} steps are taken; the paper states none. "
+_BY_STEP: dict[str, Any] = {"trials": 100, "quick": 5, "x_label": "Newton step"}
 
 
 def _by_mu(
-    id: str,
-    title: str,
-    problem: Mapping[str, Any],
-    mus: Sequence[float],
-    *,
-    eta: float,
-    y: str,
-    notes: str,
-    **more: Any,
+    id: str, title: str, problem: Problem, mus: Sequence[float], *, eta: float, notes: str, **more: Any
 ) -> Figure:
     tried = [part for mu in mus for part in _newton(f"mu = {mu:g}", mu, eta)]
-    low, high = f"mu = {mus[0]:g}", f"mu = {mus[-1]:g}"
-    pairs = [(f"DP-PMTLR, mu = {mu:g}", f"DP-LR, mu = {mu:g}") for mu in mus]
-    rises = [f"mu = {a:g} to {b:g}" for a, b in itertools.pairwise(mus)]
-    return _iterations(
-        id,
-        title,
-        [
-            run(
-                None,
-                problem,
-                [*tried, ("pmt-objective", "pmt-objective", ROOT2 * mus[-1], {}), *ours(mus[-1])[1:]],
-                path=True,
+    tried += [("pmt-objective", "pmt-objective", ROOT2 * mus[-1], {}), *ours(mus[-1])[1:]]
+    names = [f"DP-PMTLR, mu = {mu:g}" for mu in mus]
+    strongest = f"DP-LR, mu = {mus[-1]:g}"
+    most = "DP-PMTLR with the smallest budget is {} DP-LR with the largest."
+
+    def claims() -> Iterator[Claim]:
+        readings = {
+            f"mu = {mu:g}, {how}": last_below(name, f"DP-LR, mu = {mu:g}", statistic=statistic)
+            for mu, name in zip(mus, names, strict=True)
+            for how, statistic in _AVERAGES.items()
+        }
+        yield Claim("At the end DP-PMTLR is below DP-LR.", unstated=UNSTATED_BUDGETS, readings=readings)
+        yield Claim(most.format("below"), last_below(names[0], strongest, statistic="median"), UNSTATED_BUDGETS)
+        yield Claim(most.format("more robust than"), last_below(names[0], strongest, statistic="sd"), _OUTLIER)
+        for (less, a), (more, b) in itertools.pairwise(zip(mus, names, strict=True)):
+            rise = f"mu = {less:g} to {more:g}."
+            yield Claim(
+                f"More budget makes DP-PMTLR more accurate: {rise}",
+                unstated="how a typical error is taken: lines are averages",
+                readings={how: last_below(b, a, statistic=way) for how, way in _AVERAGES.items()},
+                stated=("average",),
             )
-        ],
-        (low, high),
-        claims=(
-            *(
-                [
-                    Claim(
-                        "At the end DP-PMTLR is below DP-LR.",
-                        unstated=UNSTATED_BUDGETS,
-                        readings={
-                            f"mu = {mu:g}, {how}": last_below(*pair, statistic=statistic)
-                            for mu, pair in zip(mus, pairs, strict=True)
-                            for how, statistic in _AVERAGES.items()
-                        },
-                    )
-                ]
-            ),
-            Claim(
-                "DP-PMTLR with the smallest budget is below DP-LR with the largest.",
-                last_below(pairs[0][0], pairs[-1][1], statistic="median"),
-                UNSTATED_BUDGETS,
-            ),
-            Claim(
-                "DP-PMTLR with the smallest budget is more robust than DP-LR with the largest.",
-                last_below(pairs[0][0], pairs[-1][1], statistic="sd"),
-                _OUTLIER,
-            ),
-            *(
-                claim
-                for (a, _), (b, _), more in zip(pairs, pairs[1:], rises, strict=False)
-                for claim in (
-                    Claim(
-                        f"More budget makes DP-PMTLR more accurate: {more}.",
-                        unstated="how a typical error is taken: lines are averages",
-                        readings={how: last_below(b, a, statistic=way) for how, way in _AVERAGES.items()},
-                        stated=("average",),
-                    ),
-                    Claim(
-                        f"More budget makes DP-PMTLR more stable: {more}.", last_below(b, a, statistic=_SD), _OUTLIER
-                    ),
-                )
-            ),
-            Claim("DP-PMTLR's steps settle at the largest budget.", settles(pairs[-1][0]), _OUTLIER),
-        ),
-        y=y,
-        notes=f"{notes} The budgets are not stated; {', '.join(f'{mu:g}' for mu in mus)} per part are taken.",
-        **more,
-    )
+            yield Claim(f"More budget makes DP-PMTLR more stable: {rise}", last_below(b, a, statistic="sd"), _OUTLIER)
+        yield Claim("DP-PMTLR's steps settle at the largest budget.", settles(names[-1]), _OUTLIER)
+
+    notes += f" The budgets are not stated; {', '.join(f'{mu:g}' for mu in mus)} per part are taken."
+    return drawn(id, title, [run(None, problem, tried, path=True)], claims(), notes=notes, **(_BY_STEP | more))
 
 
 def _by_lam(
     id: str,
     title: str,
-    problem: Mapping[str, Any],
+    problem: Problem,
     mu: float,
     *,
     eta: float,
     lams: Sequence[float],
-    y: str,
     reference: float | None = None,
     best: float | None = None,
     **more: Any,
@@ -423,63 +269,41 @@ def _by_lam(
         reference: penalty of the one fit that all errors are distances to.
         best: the penalty at which the paper has DP-PMTLR best.
     """
-    first, last = f"lam = {lams[0]:g}", f"lam = {lams[-1]:g}"
-    others = [] if best is None else [f"DP-PMTLR, lam = {lam:g}" for lam in lams if lam != best]
-    return _iterations(
-        id,
-        title,
-        [
-            run(None, {**problem, "lam": lam}, _newton(f"lam = {lam:g}", mu, eta), path=True, reference=reference)
-            for lam in lams
-        ],
-        (first, last),
-        claims=(
-            Claim(f"DP-LR fails to converge at {first}.", settles(f"DP-LR, {first}", yes=False), _OUTLIER),
-            Claim(f"DP-PMTLR converges at {first}.", settles(f"DP-PMTLR, {first}"), _OUTLIER),
-            *(
-                Claim(
-                    f"DP-PMTLR is more robust than DP-LR at lam = {lam:g}.",
-                    last_below(f"DP-PMTLR, lam = {lam:g}", f"DP-LR, lam = {lam:g}", statistic="sd"),
-                    _OUTLIER,
-                )
-                for lam in lams
-            ),
-            Claim(
-                "A larger penalty makes DP-LR more robust.",
-                last_below(f"DP-LR, {last}", f"DP-LR, {first}", statistic="sd"),
-                _OUTLIER,
-            ),
-            Claim(
-                "DP-PMTLR depends only weakly on the penalty.",
-                unstated="what 'weakly' is",
-                readings={
-                    f"within a factor of {factor:g}": alike_at_end(f"DP-PMTLR, {first}", f"DP-PMTLR, {last}", factor)
-                    for factor in (1.5, 3.0, 10.0)
-                },
-            ),
-            *(
-                Claim(
-                    f"DP-PMTLR is best at lam = {best:g}: below {name}.",
-                    last_below(f"DP-PMTLR, lam = {best:g}", name),
-                    _OUTLIER,
-                )
-                for name in others
-            ),
-            *(
-                ()
-                if best is not None
-                else (
-                    Claim(
-                        "A larger penalty makes the average error of DP-PMTLR larger.",
-                        last_below(f"DP-PMTLR, {first}", f"DP-PMTLR, {last}"),
-                        _OUTLIER,
-                    ),
-                )
-            ),
-        ),
-        y=y,
-        **more,
+    labels = {lam: f"lam = {lam:g}" for lam in lams}
+    first, last = labels[lams[0]], labels[lams[-1]]
+    ends = (f"DP-PMTLR, {first}", f"DP-PMTLR, {last}")
+
+    def sd_below(low: str, high: str) -> Check:
+        return last_below(low, high, statistic="sd")
+
+    def claims() -> Iterator[Claim]:
+        yield Claim(f"DP-LR fails to converge at {first}.", settles(f"DP-LR, {first}", yes=False), _OUTLIER)
+        yield Claim(f"DP-PMTLR converges at {first}.", settles(ends[0]), _OUTLIER)
+        for at in labels.values():
+            robust = f"DP-PMTLR is more robust than DP-LR at {at}."
+            yield Claim(robust, sd_below(f"DP-PMTLR, {at}", f"DP-LR, {at}"), _OUTLIER)
+        yield Claim(
+            "A larger penalty makes DP-LR more robust.", sd_below(f"DP-LR, {last}", f"DP-LR, {first}"), _OUTLIER
+        )
+        yield Claim(
+            "DP-PMTLR depends only weakly on the penalty.",
+            unstated="what 'weakly' is",
+            readings={f"within a factor of {factor:g}": alike_at_end(*ends, factor) for factor in (1.5, 3.0, 10.0)},
+        )
+        if best is None:
+            larger = "A larger penalty makes the average error of DP-PMTLR larger."
+            yield Claim(larger, last_below(*ends), _OUTLIER)
+            return
+        for lam, at in labels.items():
+            if lam != best:
+                words = f"DP-PMTLR is best at lam = {best:g}: below DP-PMTLR, {at}."
+                yield Claim(words, last_below(f"DP-PMTLR, lam = {best:g}", f"DP-PMTLR, {at}"), _OUTLIER)
+
+    runs = (
+        run(None, {**problem, "lam": lam}, _newton(at, mu, eta), path=True, reference=reference)
+        for lam, at in labels.items()
     )
+    return drawn(id, title, runs, claims(), **(_BY_STEP | more))
 
 
 _OUTLIER = (
@@ -494,6 +318,11 @@ _BANK_WORDS = (
     + "The 16 features of bank marketing are numbers, texts coded by their place in the alphabet, all scaled to [0, 1]."
 )
 _NOTE_WORDS = _T + "Banknote features are z-scores, with a column of ones."
+_DISTANCES = " All errors are distances to the fit at lam = {:g}, the original penalty."
+_OF_LABELS: dict[str, Any] = {"y_label": TRUTH, "notes": _T + _BALANCE}
+_OF_BANK: dict[str, Any] = {"y_label": FIT, "needs": "bank"}
+_OF_NOTES: dict[str, Any] = {"y_label": FIT, "needs": "banknote"}
+_LABEL_LAMS = (0.0, 1e-3, 1e-2)
 
 FIGURES += [
     _by_mu(
@@ -502,35 +331,24 @@ FIGURES += [
         {**_LABELS, "n": 10_000, "lam": 1e-3},
         (3.0, 5.0, 10.0),
         eta=0.05,
-        y=TRUTH,
-        notes=_T + _BALANCE,
+        **_OF_LABELS,
     ),
     _by_lam(
-        "A8",
-        "Logistic regression by penalty",
-        {**_LABELS, "n": 8000},
-        10.0,
-        eta=0.05,
-        lams=(0.0, 1e-3, 1e-2),
-        y=TRUTH,
-        notes=_T + _BALANCE,
+        "A8", "Logistic regression by penalty", {**_LABELS, "n": 8000}, 10.0, eta=0.05, lams=_LABEL_LAMS, **_OF_LABELS
     ),
-    _by_mu("A9", "Bank marketing by budget", _BANK, (1.0, 3.0, 10.0), eta=1e-3, y=FIT, needs="bank", notes=_BANK_WORDS),
-    _by_mu(
-        "A9b", "Banknotes by budget", _NOTE, (3.0, 10.0, 30.0), eta=1e-3, y=FIT, needs="banknote", notes=_NOTE_WORDS
-    ),
+    _by_mu("A9", "Bank marketing by budget", _BANK, _LOW_MUS, eta=1e-3, notes=_BANK_WORDS, **_OF_BANK),
+    _by_mu("A9b", "Banknotes by budget", _NOTE, (3.0, 10.0, 30.0), eta=1e-3, notes=_NOTE_WORDS, **_OF_NOTES),
     _by_lam(
         "A10",
         "Bank marketing by penalty",
         _BANK,
         3.0,
         eta=1e-3,
-        lams=(0.0, 1e-3, 1e-2),
-        y=FIT,
+        lams=_LABEL_LAMS,
         reference=0.0,
-        needs="bank",
         errata=("E23",),
-        notes=_BANK_WORDS + " All errors are distances to the fit at lam = 0, the original penalty.",
+        notes=_BANK_WORDS + _DISTANCES.format(0),
+        **_OF_BANK,
     ),
     _by_lam(
         "A10b",
@@ -539,11 +357,10 @@ FIGURES += [
         10.0,
         eta=1e-3,
         lams=(0.005, 0.01, 0.05),
-        y=FIT,
         reference=0.01,
         best=0.01,
-        needs="banknote",
         errata=("E23",),
-        notes=_NOTE_WORDS + " All errors are distances to the fit at lam = 0.01, the original penalty.",
+        notes=_NOTE_WORDS + _DISTANCES.format(0.01),
+        **_OF_NOTES,
     ),
 ]

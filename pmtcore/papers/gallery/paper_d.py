@@ -15,14 +15,13 @@ from pmtcore.papers.gallery.checks import (
     closer,
     counted,
     falls,
-    gains_more,
+    falls_more,
     grows_more,
     last_below,
     lasting,
     near,
     never_below,
     rises,
-    sinks_more,
 )
 from pmtcore.papers.gallery.claims import Check, Claim, not_drawn
 from pmtcore.papers.gallery.engine import Figure, Run
@@ -76,14 +75,7 @@ _DEFAULTS: dict[str, Any] = {"errata": _DATA, "trials": 500, "quick": 5, "x_labe
 
 
 def _figure(id: str, title: str, source: str, runs: Sequence[Run], *, claims: Sequence[Claim], **more: Any) -> Figure:
-    return Figure(
-        id=id,
-        title=title,
-        source=source,
-        runs=tuple(runs),
-        claims=tuple(claims),
-        **(_DEFAULTS | more),
-    )
+    return Figure(id=id, title=title, source=source, runs=tuple(runs), claims=tuple(claims), **(_DEFAULTS | more))
 
 
 # Figures 1 and 3: one weight for two purposes, and over-regularization.
@@ -553,9 +545,9 @@ def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figu
             f"The decrease is more evident for NAPP-VS+ than for {name}, especially when n or epsilon is large.",
             unstated=f"{_WHICH_RETRIEVED}; whether a share or an amount decreases; and how large n or epsilon must be",
             readings={
-                f"{how}, {kind}, {where}": check(*pair, last=last)
+                f"{how}, {kind}, {where}": falls_more(*pair, share=share, last=last)
                 for how, pair in pairs.items()
-                for kind, check in (("by share", gains_more), ("by amount", sinks_more))
+                for kind, share in (("by share", True), ("by amount", False))
                 for where, last in (("at every epsilon", False), ("at the largest", True))
             }
             | ({"at a larger n": not_drawn("not in this figure")} if n == _FEW[kind] else {}),

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, mu_from_pure_epsilon
-from pmtcore.base.private import Private
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.perturbed import add_remove
 from pmtcore.methods.perturbed.napp_erm import PrintedPlan, fit_together

@@ -17,7 +17,7 @@ from pmtcore.report.names import title
 _SYMBOLS = ("circle", "square", "triangle-up", "x", "star", "cross", "pentagon", "triangle-down", "hexagram")
 # What errors are: Euclidean distances, or those of the typical coefficient.
 DISTANCE = "distance to the fit without privacy, all coefficients together"
-TYPICAL = "distance of the typical coefficient, in standard errors of the public fit"
+TYPICAL = "distance of the typical coefficient, in standard errors"
 _ROUNDING = 1e-12  # of a mean: a smaller spread is that of trials that do not differ
 _COLUMNS = {
     "method": "method",

@@ -16,7 +16,7 @@ from pmtcore.releases.curves import LADDER
 from pmtcore.releases.planning import Planned
 from pmtcore.report.figures.style import QUIET, SAMPLING, finish, log_axis
 from pmtcore.report.names import title
-from pmtcore.report.shortened import shortened_words
+from pmtcore.report.statistics import shortened_words
 
 # Half-widths are drawn from this share of sampling alone to this multiple of the public fit; wider is of no use.
 _BELOW, _ABOVE = 0.7, 5.0
@@ -24,8 +24,8 @@ _BELOW, _ABOVE = 0.7, 5.0
 _LEFT_OUT = " *"
 # Pixels above the picture: five lines of a legend.
 _LEGEND = 100
-# Pixels of an entry there, as the longest title needs: a narrow screen has one a line, a wide one several.
-_ENTRY = 220
+# Pixels of an entry there, as the longest title needs up to its comma: a phone has one a line, wide screens two.
+_ENTRY = 160
 _UNKNOWN = (None, None)
 
 
@@ -39,12 +39,13 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
     """
     figure = go.Figure()
     j = found[0].names.index(coefficient)
-    for id in dict.fromkeys(one.method for one in found):
+    ids = list(dict.fromkeys(one.method for one in found))
+    for id in ids:
         rows = [one for one in found if one.method == id]
         figure.add_scatter(
             x=[one.mu for one in rows],
             y=[one.half_width(j) for one in rows],
-            name=f"{title(id)}{'' if rows[0].is_complete else _LEFT_OUT}",
+            name=f"{_short(id, ids)}{'' if rows[0].is_complete else _LEFT_OUT}",
             mode="lines" if len(rows) > 1 else "markers",  # while curves are being filled
             line={"color": method(id).colour, "width": 2.5, "dash": "dash" if _public(id) else "solid"},
             hovertemplate=f"{title(id)}<br>mu %{{x:.3g}}: ± %{{y:.3g}}<extra></extra>",
@@ -73,6 +74,12 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
     )
 
 
+def _short(id: str, ids: Sequence[str]) -> str:
+    """Return a method's title up to its comma where no other of these methods begins alike."""
+    start = title(id).partition(",")[0]
+    return start if sum(title(other).partition(",")[0] == start for other in ids) == 1 else title(id)
+
+
 def left_out_words(found: Sequence[Planned]) -> str:
     """Say what the mark behind methods in the legend means, where some method has it."""
     if all(one.is_complete for one in found):
@@ -84,27 +91,16 @@ def _public(id: str) -> bool:
     return method(id).role == "public"
 
 
-def table(found: Sequence[Planned]) -> pd.DataFrame:
-    """Return the same figures in rows, all coefficients; truncation is missing where it is not predicted."""
-    parts = []
+def table(found: Sequence[Planned], coefficient: str) -> pd.DataFrame:
+    """Return the figures of the picture in rows; truncation is missing where it is not predicted."""
+    rows = []
     for one in found:
-        p = one.prediction
-        parts.append(
-            pd.DataFrame(
-                {
-                    "method": title(one.method),
-                    "mu": one.mu,
-                    "coefficient": one.names,
-                    "privacy sd": p.privacy,
-                    "sampling sd": p.sampling,
-                    "truncation sd": p.truncation if one.knows_truncation else None,
-                    "95 % half-width": [one.half_width(j) for j in range(len(one.names))],
-                    "80 % from": [(one.half_width_interval(j) or _UNKNOWN)[0] for j in range(len(one.names))],
-                    "80 % to": [(one.half_width_interval(j) or _UNKNOWN)[1] for j in range(len(one.names))],
-                }
-            )
-        )
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+        j, p = one.names.index(coefficient), one.prediction
+        low, high = one.half_width_interval(j) or _UNKNOWN
+        row = {"method": title(one.method), "mu": one.mu, "privacy sd": p.privacy[j], "sampling sd": p.sampling[j]}
+        row["truncation sd"] = np.broadcast_to(p.truncation, len(one.names))[j] if one.knows_truncation else None
+        rows.append(row | {"95 % half-width": one.half_width(j), "80 % from": low, "80 % to": high})
+    return pd.DataFrame(rows)
 
 
 def metrics(one: Planned, coefficient: str) -> dict[str, str]:

@@ -1,0 +1,51 @@
+"""What ``benchmarks/accuracy`` compares with: BinAgg from its paper, robust standard errors of the non-private fit."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pmtcore.glm.families import family as family_of
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "accuracy"))
+binagg, zoo = importlib.import_module("binagg"), importlib.import_module("zoo")
+
+
+def test_binagg_is_the_fit_of_its_bins_without_noise(seed: int) -> None:
+    """At an enormous budget, few rows in many bins, it is near least squares; at a tiny one it has d numbers."""
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([np.ones(800), rng.uniform(-1, 1, (800, 2))])
+    y = x @ np.array([0.5, 1.5, -2.0]) + 0.1 * rng.standard_normal(800)
+    exact = np.linalg.lstsq(x, y, rcond=None)[0]
+    assert np.allclose(binagg.fit(x, y, 1e4, 2, seed), exact, atol=0.05)
+    few = binagg.fit(x[:20], y[:20], 1e-3, 3, seed)
+    assert few.shape == (3, 3) and np.all(np.isfinite(few))
+
+
+def test_bins_are_a_partition(seed: int) -> None:
+    """Every row is in one leaf, and there are more leaves than columns, however small the budget."""
+    x = np.random.default_rng(seed).standard_normal((300, 4))
+    for mu in (1e-3, 0.5, 30.0):
+        leaves = binagg._tree(x, mu, np.random.default_rng(seed))
+        assert sorted(np.concatenate([each.rows for each in leaves])) == list(range(300))
+        assert 4 < len(leaves) <= 302
+
+
+@pytest.mark.parametrize("id, noise", [("gaussian", 1.0), ("logistic", 0.0), ("poisson", 0.0)])
+def test_robust_errors_of_a_true_model_are_those_of_its_information(id: str, noise: float, seed: int) -> None:
+    """Where the model holds, the sandwich and the inverse information agree, for every family."""
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([np.ones(20_000), rng.standard_normal((20_000, 2))])
+    family, coefficients = family_of(id), np.array([-1.0, 0.7, -0.4])
+    mean = family.mean(x @ coefficients)
+    draws = {"gaussian": lambda: mean + noise * rng.standard_normal(len(x))}
+    draws |= {"logistic": lambda: (rng.random(len(x)) < mean).astype(float), "poisson": lambda: 1.0 * rng.poisson(mean)}
+    case = zoo.Case("t", {"gaussian": "linear", "logistic": "label", "poisson": "count"}[id], "5d", "z", True, False)
+    places = np.arange(len(x))
+    one = zoo.drawn(x, draws[id](), ("(intercept)", "a", "b"), places[:500], places[500:], case, False, 0.0)
+    expected = np.sqrt(np.diag(np.linalg.inv(one.information)))
+    assert zoo.robust_errors(one) == pytest.approx(expected, rel=0.1)
