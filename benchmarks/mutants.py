@@ -564,6 +564,21 @@ def _mutants() -> list[Mutant]:
         "(1 + SLACK) * FINE / self.mu",
         APART,
     )
+    equation = "tests/methods/test_score_equation.py"
+    plant(
+        "score equation: curvature of public rows taken as known",
+        "methods/score_equation.py",
+        "squares = self._changes(points, fits) ** 2",
+        "squares = 0 * self._changes(points, fits) ** 2",
+        equation,
+    )
+    plant(
+        "objective: pull of the modulus left in",
+        "methods/pmt_objective.py",
+        "scores = plan.pull * (self",
+        "scores = 0.5 * plan.pull * (self",
+        equation,
+    )
     objective = "mechanisms/objective.py"
     plant(
         "objective: noise of add-remove",

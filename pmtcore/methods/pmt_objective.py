@@ -18,7 +18,6 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.accounting.objective import noise_sd
 from pmtcore.base.bands import Bands
-from pmtcore.base.distributions import chi2
 from pmtcore.base.private_rows import PrivateRows, RowCache
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.loss_sums import bytes_kept, row_pieces
@@ -26,14 +25,12 @@ from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.mechanisms.truncation import SHORTER, bounded
 from pmtcore.methods.facts import Facts
+from pmtcore.methods.gradients.frame import Frame, in_frame
 from pmtcore.methods.parameters import Parameters, choice, parameter, truncation_radius, unset
 from pmtcore.methods.registry import REPLACE_ONE, Mechanism, Method, Origin, Outcome, Plan, Prediction, register, sound
-from pmtcore.public.bands import Part, bias_part, limits, robust_part
-from pmtcore.public.gaussian_update import gaussian_update
+from pmtcore.methods.score_equation import Posterior, ScoreEquation
 from pmtcore.public.moments import PublicData, back_transform, whiten
-from pmtcore.public.shape import Clip, Shape, choose_clip
-
-_FAR = 1e-3  # how rarely alike samples lie further off: then the prior is widened
+from pmtcore.public.shape import Clip, choose_clip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,9 +68,14 @@ class ObjectivePlan(Plan):
     parameters: ObjectiveParameters
 
     @cached_property
+    def around(self) -> PublicData:
+        """Return the public data in the coordinates of the mechanism, with the fit that it is centred at."""
+        return in_frame(self.public)
+
+    @cached_property
     def mechanism(self) -> Perturbation:
         """Return the mechanism in whitened coordinates."""
-        public = self.public
+        public = self.around
         return Perturbation(
             public.family,
             self.n,
@@ -86,9 +88,20 @@ class ObjectivePlan(Plan):
         )
 
     @cached_property
-    def shape(self) -> Shape | None:
-        """Return the public rows' norms, influence and curvature; ``None`` without rows."""
-        return None if self.public.rows is None else Shape.of(self.public)
+    def equation(self) -> ScoreEquation | None:
+        """Return the equation that the score at a minimizer is put into; ``None`` without public rows."""
+        if self.public.rows is None:
+            return None
+        mechanism, frame = self.mechanism, Frame(self.public, self.n)
+        noise = (mechanism.noise / self.n) ** 2 * np.eye(self.public.d)
+        equation = ScoreEquation(frame, self.clip, noise, self.parameters.shrinkage != "none")
+        curvature = equation.hessians(frame.start[0][None])[0] + self.pull * np.eye(self.public.d)
+        return replace(equation, noise=noise + mechanism.covering**2 * curvature @ curvature)
+
+    @property
+    def pull(self) -> float:
+        """Return the extra modulus in units of a mean loss."""
+        return self.mechanism.modulus / self.n
 
     def bytes_kept(self, d: int) -> int:
         """See :class:`Plan`."""
@@ -100,7 +113,7 @@ class ObjectivePlan(Plan):
 
     def weighted(self, rows: PrivateRows) -> RowCache[Rows]:
         """Return whitened, clipped and weighted rows, private."""
-        reach, root = self.clip.radius * self.clip.reach, self.public.feature_root
+        reach, root = self.clip.radius * self.clip.reach, self.around.feature_root
 
         def prepare(x: np.ndarray, y: np.ndarray) -> Rows:
             clipped = self.clip.apply(bounded(whiten(root, x), reach), np.clip(y, 0.0, 1.0))
@@ -122,18 +135,22 @@ class ObjectivePlan(Plan):
         return True
 
     def predicted(self) -> Prediction | None:
-        """Privacy sd from the public Hessian, sampling sd from public influence."""
-        if self.shape is None:
-            return None
-        inverse = np.linalg.inv(self.shape.hessians(self.shape.clipped(self.clip), self.public.centre[None])[0])
-        covering = self.mechanism.covering * np.eye(self.public.d)
-        both = np.concatenate([self.mechanism.noise / self.n * inverse, covering])
-        privacy = np.linalg.norm(self._to_table(both), axis=0)
-        sampling = robust_part(self._to_table(self.shape.influence), 1.0, self.n, self.public.clusters).sd
-        return Prediction(privacy, sampling)
+        """Return the error to expect of the score at the minimizer; ``None`` without public rows."""
+        return None if self.equation is None else self.equation.predicted(self._distance(self.equation))
 
-    def _to_table(self, rows: np.ndarray) -> np.ndarray:
-        return back_transform(self.public.feature_root, rows)
+    def prepare(self) -> None:
+        """Compute the figures and the equation's public side, which intervals need."""
+        self.facts()
+        self.predicted()
+
+    def _distance(self, equation: ScoreEquation) -> np.ndarray:
+        """Return the expected second moment (d, d) of the distance from a minimizer to the private fit.
+
+        Noise moves a minimizer, and the modulus pulls it to the public fit: ``(H + p I)^{-1} (p^2 V + noise) (...)``.
+        """
+        centre, spread = equation.frame.start
+        inverse = np.linalg.inv(equation.hessians(centre[None])[0] + self.pull * np.eye(len(centre)))
+        return np.asarray(inverse @ (self.pull**2 * spread + equation.noise) @ inverse)
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the spends of the perturbed objective and of the noise that covers its distance to the optimum."""
@@ -141,7 +158,9 @@ class ObjectivePlan(Plan):
 
     def facts(self) -> Facts:
         """Radius, reach, noise, modulus, and the share of rows that public rows lead one to expect outside."""
-        beyond = None if self.shape is None else float(np.mean(self.shape.norms > self.clip.radius))
+        beyond = None
+        if self.equation is not None:
+            beyond = float(np.mean(self.equation.frame.norms > self.clip.radius))
         return Facts(
             radius=self.clip.radius,
             noise_sd=self.mechanism.noise / self.n,
@@ -157,130 +176,48 @@ class ObjectiveOutcome(Outcome):
     def __init__(self, plan: ObjectivePlan, minimizer: np.ndarray) -> None:
         self.plan = plan
         self.minimizer = minimizer
-        self._rows = None if plan.shape is None else plan.shape.clipped(plan.clip)
 
     def seen(self) -> np.ndarray:
         """Return the released minimizers."""
         return self.minimizer
 
     @cached_property
-    def _inverse(self) -> np.ndarray:
-        """Inverse Hessians of the mean loss (trials, d, d) at the minimizers, from public rows."""
-        if self.plan.shape is None or self._rows is None:
-            raise ValueError("public rows are needed")
-        return np.linalg.inv(self.plan.shape.hessians(self._rows, self.minimizer))
-
-    @cached_property
-    def free(self) -> np.ndarray:
-        """Minimizers without the pull of the extra modulus (trials, d): one public Newton step.
+    def posterior(self) -> Posterior | None:
+        """Return what the scores at the minimizers say together with the public fit; ``None`` without public rows.
 
         Proof: proofs/objective.md, 9.3.
         """
-        if self.plan.shape is None:
-            return self.minimizer
-        pull = self.plan.mechanism.modulus / self.plan.n * (self.minimizer - self.plan.public.centre)
-        return np.asarray(self.minimizer + np.einsum("tij,tj->ti", self._inverse, pull))
-
-    @cached_property
-    def _noise(self) -> np.ndarray:
-        """Covariance (trials, d, d) that the noise gives the free minimizers."""
-        sd = self.plan.mechanism.noise / self.plan.n
-        covering = self.plan.mechanism.covering**2 * np.eye(self.minimizer.shape[1])
-        return np.asarray(sd**2 * self._inverse @ self._inverse + covering)
-
-    @cached_property
-    def whitened(self) -> np.ndarray:
-        """Coefficients (trials, d): free minimizers combined with the public fit by precision."""
-        shape, public = self.plan.shape, self.plan.public
-        if shape is None or not public.labelled or self.plan.parameters.shrinkage == "none":
-            return self.free
-        return public.centre + shrunk(self.free - public.centre, shape.prior(self.plan.n), self._noise)
+        plan = self.plan
+        if plan.equation is None:
+            return None
+        scores = plan.pull * (self.minimizer - plan.around.centre) + self.minimizer @ plan.around.penalty
+        return plan.equation.solve(self.minimizer, scores)
 
     @property
     def coefficients(self) -> np.ndarray:
         """Coefficients (trials, d) in the units of the table."""
-        return back_transform(self.plan.public.feature_root, self.whitened)
+        whitened = self.minimizer if self.posterior is None else self.posterior.fits
+        return back_transform(self.plan.around.feature_root, whitened)
 
     def bands(self) -> Bands | None:
-        """Privacy, sampling and truncation parts around the free minimizer (proofs/objective.md, 9.4)."""
-        plan, shape, rows = self.plan, self.plan.shape, self._rows
-        if shape is None or rows is None:
-            return None
-        estimate = Free(self.free[0], self._inverse[0], self._noise[0])
-        return glm_bands(
-            shape, rows, estimate, self.coefficients[0], n=plan.n, combined=plan.parameters.shrinkage != "none"
-        )
+        """Return intervals (proofs/objective.md, 9.4); none without public rows."""
+        equation, posterior = self.plan.equation, self.posterior
+        return None if equation is None or posterior is None else equation.bands(posterior)
 
     def notes(self) -> tuple[str, ...]:
         """Return a note on what is missing without public rows."""
-        if self.plan.shape is None:
+        if self.plan.equation is None:
             return ("Without public rows there are no error bands, and the pull of the modulus stays in.",)
         return ()
 
 
-def shrunk(correction: np.ndarray, prior: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Corrections (t, d) pulled to zero by precision: ``prior (prior + noise)^{-1} correction``.
-
-    Where a correction is far larger than prior and noise allow (once in a thousand for alike samples), the
-    prior is widened to what its size says.
-    """
-    d = correction.shape[1]
-    total = prior + noise
-    size = np.einsum("ti,ti->t", correction, np.linalg.solve(total, correction[..., None])[..., 0]) / d
-    wide = np.where(size * d > chi2.isf(_FAR, d), np.maximum(size, 1.0), 1.0)[:, None, None] * prior
-    return np.asarray((wide @ np.linalg.solve(wide + noise, correction[..., None]))[..., 0])
-
-
-@dataclass(frozen=True, eq=False)
-class Free:
-    """A minimizer (d,) that the public fit does not pull, whitened: inverse Hessian (d, d), covariance of its noise."""
-
-    minimizer: np.ndarray
-    inverse: np.ndarray
-    noise: np.ndarray
-
-
-def glm_bands(shape: Shape, rows: Rows, free: Free, estimate: np.ndarray, *, n: int, combined: bool) -> Bands:
-    """Bands, all parts from public rows or the release (proofs/objective.md, 9.4).
-
-    Args:
-        combined: around the free minimizer and the public fit by precision (23), never trusted further than alike
-            samples allow, else around the free minimizer alone; so too where public rows have no labels.
-    """
-    public, inverse = shape.public, free.inverse
-
-    def to_table(vectors: np.ndarray) -> np.ndarray:
-        return back_transform(public.feature_root, vectors)
-
-    if not public.labelled:
-        middle = to_table(to_table(inverse - inverse @ public.penalty @ inverse).T)
-        privacy = Part.of(to_table(to_table(free.noise).T))
-        return limits(estimate, to_table(free.minimizer), privacy, Part.of(middle / n))
-    influence = shape.influence @ (inverse @ shape.hessian).T  # in the curvature of the released fit
-    moves, m = shape.moves(rows, inverse), len(influence)
-    weight, widened = np.eye(public.d), 1.0
-    away = free.minimizer - public.centre
-    if combined:
-        lost = np.mean(moves, axis=0) ** 2 + np.var(moves, axis=0, ddof=1) / m
-        mine = free.noise + influence.T @ influence / (m * n) + np.diag(lost)
-        both = gaussian_update(shape.covariance, np.eye(public.d), away, mine)
-        weight, widened = both.gain, float(both.inflation)
-    sampling = robust_part(to_table(influence @ weight.T), 1.0, n, public.clusters)
-    if combined:
-        rest = np.eye(public.d) - weight
-        sampling = sampling.plus(robust_part(to_table(shape.influence @ rest.T), widened, m, public.clusters))
-    privacy = Part.of(to_table(to_table(weight @ free.noise @ weight.T).T))
-    moves = to_table(moves @ weight.T)
-    cut = bias_part(moves)
-    return limits(estimate, to_table(public.centre + weight @ away), privacy, sampling, cut)
-
-
 def _plan(public: PublicData, n: int, budget: Budget, parameters: ObjectiveParameters) -> ObjectivePlan:
+    around = in_frame(public)
     reaches = (parameters.reach,) if parameters.reach else None
     if parameters.radius:
         return ObjectivePlan(public, n, budget.mu, Clip(parameters.radius, max(parameters.reach, 1.0)), parameters)
     noise = noise_sd(1.0, budget.mu) / n
-    clip = choose_clip(public, n, noise) if reaches is None else choose_clip(public, n, noise, (max(reaches[0], 1.0),))
+    clip = choose_clip(around, n, noise) if reaches is None else choose_clip(around, n, noise, (max(reaches[0], 1.0),))
     return ObjectivePlan(public, n, budget.mu, clip, parameters)
 
 

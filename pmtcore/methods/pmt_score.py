@@ -19,18 +19,17 @@ from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private_rows import Private, PrivateRows
-from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.pmt_objective import Free, GlmParameters, glm_bands
+from pmtcore.methods.gradients.frame import Frame, in_frame
+from pmtcore.methods.pmt_objective import GlmParameters
 from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
-from pmtcore.public.bands import robust_part
-from pmtcore.public.moments import PublicData, back_transform, whiten
-from pmtcore.public.shape import Clip, Shape, choose_clip, public_score_covariance
+from pmtcore.methods.score_equation import Posterior, ScoreEquation
+from pmtcore.public.moments import PublicData, whiten
+from pmtcore.public.shape import Clip, choose_clip
 
-_STEPS = 60  # of Levenberg and Marquardt, from the public fit, which is near
 _ROOM = 1.5  # the residual bound of counts: this many times the largest public residual
 
 
@@ -51,23 +50,19 @@ class ScorePlan(StatisticPlan[np.ndarray]):
         return sigma_for(cross_sensitivity(self.clip.radius, self.bound, self.n), self.mu)
 
     @cached_property
-    def shape(self) -> Shape:
-        """Return the public rows' norms, influence and curvature."""
-        return Shape.of(self.public)
+    def frame(self) -> Frame:
+        """Return the public side: coordinates, fit, rows as if left out."""
+        return Frame(self.public, self.n)
 
     @cached_property
-    def rows(self) -> Rows:
-        """Public rows, weighted, with the means at the public fit as responses."""
-        rows = self.shape.clipped(self.clip)
-        return Rows(
-            self.shape.rows.features,
-            self.public.family.mean(self.shape.rows.features @ self.public.centre),
-            rows.weights,
-        )
+    def equation(self) -> ScoreEquation:
+        """Return the equation that a released score is put into."""
+        noise = self.sigma**2 * np.eye(self.public.d)
+        return ScoreEquation(self.frame, self.clip, noise, self.parameters.shrinkage != "none")
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """Return the sum of weighted scores (d,), integers in units of ``R G/2^30``, private."""
-        root, family, centre = self.public.feature_root, self.public.family, self.public.centre
+        root, family, centre = self.frame.root, self.public.family, self.frame.start[0]
 
         def scores(features: np.ndarray, response: np.ndarray) -> np.ndarray:
             z = whiten(root, features)
@@ -86,26 +81,17 @@ class ScorePlan(StatisticPlan[np.ndarray]):
         unit = self.clip.radius * self.bound / FINE / self.n
         return ScoreOutcome(self, noisy_vector(statistic, (1 + SLACK) * 2 * FINE / self.mu, source, trials) * unit)
 
-    @cached_property
-    def doubt(self) -> np.ndarray:
-        """Covariance (d, d) of the equation: noise, and the public side being a mean of m rows."""
-        return np.asarray(self.sigma**2 * np.eye(self.public.d) + public_score_covariance(self.shape, self.rows))
-
     @property
     def clusters_errors(self) -> bool:
         """Sampling errors are summed over groups first."""
         return True
 
     def predicted(self) -> Prediction | None:
-        """Privacy sd, the floor of the public side included, and sampling sd."""
-        inverse = np.linalg.inv(self.shape.hessians(self.rows, self.public.centre[None])[0])
-        table = back_transform(self.public.feature_root, inverse)
-        privacy = np.sqrt(np.einsum("ji,jk,ki->i", table, self.doubt, table))
-        influence = back_transform(self.public.feature_root, self.shape.influence)
-        return Prediction(privacy, robust_part(influence, 1.0, self.n, self.public.clusters).sd)
+        """Return the error to expect: the score's noise, clipping, and the public side; and the sampling sd."""
+        return self.equation.predicted(self.frame.start[1])
 
     def prepare(self) -> None:
-        """Compute the figures and the law of the score, which intervals need."""
+        """Compute the figures and the equation's public side, which intervals need."""
         self.facts()
         self.predicted()
 
@@ -118,7 +104,7 @@ class ScorePlan(StatisticPlan[np.ndarray]):
         return Facts(
             radius=self.clip.radius,
             noise_sd=self.sigma,
-            predicted_truncation_rate=float(np.mean(self.shape.norms > self.clip.radius)),
+            predicted_truncation_rate=float(np.mean(self.frame.norms > self.clip.radius)),
             penalty=self.public.lam,
             more={"residual_bound": self.bound},
         )
@@ -129,96 +115,38 @@ class ScoreOutcome(Outcome):
 
     def __init__(self, plan: ScorePlan, score: np.ndarray) -> None:
         self.plan = plan
-        # the penalized score of the whole problem at the public fit
-        self.score = score - plan.public.penalty @ plan.public.centre
+        self.score = score
 
     def seen(self) -> np.ndarray:
         """Return the released scores."""
         return self.score
 
-    def _solve(self, precision_of_public: np.ndarray) -> np.ndarray:
-        """Minimizers (t, d) of ``|G(theta) - q|^2`` in the metric of the doubt plus the prior's pull.
-
-        Levenberg's damping, all trials at once; ``G`` is the penalized score of the public rows less its
-        value at the public fit.
-        """
-        plan, public = self.plan, self.plan.public
-        metric = np.linalg.inv(plan.doubt)
-
-        def at(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            gradient, hessian = plan.rows.sums(public.family, theta)
-            m = len(plan.rows.response)
-            gap = gradient / m + (theta - public.centre) @ public.penalty - self.score
-            away = theta - public.centre
-            cost = np.einsum("ti,ij,tj->t", gap, metric, gap)
-            cost += np.einsum("ti,ij,tj->t", away, precision_of_public, away)
-            return gap, hessian / m + public.penalty, cost
-
-        theta = np.broadcast_to(public.centre, self.score.shape).copy()
-        gap, jacobian, cost = at(theta)
-        damping = np.full(len(theta), 1e-3)
-        for _ in range(_STEPS):
-            curvature = jacobian @ metric @ jacobian + precision_of_public
-            slope = np.einsum("tij,jk,tk->ti", jacobian, metric, gap) + (theta - public.centre) @ precision_of_public
-            size = np.trace(curvature, axis1=1, axis2=2)[:, None, None] / public.d * np.eye(public.d)
-            step = np.linalg.solve(curvature + damping[:, None, None] * size, slope[..., None])[..., 0]
-            next_gap, next_jacobian, after = at(theta - step)
-            better = after <= cost
-            damping = np.where(better, damping / 5, damping * 5)
-            theta = np.where(better[:, None], theta - step, theta)
-            gap, jacobian = (
-                np.where(better[:, None], next_gap, gap),
-                np.where(better[:, None, None], next_jacobian, jacobian),
-            )
-            cost = np.where(better, after, cost)
-        return theta
-
     @cached_property
-    def whitened(self) -> np.ndarray:
-        """Coefficients (trials, d), combined with the public fit by precision."""
-        if self.plan.parameters.shrinkage == "none":
-            return self.free
-        return self._solve(self._prior_precision())
-
-    @cached_property
-    def free(self) -> np.ndarray:
-        """Coefficients (trials, d) from the score alone, with a prior a hundred times wider."""
-        return self._solve(self._prior_precision() / 1e4)
-
-    def _prior_precision(self) -> np.ndarray:
-        """Inverse (d, d) of the prior, in which no direction is known a million times better than another one.
-
-        Where the penalty of a column in tiny units leaves it no freedom at all, the prior is singular in rounding.
-        """
-        values, vectors = np.linalg.eigh(self.plan.shape.prior(self.plan.n))
-        return np.asarray(vectors / np.maximum(values, 1e-12 * values[-1]) @ vectors.T)
+    def posterior(self) -> Posterior:
+        """Return the solutions of the equation, combined with the public fit by precision."""
+        points = np.tile(self.plan.frame.start[0], (len(self.score), 1))
+        return self.plan.equation.solve(points, self.score)
 
     @property
     def coefficients(self) -> np.ndarray:
         """Coefficients (trials, d) in the units of the table."""
-        return back_transform(self.plan.public.feature_root, self.whitened)
+        return self.plan.frame.to_table(self.posterior.fits)
 
     def bands(self) -> Bands:
-        """Privacy (with the public side's floor), sampling and truncation parts (proofs/objective.md, 9.4 and 10)."""
-        plan = self.plan
-        inverse = np.linalg.inv(plan.shape.hessians(plan.rows, self.free[:1])[0])
-        noise = inverse @ plan.doubt @ inverse
-        clipped = Rows(plan.rows.features, plan.shape.rows.response, plan.rows.weights)
-        combined = plan.parameters.shrinkage != "none"
-        return glm_bands(
-            plan.shape, clipped, Free(self.free[0], inverse, noise), self.coefficients[0], n=plan.n, combined=combined
-        )
+        """Return intervals: noise, clipping and the public side of the equation; sampling (proofs/score.md, 10)."""
+        return self.plan.equation.bands(self.posterior)
 
 
 def _plan(public: PublicData, n: int, budget: Budget, parameters: GlmParameters) -> ScorePlan:
     if public.rows is None:
         raise InputError(MethodMessage.ROWS_NEEDED, method="pmt-score")
+    around = in_frame(public)
     bound = 1.0
     if not public.family.binary:
-        residual = public.rows[:, -1] - public.family.mean(public.rows[:, :-1] @ public.fit)
+        residual = public.rows[:, -1] - public.family.mean(public.rows[:, :-1] @ around.fit)
         bound = _ROOM * float(np.max(np.abs(residual)))
     noise = 2 * bound / (budget.mu * n)
-    clip = Clip(parameters.radius) if parameters.radius else choose_clip(public, n, noise, (np.inf,), from_public=True)
+    clip = Clip(parameters.radius) if parameters.radius else choose_clip(around, n, noise, (np.inf,), from_public=True)
     return ScorePlan(public, n, budget.mu, clip, bound, parameters)
 
 

@@ -90,6 +90,19 @@ class RidgeFitCovariance:
 
 
 @dataclass(frozen=True, eq=False)
+class PosteriorMode:
+    """A public fit of labels or counts with a weakly informative prior, in whitened coordinates.
+
+    Attributes:
+        fit: the mode (d,).
+        covariance: (d, d), of the distance from it to the population's own fit.
+    """
+
+    fit: np.ndarray
+    covariance: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class PublicData:
     """What is public of the population: rows, or only a second moment of ``z = (x, y)``.
 
@@ -107,6 +120,7 @@ class PublicData:
             Rows of least squares are weighted themselves and have none.
         covariates_are_public: whether the user has declared the covariates of the private rows public.
         rows_are_weighted: whether rows, and the constant in them, are multiplied by the root of their weight.
+        mode: the public fit of labels or counts, where it has a prior.
         around: what is known of the last row of ``factor`` where it is another fit than least squares (``held``).
     """
 
@@ -119,6 +133,7 @@ class PublicData:
     lam: float = 0.0
     labelled: bool = True
     around: RidgeFitCovariance | None = None
+    mode: PosteriorMode | None = None
     clusters: np.ndarray | None = None
     weights: np.ndarray | None = None
     rows_are_weighted: bool = False
@@ -171,6 +186,8 @@ class PublicData:
         """Return the public fit in whitened coordinates (d,); zero where labelled rows are needed and missing."""
         if self.family is GAUSSIAN:
             return np.asarray(self.factor[-1, : self.d])
+        if self.mode is not None:
+            return self.mode.fit
         if self.rows is None or self.m is None or not self.labelled:
             return np.zeros(self.d)
         z = whiten(self.feature_root, self.rows[:, :-1])

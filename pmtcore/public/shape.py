@@ -119,15 +119,23 @@ class Shape:
     @cached_property
     def covariance(self) -> np.ndarray:
         """Return the covariance (d, d) of the public fit; a private fit of n rows has about ``m/n`` times it."""
+        if self.public.mode is not None:
+            return self.public.mode.covariance
         return np.asarray(self.influence.T @ self.influence / len(self.influence) ** 2)
 
     def prior(self, n: int) -> np.ndarray:
         """Return the covariance (d, d) of the fit to n private rows around the public fit, for one population."""
         return np.asarray(self.covariance * (1 + len(self.influence) / n))
 
+    @cached_property
+    def left_out(self) -> np.ndarray:
+        """Return the features (m, d) as if each row had been left out of the whitening."""
+        inside = np.linalg.norm(self.rows.features, axis=1)
+        return np.asarray(self.rows.features * (self.norms / np.maximum(inside, 1e-300))[:, None])
+
     def clipped(self, clip: Clip) -> Rows:
         """Return the public rows clipped by their left-out lengths, as private rows would be."""
-        return clip.apply(self.rows.features, self.rows.response, self.norms)
+        return clip.apply(self.left_out, self.rows.response)
 
     def hessians(self, rows: Rows, theta: np.ndarray) -> np.ndarray:
         """Return the penalized Hessians (t, d, d) of the mean loss of clipped public rows.
@@ -149,7 +157,7 @@ class Shape:
         if not self.public.labelled:
             return np.zeros_like(self.influence)
         mean, centre = self.public.family.mean, self.public.centre
-        before = self.rows.features * (self.rows.response - mean(self.rows.features @ centre))[:, None]
+        before = self.left_out * (self.rows.response - mean(self.left_out @ centre))[:, None]
         after = rows.features * (rows.weights * (rows.response - mean(rows.features @ centre)))[:, None]
         return np.asarray((after - before) @ inverse)
 

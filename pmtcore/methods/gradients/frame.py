@@ -9,15 +9,18 @@ each had been left out: longer by the share that they have in the whitening, wit
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.glm.rows import unpacked
 from pmtcore.mechanisms.truncation import length_weights
-from pmtcore.public.moments import PublicData, back_transform, left_out_norm, whiten
+from pmtcore.public.bands import Part, robust_part
+from pmtcore.public.moments import PosteriorMode, PublicData, back_transform, left_out_norm, whiten
 from pmtcore.public.ridge import RidgePrior, ridge_prior
 from pmtcore.public.weak_prior import prior_precision, weakly_informed_fit
 
@@ -67,8 +70,8 @@ class Frame:
 
     @cached_property
     def root(self) -> np.ndarray:
-        """``L_x`` (d, d): of the public moment of the features with the whitening ridge."""
-        return self.prior.whitening_root(self._features)
+        """``L_x`` (d, d): of the public moment of the features, with the whitening ridge where there are labels."""
+        return self.prior.whitening_root(self._features) if self.public.labelled else self.public.feature_root
 
     @property
     def _features(self) -> np.ndarray:
@@ -123,26 +126,33 @@ class Frame:
         return np.linalg.norm(self.left_out, axis=1)
 
     @cached_property
-    def start(self) -> tuple[np.ndarray, np.ndarray]:
-        """Centre (d,), and covariance (d, d) of a fit to n private rows around it, if rows are alike.
+    def public_fit(self) -> tuple[np.ndarray, np.ndarray]:
+        """Centre (d,), and its covariance (d, d) around the population's own fit.
 
-        Least squares has a finite fit, whose ridge prior serves; elsewhere a weakly informative prior is added.
+        Least squares has a finite fit, whose ridge prior serves; elsewhere a weakly informative prior is added. Without
+        the response that prior is all there is.
         """
-        rows, public = len(self._features), self.public
+        public = self.public
+        if not public.labelled:
+            return np.zeros(public.d), np.linalg.inv(prior_precision(self.rows))
         if public.family is GAUSSIAN:
-            centre, covariance = self.prior.whitened(self.root)
-        else:
-            centre, covariance = weakly_informed_fit(
-                public.family,
-                self.rows,
-                self.response,
-                self.penalty,
-                ridge=(self.prior.penalty, self._ridge_shape),
-                dispersion=self.prior.dispersion,
-                rows=rows,
-                weights=self.weights,
-            )
-        return centre, covariance * (1 + rows / self.n)
+            return self.prior.whitened(self.root)
+        return weakly_informed_fit(
+            public.family,
+            self.rows,
+            self.response,
+            self.penalty,
+            ridge=(self.prior.penalty, self._ridge_shape),
+            dispersion=self.prior.dispersion,
+            rows=len(self._features),
+            weights=self.weights,
+        )
+
+    @cached_property
+    def start(self) -> tuple[np.ndarray, np.ndarray]:
+        """Centre (d,), and covariance (d, d) of a fit to n private rows around it, if rows are alike."""
+        centre, covariance = self.public_fit
+        return centre, covariance * (1 + len(self._features) / self.n)
 
     @cached_property
     def _ridge_shape(self) -> np.ndarray:
@@ -153,12 +163,12 @@ class Frame:
     @cached_property
     def penalty(self) -> np.ndarray:
         """Return the problem's own ridge (d, d) in these coordinates."""
-        free = (self.prior.spread > 0).astype(float)
+        free = (self.prior.spread > 0).astype(float) if self.public.labelled else self.public.penalized
         inverse = np.linalg.solve(self.root, np.diag(free))
         return np.asarray(self.public.lam * inverse @ inverse.T)
 
     @cached_property
-    def _inflation(self) -> np.ndarray:
+    def inflation(self) -> np.ndarray:
         """Return the factors (m,) by which left-out residuals are longer."""
         slope = self.weights * self.public.family.slope(self.rows @ self.start[0])
         penalty = self.penalty + self.prior.penalty * self._ridge_shape
@@ -199,9 +209,14 @@ class Frame:
         return np.asarray(np.maximum(first - own, 1e-12) / squares.shape[1] ** 2 * (1 / self.m + 1 / self.n))
 
     def residuals(self, points: np.ndarray) -> np.ndarray:
-        """Left-out public residuals (t, m) at points (t, d), times the weights of their rows."""
+        """Left-out public residuals (t, m) at points (t, d), times the weights of their rows.
+
+        Without the response they have the size that the family implies, with alternating signs.
+        """
+        if not self.public.labelled:
+            return np.sqrt(self.slopes(points).T) * np.where(np.arange(self.m) % 2, 1.0, -1.0)
         found = self.response - self.public.family.mean(points @ self.rows.T)
-        return np.asarray(found * self.weights * self._inflation)
+        return np.asarray(found * self.weights * self.inflation)
 
     def clipped_part(self, residuals: np.ndarray, bounds: np.ndarray) -> ClippedPart:
         """Return what clipping at bounds (t,) takes, by left-out public residuals (t, m)."""
@@ -213,6 +228,15 @@ class Frame:
         beyond_shown = np.maximum(priced - shown, 0.0) / self.public.d
         covariance = covariance + beyond_shown[:, None, None] * np.eye(self.public.d)
         return ClippedPart(bounds, share @ self.left_out / self.m, covariance)
+
+    def sampling(self, fit: np.ndarray, hessian: np.ndarray) -> Part:
+        """Return the sampling error of n private rows around a fit (d,), by public influence, in the table's units.
+
+        Args:
+            hessian: penalized Hessian (d, d) of the mean loss there.
+        """
+        influence = self.left_out * self.residuals(fit[None])[0][:, None] @ np.linalg.inv(hessian)
+        return robust_part(self.to_table(influence - influence.mean(axis=0)), 1.0, self.n, self.clusters)
 
     def candidates(self, residuals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bounds to choose from (t, K), and the variance that clipping at each leaves, summed over coordinates."""
@@ -233,6 +257,23 @@ class Frame:
     def to_table(self, points: np.ndarray) -> np.ndarray:
         """Coefficients (..., d) in the units of the table."""
         return back_transform(self.root, points)
+
+
+_WHITENED: WeakKeyDictionary[PublicData, PublicData] = WeakKeyDictionary()  # public figures only
+
+
+def in_frame(public: PublicData) -> PublicData:
+    """Return labelled rows of labels or counts around their weakly informed fit, in the coordinates of a frame.
+
+    Rows without the response, and data of which only a moment is known, are returned unchanged.
+    """
+    if public.rows is None or not public.labelled:
+        return public
+    if public not in _WHITENED:
+        frame = Frame(public, 1)
+        mode = PosteriorMode(*frame.public_fit)
+        _WHITENED[public] = replace(public, factor=block_diag(frame.root, 1.0), mode=mode)
+    return _WHITENED[public]
 
 
 def has_few_rows(public: PublicData) -> bool:

@@ -59,7 +59,7 @@ from pmtcore.methods.gradients.rehearsal import (
 from pmtcore.methods.outcome_interval import OF_GRADIENTS
 from pmtcore.methods.parameters import Parameters, parameter
 from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
-from pmtcore.public.bands import Part, limits, robust_part
+from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData
 
 # Passes, growth of their shares, share of the curvature matrices, passes before each (decision 0034).
@@ -248,10 +248,7 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
 
     def sampling(self, state: State) -> Part:
         """Return the sampling error of n private rows around the fit of the first trial, by public influence."""
-        frame, at = self.frame, state.points[0]
-        slope = curvature_at(frame, state).hessian[0] + frame.penalty
-        influence = frame.left_out * frame.residuals(at[None])[0][:, None] @ np.linalg.inv(slope)
-        return robust_part(frame.to_table(influence - influence.mean(axis=0)), 1.0, self.n, frame.clusters)
+        return self.frame.sampling(state.points[0], curvature_at(self.frame, state).hessian[0] + self.frame.penalty)
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the spends: the gradients in units of their bounds, and the curvature matrix where there is one."""

@@ -1,0 +1,220 @@
+"""A released score of private rows at a point, solved for their fit: public rows stand for the curvature.
+
+Proof: proofs/score.md, 10.
+
+    mean_pub w x~ (b'(x~'theta) - b'(x~'t)) + P (theta - t) = q + B - P t
+
+q is the released score at t, w the weights of clipped rows, B what clipping took from public rows. The solution is the
+mode of the posterior given q: ``pmt-score`` has t at the public fit, ``pmt-objective`` at its minimizer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pmtcore.base.bands import Bands
+from pmtcore.glm.rows import Rows
+from pmtcore.methods.gradients.frame import Frame
+from pmtcore.methods.registry import Prediction
+from pmtcore.public.bands import Part, limits
+from pmtcore.public.gaussian_update import inflate_on_conflict
+from pmtcore.public.shape import Clip
+
+# What errors are longer by than their covariance says, which is of first order and takes the public fit's as known:
+# bands of 22 settings of *tune* (m = 5d, mu .5 and 1.5) cover .90 to .93 at 1
+# and .94 to .95 at 1.3; on *check* .94.
+_ERROR_RATIO = 1.3
+_STEPS = 60  # of Levenberg and Marquardt, from the public fit, which is near
+_SETTLED = 1e-10  # a step of this length, for coefficients of length 1, is the last one
+# The curvature's error depends on how far the fit is from the point, the fit on that error.
+_ROUNDS = 3
+# Variances of the prior where it is not to count.
+_WIDE = 1e4
+# A direction that the prior knows a million times better than another is one without freedom, up to rounding.
+_LEAST_PRIOR = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Fits (t, d) in whitened coordinates, and the covariance (t, d, d) of their distance to that of private rows."""
+
+    fits: np.ndarray
+    covariance: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreEquation:
+    """The public side of a score of clipped private rows.
+
+    Attributes:
+        frame: public rows.
+        clip: of the private rows.
+        noise: covariance (d, d) of the noise on the mean score.
+        combined: whether the public fit counts as a prior.
+    """
+
+    frame: Frame
+    clip: Clip
+    noise: np.ndarray
+    combined: bool = True
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Return the public rows as if each had been left out of the whitening, clipped."""
+        return self.clip.apply(self.frame.left_out, self.frame.response)
+
+    @cached_property
+    def _prior(self) -> np.ndarray:
+        """Return the covariance (d, d) of the private fit around the public one, invertible in rounding."""
+        values, vectors = np.linalg.eigh(self.frame.start[1])
+        wide = 1.0 if self.combined else _WIDE
+        return np.asarray((vectors * (wide * np.maximum(values, _LEAST_PRIOR * values[-1]))) @ vectors.T)
+
+    @cached_property
+    def _clipped(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return what clipping took from the mean public score (d,), and the covariance (d, d) of its difference.
+
+        Where public rows have no response, a residual's mean is taken to be 0 for all features: nothing is added back.
+        """
+        if not self.frame.public.labelled:
+            lost = self.frame.left_out - self.rows.features * self.rows.weights[:, None]
+            parts = lost * self.frame.residuals(self.frame.start[0][None])[0][:, None]
+            return np.zeros(self.frame.public.d), parts.T @ parts / self.frame.m / self.frame.n
+        frame, mean, centre = self.frame, self.frame.public.family.mean, self.frame.start[0]
+        before = frame.left_out * (frame.response - mean(frame.left_out @ centre))[:, None]
+        x = self.rows.features
+        after = x * (self.rows.weights * (frame.response - mean(x @ centre)))[:, None]
+        parts = (before - after) * frame.inflation[:, None]
+        return np.mean(parts, axis=0), self._sampled(parts)
+
+    def _sampled(self, parts: np.ndarray) -> np.ndarray:
+        """Return the covariance (d, d) of a mean of public parts (m, d) around that of n private ones."""
+        frame = self.frame
+        return np.asarray(parts.T @ parts / frame.m**2 * (1 + frame.m / frame.n))
+
+    def hessians(self, fits: np.ndarray) -> np.ndarray:
+        """Return the penalized Hessians (t, d, d) of clipped public rows at fits (t, d)."""
+        return np.asarray(self.rows.sums(self.frame.public.family, fits)[1] / self.frame.m + self.frame.penalty)
+
+    def _changes(self, points: np.ndarray, fits: np.ndarray) -> np.ndarray:
+        """Return the changes (t, m) of the weighted means of clipped public rows from points (t, d) to fits (t, d)."""
+        mean, x = self.frame.public.family.mean, self.rows.features
+        return np.asarray(self.rows.weights * (mean(fits @ x.T) - mean(points @ x.T)))
+
+    def moved(self, points: np.ndarray, fits: np.ndarray) -> np.ndarray:
+        """Return how far the penalized mean score (t, d) moves from points (t, d) to fits (t, d)."""
+        change = self._changes(points, fits) @ self.rows.features / self.frame.m
+        return np.asarray(change + (fits - points) @ self.frame.penalty)
+
+    def _error(self, points: np.ndarray, fits: np.ndarray, covariance: np.ndarray | None = None) -> np.ndarray:
+        """Return the covariance (t, d, d) of the equation: noise, clipping, and the left side a mean of m rows.
+
+        Args:
+            points: where the scores were released (t, d).
+            fits: the private fits are expected around these (t, d).
+            covariance: with this covariance (t, d, d); ``None``: exactly there.
+        """
+        x = self.rows.features
+        squares = self._changes(points, fits) ** 2
+        if covariance is not None:
+            slopes = self.rows.weights * self.frame.public.family.slope(fits @ x.T)
+            squares = squares + slopes**2 * np.stack([np.sum((x @ one) * x, axis=1) for one in covariance])
+        known = self.noise + self._clipped[1]
+        return np.stack([known + self._sampled(x * np.sqrt(square)[:, None]) for square in squares])
+
+    def _left(self, fits: np.ndarray, error: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        """Return the posterior covariance (t, d, d) at fits (t, d)."""
+        hessians = self.hessians(fits)
+        return np.asarray(np.linalg.inv(hessians @ np.linalg.solve(error, hessians) + np.linalg.inv(prior)))
+
+    def expected(self, distance: np.ndarray) -> Posterior:
+        """Return the posterior that alike rows would leave.
+
+        Args:
+            distance: expected second moment (d, d) of the distance from the point of the score to the private fit.
+        """
+        centre = self.frame.start[0][None]
+        return Posterior(centre, self._left(centre, self._error(centre, centre, distance[None]), self._prior))
+
+    def solve(self, points: np.ndarray, scores: np.ndarray) -> Posterior:
+        """Return the posterior for mean scores (t, d) released at points (t, d), without the penalty.
+
+        The prior is widened where the score is longer than it explains (proofs/shrinkage.md, 6.1).
+        """
+        centres = np.tile(self.frame.start[0], (len(scores), 1))
+        target = scores + self._clipped[0] - points @ self.frame.penalty
+        error = self._error(points, points)
+        hessians = self.hessians(centres)
+        from_prior = hessians @ self._prior @ hessians
+        innovation = target - self.moved(points, centres)
+        prior = inflate_on_conflict(from_prior, innovation, from_prior + error)[:, None, None] * self._prior
+        fits = self._modes(points, target, error, np.linalg.inv(prior), centres)
+        for _ in range(_ROUNDS):
+            error = self._error(points, fits, self._left(fits, error, prior))
+            fits = self._modes(points, target, error, np.linalg.inv(prior), fits)
+        return Posterior(fits, self._left(fits, self._error(points, fits, self._left(fits, error, prior)), prior))
+
+    def _modes(
+        self, points: np.ndarray, target: np.ndarray, error: np.ndarray, precision: np.ndarray, fits: np.ndarray
+    ) -> np.ndarray:
+        """Return minimizers (t, d) of the square of the equation in units of its error, plus the prior's pull.
+
+        Levenberg's damping, all trials at once; each stops by itself.
+
+        Args:
+            points: where the scores were released (t, d).
+            target: right sides (t, d).
+            error: covariance of the equation (t, d, d).
+            precision: of the prior (t, d, d).
+            fits: to begin with (t, d).
+        """
+        centre, d = self.frame.start[0], self.frame.public.d
+        metric = np.linalg.inv(error)
+
+        def at(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            gap, away = self.moved(points, theta) - target, theta - centre
+            cost = np.einsum("ti,tij,tj->t", gap, metric, gap) + np.einsum("ti,tij,tj->t", away, precision, away)
+            return gap, self.hessians(theta), cost
+
+        gap, jacobian, cost = at(fits)
+        damping, going = np.full(len(fits), 1e-3), np.ones(len(fits), dtype=bool)
+        for _ in range(_STEPS):
+            curvature = jacobian @ metric @ jacobian + precision
+            slope = np.einsum("tij,tjk,tk->ti", jacobian, metric, gap)
+            slope += np.einsum("tij,tj->ti", precision, fits - centre)
+            size = np.trace(curvature, axis1=1, axis2=2)[:, None, None] / d * np.eye(d)
+            step = np.linalg.solve(curvature + damping[:, None, None] * size, slope[..., None])[..., 0]
+            going &= np.linalg.norm(step, axis=1) > _SETTLED * (1 + np.linalg.norm(fits, axis=1))
+            if not going.any():
+                break
+            next_gap, next_jacobian, after = at(fits - step)
+            better = (after <= cost) & going
+            damping = np.where(better, damping / 5, damping * 5)
+            fits = np.where(better[:, None], fits - step, fits)
+            gap = np.where(better[:, None], next_gap, gap)
+            jacobian = np.where(better[:, None, None], next_jacobian, jacobian)
+            cost = np.where(better, after, cost)
+        return fits
+
+    def left(self, posterior: Posterior) -> Part:
+        """Return what is left open in the first trial, in the units of the table."""
+        to_table = self.frame.to_table
+        return Part.of(_ERROR_RATIO**2 * to_table(to_table(posterior.covariance[0]).T))
+
+    def sampling(self, posterior: Posterior) -> Part:
+        """Return the sampling error of the private rows around the fit of the first trial."""
+        frame, fit = self.frame, posterior.fits[:1]
+        return frame.sampling(fit[0], frame.hessians(frame.slopes(fit))[0] + frame.penalty)
+
+    def bands(self, posterior: Posterior) -> Bands:
+        """Return the bands of the first trial; noise, clipping and the rough curvature are one part."""
+        estimate = self.frame.to_table(posterior.fits[0])
+        return limits(estimate, estimate, self.left(posterior), self.sampling(posterior))
+
+    def predicted(self, distance: np.ndarray) -> Prediction:
+        """Return the same parts as public rows lead one to expect (:meth:`expected`)."""
+        expected = self.expected(distance)
+        return Prediction(self.left(expected).sd, self.sampling(expected).sd, clipping_in_privacy=True)

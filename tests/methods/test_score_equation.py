@@ -1,0 +1,125 @@
+"""Objective and score on public labels that are next to separated, on hard tables, and without public labels."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from pmtcore.glm.families import LOGISTIC
+from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
+from pmtcore.methods.baselines import exact_fit
+from pmtcore.methods.gradients.frame import Frame
+from pmtcore.public.moments import public_from_rows
+from tests.helpers import FALSE_ALARM, TEST, plan
+from tests.methods.test_gradients_laws import table
+
+BOTH = ("pmt-objective", "pmt-score")
+
+
+def separated(kind: str, n: int, m: int, seed: int):
+    """Public rows whose labels one column decides, beside private rows of a table."""
+    public, rows, x = table(kind, n, m, seed)
+    labels = (public.rows[:, 1] > 0).astype(float)
+    return public_from_rows(public.rows[:, :-1], labels, public.names, "y", 0.0, LOGISTIC, 0.0), rows, x
+
+
+def distances(id, public, rows, x, mu, trials=5):
+    """Distances (trials,) to the private fit in its own standard errors."""
+    exact = exact_fit(public, rows).reveal(TEST)
+    information = (x * public.family.slope(x @ exact)[:, None]).T @ x
+    away = plan(id, public, rows.n, mu).run(rows, SeededNoise(1), trials).coefficients - exact
+    return np.sqrt(np.einsum("ti,ij,tj->t", away, information, away) / public.d)
+
+
+@pytest.mark.parametrize("id", BOTH)
+@pytest.mark.parametrize("m", [12, 24, 60])
+def test_separated_public_labels_do_not_carry_the_fit_away(id, m):
+    """Next to a public fit without end: within twenty standard errors of the private one at mu 1, bands finite."""
+    public, rows, x = separated("plain", 3000, m, 3)
+    assert np.median(distances(id, public, rows, x, 1.0)) < 20
+    bands = plan(id, public, rows.n, 1.0).run(rows, SeededNoise(1), 1).bands()
+    assert np.all(np.isfinite(bands.low)) and np.all(np.isfinite(bands.high))
+
+
+@pytest.mark.parametrize("kind", ["plain", "rare", "skewed", "steep"])
+def test_more_budget_does_not_hurt_the_objective(kind):
+    """Median distances at mu .5, 5 and 300: at most 1.1 times the least at a smaller budget, and .1 more."""
+    public, rows, x = table(kind, 3000, 60, 7)
+    small, middle, ample = (np.median(distances("pmt-objective", public, rows, x, mu)) for mu in (0.5, 5.0, 300.0))
+    assert middle < 1.1 * small + 0.1
+    assert ample < 1.1 * min(small, middle) + 0.1
+
+
+@pytest.mark.parametrize("id", BOTH)
+def test_the_plan_is_as_wide_as_the_outcome(id):
+    """Errors of ten releases of alike rows: between a third and three times what the plan says, in the mean square."""
+    squares = []
+    for seed in range(10):
+        public, rows, _ = table("plain", 3000, 60, seed)
+        planned = plan(id, public, rows.n, 0.5)
+        away = planned.run(rows, SeededNoise(seed), 1).coefficients[0] - exact_fit(public, rows).reveal(TEST)
+        squares.append(np.sum(away**2) / np.sum(planned.predicted().to_exact ** 2))
+    assert 1 / 3 < math.sqrt(np.mean(squares)) < 3
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_bands_of_few_public_rows_cover(labelled):
+    """Bands of the objective around the private fit of 20 tables, twelve rows a column: 95 % up to one in a million."""
+    inside = total = 0
+    for seed in range(20):
+        public, rows, _ = table("plain", 3000, 60, seed)
+        if not labelled:
+            public = public_from_rows(public.rows[:, :-1], None, public.names, "y", 0.0, LOGISTIC, 0.0)
+        bands = plan("pmt-objective", public, rows.n, 0.5).run(rows, SeededNoise(seed), 1).bands()
+        exact = exact_fit(public, rows).reveal(TEST)
+        inside += int(np.sum((bands.low <= exact) & (exact <= bands.high)))
+        total += public.d
+    assert binomtest(inside, total, 0.95, alternative="less").pvalue > FALSE_ALARM
+
+
+def test_one_public_fit():
+    """The score is released at the start of clipped gradients, and the objective is centred there."""
+    public, rows, _ = separated("plain", 3000, 24, 3)
+    start = Frame(public, rows.n).start
+    for id in BOTH:
+        planned = plan(id, public, rows.n, 1.0)
+        frame = planned.frame if id == "pmt-score" else planned.equation.frame
+        assert np.array_equal(frame.start[0], start[0]) and np.array_equal(frame.root, Frame(public, rows.n).root)
+    mechanism = plan("pmt-objective", public, rows.n, 1.0).mechanism
+    assert np.array_equal(mechanism.centre, start[0])
+
+
+def test_the_last_trial_does_not_depend_on_the_others():
+    """Each trial of the equation stops by itself."""
+    public, rows, _ = table("rare", 2000, 60, 2)
+    planned = plan("pmt-score", public, rows.n, 1.0)
+    scores = planned.run(rows, SeededNoise(0), 6).score
+    points = np.tile(planned.frame.start[0], (6, 1))
+    together = planned.equation.solve(points, scores).fits
+    alone = planned.equation.solve(points[5:], scores[5:]).fits
+    assert np.allclose(together[5:], alone, rtol=1e-6, atol=1e-8)
+
+
+def test_an_ample_budget_leaves_the_error_of_the_public_curvature():
+    """The score at mu 300: errors in units of the part that bands call privacy are of order one, not of noise alone."""
+    squares = []
+    for seed in range(6):
+        public, rows, _ = table("plain", 3000, 60, seed)
+        outcome = plan("pmt-score", public, rows.n, 300.0).run(rows, SeededNoise(seed), 1)
+        away = outcome.coefficients[0] - exact_fit(public, rows).reveal(TEST)
+        squares.append(np.mean((away / outcome.bands().privacy) ** 2))
+    assert math.sqrt(np.mean(squares)) < 3
+
+
+def test_the_pull_of_the_modulus_comes_out():
+    """Without noise, public labels or a prior: under a third of the distance that the minimizer is pulled remains."""
+    public, rows, _ = table("plain", 3000, 600, 1)
+    public = public_from_rows(public.rows[:, :-1], None, public.names, "y", 0.0, LOGISTIC, 0.0)
+    planned = plan("pmt-objective", public, rows.n, 0.7, radius=8.0, shrinkage="none")
+    outcome = planned.run(rows, ZeroNoise(), 1)
+    exact = planned.equation.frame.root.T @ exact_fit(public, rows).reveal(TEST)
+    pulled, free = (np.linalg.norm(at - exact) for at in (outcome.minimizer[0], outcome.posterior.fits[0]))
+    assert free < 0.3 * pulled
