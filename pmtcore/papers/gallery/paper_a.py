@@ -97,7 +97,7 @@ _CHOSEN = "mu is not stated for figures 1 and 4; 3 per part is taken. "
 
 
 def _with_mu(
-    id: str, title: str, problem: Problem, sizes: Sequence[int], mus: Sequence[float], *, values: Problem, **more: Any
+    id: str, title: str, problem: Problem, sizes: Sequence[int], *, mus: Sequence[float], values: Problem, **more: Any
 ) -> Figure:
     better, plain = ([f"{kind}, mu = {mu:g}" for mu in mus] for kind in ("DP-PMTRR", "DP-RR"))
     pairs = list(zip(better, plain, strict=True))
