@@ -1515,8 +1515,8 @@ def _plan_mutants() -> list[Mutant]:
         (
             "plan: an interval moves sampling too",
             "methods/registry.py",
-            "np.hypot(high * self.to_exact, self",
-            "high * np.hypot(self.to_exact, self",
+            "np.hypot(factor * self.to_exact, self",
+            "factor * np.hypot(self.to_exact, self",
             widths,
         ),
         (

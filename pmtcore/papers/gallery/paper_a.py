@@ -165,7 +165,7 @@ FIGURES = [
         "Ridge by budget, 20 public rows",
         {**_SYNTHETIC, "m": 20},
         (3000, 5000, 7000, 10_000),
-        _LOW_MUS,
+        mus=_LOW_MUS,
         values={"lam": 0.01},
         **_OF_ROWS,
     ),
@@ -189,10 +189,22 @@ FIGURES = [
         **_OF_PLANT,
     ),
     _with_mu(
-        "A5", "Ridge by budget on white wine", _WINE, _WINE_SIZES, (5.0, 10.0, 20.0), values={"eta": 1e-3}, **_OF_WINE
+        "A5",
+        "Ridge by budget on white wine",
+        _WINE,
+        _WINE_SIZES,
+        mus=(5.0, 10.0, 20.0),
+        values={"eta": 1e-3},
+        **_OF_WINE,
     ),
     _with_mu(
-        "A5b", "Ridge by budget on the power plant", _PLANT, _PLANT_SIZES, _LOW_MUS, values={"eta": 1e-3}, **_OF_PLANT
+        "A5b",
+        "Ridge by budget on the power plant",
+        _PLANT,
+        _PLANT_SIZES,
+        mus=_LOW_MUS,
+        values={"eta": 1e-3},
+        **_OF_PLANT,
     ),
     _with_lam("A6", "Ridge by penalty on white wine", {**_WINE, "n": 4649}, 20.0, eta=1e-3, **_OF_WINE),
     _with_lam("A6b", "Ridge by penalty on the power plant", {**_PLANT, "n": 9376}, 3.0, eta=0.05, **_OF_PLANT),
