@@ -279,6 +279,8 @@ def _mutants() -> list[Mutant]:
     plant("turned: rows far out at their scaled length", turned, "lengths * unit * lift", "lengths * unit", TURNED)
     plant("passes: lengths not clipped", passes, "-1.0, 1.0, out=shares", "-9.0, 9.0, out=shares", GRADIENTS)
     filter_passes, frame = "methods/gradients/passes.py", "methods/gradients/frame.py"
+    long_row = "tests/methods/test_gradients.py -k long_public"
+    plant("gradients: the mean of no row", frame, "slope(self.rows @ points", "slope(self.left_out @ points", long_row)
     plant("gradients: no tail", frame, "_ROWS_BEYOND = 0.5", "_ROWS_BEYOND = 0.0", f"{LAWS} -k 'price or bounds'")
     plant("gradients: no weak prior", "public/weak_prior.py", "COEFFICIENT_SD**2 * np.eye", "1e8 * np.eye", LAWS)
     method = "methods/gradients/method.py"

@@ -17,6 +17,7 @@ from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.passes import GRADIENT, CurvatureSum, GradientSum, release_curvatures, release_gradients
 from pmtcore.mechanisms.quantized_rows import Quantizer
 from pmtcore.methods.baselines import exact_fit, public_bands
+from pmtcore.methods.gradients.frame import Frame
 from pmtcore.methods.registry import recommended
 from pmtcore.public.moments import public_from_rows
 from pmtcore.tables.synthetic import synthetic
@@ -206,3 +207,14 @@ def test_what_is_recommended():
     draw = synthetic(100, 60, d=5, seed=1, family="logistic")
     unlabelled = public_from_rows(draw.public_x, None, names(5), "y", 0.0, LOGISTIC, 0.01)
     assert recommended(unlabelled).id != ID
+
+
+def test_a_long_public_row_has_the_mean_of_its_own_predictor():
+    """A row left out of the whitening is longer; an exponential mean of that length would be that of no row."""
+    rng = np.random.default_rng(1)
+    x = np.column_stack([np.ones(60), np.append(rng.exponential(1.0, 59), 30.0)])
+    public = public_from_rows(x, rng.poisson(np.exp(0.1 * x[:, 1])).astype(float), names(2), "y", 0.0, POISSON, 0.0)
+    frame = Frame(public, 1000)
+    centre = frame.start[0]
+    assert frame.norms[-1] > 1.5 * np.linalg.norm(frame.rows[-1])
+    assert frame.slopes(centre[None])[:, 0] == pytest.approx(np.exp(x @ frame.to_table(centre)))

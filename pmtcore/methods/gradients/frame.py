@@ -180,8 +180,12 @@ class Frame:
         return np.asarray(1 / np.maximum(1 - own, _LEAST_SLACK))
 
     def slopes(self, points: np.ndarray) -> np.ndarray:
-        """``w b''`` (m, t) of left-out public rows at points (t, d)."""
-        return np.asarray(self.weights[:, None] * self.public.family.slope(self.left_out @ points.T))
+        """Return ``w b''`` (m, t) of public rows at points (t, d).
+
+        Predictors are those of the rows as they are: an exponential mean of a left-out row, which is longer, would be
+        that of no row.
+        """
+        return np.asarray(self.weights[:, None] * self.public.family.slope(self.rows @ points.T))
 
     def hessians(self, slopes: np.ndarray) -> np.ndarray:
         """Public Hessians (t, d, d) of the mean loss from slopes (m, t), without the penalty."""
