@@ -646,6 +646,10 @@ class TableNote(Message):
     RARE_LEVELS = "Categories of {column!r} with fewer than two public rows count as {become}: {levels:listed}."
     UNKNOWN_LEVELS = "Categories of {columns:listed 99} that the public table does not have count as {become}."
     FEW_PRIVATE_ROWS = "The private table has {rows:plural row}: no budget lets a release say anything about so few."
+    NEARLY_COLLINEAR = (
+        "In the public rows {columns:listed} nearly determine each other: {rows:,} rows cannot tell their effects "
+        "apart, and bands hold the effect of a fit that is drawn slightly to zero. Leave out one of them."
+    )
     FEW_PUBLIC_ROWS = "{rows} public rows for {count} columns are few: whitening will be rough; add public rows."
     SWAPPED = (
         "The public table has {public_rows:,} rows, the private one {private_rows:,}: check that they are not swapped."

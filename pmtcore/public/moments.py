@@ -232,6 +232,20 @@ class PublicData:
         return np.sqrt(np.maximum(squares - self.moment[0, : self.d] ** 2, 0.0))
 
     @cached_property
+    def variance_inflation(self) -> np.ndarray:
+        """Factors (d,) by which other features inflate the variance of each coefficient; 1 for an intercept.
+
+        The features' factor after the intercept is the Cholesky factor of their covariance. Rows that are fitted
+        exactly by chance are allowed for: so many rows fewer.
+        """
+        first = int(self.has_intercept)
+        root = self.feature_root[first:, first:]
+        inverse = solve_triangular(root, np.eye(len(root)), lower=True)
+        by_chance = 1.0 if self.m is None else max(1 - self.d / self.m, 0.0)
+        found = np.sum(root**2, axis=1) * np.sum(inverse**2, axis=0) * by_chance
+        return np.concatenate([np.ones(first), np.maximum(found, 1.0)])
+
+    @cached_property
     def symmetric_root(self) -> tuple[np.ndarray, np.ndarray]:
         """``S_x^{1/2}`` and ``S_x^{-1/2}`` (d, d), from the singular values of ``L_x``."""
         left, values, _ = np.linalg.svd(self.feature_root)

@@ -11,8 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from pmtcore.base.messages import InputError, Message, Note, PublicMessage, TableMessage, TableNote, kind_of, listed
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
+from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.limits import MAX_LEVELS
@@ -275,7 +278,26 @@ def _rest(
         side = public_side(private, public, choices, public_rows, declared)
     except InputError as error:
         return [] if stopped else [_stopping(error, private, public, choices)]
-    return [Finding(_ABOUT[kind], note) for note in side.notes if (kind := kind_of(note)) in _ABOUT] + _thin(side)
+    noted = [Finding(_ABOUT[kind], note) for note in side.notes if (kind := kind_of(note)) in _ABOUT]
+    # Where persons have several rows, their number is private.
+    near = [] if choices.unit is not None else [*_nearly_collinear(side.data, private, public, choices)]
+    return noted + _thin(side) + near
+
+
+def _nearly_collinear(
+    data: PublicData, private: Table, public: Table | MomentTable, choices: Choices
+) -> Iterator[Finding]:
+    """Yield a finding on features whose variance other features inflate by more than the number of private rows.
+
+    The effect of a standard deviation of such a feature then has a sampling error above a whole residual.
+    """
+    inflation = data.variance_inflation
+    names = tuple(data.names[j] for j in np.argsort(-inflation) if inflation[j] > private.n)
+    if names:
+        going_in = _going_in(private, public, choices)
+        leave = [_without(private, public, choices, (name,)) for name in names if name in going_in]
+        note = Note(TableNote.NEARLY_COLLINEAR, columns=names, rows=private.n)
+        yield Finding("collinear", note, names, False, () if choices.formula else tuple(leave[:1]))
 
 
 def _thin(side: PublicSide) -> list[Finding]:

@@ -115,6 +115,36 @@ def test_measured_columns_are_no_identifiers(name):
     assert TableNote.IDENTIFIER_LEFT_OUT not in said and TableNote.LIKE_IDENTIFIER not in said
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(("apart", "said"), [(1e-3, True), (0.3, False)])
+@pytest.mark.parametrize("unit", [1.0, 1e9])
+def test_features_that_determine_each_other_are_named(apart, said, unit, intercept):
+    """The finding asks for more inflation of a variance than there are private rows, in any unit, and can be mended."""
+
+    def near(t):
+        return t.assign(c=unit * (t["a"] - 2 * t["b"] + apart * np.cos(np.arange(len(t)))))
+
+    private, public = tables(near, near)
+    choices = Choices(target="y", features=("a", "b", "c"), intercept=intercept)
+    inflation = prepare(private, public, choices).public.variance_inflation
+    assert len(inflation) == 3 + intercept and np.all(inflation >= 1)
+    found = [one for one in findings(private, public, choices) if kind_of(one.sentence) is TableNote.NEARLY_COLLINEAR]
+    assert bool(found) is said
+    if said:
+        assert set(found[0].columns) == {"a", "b", "c"} and not found[0].stops
+        mended = found[0].repairs[0].apply(choices)
+        assert all(kind_of(one.sentence) is not TableNote.NEARLY_COLLINEAR for one in findings(private, public, mended))
+
+
+def test_variance_inflation_is_that_of_regressions_on_the_others():
+    """The factor of a feature is 1/(1 - R^2), less what so few rows fit by chance."""
+    private, public = tables()
+    data = prepare(private, public, Choices(target="y")).public
+    x = data.rows[:, 1 : data.d]
+    by_hand = np.diag(np.linalg.inv(np.corrcoef(x.T)))
+    assert data.variance_inflation[1:] == pytest.approx(np.maximum(by_hand * (1 - data.d / data.m), 1.0))
+
+
 def test_several_at_once():
     """A text target, a missing feature, dates, text that is a number, a column only one table has: said together."""
 
