@@ -152,13 +152,15 @@ def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> bool:
 def picture(found: Sequence[Summary], kind: Label, axis: str, run: Sides | None = None) -> None:
     """Draw central and local along the axis; axes and legend of a run are those of its end."""
     methods, places = (run.methods, run.places) if run is not None else ((), ())
+    # The sentence speaks of the epsilon that the slider above has.
+    at = float(st.session_state["local-epsilon"]) if axis == "epsilon" else None
     chart(
         figures.comparison(found, axis, methods=methods, places=places),
         "local-comparison",
         f"Distance to the fit without privacy against {axis}, central and local",
         figures.comparison_table(found),
         kind,
-        f"{'So far: ' * bool(found and run and run.live)}{comparison_words(found, axis)}"
+        f"{'So far: ' * bool(found and run and run.live)}{comparison_words(found, axis, at)}"
         or "No simulated release yet.",
     )
     st.caption(

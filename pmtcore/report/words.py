@@ -309,8 +309,14 @@ def _price(parts: Mapping[str, float]) -> str:
     )
 
 
-def comparison_words(summaries: Sequence[Summary], axis: str = "budget") -> str:
-    """Who is closest where along the axis, and how far the others are in its middle; no method is left out."""
+def comparison_words(summaries: Sequence[Summary], axis: str = "budget", at: float | None = None) -> str:
+    """Say who is closest where along the axis, and how far the others are at one place; no method is left out.
+
+    Args:
+        summaries: of all methods and places.
+        axis: what changes from place to place.
+        at: where others are compared, or the place next to it; ``None``: in the middle.
+    """
     real = [s for s in summaries if method(s.method).role != "reference"]  # that one is at distance 0 from itself
     failed: dict[str, list[float]] = {}
     by_place: dict[float, dict[str, float]] = {}
@@ -324,7 +330,7 @@ def comparison_words(summaries: Sequence[Summary], axis: str = "budget") -> str:
     if not by_place:
         return note.strip()
     stuck = _stuck(by_place) if axis == "budget" else ""
-    return f"{_closest(by_place, axis)} {_middle(by_place, axis)}{stuck}{note}".strip()
+    return f"{_closest(by_place, axis)} {_beside(by_place, axis, at)}{stuck}{note}".strip()
 
 
 def _stuck(by_place: Mapping[float, Mapping[str, float]]) -> str:
@@ -367,20 +373,20 @@ def _closest(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
     return f"Closest to the fit without privacy: {listing(told)}."
 
 
-def _middle(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
-    """All methods beside the best one in the middle of the axis."""
+def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float | None) -> str:
+    """Compare all methods with the best one next to a place of the axis, or in its middle."""
     places = sorted(by_place)
-    middle = places[len(places) // 2]
-    here = sorted(by_place[middle].items(), key=lambda item: item[1])
+    there = places[len(places) // 2] if at is None else min(places, key=lambda place: abs(place - at))
+    here = sorted(by_place[there].items(), key=lambda item: item[1])
     (best, least), others = here[0], here[1:]
     if not others:
         return ""
     if least <= _NO_ERROR * here[-1][1]:
-        return f"At {_place(middle, axis)}, {spoken(best)} has no distance at all; the others do."
+        return f"At {_place(there, axis)}, {spoken(best)} has no distance at all; the others do."
     told = [f"{spoken(id)} is {_further(error / least)}" for id, error in others]
     first = {min(at, key=lambda id: at[id]) for at in by_place.values()}
     where = "" if len(first) == 1 else f", where {spoken(best)} is closest"
-    return f"At {_place(middle, axis)}{where}, {listing(told)}."
+    return f"At {_place(there, axis)}{where}, {listing(told)}."
 
 
 def _further(ratio: float) -> str:

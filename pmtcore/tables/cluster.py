@@ -96,7 +96,9 @@ class Cluster:
             raise InputError(TableMessage.NO_DASK) from None
         self._own: Any = None
         if scheduler is None:
-            self._own = distributed.LocalCluster(n_workers=_WORKERS, threads_per_worker=1, dashboard_address=None)
+            self._own = distributed.LocalCluster(
+                n_workers=_WORKERS, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+            )
         try:
             self.client: Any = distributed.Client(scheduler if self._own is None else self._own, timeout=_PATIENCE)
         except (OSError, ValueError):

@@ -91,6 +91,14 @@ def test_a_comparison_names_every_method():
     assert found.index(title("public-only")) < found.index(title("pmt-ridge"))
 
 
+@pytest.mark.parametrize(("at", "said"), [(None, "At mu = 1,"), (8.0, "At mu = 10,"), (1e-9, "At mu = 0.1,")])
+def test_a_comparison_speaks_of_the_place_that_was_chosen(at, said):
+    """Next to the chosen place, or in the middle."""
+    runs = {"joint-pmt": (1.0, 1.0, 1.0), "public-only": (2.0, 2.0, 2.0)}
+    made = [summary(id, x, e) for id, es in runs.items() for x, e in zip((0.1, 1, 10), es, strict=True)]
+    assert said in words.comparison_words(made, at=at)
+
+
 @pytest.mark.parametrize(
     ("errors", "must"),
     [

@@ -148,7 +148,7 @@ def test_the_same_bits_on_one_worker_and_on_two(places, cluster, workers):
         assert np.array_equal(released(problem(places, "many", other)), here)
         other.close()
         return
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as one:
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as one:
         other = Cluster(one.scheduler_address)
         assert np.array_equal(released(problem(places, "p.parquet", other)), here)
         other.close()
