@@ -151,14 +151,14 @@ class ScoreEquation:
         from_prior = hessians @ self._prior @ hessians
         innovation = target - self.moved(points, centres)
         prior = inflate_on_conflict(from_prior, innovation, from_prior + error)[:, None, None] * self._prior
-        fits = self._modes(points, target, error, np.linalg.inv(prior), centres)
+        fits = self._modes(points, target, error, np.linalg.inv(prior), fits=centres)
         for _ in range(_ROUNDS):
             error = self._error(points, fits, self._left(fits, error, prior))
-            fits = self._modes(points, target, error, np.linalg.inv(prior), fits)
+            fits = self._modes(points, target, error, np.linalg.inv(prior), fits=fits)
         return Posterior(fits, self._left(fits, self._error(points, fits, self._left(fits, error, prior)), prior))
 
     def _modes(
-        self, points: np.ndarray, target: np.ndarray, error: np.ndarray, precision: np.ndarray, fits: np.ndarray
+        self, points: np.ndarray, target: np.ndarray, error: np.ndarray, precision: np.ndarray, *, fits: np.ndarray
     ) -> np.ndarray:
         """Return minimizers (t, d) of the square of the equation in units of its error, plus the prior's pull.
 
