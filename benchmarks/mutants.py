@@ -152,7 +152,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "noise: more than asked for", "mechanisms/noise.py", "min(_DRAWN_AT_ONCE, count - at)", "_DRAWN_AT_ONCE", pool
     )
-    whole = ("base/private_rows.py", "parts(self._blocks(), size)", "self._blocks()")
+    whole = ("base/private_rows.py", "cut_to(self._blocks(), size)", "self._blocks()")
     plant("threads: a large block is not shared", *whole, pool)
     denormal = ("tables/fingerprint.py", "place[size < _LEAST] = _ZERO", "place[size == 0] = _ZERO")
     plant("fingerprint: a denormal number warns", *denormal, "tests/ledger/test_fingerprint.py")
@@ -1675,7 +1675,7 @@ def _page_mutants() -> list[Mutant]:
         *_of(
             "tables/problem.py",
             "tests/tables/test_findings.py -k row_numbers",
-            ("row numbers as a target", "if not numbers_rows(public, name)]", "]"),
+            ("row numbers as a target", "reversed(numbers) if not numbers_rows(public, name)", "reversed(numbers)"),
         ),
         *_of(
             "tables/findings.py",

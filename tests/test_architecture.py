@@ -123,6 +123,7 @@ EXTENDED = {
     "NoiseSource",
     "LabNoise",
     "Message",
+    "Coded",
     "InputError",
     "LedgerError",
     "CapError",

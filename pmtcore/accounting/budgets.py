@@ -257,7 +257,7 @@ class Budget:
         epsilon: float | None,
         delta: float | None,
         *,
-        once: Message,
+        not_one: Message,
         lacks_delta: Message,
     ) -> Budget:
         """Return the budget that was given in one of its units.
@@ -267,14 +267,14 @@ class Budget:
             rho: in zCDP.
             epsilon: with ``delta``.
             delta: with ``epsilon`` a part of the budget; else where epsilon is stated, which is checked alone.
-            once: the message where none or several are given, in words of the face that was asked.
+            not_one: the message where none or several are given, in words of the face that was asked.
             lacks_delta: the message where ``epsilon`` comes without ``delta``.
 
         Raises:
             InputError: one of these, or a number out of range.
         """
         if sum(value is not None for value in (mu, rho, epsilon)) != 1:
-            raise InputError(once)
+            raise InputError(not_one)
         if delta is not None:
             checked_delta(delta)
         if mu is not None:

@@ -26,8 +26,8 @@ def budget_of(mu: float | None, rho: float | None, epsilon: float | None, delta:
     Raises:
         InputError: none or several are given, epsilon without delta, or a value out of range.
     """
-    messages = {"once": FaceMessage.ONE_BUDGET, "lacks_delta": FaceMessage.EPSILON_NEEDS_DELTA}
-    return Budget.given(mu, rho, epsilon, delta, **messages)
+    lacks_delta = FaceMessage.EPSILON_NEEDS_DELTA
+    return Budget.given(mu, rho, epsilon, delta, not_one=FaceMessage.ONE_BUDGET, lacks_delta=lacks_delta)
 
 
 @dataclass(frozen=True)

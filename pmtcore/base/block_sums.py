@@ -55,7 +55,7 @@ def quietly(function: Summand, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.asarray(function(x, y))
 
 
-def parts(blocks: Iterable[Block], size: int) -> Iterator[Block]:
+def cut_to(blocks: Iterable[Block], size: int) -> Iterator[Block]:
     """Yield blocks in parts of at most a size, which lie in the memory of their block."""
     for x, y in blocks:
         for start in range(0, len(y), size):

@@ -17,7 +17,7 @@ from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
 import numpy as np
 
 from pmtcore.base import threads
-from pmtcore.base.block_sums import Block, Summand, block_sum, parts, quiet_sum, quietly, recut, total
+from pmtcore.base.block_sums import Block, Summand, block_sum, cut_to, quiet_sum, quietly, recut, total
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import check_held
 
@@ -267,12 +267,8 @@ class PrivateRows:
         cls, features: np.ndarray, response: np.ndarray, names: Iterable[str], block_rows: int = 65_536
     ) -> PrivateRows:
         """Return rows that lie in memory, (n, d) and (n,) or with weights (n, 2), handed out in blocks."""
-
-        def blocks() -> Iterator[Block]:
-            for start in range(0, len(response), block_rows):
-                stop = start + block_rows
-                yield features[start:stop], response[start:stop]
-
+        whole = [(features, response)]
+        blocks = partial(cut_to, whole, block_rows)
         return cls(blocks, len(response), tuple(names), weighted=response.ndim > 1)
 
     def empty(self, count: int) -> Block:
@@ -344,7 +340,7 @@ class PrivateRows:
         room = min(most, self._keeps)
         if self.n * bytes_each * _LEAST_SHARE_KEPT > room:
             room = 0
-        return RowCache(lambda: parts(self._blocks(), size), self._adder, cut, bytes_each, room)
+        return RowCache(lambda: cut_to(self._blocks(), size), self._adder, cut, bytes_each, room)
 
     def equal_pieces(
         self, prepare: Callable[[np.ndarray, np.ndarray], P], bytes_each: int, *, of: int = 1

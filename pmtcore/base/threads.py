@@ -1,9 +1,9 @@
 """Threads of a pass over private rows: how many, and their results in the order of the blocks.
 
 Blocks are summed by any number of threads. Their sums are added in the order of the table, so no bit depends on the
-number of threads, whether a statistic is of integers or, in the lab, of floating-point numbers. One block more than
-there are threads is in memory; the calling thread reads and decodes while the others sum, since numpy and Arrow
-release the interpreter's lock.
+number of threads, whether a statistic is of integers or, in the lab, of floating-point numbers. Reading, parsing and
+summing are stages of a pass with threads of their own, since numpy and Arrow release the interpreter's lock; each stage
+has one block more than it has threads in memory.
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ def in_order(tasks: Iterable[Callable[[], R]], threads: int | None = None) -> It
     # No task, and so no block, stays in memory when it is done.
     remaining = chain((first.popleft() for _ in range(len(first))), remaining)
     if not starts_threads:
+        # Not ``yield from map(...)``, which would take a task's StopIteration for the end of the tasks.
         while task := deque(islice(remaining, 1)):
             yield task.pop()()
         return

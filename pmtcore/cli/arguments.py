@@ -162,8 +162,9 @@ def budget_from(chosen: argparse.Namespace) -> Budget:
     """Return the budget that the options say."""
     from pmtcore.accounting.budgets import Budget  # noqa: PLC0415
 
-    messages = {"once": CommandMessage.ONE_BUDGET, "lacks_delta": CommandMessage.EPSILON_NEEDS_DELTA}
-    return Budget.given(chosen.mu, chosen.rho, chosen.epsilon, chosen.delta, **messages)
+    not_one, lacks_delta = CommandMessage.ONE_BUDGET, CommandMessage.EPSILON_NEEDS_DELTA
+    given = (chosen.mu, chosen.rho, chosen.epsilon, chosen.delta)
+    return Budget.given(*given, not_one=not_one, lacks_delta=lacks_delta)
 
 
 def settings_from(pairs: Sequence[str], option: str = "--set", form: str = "NAME=VALUE") -> dict[str, str]:

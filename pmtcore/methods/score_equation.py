@@ -21,7 +21,7 @@ from pmtcore.methods.gradients.frame import Frame
 from pmtcore.methods.registry import Prediction
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.gaussian_update import inflate_on_conflict
-from pmtcore.public.shape import Clip
+from pmtcore.public.shape import Clip, lost_scores
 
 # What errors are longer by than their covariance says, which is of first order and takes the public fit's as known:
 # bands of 22 settings of *tune* (m = 5d, mu .5 and 1.5) cover .90 to .93 at 1
@@ -83,11 +83,9 @@ class ScoreEquation:
             lost = self.frame.left_out - self.rows.features * self.rows.weights[:, None]
             parts = lost * self.frame.residuals(self.frame.start[0][None])[0][:, None]
             return np.zeros(self.frame.public.d), parts.T @ parts / self.frame.m / self.frame.n
-        frame, mean, centre = self.frame, self.frame.public.family.mean, self.frame.start[0]
-        before = frame.left_out * (frame.response - mean(frame.left_out @ centre))[:, None]
-        x = self.rows.features
-        after = x * (self.rows.weights * (frame.response - mean(x @ centre)))[:, None]
-        parts = (before - after) * frame.inflation[:, None]
+        frame = self.frame
+        lost = lost_scores(frame.public.family, frame.left_out, self.rows, frame.start[0])
+        parts = lost * frame.inflation[:, None]
         return np.mean(parts, axis=0), self._sampled(parts)
 
     def _sampled(self, parts: np.ndarray) -> np.ndarray:

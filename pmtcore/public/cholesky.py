@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -63,20 +64,21 @@ def positive_root(upper: np.ndarray, names: tuple[str, ...], target: str, with_t
         if not upper[j, j] > _LEAST_INDEPENDENT_SHARE:
             raise _dependence(upper, j, name, names)
     if with_target and not upper[-1, -1] > _LEAST_INDEPENDENT_SHARE:
-        constant = _partners(upper, len(names), names) in ([], [INTERCEPT])
+        d = len(names)
+        constant = partners(upper[:d, :d], upper[:d, d], names) in ([], [INTERCEPT])
         kind = PublicMessage.TARGET_CONSTANT if constant else PublicMessage.TARGET_FITTED_EXACTLY
         raise InputError(kind, column=target)
     return np.asarray(upper.T)
 
 
-def _partners(upper: np.ndarray, j: int, names: tuple[str, ...]) -> list[str]:
-    """Return the columns before the j-th of which it is a linear combination."""
-    weights = np.linalg.lstsq(upper[:j, :j], upper[:j, j], rcond=None)[0]
-    return [names[i] for i in np.flatnonzero(np.abs(weights) > 1e-3)]
+def partners(columns: np.ndarray, column: np.ndarray, names: Iterable[str]) -> list[str]:
+    """Return the names of the columns (k, j) of which another one (k,) is a linear combination, all of like length."""
+    weights = np.linalg.lstsq(columns, column, rcond=None)[0]
+    return [name for name, weight in zip(names, weights, strict=True) if abs(weight) > 1e-3]
 
 
 def _dependence(upper: np.ndarray, j: int, name: str, names: tuple[str, ...]) -> InputError:
-    partners = _partners(upper, j, names)
-    if partners == [INTERCEPT]:
+    others = partners(upper[:j, :j], upper[:j, j], names[:j])
+    if others == [INTERCEPT]:
         return InputError(PublicMessage.CONSTANT, column=name)
-    return InputError(PublicMessage.COLLINEAR, column=name, columns=partners)
+    return InputError(PublicMessage.COLLINEAR, column=name, columns=others)

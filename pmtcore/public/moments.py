@@ -242,8 +242,8 @@ class PublicData:
         root = self.feature_root[first:, first:]
         inverse = solve_triangular(root, np.eye(len(root)), lower=True)
         by_chance = 1.0 if self.m is None else max(1 - self.d / self.m, 0.0)
-        found = np.sum(root**2, axis=1) * np.sum(inverse**2, axis=0) * by_chance
-        return np.concatenate([np.ones(first), np.maximum(found, 1.0)])
+        factors = np.sum(root**2, axis=1) * np.sum(inverse**2, axis=0) * by_chance
+        return np.concatenate([np.ones(first), np.maximum(factors, 1.0)])
 
     @cached_property
     def symmetric_root(self) -> tuple[np.ndarray, np.ndarray]:

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from pmtcore.glm.families import Family
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.truncation import bounded, length_weights
 from pmtcore.public.moments import PublicData, whiten
@@ -81,7 +82,6 @@ class Shape:
         public: the public data.
         rows: whitened rows, features (m, d).
         norms: left-out lengths of the rows (m,).
-        hessian: penalized Hessian (d, d) of the mean loss at the centre.
         influence: ``H^{-1} x r`` (m, d), with residuals as if the row had been left out; the public fit's
             own covariance is ``influence' influence / m^2``.
     """
@@ -89,7 +89,6 @@ class Shape:
     public: PublicData
     rows: Rows
     norms: np.ndarray
-    hessian: np.ndarray
     influence: np.ndarray
 
     @classmethod
@@ -114,7 +113,7 @@ class Shape:
         if not public.labelled:
             residual = np.sqrt(weights * slope) * np.where(np.arange(public.m) % 2, 1.0, -1.0)
         norms = np.linalg.norm(public.whitened[:, :-1], axis=1)
-        return cls(public, rows, norms, hessian, features @ inverse * residual[:, None])
+        return cls(public, rows, norms, features @ inverse * residual[:, None])
 
     @cached_property
     def covariance(self) -> np.ndarray:
@@ -156,10 +155,21 @@ class Shape:
         """
         if not self.public.labelled:
             return np.zeros_like(self.influence)
-        mean, centre = self.public.family.mean, self.public.centre
-        before = self.left_out * (self.rows.response - mean(self.left_out @ centre))[:, None]
-        after = rows.features * (rows.weights * (rows.response - mean(rows.features @ centre)))[:, None]
-        return np.asarray((after - before) @ inverse)
+        return np.asarray(-lost_scores(self.public.family, self.left_out, rows, self.public.centre) @ inverse)
+
+
+def lost_scores(family: Family, features: np.ndarray, clipped: Rows, centre: np.ndarray) -> np.ndarray:
+    """Return what clipping takes from the scores of rows at a point, (m, d).
+
+    Args:
+        family: of the response.
+        features: of the rows before (m, d).
+        clipped: the same rows clipped and weighted, with their responses.
+        centre: the point (d,).
+    """
+    before = features * (clipped.response - family.mean(features @ centre))[:, None]
+    residual = clipped.weights * (clipped.response - family.mean(clipped.features @ centre))
+    return np.asarray(before - clipped.features * residual[:, None])
 
 
 @dataclass(frozen=True)
@@ -257,4 +267,4 @@ def _thinned(shape: Shape) -> Shape:
         return shape
     rows = Rows(shape.rows.features[::step], shape.rows.response[::step], shape.rows.weights[::step])
     influence = shape.influence[::step] / math.sqrt(step)  # same covariance from fewer rows
-    return Shape(shape.public, rows, shape.norms[::step], shape.hessian, influence)
+    return Shape(shape.public, rows, shape.norms[::step], influence)

@@ -7,7 +7,16 @@ from enum import Enum
 from pmtcore.base.messages import InputError, listed
 
 
-class Kind(Enum):
+class Coded(Enum):
+    """Members with a sentence, which messages and records name by a code."""
+
+    @property
+    def code(self) -> str:
+        """Return the name of the member in messages and records."""
+        return self.name.lower().replace("_", "-")
+
+
+class Kind(Coded):
     """What went wrong with a study, each with its sentence, without a full stop."""
 
     NOT_A_STUDY = "This is no study file; make one with 'study create'"
@@ -36,11 +45,6 @@ class Kind(Enum):
     STOPPED = "The coordinator stopped the study"
     RANGE = "An opened sum is out of the range of any sum of these rows: a site did not follow the protocol"
     UNREACHABLE = "The coordinator cannot be reached at this address"
-
-    @property
-    def code(self) -> str:
-        """Return the name that messages between sites carry."""
-        return self.name.lower().replace("_", "-")
 
 
 class StudyError(InputError):

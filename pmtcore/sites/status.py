@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 from pmtcore.sites.boards import EVERYTHING, MemoryBoard, Message
+from pmtcore.sites.errors import Coded
 from pmtcore.sites.study import Study
 from pmtcore.sites.transcript import Transcript
 
 
-class State(Enum):
+class State(Coded):
     """How far a site is, in words."""
 
     INVITED = "has not agreed yet"
@@ -40,7 +40,7 @@ class Status:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields."""
-        states = {name: state.name.lower() for name, state in zip(self.study.names, self.states, strict=True)}
+        states = {name: state.code for name, state in zip(self.study.names, self.states, strict=True)}
         return {"sites": states, "passes": list(self.passes), "stopped": self.stopped, "digest": self.study.digest}
 
     def rows(self) -> list[dict[str, Any]]:

@@ -12,7 +12,6 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +25,7 @@ from pmtcore.base.strict_json import parsed
 from pmtcore.methods.registry import method
 from pmtcore.releases.release import Request
 from pmtcore.sites import effects
-from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.sites.errors import Coded, Kind, StudyError
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.labelled import labelled
 from pmtcore.tables.problem import Problem, PublicSide, design_of, prepare, public_side
@@ -447,18 +446,13 @@ class _Columns:
     columns: tuple[str, ...]
 
 
-class Party(Enum):
+class Party(Coded):
     """Who looks at a study, in words."""
 
     OUTSIDERS = "the coordinator, and whoever reads all messages of the study"
     ONE_SITE = "one site that looks at what it received and takes its own noise off"
     COALITION = "{sites} sites that pool all they know with the coordinator"
     PERSON_IN_TWO_SITES = "anybody of these, about a person with rows at two sites"
-
-    @property
-    def code(self) -> str:
-        """Return the name in records."""
-        return self.name.lower().replace("_", "-")
 
 
 @dataclass(frozen=True)

@@ -243,14 +243,15 @@ def _features(private: Table, public: Table, choices: Choices) -> Iterator[Findi
             levels = Repair(f"Read {name!r} as categories", {"kinds": {**choices.kinds, name: "level"}})
             note = Note(TableNote.SOME_NOT_NUMBERS, column=name)
             yield Finding("numbers", note, (name,), False, (levels,))
-        leave = _without(private, public, choices, (name,))
         if kind == "date":
+            leave = _without(private, public, choices, (name,))
             yield Finding("dates", Note(TableNote.DATES, column=name), (name,), False, (leave,))
         elif (
             kind == "number"
             and choices.features
             and schema.like_identifier(schema.values(column, "number", public.decimal))
         ):
+            leave = _without(private, public, choices, (name,))
             yield Finding("features", Note(TableNote.LIKE_IDENTIFIER, column=name), (name,), False, (leave,))
 
 
@@ -295,9 +296,10 @@ def _nearly_collinear(
     names = tuple(data.names[j] for j in np.argsort(-inflation) if inflation[j] > private.n)
     if names:
         going_in = _going_in(private, public, choices)
-        leave = [_without(private, public, choices, (name,)) for name in names if name in going_in]
+        first = next((name for name in names if name in going_in and not choices.formula), None)
+        leave = () if first is None else (_without(private, public, choices, (first,)),)
         note = Note(TableNote.NEARLY_COLLINEAR, columns=names, rows=private.n)
-        yield Finding("collinear", note, names, False, () if choices.formula else tuple(leave[:1]))
+        yield Finding("collinear", note, names, False, leave)
 
 
 def _thin(side: PublicSide) -> list[Finding]:

@@ -29,6 +29,7 @@ from pmtcore.base.messages import (
 from pmtcore.base.numbers import plural
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import GAUSSIAN
+from pmtcore.public.cholesky import partners
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.cluster import Cluster
@@ -130,7 +131,9 @@ class PublicSide:
 
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:
-    """Guess the choices: the last common numeric column that is no identifier is the target; else two labels.
+    """Guess the choices; the target is the last common column of numbers that is no identifier.
+
+    Where there is none, it is the last column of two labels; where there is none either, the last identifier.
 
     Raises:
         InputError: the tables have no column in common that could be a target.
@@ -140,9 +143,9 @@ def default_choices(private: Table, public: Table | MomentTable) -> Choices:
         return Choices(target=names[-1])
     rules = public.schema
     numbers = [name for name in names if rules[name].kind == "number"]
-    measured = [name for name in numbers if not numbers_rows(public, name)]
-    if measured:
-        return Choices(target=measured[-1])
+    measured = next((name for name in reversed(numbers) if not numbers_rows(public, name)), None)
+    if measured is not None:
+        return Choices(target=measured)
     labels = [name for name in names if rules[name].kind == "level" and len(rules[name].levels) == 2]
     if labels:
         return Choices(target=labels[-1], family="logistic")
@@ -152,7 +155,7 @@ def default_choices(private: Table, public: Table | MomentTable) -> Choices:
 
 
 def numbers_rows(public: Table | MomentTable, name: str) -> bool:
-    """Return whether a column numbers the public rows: it is no feature and no target that nobody chose."""
+    """Return whether a column looks like row numbers or identifiers, so that nothing takes it by default."""
     if not isinstance(public, Table) or name not in public.columns or public.schema[name].kind != "number":
         return False
     return like_identifier(values(public.cells[public.columns.index(name)], "number", public.decimal))
@@ -518,11 +521,10 @@ def _left_out(name: str, scaled: np.ndarray, kept: list[int], j: int, names: tup
     """Say why a column is left out."""
     if not np.any(scaled[:, j]):
         return Note(TableNote.ZERO, column=name)
-    weights = np.linalg.lstsq(scaled[:, kept], scaled[:, j], rcond=None)[0]
-    partners = [names[kept[i]] for i in np.flatnonzero(np.abs(weights) > 1e-3)]
-    if partners == [INTERCEPT]:
+    others = partners(scaled[:, kept], scaled[:, j], [names[i] for i in kept])
+    if others == [INTERCEPT]:
         return Note(TableNote.CONSTANT, column=name)
-    return Note(TableNote.COLLINEAR, column=name, columns=partners)
+    return Note(TableNote.COLLINEAR, column=name, columns=others)
 
 
 def _common(private: Table, public: Table | MomentTable) -> list[str]:
