@@ -52,7 +52,6 @@ def prepare_simulation(
         raise InputError(TableMessage.NO_FILE, place=str(public))
     if copy.resolve() != Path(public).resolve():
         shutil.copyfile(public, copy)
-    (folder / "board").mkdir()
     tables = {f"site-{at}": read_path(path, "private") for at, path in enumerate(private, 1)}
     sites = [Site(name, table.n) for name, table in tables.items()]
     study = create("simulation", str(copy), choices, request, sites, **{"patience": _PATIENCE, **settings})
@@ -60,6 +59,7 @@ def prepare_simulation(
     for name, table in tables.items():
         # Told here, at once: the others would spend, and wait in vain for a site whose file does not fit.
         ground.problem(study.names, table, name)
+    (folder / "board").mkdir()
     for site in sites:
         own = folder / site.name
         own.mkdir()

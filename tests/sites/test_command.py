@@ -75,4 +75,8 @@ def test_a_file_that_does_not_fit_is_told_before_anybody_spends(fault, tmp_path,
     command = ["study", "simulate", "--public", str(tmp_path / "public.csv"), "--target", "y", "--mu", "1"]
     assert main([*command, "--folder", str(tmp_path / "run"), "--private", *map(str, files)]) == 2
     assert not started and not list(tmp_path.glob("run/site-*/ledger.db"))
-    assert capsys.readouterr().err.count("\n") == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    # The same folder serves a second try: it is refused for the file again, not for a folder that is there already.
+    assert main([*command, "--folder", str(tmp_path / "run"), "--private", *map(str, files)]) == 2
+    assert capsys.readouterr().err == said
