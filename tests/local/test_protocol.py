@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import json
 import math
+import weakref
 from fractions import Fraction
 
 import mpmath
@@ -297,6 +299,18 @@ def test_rows_of_few_levels_stand_for_their_copies(seed):
     one = x.copy()
     one[-1] = rng.standard_normal(6)
     assert len(PublicRows.of(one).features) == len(few.features) + 1
+
+
+def test_no_plan_keeps_public_rows_from_being_forgotten(seed):
+    """Public rows that only a plan was made from go with it: nothing of the process holds them or their copy."""
+    public = sides(400, 60, 3, seed)[0]
+    assert np.allclose(setup.centred(public)[1], public.rows[:, :-1] - public.rows[:, :-1].mean(axis=0))
+    assert setup.centred(public)[1] is setup.centred(public)[1]
+    found = plan("ldp-glm-gaussian", public, 400, 1.0)
+    rows, copy = weakref.ref(public.rows), weakref.ref(setup.centred(public)[1])
+    del public, found
+    gc.collect()
+    assert rows() is None and copy() is None
 
 
 def test_the_radius_of_the_whitened_scheme_has_the_least_price(seed):
