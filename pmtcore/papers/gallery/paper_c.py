@@ -8,6 +8,7 @@ from typing import Any
 from pmtcore.papers.gallery.checks import alike_at_end, all_below, slope_above, slope_across, slope_near
 from pmtcore.papers.gallery.claims import Check, Claim, Statistic
 from pmtcore.papers.gallery.engine import Figure, Run
+from pmtcore.papers.gallery.paper_a import AVERAGES
 
 _EPSILONS = (2.0, 3.0, 5.0, 10.0)  # C, section 6
 _SIZES = tuple(10_000 * k for k in range(1, 30, 2))  # the paper's fifteen
@@ -26,7 +27,6 @@ _WHICH_BOUND = (
     "; and what bounds the counts: Algorithms 1 and 2 assume |y| <= 1, which counts exceed (E19), so either they enter "
     "as they are, beside noise for |y| <= 1, or they are clipped"
 )
-_AVERAGES: dict[str, Statistic] = {"average": "mean", "median": "median"}  # "the average of the errors" (section 6)
 _POOLED = (
     "The public Gram matrix is pooled, as the paper's experiments do (Remark 11). As printed: the noise of the "
     "algorithm, the l1 radius for bounded rows, a symbol of its own for a row outside the Gaussian radius. Repaired: "
@@ -71,7 +71,7 @@ def _claims(words: str, series: Series, check: Callable[[str, Statistic], Check]
     """
     unstated = _WHICH_NOISE + (_WHICH_BOUND if target == "poisson" else "")
     readings = {
-        f"{name}, {how}": check(name, statistic) for name, _, _ in series for how, statistic in _AVERAGES.items()
+        f"{name}, {how}": check(name, statistic) for name, _, _ in series for how, statistic in AVERAGES.items()
     }
     return Claim(words, unstated=unstated, readings=readings, stated=(f"{series[0][0]}, average",))
 
