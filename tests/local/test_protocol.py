@@ -446,6 +446,16 @@ def test_a_collection_of_moments_at_another_budget_is_planned_alike(seed):
         plan("ldp-whitened", public, 3000, 1.0).at(2.0)
 
 
+def test_a_plan_takes_figures_of_public_rows_that_are_known(seed):
+    """A copy has them, at other budgets too; the plan itself computes its own, and no other name is taken."""
+    public = sides(300, 50, 4, seed)[0]
+    made, known = plan("ldp-glm", public, 300, 1.0), np.eye(public.d)
+    assert made.knowing(gram=known).gram is known and made.knowing(gram=known).at(2.0).gram is known
+    assert np.array_equal(made.gram, made.rows.T @ made.rows)
+    with pytest.raises(ValueError, match="mean"):
+        made.knowing(mean=1.0)
+
+
 def test_one_collection_answers_many_losses(seed):
     """Remark 16: another loss from the same reports, without another pass."""
     public, rows, w, *_ = sides(50_000, 500, 4, seed)
