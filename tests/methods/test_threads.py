@@ -73,7 +73,7 @@ def test_threads_change_no_bit(entry):
         expected = released(entry, 1, 100)
     except InputError as refusal:
         for many in (2, 3, 7):
-            with refused(refusal.message, type(refusal)):
+            with refused(refusal.message, type(refusal), **refusal.facts):
                 released(entry, many, 100)
         return
     for many in (2, 3, 7):
