@@ -128,11 +128,11 @@ def test_features_that_determine_each_other_are_named(apart, said, unit, interce
     choices = Choices(target="y", features=("a", "b", "c"), intercept=intercept)
     inflation = prepare(private, public, choices).public.variance_inflation
     assert len(inflation) == 3 + intercept and np.all(inflation >= 1)
-    found = [one for one in findings(private, public, choices) if kind_of(one.sentence) is TableNote.NEARLY_COLLINEAR]
-    assert bool(found) is said
+    near_ones = [one for one in findings(private, public, choices) if one.kind is TableNote.NEARLY_COLLINEAR]
+    assert bool(near_ones) is said
     if said:
-        assert set(found[0].columns) == {"a", "b", "c"} and not found[0].stops
-        mended = found[0].repairs[0].apply(choices)
+        assert set(near_ones[0].columns) == {"a", "b", "c"} and not near_ones[0].stops
+        mended = near_ones[0].repairs[0].apply(choices)
         assert all(kind_of(one.sentence) is not TableNote.NEARLY_COLLINEAR for one in findings(private, public, mended))
 
 
