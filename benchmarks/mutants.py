@@ -1159,8 +1159,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "a script without its groups",
         "report/reproduce.py",
-        '"exposure", "cluster")',
-        '"exposure")',
+        '    "exposure",\n    "cluster",\n',
+        '    "exposure",\n',
         "tests/api/test_faces.py -k reproduced",
     )
     plant(

@@ -101,11 +101,17 @@ def clipped_table(data: LossSums) -> np.ndarray:
 
 
 @contextmanager
-def refused(message: Message, error: type[InputError] = InputError) -> Iterator[pytest.ExceptionInfo[InputError]]:
-    """Fail unless what is done in this context raises an error of this kind; its sentence has tests of its own."""
+def refused(
+    message: Message, error: type[InputError] = InputError, **facts: object
+) -> Iterator[pytest.ExceptionInfo[InputError]]:
+    """Fail unless what is done in this context raises an error of this kind and with these facts among its own.
+
+    Its sentence has tests of its own.
+    """
     with pytest.raises(error) as caught:
         yield caught
     assert message in (caught.value.message, caught.value.kind), str(caught.value)
+    assert {name: caught.value.facts[name] for name in facts} == facts, caught.value.facts
 
 
 def total_mu(parts: Iterable[Spend]) -> float:

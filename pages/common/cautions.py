@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import final
+from weakref import WeakKeyDictionary
 
 import streamlit as st
 
@@ -22,6 +23,8 @@ from pmtcore.tables.table import Table
 RUINOUS = (TableNote.ONE_PUBLIC_LABEL, TableNote.LIKE_IDENTIFIER)
 # Share of rows with gaps from which rows of zeros are no small matter.
 _MANY_GAPS = 0.05
+# What the penalty of each problem does, for which all public rows are read: it is public, and goes with the problem.
+_PENALTIES: WeakKeyDictionary[Problem, Caution | None] = WeakKeyDictionary()
 
 
 @final
@@ -58,7 +61,13 @@ def rows_of_zeros(problem: Problem) -> Caution | None:
 
 
 def decisive_penalty(problem: Problem) -> Caution | None:
-    """Return what the penalty does where it decides coefficients of rare categories."""
+    """Return what the penalty does where it decides coefficients of rare categories; read once for each problem."""
+    if problem not in _PENALTIES:
+        _PENALTIES[problem] = _decisive_penalty(problem)
+    return _PENALTIES[problem]
+
+
+def _decisive_penalty(problem: Problem) -> Caution | None:
     pull = strongest_pull(problem.public, problem.private.n)
     if pull is None:
         return None

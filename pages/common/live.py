@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import streamlit as st
+
+
+def work(step: Callable[[], bool], seconds: float) -> None:
+    """Go on for some seconds, at least by one step.
+
+    Args:
+        step: does a part of the work and returns whether some is left.
+        seconds: after which no further step is begun.
+    """
+    end = time.monotonic() + seconds
+    while step() and time.monotonic() < end:
+        pass
 
 
 def redrawn(draw: Callable[[], bool], every: float) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import streamlit as st
 
 from pages.common import actors, job_slots
-from pages.common.live import redrawn
+from pages.common.live import redrawn, work
 from pages.common.session import current_problem
 from pages.common.widgets import badge, chart, frame, picture, show_error
 from pmtcore.auditing import attacks
@@ -67,9 +65,7 @@ def running() -> bool:
     st.progress(run.share, f"{run.share:.0%} done" + (f", now {run.next}" if run.live else ""))
     if st.button("Stop", key="audit-stop", icon=":material/stop:", help="Keeps what is done."):
         run.stop()
-    end = time.monotonic() + A_MOMENT
-    while run.step() and time.monotonic() < end:
-        pass
+    work(run.step, A_MOMENT)
     job_slots.note(run, run.live)
     if not run.live:
         made = run.record()

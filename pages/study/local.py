@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.common.live import redrawn
+from pages.common.live import redrawn, work
 from pages.common.session import curator, named_tables, session
 from pages.common.showcase import Quick, remember, remembered
 from pages.common.widgets import badge, chart, on_tables
@@ -139,9 +138,7 @@ def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> bool:
         left, right = st.columns([5, 1], vertical_alignment="center")
         left.progress(run.share, f"Simulating every device: {run.share:.0%} done")
         right.button("Stop", key="local-stop", icon=":material/stop:", help="Keeps what is done.", on_click=run.stop)
-    end = time.monotonic() + A_MOMENT
-    while run.step() and time.monotonic() < end:
-        pass
+    work(run.step, A_MOMENT)
     found = run.summaries().reveal(Curator("shown on the Local page, harmless or curator"))
     picture(found, kind, axis, run)
     if not run.live and kind is Label.LAB and not run.stopped:

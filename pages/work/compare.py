@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from pages.common import job_slots, runs, workflow_state
-from pages.common.live import redrawn
+from pages.common.live import redrawn, work
 from pages.common.session import curator, session
 from pages.common.showcase import quick
 from pages.common.widgets import at_first, chart, on_tables, show_error, study_label, take_along
@@ -164,9 +163,7 @@ def _trials() -> tuple[int, int, Any]:
 
 def advance(run: Comparison, seconds: float = 0.4) -> None:
     """Do some work; what is done is kept."""
-    end = time.monotonic() + seconds
-    while run.step() and time.monotonic() < end:
-        pass
+    work(run.step, seconds)
     job_slots.note(run, run.live)
 
 

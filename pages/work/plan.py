@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import streamlit as st
 
 from pages.common import cautions, retrieved, workflow_state
-from pages.common.live import redrawn
+from pages.common.live import redrawn, work
 from pages.common.session import prediction_curves, session
 from pages.common.widgets import at_first, badge, chart, epsilon_delta, on_tables, strength_line, take_along
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
@@ -27,13 +25,6 @@ from pmtcore.tables.problem import Problem
 AT_ONCE, A_MOMENT = 1.0, 0.4
 
 
-def advance(curves: Curves, seconds: float) -> None:
-    """Compute predictions for a moment, at least one step; keep what is done."""
-    end = time.monotonic() + seconds
-    while curves.step() and time.monotonic() < end:
-        pass
-
-
 def filling(curves: Curves, outlined: bool) -> bool:
     """Draw progress and Stop while curves are being computed; return whether the picture can stay as it is.
 
@@ -44,7 +35,7 @@ def filling(curves: Curves, outlined: bool) -> bool:
     left, right = st.columns([5, 1], vertical_alignment="center")
     left.progress(curves.share, f"Predictions of all methods: {curves.share:.0%} done")
     right.button("Stop", key="plan-stop", icon=":material/stop:", help="Keeps what is there.", on_click=curves.stop)
-    advance(curves, A_MOMENT)
+    work(curves.step, A_MOMENT)
     return curves.live and curves.outlined() == outlined
 
 
@@ -106,7 +97,7 @@ def page(problem: Problem) -> None:
     computing = curves.live and not st.session_state.get("plan-release")
     if computing:
         with st.spinner("Predicting", show_time=True):
-            advance(curves, AT_ONCE)
+            work(curves.step, AT_ONCE)
     if not curves.ids:
         st.info(
             "No method predicts its errors from these public data; a release needs no plan.", icon=":material/info:"

@@ -81,7 +81,7 @@ class PublicRows:
     @classmethod
     def of(cls, features: np.ndarray) -> PublicRows:
         """Return rows (m, d) without their copies where they have few levels, as Bernoulli rows do."""
-        key = features @ np.sqrt(np.arange(2.0, 2.0 + features.shape[1]))
+        key = row_keys(features)
         if len(np.unique(key[: 2 * _FEW])) > _FEW:
             return cls(features)
         _, first, back, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
@@ -92,6 +92,11 @@ class PublicRows:
     def mean(self, values: np.ndarray) -> float:
         """Return the mean over all rows of values (k,)."""
         return float(np.mean(values) if self.shares is None else self.shares @ values)
+
+
+def row_keys(rows: np.ndarray) -> np.ndarray:
+    """Return a number for each row (m,): equal for equal rows, and for others of few levels as good as never."""
+    return np.asarray(rows @ np.sqrt(np.arange(2.0, 2.0 + rows.shape[1])))
 
 
 def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0, shares: np.ndarray | None = None) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from pmtcore.public.moments import PublicData, whiten
 _RADIUS_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 # Factor on the largest public response: private ones reach further than few public ones.
 _RESPONSE_ROOM = 1.5
+# Of the public data that were centred last: they are held weakly, so that rows which a session forgets are gone.
+_CENTRED: WeakKeyDictionary[PublicData, tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
 
 
 def response_range(public: PublicData, bound: float) -> tuple[float, float]:
@@ -148,11 +150,15 @@ def moments_radius(public: PublicData, n: int, gaussian: bool, zeta: float) -> f
     return math.sqrt(5 * public.d * top * math.log(n / zeta))
 
 
-@lru_cache(maxsize=1)
 def centred(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
     """Return the public mean, 0 for an intercept, and the public rows minus it; a plan asks for them several times."""
-    x = features(public)
-    shift = np.mean(x, axis=0)
-    if public.has_intercept:
-        shift[0] = 0.0
-    return shift, x - shift
+    known = _CENTRED.get(public)
+    if known is None:
+        x = features(public)
+        shift = np.mean(x, axis=0)
+        if public.has_intercept:
+            shift[0] = 0.0
+        known = shift, x - shift
+        _CENTRED.clear()  # a copy of all rows: one at a time
+        _CENTRED[public] = known
+    return known

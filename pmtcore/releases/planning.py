@@ -58,24 +58,23 @@ class Planned:
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each coefficient; median and ends of an interval are ``None`` where none was calibrated."""
-        records = []
-        for j, name in enumerate(self.names):
-            low, high = self.half_width_interval(j) or (None, None)
-            records.append(
-                {
-                    "method": self.method,
-                    "mu": self.mu,
-                    "coefficient": name,
-                    "privacy_sd": float(self.prediction.privacy[j]),
-                    "sampling_sd": float(self.prediction.sampling[j]),
-                    "truncation_sd": float(np.broadcast_to(self.prediction.truncation, len(self.names))[j]),
-                    "half_width": self.half_width(j),
-                    "half_width_median": None if low is None else Z95 * float(self.prediction.median_total[j]),
-                    "half_width_low": low,
-                    "half_width_high": high,
-                }
-            )
-        return records
+        return [self.row(j) for j in range(len(self.names))]
+
+    def row(self, j: int) -> dict[str, Any]:
+        """Return the record of the j-th coefficient."""
+        low, high = self.half_width_interval(j) or (None, None)
+        return {
+            "method": self.method,
+            "mu": self.mu,
+            "coefficient": self.names[j],
+            "privacy_sd": float(self.prediction.privacy[j]),
+            "sampling_sd": float(self.prediction.sampling[j]),
+            "truncation_sd": float(np.broadcast_to(self.prediction.truncation, len(self.names))[j]),
+            "half_width": self.half_width(j),
+            "half_width_median": None if low is None else Z95 * float(self.prediction.median_total[j]),
+            "half_width_low": low,
+            "half_width_high": high,
+        }
 
 
 def interval_text(row: Mapping[str, Any]) -> str:

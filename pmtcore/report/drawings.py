@@ -11,7 +11,7 @@ import numpy as np
 from pmtcore.accounting.budgets import attacker_power, detected_percent
 from pmtcore.base.escaping import html as escape
 from pmtcore.public.moments import INTERCEPT
-from pmtcore.report.rows import MANY, axis_limit, clarity, clearest
+from pmtcore.report.rows import MANY, axis_ends, axis_limit, clarity, clearest
 
 # Marks on the axis of a drawing, at most one more.
 _MARKS = 5
@@ -66,9 +66,7 @@ def forest(release: Mapping[str, Any]) -> str:
     at = [place for place, _ in rows]
     values, ends, called = values[at], ends[at], [name for _, name in rows]
     limit = axis_limit(np.max(np.abs(np.column_stack([values, ends])), axis=1))
-    low, high = min(0.0, float(ends.min())), max(0.0, float(ends.max()))
-    if limit is not None:
-        low, high = max(low, -limit), min(high, limit)
+    low, high = axis_ends(ends, ends, limit)
     width = (high - low) or 1.0
 
     def x(value: float) -> float:

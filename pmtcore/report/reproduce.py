@@ -11,8 +11,7 @@ from pmtcore.base.escaping import markdown, one_line, shell
 from pmtcore.ledger.account import START_CAP
 from pmtcore.tables.choices import Choices
 
-# What the choices about the tables are where nobody chose: only others are written down.
-_OPTIONS: tuple[str, ...] = (
+_OPTIONS = (
     "missing",
     "unseen",
     "public_ridge",
@@ -22,8 +21,12 @@ _OPTIONS: tuple[str, ...] = (
     "covariates",
     "overlap",
     "person",
+    "person_rule",
+    "weights",
+    "exposure",
+    "cluster",
 )
-_OPTIONS += ("person_rule", "weights", "exposure", "cluster")
+# What the choices about the tables are where nobody chose: only others are written down.
 _DEFAULTS = {name: getattr(Choices, name) for name in _OPTIONS}
 
 

@@ -56,3 +56,15 @@ def axis_limit(reach: np.ndarray) -> float | None:
     limit = _EDGE * float(np.quantile(reach, _INSIDE, method="lower"))
     # An axis of up to twice that length still shows every row; beyond it the others would be squeezed.
     return limit if 0 < _STRETCH * limit < reach.max() else None
+
+
+def axis_ends(low: np.ndarray, high: np.ndarray, limit: float | None) -> tuple[float, float]:
+    """Return the ends of an axis that has 0 and every end of a band, as far as the limit on either side.
+
+    Args:
+        low: lower ends of the bands.
+        high: upper ends.
+        limit: of :func:`axis_limit`.
+    """
+    least, most = min(0.0, float(low.min())), max(0.0, float(high.max()))
+    return (least, most) if limit is None else (max(least, -limit), min(most, limit))

@@ -150,9 +150,15 @@ def as_planned_words(release: Release, predicted: Prediction | None) -> str:
     if bands is None or predicted is None or release.guarantee.mu == 0:
         return ""
     at = [j for j, name in enumerate(release.names) if name != INTERCEPT]
-    unit = np.asarray(predicted.total)[at]
+    foreseen = np.asarray(predicted.total)[at]
+
+    def share(part: float | np.ndarray) -> float:
+        """Return the variance of a part in that of the predicted total, for the typical coefficient."""
+        with np.errstate(all="ignore"):
+            return float(np.median((np.broadcast_to(part, len(release.names))[at] / foreseen) ** 2))
+
     with np.errstate(all="ignore"):
-        ratio = float(np.median((bands.high - bands.low)[at] / (2 * Z95 * unit))) if at else math.nan
+        ratio = float(np.median((bands.high - bands.low)[at] / (2 * Z95 * foreseen))) if at else math.nan
     if not math.isfinite(ratio) or _NARROW <= ratio <= _CHANGE:
         return ""
     lost = 0.0 if bands.truncation is None else bands.truncation
@@ -161,11 +167,7 @@ def as_planned_words(release: Release, predicted: Prediction | None) -> str:
         "scatter of the rows": (bands.sampling, predicted.sampling),
         "truncation": (lost, predicted.truncation),
     }
-    grown = {
-        name: float(np.median((np.broadcast_to(after, len(release.names))[at] / unit) ** 2))
-        - float(np.median((np.broadcast_to(before, len(release.names))[at] / unit) ** 2))
-        for name, (after, before) in parts.items()
-    }
+    grown = {name: share(after) - share(before) for name, (after, before) in parts.items()}
     more = ratio > 1
     cause = (max if more else min)(grown, key=lambda name: grown[name])
     return (
@@ -325,7 +327,7 @@ def comparison_words(summaries: Sequence[Summary], axis: str = "budget", at: flo
             by_place.setdefault(s.x, {})[s.method] = s.error_median
         else:
             failed.setdefault(s.method, []).append(s.x)
-    told = [f"{spoken(id)} has no finite result at {_places(sorted(at), axis)}" for id, at in sorted(failed.items())]
+    told = [f"{spoken(id)} has no finite result at {_places(sorted(xs), axis)}" for id, xs in sorted(failed.items())]
     note = f" {'; '.join(told)}." if told else ""
     if not by_place:
         return note.strip()
@@ -384,7 +386,7 @@ def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float 
     if least <= _NO_ERROR * here[-1][1]:
         return f"At {_place(there, axis)}, {spoken(best)} has no distance at all; the others do."
     told = [f"{spoken(id)} is {_further(error / least)}" for id, error in others]
-    first = {min(at, key=lambda id: at[id]) for at in by_place.values()}
+    first = {min(errors, key=lambda id: errors[id]) for errors in by_place.values()}
     where = "" if len(first) == 1 else f", where {spoken(best)} is closest"
     return f"At {_place(there, axis)}{where}, {listing(told)}."
 

@@ -171,27 +171,27 @@ def test_new_rows_with_gaps(private, public):
     found, whole = model.predict(rows), model.predict(public)
     assert np.isnan(found[3]) and np.array_equal(np.delete(found, 3), np.delete(whole, 3))
     assert model.predict(rows.iloc[:0]).shape == (0,)
-    with refused(TableMessage.NEW_ROWS_LACK_COLUMNS):
+    with refused(TableMessage.NEW_ROWS_LACK_COLUMNS, columns=["sex"]):
         model.predict(rows.drop(columns="sex"))
 
 
 @pytest.mark.parametrize(
-    ("settings", "kind"),
+    ("settings", "kind", "facts"),
     [
-        ({}, FaceMessage.ONE_BUDGET),
-        ({"mu": 1.0, "rho": 1.0}, FaceMessage.ONE_BUDGET),
-        ({"epsilon": 1.0}, FaceMessage.EPSILON_NEEDS_DELTA),
-        ({"mu": -1.0}, ArgumentMessage.OUT_OF_RANGE),
-        ({"mu": 1.0, "family": "logistic"}, ArgumentMessage.NOT_ONE_OF),
-        ({"mu": 1.0, "method": "nope"}, MethodMessage.NO_METHOD),
-        ({"mu": 1.0, "settings": {"nope": 1}}, MethodMessage.NO_PARAMETER),
-        ({"mu": 1.0, "features": ["nope"]}, TableMessage.NO_PUBLIC_COLUMN),
-        ({"mu": 1.0, "method": "dp-ridge"}, ReleaseMessage.LAB_METHOD),
+        ({}, FaceMessage.ONE_BUDGET, {}),
+        ({"mu": 1.0, "rho": 1.0}, FaceMessage.ONE_BUDGET, {}),
+        ({"epsilon": 1.0}, FaceMessage.EPSILON_NEEDS_DELTA, {}),
+        ({"mu": -1.0}, ArgumentMessage.OUT_OF_RANGE, {"name": "mu", "given": -1.0}),
+        ({"mu": 1.0, "family": "logistic"}, ArgumentMessage.NOT_ONE_OF, {"name": "family", "given": "logistic"}),
+        ({"mu": 1.0, "method": "nope"}, MethodMessage.NO_METHOD, {"method": "nope"}),
+        ({"mu": 1.0, "settings": {"nope": 1}}, MethodMessage.NO_PARAMETER, {"names": ["nope"]}),
+        ({"mu": 1.0, "features": ["nope"]}, TableMessage.NO_PUBLIC_COLUMN, {"columns": ["nope"]}),
+        ({"mu": 1.0, "method": "dp-ridge"}, ReleaseMessage.LAB_METHOD, {}),
     ],
 )
-def test_bad_words_get_a_sentence(settings, kind, private, public):
+def test_bad_words_get_a_sentence(settings, kind, facts, private, public):
     """Nothing is spent, and no traceback names a private value."""
-    with refused(kind):
+    with refused(kind, **facts):
         pc.PrivateRegressor(**settings).fit(private, public, target="y")
 
 

@@ -14,6 +14,8 @@ from streamlit.testing.v1 import AppTest
 from pmtcore.releases.curves import Curves
 
 ROOT = Path(__file__).resolve().parents[2]
+# One rung of one method, as the application computes it.
+STEP = Curves.step
 # Each start of AppTest would read the metadata of every installed package, for longer than most pages run.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
@@ -33,10 +35,9 @@ def _no_automatic_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _all_curves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plan's first look has all predictions, whatever the machine computes in a second; AppTest runs no timers."""
-    step = Curves.step
 
     def finish(curves: Curves) -> bool:
-        while step(curves):
+        while STEP(curves):
             pass
         return False
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from pages.common import cautions
+from pmtcore.public.pull import Pull
+from pmtcore.tables import named
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import prepare
 from tests.app.conftest import go, words
 from tests.app.test_pages import upload
 
@@ -113,6 +119,22 @@ def test_a_penalty_that_decides_rare_levels_is_said_and_changed_by_one_click(app
     assert not app.exception and "leaves at most" not in words(app)
     problem = app.session_state["second_moment"].problem
     assert 0 < problem.public.lam < 0.005 and problem.choices.lam == problem.public.lam
+
+
+def test_what_a_penalty_does_is_computed_once_for_each_problem(monkeypatch) -> None:
+    """Public rows are read for it at the first redraw alone; another problem has its own, and none outlives its own."""
+    private, public, reasons = named.load("demo")
+    linear = prepare(private, public, named.entry("demo").choices, lab_reasons=reasons)
+    problem = replace(linear, choices=replace(linear.choices, family="logistic"))
+    asked, pull = [], Pull("a", 0.1, 1e-4)
+    monkeypatch.setattr(cautions, "strongest_pull", lambda public, n: asked.append(n) or pull)
+    first, other = [cautions.decisive_penalty(problem) for _ in range(3)], replace(problem, notes=("another",))
+    assert len(asked) == 1 and first == [first[0]] * 3 and first[0].choices == replace(problem.choices, lam=1e-4)
+    assert cautions.decisive_penalty(other) == first[0] and len(asked) == 2
+    gone = weakref.ref(other)
+    del other
+    gc.collect()
+    assert gone() is None and problem in cautions._PENALTIES
 
 
 def test_the_label_of_own_tables_can_be_swapped_there_and_back(app) -> None:

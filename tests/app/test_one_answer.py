@@ -31,6 +31,29 @@ def table(n: int, seed: int, first: int = 0, gaps: float = 0.0) -> bytes:
     return pd.DataFrame(columns).to_csv(index=False).encode()
 
 
+def choose(app, target: str, features: list[str]) -> None:
+    """Choose the target and the features of uploaded tables on Data."""
+    picked(app, "Target").set_value(target).run()
+    picked(app, "Features").set_value(features).run()
+
+
+def with_identifier(app) -> None:
+    """Upload two tables and keep their identifier among the features on purpose."""
+    upload(app, table(400, 1, 5000), table(60, 2, 100))
+    choose(app, "y", ["size", "id"])
+
+
+def release_on_explore(app) -> None:
+    """Confirm and release the moment that Explore computes from."""
+    go(app, "explore")
+    app.checkbox[0].check().run()
+    next(b for b in app.button if b.label == "Release").click().run()
+
+
+def delta_boxes(app) -> list:
+    return [box for box in app.text_input if box.label == "delta of epsilon"]
+
+
 def test_data_measures_what_plan_predicts(app):
     """Both are about the typical coefficient in standard errors of the public fit; collinear ones decide neither."""
     problem = session(app).problem
@@ -42,6 +65,7 @@ def test_data_measures_what_plan_predicts(app):
     assert "typical coefficient, as on Plan" in words(app)
 
 
+@pytest.mark.slow
 def test_a_method_chosen_on_release_is_the_plan_too(app):
     """After a release with another method no page says that the first one is planned."""
     plan_ridge(app)
@@ -60,31 +84,32 @@ def test_a_method_chosen_on_release_is_the_plan_too(app):
     assert app.selectbox(key="release-method-gaussian").value == "joint-pmt"
 
 
+@pytest.mark.slow
 def test_one_delta_on_all_pages(app):
     """The delta at which somebody reads epsilon is that of Plan and Explore too, until other tables are opened."""
     go(app, "release")
-    deltas = lambda: [box.value for box in app.text_input if box.label == "delta of epsilon"]  # noqa: E731
-    own = deltas()[0]
-    next(box for box in app.text_input if box.label == "delta of epsilon").set_value("1e-9").run()
+    box = delta_boxes(app)[0]
+    own = box.value
+    box.set_value("1e-9").run()
     go(app, "plan")
     assert "delta = 1e-9" in words(app)
     go(app, "explore")
-    assert deltas() == ["1e-9"]
+    assert [box.value for box in delta_boxes(app)] == ["1e-9"]
     by_name(app.switch_page("pages/work/data.py").run(), "demo-labels")
     go(app, "explore")
-    assert deltas() == [own]
+    assert [box.value for box in delta_boxes(app)] == [own]
 
 
+@pytest.mark.slow
 def test_what_ruins_a_fit_is_said_before_the_spend(app):
     """An identifier kept on purpose stands on Plan and above the button, not on Data alone."""
-    upload(app, table(400, 1, 5000), table(60, 2, 100))
-    picked(app, "Target").set_value("y").run()
-    picked(app, "Features").set_value(["size", "id"]).run()
+    with_identifier(app)
     for page in ("data", "plan", "release"):
         go(app, page)
         assert sum("'id'" in one.value for one in app.warning) == 1, page
 
 
+@pytest.mark.slow
 def test_what_biases_coefficients_is_said_where_they_are_planned_and_released(app):
     """Rows of zeros in place of gaps and a penalty that decides rare levels: on Data, Plan and Release, then beside the
     coefficients; nothing of them where the choices mend it."""
@@ -108,17 +133,15 @@ def test_what_biases_coefficients_is_said_where_they_are_planned_and_released(ap
 def test_a_level_without_a_column_has_its_name_in_explore(app):
     """Whoever predicts for a category chooses among the levels as they are called."""
     upload(app, table(900, 1), table(120, 2))
-    picked(app, "Target").set_value("y").run()
-    picked(app, "Features").set_value(["size", "place"]).run()
-    go(app, "explore")
-    app.checkbox[0].check().run()
-    next(b for b in app.button if b.label == "Release").click().run()
+    choose(app, "y", ["size", "place"])
+    release_on_explore(app)
     app.segmented_control(key="explore-more").set_value("Test and predict").run()
     assert not app.exception
     place = next(box for box in app.selectbox if box.label == "place")
     assert set(place.options) <= {"north", "south", "isle"} and "the reference level" not in place.options
 
 
+@pytest.mark.slow
 def test_release_this_plan_opens_the_form(app):
     """Also where a release stands on the page: who goes on from Plan asks for another one, and the first is kept."""
     go(app, "release")
@@ -131,9 +154,7 @@ def test_release_this_plan_opens_the_form(app):
 
 def test_an_identifier_is_named_beside_its_release_too(app):
     """Who released with one sees it at the verdict, not in a folded note alone."""
-    upload(app, table(400, 1, 5000), table(60, 2, 100))
-    picked(app, "Target").set_value("y").run()
-    picked(app, "Features").set_value(["size", "id"]).run()
+    with_identifier(app)
     go(app, "release")
     do_release(app)
     assert sum("'id'" in one.value for one in app.warning) == 1
@@ -141,9 +162,7 @@ def test_an_identifier_is_named_beside_its_release_too(app):
 
 def test_clear_leaves_a_column_of_the_model(app):
     """It puts none in that was not there."""
-    go(app, "explore")
-    app.checkbox[0].check().run()
-    next(b for b in app.button if b.label == "Release").click().run()
+    release_on_explore(app)
     key = next(box.key for box in app.button_group if box.label == "Features")
     app.button_group(key=key).set_value(["x3", "x2"]).run()
     app.button(key="explore-clear").click().run()

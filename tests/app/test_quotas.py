@@ -123,7 +123,7 @@ def test_a_comparison_nobody_would_wait_for() -> None:
     """Refused when it is asked for, and when it is asked to go on."""
     private, public, _ = load("demo", n=500, m=50, d=3)
     problem = prepare(private, public, default_choices(private, public))
-    with refused(TableMessage.TOO_MANY_RELEASES):
+    with refused(TableMessage.TOO_MANY_RELEASES, limit=500_000):
         Comparison(problem, ["joint-pmt"], [1.0] * 50, trials=100_000, seed=1)
     run = Comparison(problem, ["joint-pmt"], [0.1 * k for k in range(1, 11)], trials=30_000, seed=1)
     with refused(TableMessage.TOO_MANY_RELEASES):

@@ -224,11 +224,11 @@ def test_other_axes(kind, axis, values, ids, request):
 
 def test_bad_axes_are_sentences(problem):
     """Unknown axis, too many rows, no values."""
-    for axis, values, kind in (
-        ("moon", [1], ArgumentMessage.NOT_ONE_OF),
-        ("private rows", [10**6], ArgumentMessage.OUT_OF_RANGE),
-        ("public rows", [3], ArgumentMessage.OUT_OF_RANGE),
-        ("penalty", [], AuditMessage.AXIS_NEEDS_VALUES),
+    for axis, values, kind, facts in (
+        ("moon", [1], ArgumentMessage.NOT_ONE_OF, {"name": "axis"}),
+        ("private rows", [10**6], ArgumentMessage.OUT_OF_RANGE, {"name": "private rows"}),
+        ("public rows", [3], ArgumentMessage.OUT_OF_RANGE, {"name": "public rows"}),
+        ("penalty", [], AuditMessage.AXIS_NEEDS_VALUES, {"axis": "penalty"}),
     ):
-        with refused(kind):
+        with refused(kind, **facts):
             Comparison(problem, ["joint-pmt"], [1.0], trials=1, seed=1, axis=axis, values=values)

@@ -79,6 +79,9 @@ def test_upload_release_download(page: Page, server: str, tmp_path: Path) -> Non
     assert MARK not in text and MARK not in page.content()
     page.set_viewport_size({"width": 400, "height": 900})
     page.wait_for_function("document.documentElement.scrollWidth <= 400")
+    settled(page)
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= 400  # what is drawn last makes it no wider again
     page.screenshot(path=str(tmp_path / "release-400.png"))
 
 

@@ -6,6 +6,7 @@ import gzip
 import re
 import struct
 import time
+import tomllib
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -13,11 +14,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from pages.common.server import _EVERY
+from tests.e2e.conftest import ROOT
 from tests.e2e.test_browser import file, settled
 
 pytestmark = pytest.mark.slow
 
 TEXT = "98765.4321"
+CONFIG = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["server"]
 SIGNS = (TEXT.encode(), struct.pack("<d", float(TEXT)))
 
 
@@ -74,11 +78,11 @@ def test_nothing_of_an_upload_is_left(page: Page, server: str, way: str, monkeyp
         page.get_by_role("button", name="Delete my data", exact=True).click()
         expect(page.get_by_text("Synthetic demo").first).to_be_visible()
         settled(page)
-        patience = 300  # what carried it to the page is free after the run, and written over on the timer
     else:
         page.goto("about:blank")
-        patience = 300  # a minute to come back, and the timer
-    until = time.monotonic() + patience
+    # Deleted: free after the run, and written over on the timer. Left: a minute to come back, and the timer. The limit
+    # is four times the longer of them: it ends what never forgets, and a busy machine does not reach it.
+    until = time.monotonic() + 4 * (CONFIG["disconnectedSessionTTL"] + _EVERY)
     while (left := found(pid)) and time.monotonic() < until:
         time.sleep(1)
     assert left == 0

@@ -283,9 +283,9 @@ def test_a_renamed_copy_spends_from_the_same_cap(tmp_path, capsys):
 
     book.cap("survey", 1.0)
     spend(csv(people(1)), "survey", 0.9)
-    for name, variant in (("fresh", "gzip"), ("fresher", "parquet")):
+    for name, variant, together in (("fresh", "gzip", ("survey",)), ("fresher", "parquet", ("fresh", "survey"))):
         book.cap(name, 3.0)
-        with refused(LedgerMessage.BEYOND_CAP_TOGETHER, LedgerError):
+        with refused(LedgerMessage.BEYOND_CAP_TOGETHER, LedgerError, dataset=name, datasets=together):
             spend(VARIANTS[variant](people(1)), name, 0.9)
     book.cap("others", 3.0)
     spend(csv(people(2)), "others", 0.9)

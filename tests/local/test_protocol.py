@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import json
 import math
+import weakref
 from fractions import Fraction
 
 import mpmath
@@ -299,6 +301,18 @@ def test_rows_of_few_levels_stand_for_their_copies(seed):
     assert len(PublicRows.of(one).features) == len(few.features) + 1
 
 
+def test_no_plan_keeps_public_rows_from_being_forgotten(seed):
+    """Public rows that only a plan was made from go with it: nothing of the process holds them or their copy."""
+    public = sides(400, 60, 3, seed)[0]
+    assert np.allclose(setup.centred(public)[1], public.rows[:, :-1] - public.rows[:, :-1].mean(axis=0))
+    assert setup.centred(public)[1] is setup.centred(public)[1]
+    found = plan("ldp-glm-gaussian", public, 400, 1.0)
+    rows, copy = weakref.ref(public.rows), weakref.ref(setup.centred(public)[1])
+    del public, found
+    gc.collect()
+    assert rows() is None and copy() is None
+
+
 def test_the_radius_of_the_whitened_scheme_has_the_least_price(seed):
     """Sums over shells choose the radius that weighting every row by each radius chooses."""
     rng = np.random.default_rng(seed)
@@ -430,6 +444,16 @@ def test_a_collection_of_moments_at_another_budget_is_planned_alike(seed):
         assert np.array_equal(one, two)
     with pytest.raises(ValueError, match="plan it anew"):
         plan("ldp-whitened", public, 3000, 1.0).at(2.0)
+
+
+def test_a_plan_takes_figures_of_public_rows_that_are_known(seed):
+    """A copy has them, at other budgets too; the plan itself computes its own, and no other name is taken."""
+    public = sides(300, 50, 4, seed)[0]
+    made, known = plan("ldp-glm", public, 300, 1.0), np.eye(public.d)
+    assert made.knowing(gram=known).gram is known and made.knowing(gram=known).at(2.0).gram is known
+    assert np.array_equal(made.gram, made.rows.T @ made.rows)
+    with pytest.raises(ValueError, match="mean"):
+        made.knowing(mean=1.0)
 
 
 def test_one_collection_answers_many_losses(seed):

@@ -44,9 +44,9 @@ def test_public_rows_of_any_number_have_a_prior(kind, name, column, m):
 
 @pytest.mark.parametrize(("id", "kind"), SOUND)
 def test_the_fewest_public_rows_lose_no_release(id, kind):
-    """One row more than columns, each kind of response: refused before a run, or all figures are computed."""
+    """One row more than columns, each kind of response: refused before a run, but not all, or all figures are computed."""
     kinds = {"gaussian": "gaussian", "poisson": "poisson"}.get(kind, "label")
-    rng = np.random.default_rng(3)
+    rng, ran = np.random.default_rng(3), 0
     for name, mu in zip(RESPONSES[kinds], (0.05, 300.0, 1.0), strict=True):
         x, y = few(kinds, name, 3, "level")
         start = int("nlr" in id)
@@ -61,4 +61,8 @@ def test_the_fewest_public_rows_lose_no_release(id, kind):
         planned = plan(id, public, 200, mu)
         planned.prepare()
         outcome = planned.run(private, SeededNoise(1), 1)
-        outcome.bands(), outcome.notes(), outcome.released()
+        outcome.bands(), outcome.released()
+        # A local method may have no estimate at a draw of its noise, and says so.
+        assert np.isfinite(outcome.coefficients).all() or (id.startswith("ldp-") and outcome.notes()), name
+        ran += 1
+    assert ran

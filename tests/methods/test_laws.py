@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import zoo
 
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.public.moments import PublicData
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "accuracy"))
-zoo = importlib.import_module("zoo")
 
 Errors = dict[str, dict[str, np.ndarray]]
 # Tables, releases of each, and the method that is offered there

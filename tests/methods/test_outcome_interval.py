@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+import zoo
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.methods.outcome_interval import OutcomeInterval, OutcomeQuantile
 from pmtcore.methods.registry import Prediction, make_parameters, method
 from pmtcore.public.moments import public_from_moment, public_from_rows
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "accuracy"))
-zoo = importlib.import_module("zoo")
 
 LAW = OutcomeInterval(
     OutcomeQuantile(-1.0, 0.2, -0.1),

@@ -8,30 +8,13 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from pmtcore.glm.families import LOGISTIC
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.gradients.frame import Frame
-from pmtcore.public.moments import public_from_rows
 from tests.helpers import FALSE_ALARM, TEST, plan
-from tests.methods.test_gradients_laws import table
+from tests.methods.test_gradients_laws import separated, standard_errors, table, with_labels
 
 BOTH = ("pmt-objective", "pmt-score")
-
-
-def separated(kind: str, n: int, m: int, seed: int):
-    """Public rows whose labels one column decides, beside private rows of a table."""
-    public, rows, x = table(kind, n, m, seed)
-    labels = (public.rows[:, 1] > 0).astype(float)
-    return public_from_rows(public.rows[:, :-1], labels, public.names, "y", 0.0, LOGISTIC, 0.0), rows, x
-
-
-def distances(id, public, rows, x, mu, trials=5):
-    """Distances (trials,) to the private fit in its own standard errors."""
-    exact = exact_fit(public, rows).reveal(TEST)
-    information = (x * public.family.slope(x @ exact)[:, None]).T @ x
-    away = plan(id, public, rows.n, mu).run(rows, SeededNoise(1), trials).coefficients - exact
-    return np.sqrt(np.einsum("ti,ij,tj->t", away, information, away) / public.d)
 
 
 @pytest.mark.parametrize("id", BOTH)
@@ -39,7 +22,7 @@ def distances(id, public, rows, x, mu, trials=5):
 def test_separated_public_labels_do_not_carry_the_fit_away(id, m):
     """Next to a public fit without end: within twenty standard errors of the private one at mu 1, bands finite."""
     public, rows, x = separated("plain", 3000, m, 3)
-    assert np.median(distances(id, public, rows, x, 1.0)) < 20
+    assert np.median(standard_errors(public, rows, x, 1.0, id, 5)) < 20
     bands = plan(id, public, rows.n, 1.0).run(rows, SeededNoise(1), 1).bands()
     assert np.all(np.isfinite(bands.low)) and np.all(np.isfinite(bands.high))
 
@@ -48,7 +31,9 @@ def test_separated_public_labels_do_not_carry_the_fit_away(id, m):
 def test_more_budget_does_not_hurt_the_objective(kind):
     """Median distances at mu .5, 5 and 300: at most 1.1 times the least at a smaller budget, and .1 more."""
     public, rows, x = table(kind, 3000, 60, 7)
-    small, middle, ample = (np.median(distances("pmt-objective", public, rows, x, mu)) for mu in (0.5, 5.0, 300.0))
+    small, middle, ample = (
+        np.median(standard_errors(public, rows, x, mu, "pmt-objective", 5)) for mu in (0.5, 5.0, 300.0)
+    )
     assert middle < 1.1 * small + 0.1
     assert ample < 1.1 * min(small, middle) + 0.1
 
@@ -65,6 +50,7 @@ def test_the_plan_is_as_wide_as_the_outcome(id):
     assert 1 / 3 < math.sqrt(np.mean(squares)) < 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labelled", [True, False])
 def test_bands_of_few_public_rows_cover(labelled):
     """Bands of the objective around the private fit of 20 tables, twelve rows a column: 95 % up to one in a million."""
@@ -72,7 +58,7 @@ def test_bands_of_few_public_rows_cover(labelled):
     for seed in range(20):
         public, rows, _ = table("plain", 3000, 60, seed)
         if not labelled:
-            public = public_from_rows(public.rows[:, :-1], None, public.names, "y", 0.0, LOGISTIC, 0.0)
+            public = with_labels(public, None)
         bands = plan("pmt-objective", public, rows.n, 0.5).run(rows, SeededNoise(seed), 1).bands()
         exact = exact_fit(public, rows).reveal(TEST)
         inside += int(np.sum((bands.low <= exact) & (exact <= bands.high)))
@@ -117,7 +103,7 @@ def test_an_ample_budget_leaves_the_error_of_the_public_curvature():
 def test_the_pull_of_the_modulus_comes_out():
     """Without noise, public labels or a prior: under a third of the distance that the minimizer is pulled remains."""
     public, rows, _ = table("plain", 3000, 600, 1)
-    public = public_from_rows(public.rows[:, :-1], None, public.names, "y", 0.0, LOGISTIC, 0.0)
+    public = with_labels(public, None)
     planned = plan("pmt-objective", public, rows.n, 0.7, radius=8.0, shrinkage="none")
     outcome = planned.run(rows, ZeroNoise(), 1)
     exact = planned.equation.frame.root.T @ exact_fit(public, rows).reveal(TEST)

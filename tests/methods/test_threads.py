@@ -73,7 +73,7 @@ def test_threads_change_no_bit(entry):
         expected = released(entry, 1, 100)
     except InputError as refusal:
         for many in (2, 3, 7):
-            with refused(refusal.message, type(refusal)):
+            with refused(refusal.message, type(refusal), **refusal.facts):
                 released(entry, many, 100)
         return
     for many in (2, 3, 7):
@@ -178,9 +178,9 @@ def test_cells_are_read_and_hashed_alike_by_any_number_of_threads(many, monkeypa
     threads.use(1)
     expected = read()
     threads.use(many)
-    found = read()
-    assert len(found) == len(expected) > 2 + 2 * 2
-    assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+    shared = read()
+    assert len(shared) == len(expected) > 2 + 2 * 2
+    assert all(np.array_equal(one, other) for one, other in zip(shared, expected, strict=True))
 
 
 @pytest.mark.parametrize("many", [1, 3])

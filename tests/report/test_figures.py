@@ -26,7 +26,7 @@ from pmtcore.report.figures import coefficients as forest
 from pmtcore.report.figures import compare, explore, style
 from pmtcore.report.figures import release as figures
 from pmtcore.report.names import title
-from pmtcore.report.rows import clarity, source
+from pmtcore.report.rows import axis_ends, clarity, source
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import Problem, default_choices, prepare
 from tests.helpers import suited
@@ -414,3 +414,15 @@ def test_a_band_beyond_the_axis_says_where_it_ends(ends, texts):
     forest.at_the_edge(figure, value, low, high)
     assert [one.text for one in figure.layout.annotations] == texts
     assert {one.y for one in figure.layout.annotations} == {3} and figure.layout.xaxis.range[1] < 10
+
+
+def test_an_axis_has_every_end_that_it_can_have():
+    """A band of an outlier that ends within reach on its other side is drawn to that end, in picture and report."""
+    figure, value = go.Figure(), np.full(6, 0.5)
+    low, high = np.full(6, 0.3), np.full(6, 0.7)
+    low[5], high[5] = -1.5, 6.0
+    forest.at_the_edge(figure, value, low, high)
+    least, most = figure.layout.xaxis.range
+    assert least < -1.5 and 2.1 < most < 6 and [one.text for one in figure.layout.annotations] == ["6 →"]
+    assert axis_ends(low, high, 2.1) == (-1.5, 2.1) and axis_ends(low, high, None) == (-1.5, 6.0)
+    assert axis_ends(low + 9, high + 9, None) == (0.0, 15.0) and axis_ends(low - 9, high - 9, None) == (-10.5, 0.0)

@@ -278,6 +278,13 @@ def test_bands_that_are_wider_than_planned_are_called_so():
     assert "0.25 times as wide as predicted" in words.as_planned_words(made, far)
 
 
+def test_a_coefficient_of_no_predicted_error_warns_of_no_division():
+    """The sentence is about the typical coefficient; one that is predicted exactly does not change it."""
+    made = released([1, 1, 1], [1, 1, 1], low=(-1, -1, -1), high=(1, 1, 1))
+    exact = Prediction(np.array([0.0, 0.5, 0.5]) / Z95, np.zeros(3))
+    assert "2 times as wide as predicted" in words.as_planned_words(made, exact)
+
+
 @pytest.mark.parametrize(("part", "cause"), [(0, "more noise"), (1, "more scatter"), (2, "more truncation")])
 def test_the_part_that_grew_is_named(part, cause):
     """Of bands that came out wider the cause is the part of the error that is larger than predicted, not another."""

@@ -145,7 +145,7 @@ def test_a_strict_policy_refuses_and_says_what_that_means(policy):
     with_text = csv(PRIVATE.assign(b=["z" + MARK, *["u", "v"] * 24, ""]))
     public = read_table(csv(PUBLIC.assign(b=["u", "v"] * 20)), "b.csv", "public")
     kinds = {"unseen": TableMessage.UNKNOWN_LEVELS, "missing": TableMessage.MISSING_VALUES}
-    with refused(kinds[policy]) as caught:
+    with refused(kinds[policy], columns=["b"]) as caught:
         prepare(read_table(with_text, "p.csv", "private"), public, Choices(target="y", **{policy: "refuse"}))
     one_sentence(str(caught.value))
     fine = read_table(csv(PRIVATE.assign(b=["u", "v"] * 25)), "p.csv", "private")

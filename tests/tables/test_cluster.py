@@ -158,7 +158,7 @@ def broken(x, y):
     raise ValueError(f"the row says {x[0, 1]!r}")
 
 
-@pytest.mark.slow
+# Not slow, though it takes two seconds: of the cluster's tests this is the one about privacy.
 def test_a_workers_error_says_nothing_of_a_row(places, cluster):
     """The kind of the error, and no more."""
     there = problem(places, "p.parquet", cluster)

@@ -104,6 +104,10 @@ class WhitenedParameters(LocalParameters):
     )
 
 
+# What a plan computes from its public rows at most once, whatever the budget.
+_OF_PUBLIC_ROWS = frozenset({"rows", "distinct", "gram", "weighted"})
+
+
 @dataclass(frozen=True)
 class LocalPlan(StatisticPlan[Any]):
     """A local collection with its configuration published."""
@@ -139,10 +143,19 @@ class LocalPlan(StatisticPlan[Any]):
         """
         if self.configuration.scheme != "moments":
             raise ValueError("the radius of the whitened scheme depends on the budget; plan it anew")
-        made = replace(self, mu=mu, configuration=replace(self.configuration, mu=mu))
-        for name in ("rows", "distinct", "gram", "weighted"):
-            if name in vars(self):
-                vars(made)[name] = vars(self)[name]
+        known = {name: vars(self)[name] for name in _OF_PUBLIC_ROWS if name in vars(self)}
+        return replace(self, mu=mu, configuration=replace(self.configuration, mu=mu)).knowing(**known)
+
+    def knowing(self, **figures: object) -> LocalPlan:
+        """Return the same plan with figures of its public rows that need not be computed any more.
+
+        Raises:
+            ValueError: a name that is none of them.
+        """
+        if not _OF_PUBLIC_ROWS.issuperset(figures):
+            raise ValueError(f"not computed from public rows: {sorted(figures.keys() - _OF_PUBLIC_ROWS)}")
+        made = replace(self)
+        vars(made).update(figures)  # where a cached property looks first
         return made
 
     @cached_property

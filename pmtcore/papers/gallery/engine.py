@@ -405,8 +405,13 @@ def _series(run: Run) -> dict[str, str]:
 
 def _names(run: Run) -> set[str]:
     """Return the names of the series that a run lists, one for each epsilon where it lists these."""
-    each = [f", eps = {epsilon:g}" for epsilon in run.setting.get("epsilons", ())]
-    return {*_series(run), *(entry[0] + words for entry in run.setting.get("series", ()) for words in each)}
+    epsilons, listed = run.setting.get("epsilons", ()), run.setting.get("series", ())
+    return {*_series(run), *(at_epsilon(entry[0], epsilon) for entry in listed for epsilon in epsilons)}
+
+
+def at_epsilon(series: str, epsilon: float) -> str:
+    """Return the name of a series at one epsilon, where a run has it at several."""
+    return f"{series}, eps = {epsilon:g}"
 
 
 def _curve(name: str, points: list[tuple[float, np.ndarray]]) -> Curve:

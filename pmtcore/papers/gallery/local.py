@@ -16,7 +16,7 @@ from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm.families import LOGISTIC, Family
 from pmtcore.glm.families import family as family_of
 from pmtcore.local import setup
-from pmtcore.local.estimators import LINKS, PublicRows
+from pmtcore.local.estimators import LINKS, PublicRows, row_keys
 from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.grid import integer_sum
 from pmtcore.mechanisms.noise import SeededNoise
@@ -25,6 +25,7 @@ from pmtcore.methods.local.collected import LocalOutcome, LocalPlan
 from pmtcore.methods.local.printed import BEYOND, CLIPPED, PrintedPlan
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.papers.gallery.central import HARMLESS, table_as_numbers
+from pmtcore.papers.gallery.engine import at_epsilon
 from pmtcore.public.moments import PublicData, public_from_rows
 
 _NOISE = 0.001  # C of paper C, section 6
@@ -75,9 +76,7 @@ class Nested:
     def _levels(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the first of each set of equal rows, and to which set each row belongs."""
         x = self._rows[:, :-1]
-        _, first, back = np.unique(
-            x @ np.sqrt(np.arange(2.0, 2.0 + x.shape[1])), return_index=True, return_inverse=True
-        )
+        _, first, back = np.unique(row_keys(x), return_index=True, return_inverse=True)
         return x[first], back
 
     def distinct(self, shift: np.ndarray, n: int) -> PublicRows:
@@ -174,7 +173,7 @@ def trial(
             far = np.linalg.norm(releases - drawn.truth, order, axis=1) / np.linalg.norm(drawn.truth, order)
             far = np.where(np.isnan(far), np.inf, far**2 if squared else far)
             for epsilon, error in zip(epsilons, far, strict=True):
-                errors.setdefault(f"{name}, eps = {epsilon:g}", []).append(float(error))
+                errors.setdefault(at_epsilon(name, epsilon), []).append(float(error))
     return errors
 
 
@@ -212,7 +211,8 @@ def collected(
     if sums is not None:
         server = plan if isinstance(plan, LocalPlan) else plan.repaired
         centre = (server.configuration.shift, len(setup.features(public)))
-        vars(server).update(gram=sums[1].gram(*centre), distinct=sums[1].distinct(*centre))
+        server = server.knowing(gram=sums[1].gram(*centre), distinct=sums[1].distinct(*centre))
+        plan = server if isinstance(plan, LocalPlan) else replace(plan, repaired=server)
     statistic = _measured(plan, rows, None if sums is None else sums[0], clipped=clipped)
     outcomes = [plan.at(mu).perturb(statistic, SeededNoise(seed, 1), 1) for mu in mus]
     return LocalOutcome(outcomes[0].plan, np.vstack([outcome.mean for outcome in outcomes])).coefficients
@@ -273,7 +273,7 @@ def accuracy_trial(
         mus = [mu_from_epsilon(epsilon, n**-1.1) for epsilon in epsilons]
         for id in methods:
             for epsilon, beta in zip(epsilons, collected(id, public, rows, mus, values={}, seed=seed), strict=True):
-                told(f"{id}, eps = {epsilon:g}", np.nan_to_num(beta))
+                told(at_epsilon(id, epsilon), np.nan_to_num(beta))
     return errors
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pmtcore.papers.gallery.checks import alike, all_below, below, falls, jump, near
-from pmtcore.papers.gallery.claims import Check, Claim, Statistic
+from pmtcore.papers.gallery.claims import Claim
 from pmtcore.papers.gallery.engine import Figure, Run
-from pmtcore.papers.gallery.paper_a import FIT, TRUTH, Problem, Tried, drawn, ours, run
+from pmtcore.papers.gallery.paper_a import FIT, TRUTH, Problem, Tried, averaged, drawn, ours, run
 
 
 def _mu(rho: float) -> float:
@@ -23,14 +23,6 @@ def _pair(rhos: Sequence[float], eta: float = 0.05) -> Tried:
         for kind, method in (("DP-PMTOLSE", "pmt-ols"), ("DP-OLSE", "dp-ols"))
         for rho in rhos
     ]
-
-
-def _averaged(words: str, check: Callable[[Statistic], Check]) -> Claim:
-    """Return a claim about the lines: averages, as the paper draws them, and medians, which no single trial decides."""
-    readings = {"average": check("mean"), "median": check("median")}
-    return Claim(
-        words, unstated="how a typical error is taken: lines are averages", readings=readings, stated=("average",)
-    )
 
 
 def _against_n(
@@ -54,11 +46,11 @@ def _against_n(
         if unstated:
             yield Claim(errors, below(low, high, "median"), unstated)
         else:
-            yield _averaged(errors, lambda statistic: below(low, high, statistic))
+            yield averaged(errors, lambda statistic: below(low, high, statistic))
         yield Claim("DP-OLSE is far less robust than DP-PMTOLSE.", all_below(pairs, "sd"))
         if unstated:  # the paper says it of its fourth figure only
             yield Claim(largest.format("is less robust than"), below(low, high, "sd"), unstated)
-        yield _averaged("More budget gives smaller errors, for both.", lambda statistic: all_below(rising, statistic))
+        yield averaged("More budget gives smaller errors, for both.", lambda statistic: all_below(rising, statistic))
         yield Claim("Errors of DP-PMTOLSE fall as n grows.", falls([pair[0] for pair in pairs]), slower)
 
     tried = [*_pair(rhos), *ours(_mu(rhos[-1]))]

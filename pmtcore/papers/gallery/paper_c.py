@@ -7,7 +7,8 @@ from typing import Any
 
 from pmtcore.papers.gallery.checks import alike_at_end, all_below, slope_above, slope_across, slope_near
 from pmtcore.papers.gallery.claims import Check, Claim, Statistic
-from pmtcore.papers.gallery.engine import Figure, Run
+from pmtcore.papers.gallery.engine import Figure, Run, at_epsilon
+from pmtcore.papers.gallery.paper_a import AVERAGES
 
 _EPSILONS = (2.0, 3.0, 5.0, 10.0)  # C, section 6
 _SIZES = tuple(10_000 * k for k in range(1, 30, 2))  # the paper's fifteen
@@ -26,7 +27,6 @@ _WHICH_BOUND = (
     "; and what bounds the counts: Algorithms 1 and 2 assume |y| <= 1, which counts exceed (E19), so either they enter "
     "as they are, beside noise for |y| <= 1, or they are clipped"
 )
-_AVERAGES: dict[str, Statistic] = {"average": "mean", "median": "median"}  # "the average of the errors" (section 6)
 _POOLED = (
     "The public Gram matrix is pooled, as the paper's experiments do (Remark 11). As printed: the noise of the "
     "algorithm, the l1 radius for bounded rows, a symbol of its own for a row outside the Gaussian radius. Repaired: "
@@ -71,14 +71,14 @@ def _claims(words: str, series: Series, check: Callable[[str, Statistic], Check]
     """
     unstated = _WHICH_NOISE + (_WHICH_BOUND if target == "poisson" else "")
     readings = {
-        f"{name}, {how}": check(name, statistic) for name, _, _ in series for how, statistic in _AVERAGES.items()
+        f"{name}, {how}": check(name, statistic) for name, _, _ in series for how, statistic in AVERAGES.items()
     }
     return Claim(words, unstated=unstated, readings=readings, stated=(f"{series[0][0]}, average",))
 
 
 def _slope(epsilon: float, value: float, tolerance: float = 0.2) -> Callable[[str, Statistic], Check]:
     """Return the check of a series' slope at one epsilon."""
-    return lambda name, statistic: slope_near(f"{name}, eps = {epsilon:g}", value, tolerance, statistic)
+    return lambda name, statistic: slope_near(at_epsilon(name, epsilon), value, tolerance, statistic)
 
 
 def _by_privacy(id: str, title: str, design: str, target: str, *, ours: bool = False) -> Figure:
@@ -89,7 +89,7 @@ def _by_privacy(id: str, title: str, design: str, target: str, *, ours: bool = F
             words = f"Squared relative error is proportional to 1/n at epsilon = {e:g}."
             yield _claims(words, series, _slope(e, -1.0), target)
         words = "Squared relative error is proportional to 1/epsilon^2 (at the largest n)."
-        named = {name: {e: f"{name}, eps = {e:g}" for e in _EPSILONS} for name, _, _ in series}
+        named = {name: {e: at_epsilon(name, e) for e in _EPSILONS} for name, _, _ in series}
 
         def across(name: str, statistic: Statistic) -> Check:
             return slope_across(named[name], -2.0, 0.4, statistic)
@@ -131,7 +131,7 @@ def _by_dimension(id: str, title: str, design: str, target: str) -> Figure:
         title=title,
         source=f"C, Figure {id[1]}",
         runs=tuple(_run(p, design, target, series, p=p, sizes=size, epsilons=(10.0,)) for p in _DIMENSIONS),
-        claims=(_claims(words, series, lambda name, way: slope_above(f"{name}, eps = 10", 0.0, way), target),),
+        claims=(_claims(words, series, lambda name, way: slope_above(at_epsilon(name, 10.0), 0.0, way), target),),
         trials=100,
         quick=2,
         x_label="dimension p",
@@ -197,7 +197,7 @@ def _accuracy(
                 "At a reasonable epsilon and with enough rows the performance approaches that without privacy.",
                 unstated=enough,
                 readings={
-                    f"{name}, epsilon = {e}, {words}": alike_at_end(f"{method}, eps = {e}", "without privacy", factor)
+                    f"{name}, epsilon = {e}, {words}": alike_at_end(at_epsilon(method, e), "without privacy", factor)
                     for name, method in (("as printed", ids[0]), ("repaired", ids[1]))
                     for e in (5, 20)
                     for words, factor in (("within 5 %", 1.05), ("within a fifth", 1.2))
@@ -205,7 +205,7 @@ def _accuracy(
             ),
             Claim(
                 "The local whitened score is more accurate than Algorithm 1, as printed and repaired, at every n.",
-                all_below([(f"{id}, eps = {e}", f"ldp-whitened, eps = {e}") for id in ids[:2] for e in (5, 10, 20)]),
+                all_below([(at_epsilon(id, e), at_epsilon(ids[2], e)) for id in ids[:2] for e in (5, 10, 20)]),
                 ours=True,
             ),
         ),

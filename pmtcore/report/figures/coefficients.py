@@ -18,7 +18,7 @@ from pmtcore.methods.registry import of_role
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.report.figures.style import PRIVACY, QUIET, finish, finish_rows, log_axis
-from pmtcore.report.rows import axis_limit, clearest, source
+from pmtcore.report.rows import axis_ends, axis_limit, clearest, source
 from pmtcore.report.rows import clarity as clarity_of
 
 MOST = 120  # rows drawn at once: a taller picture is no picture
@@ -251,13 +251,11 @@ def at_the_edge(figure: go.Figure, value: np.ndarray, low: np.ndarray, high: np.
     limit = axis_limit(reach)
     if limit is None:
         return
-    inside, banded = reach <= limit, bool(np.any(high > low))
-    least = -limit if np.any(low < -limit) else min(float(low[inside].min()), 0.0)
-    most = limit if np.any(high > limit) else max(float(high[inside].max()), 0.0)
+    banded, (least, most) = bool(np.any(high > low)), axis_ends(low, high, limit)
     margin = 0.05 * (most - least)
     figure.update_xaxes(range=[least - margin, most + margin])
     # By its place, not by its name: the axis shows names as they are written, and another text would be another place.
-    for place in np.flatnonzero(~inside):
+    for place in np.flatnonzero(reach > limit):
         here, ends = float(value[place]), (float(low[place]), float(high[place]))
         if abs(here) > limit:
             shown = f"released: {said(here)} ({said(ends[0])} to {said(ends[1])})" if banded else said(here)

@@ -76,9 +76,9 @@ def forest(shown: pd.DataFrame, scales: Mapping[str, float]) -> go.Figure:
     return finish_rows(figure, list(rows["coefficient"]), _UNIT)
 
 
-def between(low: Any, value: Any, high: Any) -> dict[str, Any]:
-    """Return the error bar of values from one limit to the other."""
-    return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "color": AFTER}
+def between(low: Any, value: Any, high: Any, colour: str | None = AFTER) -> dict[str, Any]:
+    """Return the error bar of values from one limit to the other; without a colour it has the theme's."""
+    return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "color": colour}
 
 
 def neighbours(moment: Moment, fit: Regression) -> tuple[go.Figure, pd.DataFrame]:
@@ -384,12 +384,8 @@ def scree(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
     """Shares of variance of the principal components, with bands; loadings in the table."""
     variances, loadings = moment.components()
     names = [f"component {k + 1}" for k in range(len(variances.values))]
-    half = {
-        "type": "data",
-        "array": variances.bands.high - variances.values,
-        "arrayminus": variances.values - variances.bands.low,
-    }
-    figure = go.Figure(go.Bar(x=names, y=variances.values, error_y=half, marker={"color": AFTER}))
+    error = between(variances.bands.low, variances.values, variances.bands.high, None)
+    figure = go.Figure(go.Bar(x=names, y=variances.values, error_y=error, marker={"color": AFTER}))
     shown = pd.DataFrame(loadings, columns=names, index=moment.columns).reset_index(names="column")
     shares = pd.DataFrame([["share of variance", *variances.values]], columns=shown.columns)
     return finish(figure, "", "share of variance"), pd.concat([shares, shown], ignore_index=True)

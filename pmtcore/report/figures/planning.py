@@ -26,7 +26,17 @@ _LEFT_OUT = " *"
 _LEGEND = 100
 # Pixels of an entry there, as the longest title needs up to its comma: a phone has one a line, wide screens two.
 _ENTRY = 160
-_UNKNOWN = (None, None)
+# Columns of the table beside the picture, by their names in a plan's records.
+_COLUMNS = {
+    "method": "method",
+    "mu": "mu",
+    "privacy_sd": "privacy sd",
+    "sampling_sd": "sampling sd",
+    "truncation_sd": "truncation sd",
+    "half_width": "95 % half-width",
+    "half_width_low": "80 % from",
+    "half_width_high": "80 % to",
+}
 
 
 def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) -> go.Figure:
@@ -95,11 +105,9 @@ def table(found: Sequence[Planned], coefficient: str) -> pd.DataFrame:
     """Return the figures of the picture in rows; truncation is missing where it is not predicted."""
     rows = []
     for one in found:
-        j, p = one.names.index(coefficient), one.prediction
-        low, high = one.half_width_interval(j) or _UNKNOWN
-        row = {"method": title(one.method), "mu": one.mu, "privacy sd": p.privacy[j], "sampling sd": p.sampling[j]}
-        row["truncation sd"] = np.broadcast_to(p.truncation, len(one.names))[j] if one.knows_truncation else None
-        rows.append(row | {"95 % half-width": one.half_width(j), "80 % from": low, "80 % to": high})
+        record = one.row(one.names.index(coefficient))
+        known = {"method": title(one.method)} | ({} if one.knows_truncation else {"truncation_sd": None})
+        rows.append({shown: (record | known)[name] for name, shown in _COLUMNS.items()})
     return pd.DataFrame(rows)
 
 
