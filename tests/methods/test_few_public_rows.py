@@ -44,7 +44,7 @@ def test_public_rows_of_any_number_have_a_prior(kind, name, column, m):
 
 @pytest.mark.parametrize(("id", "kind"), SOUND)
 def test_the_fewest_public_rows_lose_no_release(id, kind):
-    """One row more than columns, each kind of response: refused before a run, but not all, or all figures are computed."""
+    """One row more than columns, each kind of response: refused before a run (not all), or computed in full."""
     kinds = {"gaussian": "gaussian", "poisson": "poisson"}.get(kind, "label")
     rng, ran = np.random.default_rng(3), 0
     for name, mu in zip(RESPONSES[kinds], (0.05, 300.0, 1.0), strict=True):
