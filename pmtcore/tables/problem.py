@@ -416,7 +416,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         notes += (Note(TableNote.COVARIATES_PUBLIC),)
     if data.m is not None and data.m < len(x):
         notes += (Note(TableNote.PASTED, count=len(x) - data.m, rows=len(x)),)
-    notes += dropped + ((Note(TableNote.EMPTY_ROWS),) if choices.missing == "empty-row" else ())
+    notes += dropped + _gap_notes(choices)
     return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
 
 
@@ -595,8 +595,13 @@ def _moment_side(
         lam=choices.penalty,
     )
     data = replace(data, covariates_are_public=choices.covariates_are_public)
-    notes = (Note(TableNote.EMPTY_ROWS),) if choices.missing == "empty-row" else ()
-    return PublicSide(data, coder, schema.dialect if schema else Dialect(), notes)
+    return PublicSide(data, coder, schema.dialect if schema else Dialect(), _gap_notes(choices))
+
+
+def _gap_notes(choices: Choices) -> tuple[Note, ...]:
+    """Return what becomes of private rows with gaps under a policy that fills them."""
+    kinds = {"empty-row": TableNote.EMPTY_ROWS, "public-median": TableNote.FILLED_GAPS}
+    return (Note(kinds[choices.missing]),) if choices.missing in kinds else ()
 
 
 def schema_summary(private: Table, public: Table | MomentTable) -> pd.DataFrame:
