@@ -152,6 +152,10 @@ def _mutants() -> list[Mutant]:
     plant(
         "noise: more than asked for", "mechanisms/noise.py", "min(_DRAWN_AT_ONCE, count - at)", "_DRAWN_AT_ONCE", pool
     )
+    limit = ("base/private_rows.py", "max(MOST_KEPT, features.nbytes + response.nbytes)", "MOST_KEPT")
+    plant("kept: of an array no more than of a file", *limit, pool)
+    frames = ("tables/problem.py", "max(MOST_KEPT, private.source.table.nbytes) if", "MOST_KEPT if")
+    plant("kept: of a frame no more than of a file", *frames, pool)
     whole = ("base/private_rows.py", "cut_to(self._blocks(), size)", "self._blocks()")
     plant("threads: a large block is not shared", *whole, pool)
     denormal = ("tables/fingerprint.py", "place[size < _LEAST] = _ZERO", "place[size == 0] = _ZERO")

@@ -27,7 +27,7 @@ from pmtcore.base.messages import (
     kind_of,
 )
 from pmtcore.base.numbers import plural
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import MOST_KEPT, PrivateRows
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.cholesky import partners
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
@@ -127,7 +127,8 @@ class PublicSide:
         n = private.source.rows(self.dialect)
         adder = None if cluster is None else cluster.adder(private.source, coder, self.dialect)
         blocks, beside = row_blocks(private.source, coder, self.dialect, n, parsed), coder.has_loss_weights
-        return PrivateRows(blocks, n, coder.names, adder, weighted=beside)
+        keeps = max(MOST_KEPT, private.source.table.nbytes) if isinstance(private.source, ArrowSource) else MOST_KEPT
+        return PrivateRows(blocks, n, coder.names, adder, keeps, beside)
 
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:
