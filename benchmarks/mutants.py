@@ -574,6 +574,9 @@ def _mutants() -> list[Mutant]:
         "squares = 0 * self._changes(points, fits) ** 2",
         equation,
     )
+    left_out, own = "public/shape.py", f"{equation} -k 'own_predictor or own_hessian'"
+    plant("score equation: the mean of no row", left_out, "centre, rows @ centre)", "centre, left_out @ centre)", own)
+    plant("score equation: rows moved as they are not", "methods/score_equation.py", "factors**2", "factors", own)
     plant(
         "objective: pull of the modulus left in",
         "methods/pmt_objective.py",
