@@ -9,10 +9,10 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.base.private_rows import Curator, PrivateRows
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.joint.refined import raised
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import public_from_rows
+from pmtcore.public.secant import raised
 from pmtcore.public.sizes import Sizes, common_direction, harmless_bound
 from tests.helpers import names
 
