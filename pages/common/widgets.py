@@ -188,7 +188,7 @@ def _field(item: dataclasses.Field[Any], key: str) -> Any:
     whole = isinstance(item.default, int)
     low, high = (None if meta[end] is None else (int if whole else float)(meta[end]) for end in ("low", "high"))
     limits: dict[str, Any] = {"min_value": low, "max_value": high, "step": 1 if whole else None}
-    return st.number_input(format=None if whole else "%g", **limits, **start, **common)
+    return st.number_input(format=None if whole else "%g", required=True, **limits, **start, **common)
 
 
 def at_first(key: str, **start: Any) -> dict[str, Any]:
@@ -252,6 +252,7 @@ def _number(label: str, key: str, start: float, words: str) -> float:
         step=0.1,
         persist_state="session",
         help=words,
+        required=True,
         **at_first(key, value=start),
     )
     return float(value)

@@ -49,7 +49,13 @@ def ask(problem: Problem) -> tuple[str, str, float, int]:
         **at_first("sites-mu", value=1.0),
     )
     rows = fourth.number_input(
-        "Rows of each site", 10, 10**9, max(problem.private.n // 3, 10), key="sites-rows", help="Public, like n."
+        "Rows of each site",
+        10,
+        10**9,
+        max(problem.private.n // 3, 10),
+        key="sites-rows",
+        help="Public, like n.",
+        required=True,
     )
     return id, coefficient, float(mu), int(rows)
 
@@ -68,10 +74,22 @@ def creation(id: str, mu: float) -> None:
     )
     left, right, last = st.columns(3, vertical_alignment="bottom")
     least = left.number_input(
-        "Sites that must answer", 2, MOST_SITES, 2, key="sites-least", help="With fewer answers the study ends."
+        "Sites that must answer",
+        2,
+        MOST_SITES,
+        2,
+        key="sites-least",
+        help="With fewer answers the study ends.",
+        required=True,
     )
     colluders = right.number_input(
-        "Sites that may collude", 0, MOST_SITES - 1, 0, key="sites-colluders", help="Their noise is not counted on."
+        "Sites that may collude",
+        0,
+        MOST_SITES - 1,
+        0,
+        key="sites-colluders",
+        help="Their noise is not counted on.",
+        required=True,
     )
     effects = last.toggle(
         "A level for each site", key="sites-effects", help="With joint-moment; tests whether all agree."

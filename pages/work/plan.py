@@ -195,6 +195,7 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
             format="%g",
             key=f"plan-width-{id}-{coefficient}-{mu}",
             help=help_for("half_width"),
+            required=True,
         )
         if right.form_submit_button("Which budget, how many rows?", key="plan-reverse-ask", width="stretch"):
             with st.spinner("Searching", show_time=True):
