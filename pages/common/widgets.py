@@ -15,7 +15,7 @@ from pages.common import session as state
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, person_note, reporting_delta
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, Note, TableNote
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import power_of_ten
 from pmtcore.methods.registry import Method
@@ -109,6 +109,19 @@ def on_tables(draw: Callable[[Problem], None], otherwise: Callable[[], object] =
         draw(problem)
     except InputError as error:
         show_error(error)
+
+
+def ask_coefficient(place: DeltaGenerator, problem: Problem, key: str) -> str:
+    """Draw whose band is shown: nobody asks for the intercept, nor first for a column that looks like an identifier."""
+    ids = {
+        note.facts["column"]
+        for note in problem.notes
+        if isinstance(note, Note) and note.kind is TableNote.LIKE_IDENTIFIER
+    }
+    names = sorted((name for name in problem.public.names if name != "(intercept)"), key=ids.__contains__)
+    return place.selectbox(
+        "Coefficient", names or problem.public.names, key=key, help="Whose band is drawn; type to search."
+    )
 
 
 def figure_first(key: str) -> DeltaGenerator:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import streamlit as st
 from pandas import DataFrame
 
-from pages.common.widgets import at_first, chart, figure_first, frame, on_tables, show_error
+from pages.common.widgets import ask_coefficient, at_first, chart, figure_first, frame, on_tables, show_error
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -38,8 +38,7 @@ def ask(problem: Problem) -> tuple[str, str, float, int]:
     known = plannable(problem.public)
     ids = [id for id in METHODS if id in known]
     id = first.selectbox("Method", ids, format_func=option, key="sites-method", help="Its passes are sums of integers.")
-    names = [name for name in problem.public.names if name != "(intercept)"] or list(problem.public.names)
-    coefficient = second.selectbox("Coefficient", names, key="sites-coefficient", help="Whose band is drawn.")
+    coefficient = ask_coefficient(second, problem, "sites-coefficient")
     mu = third.select_slider(
         "Total budget mu",
         _MUS,
