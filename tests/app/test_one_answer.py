@@ -114,8 +114,8 @@ def test_nobody_is_asked_about_an_identifier_first(app):
     """Where a coefficient is chosen, an identifier that was kept comes last, on every page."""
     with_identifier(app)
     choose(app, "y", ["id", "size"])
-    for page in ("plan", "sites"):
-        go(app, page)
+    for page in ("work/plan", "study/sites"):
+        app.switch_page(f"pages/{page}.py").run()
         offered = next(box for box in app.selectbox if box.label == "Coefficient").options
         assert offered == ["size", "id"], page
 

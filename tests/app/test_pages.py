@@ -17,6 +17,7 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.base.numbers import figure
 from pmtcore.methods.registry import methods
 from pmtcore.releases.release import Request, preview
+from pmtcore.report.figures import conditioning
 from pmtcore.report.html import report
 from pmtcore.report.names import title
 from tests.app.conftest import ROOT, go, words
@@ -224,6 +225,15 @@ def test_a_radius_of_another_table_is_brought_in(app):
     app.select_slider(key="demo-d").set_value(2).run()
     go(app, "conditioning")
     assert app.slider(key="radius").value <= app.slider(key="radius").max
+
+
+def test_a_page_that_breaks_keeps_its_sidebar(app, monkeypatch):
+    """What was switched on in the sidebar can be switched off where it breaks a page."""
+    monkeypatch.setattr(conditioning, "ellipses", lambda *_: 1 / 0)
+    assert app.switch_page("pages/work/conditioning.py").run().exception
+    assert app.toggle(key="curator") and app.button(key="forget")
+    monkeypatch.undo()
+    assert not app.run().exception
 
 
 def test_a_reload_says_what_it_lost(app):

@@ -81,7 +81,7 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
         )
     figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}, for one unit of it", 430)
     return figure.update_layout(
-        legend={"font": {"size": 10}, "entrywidth": _ENTRY, "entrywidthmode": "pixels"}, margin={"t": _LEGEND}
+        legend={"font": {"size": 11}, "entrywidth": _ENTRY, "entrywidthmode": "pixels"}, margin={"t": _LEGEND}
     )
 
 
