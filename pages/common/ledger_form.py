@@ -126,6 +126,7 @@ def spend_form(mu: float) -> Spend | None:
             format="%g",
             key=f"ledger-cap-{name}",
             help="Set with the first spend; all later releases count against it.",
+            required=True,
         )
         if cap < mu:
             st.error(
