@@ -27,7 +27,17 @@ from pmtcore.mechanisms.truncation import SHORTER, bounded
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, in_frame
 from pmtcore.methods.parameters import Parameters, choice, parameter, truncation_radius, unset
-from pmtcore.methods.registry import REPLACE_ONE, Mechanism, Method, Origin, Outcome, Plan, Prediction, register, sound
+from pmtcore.methods.registry import (
+    REPLACE_ONE,
+    Mechanism,
+    Method,
+    Origin,
+    Plan,
+    Prediction,
+    StatisticOutcome,
+    register,
+    sound,
+)
 from pmtcore.methods.score_equation import Posterior, ScoreEquation
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip, choose_clip
@@ -170,16 +180,8 @@ class ObjectivePlan(Plan):
         )
 
 
-class ObjectiveOutcome(Outcome):
+class ObjectiveOutcome(StatisticOutcome[ObjectivePlan]):
     """Post-processing of released minimizers (trials, d) in whitened coordinates."""
-
-    def __init__(self, plan: ObjectivePlan, minimizer: np.ndarray) -> None:
-        self.plan = plan
-        self.minimizer = minimizer
-
-    def seen(self) -> np.ndarray:
-        """Return the released minimizers."""
-        return self.minimizer
 
     @cached_property
     def posterior(self) -> Posterior | None:
@@ -190,13 +192,13 @@ class ObjectiveOutcome(Outcome):
         plan = self.plan
         if plan.equation is None:
             return None
-        scores = plan.pull * (self.minimizer - plan.around.centre) + self.minimizer @ plan.around.penalty
-        return plan.equation.solve(self.minimizer, scores)
+        scores = plan.pull * (self.statistic - plan.around.centre) + self.statistic @ plan.around.penalty
+        return plan.equation.solve(self.statistic, scores)
 
     @property
     def coefficients(self) -> np.ndarray:
         """Coefficients (trials, d) in the units of the table."""
-        whitened = self.minimizer if self.posterior is None else self.posterior.fits
+        whitened = self.statistic if self.posterior is None else self.posterior.fits
         return back_transform(self.plan.around.feature_root, whitened)
 
     def bands(self) -> Bands | None:

@@ -28,6 +28,7 @@ from pmtcore.base.bands import Bands
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, MethodMessage, Refusal, RefusedError, ReleaseMessage
 from pmtcore.base.private_rows import Private, PrivateRows
+from pmtcore.base.symmetric import upper_triangle
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import bytes_kept
@@ -74,6 +75,25 @@ class Outcome(ABC):
     def notes(self) -> tuple[str, ...]:
         """Stated outcomes of the first trial, a sentence each."""
         return ()
+
+
+PlanType = TypeVar("PlanType", bound="Plan")
+
+
+class StatisticOutcome(Outcome, Generic[PlanType]):
+    """Outcome computed from one released statistic, which is all that an attacker gets.
+
+    Args:
+        plan: what released it.
+        statistic: released vectors (trials, k), or symmetric matrices (trials, k, k).
+    """
+
+    def __init__(self, plan: PlanType, statistic: np.ndarray) -> None:
+        self.plan, self.statistic = plan, statistic
+
+    def seen(self) -> np.ndarray:
+        """Return the statistic, the entries of a symmetric matrix once each."""
+        return upper_triangle(self.statistic) if self.statistic.ndim == 3 else self.statistic
 
 
 @dataclass(frozen=True)

@@ -278,7 +278,7 @@ def test_the_shortcut_has_the_distribution_of_the_sum(seed):
     exact = made.statistic(x, y).mean(axis=0)
     sds = found.noise_sds / 20
     long = np.stack([made.randomize(x, y, SeededNoise(seed, t)).mean(axis=0) for t in range(400)])
-    short = found.run(rows, SeededNoise(seed), 400).mean
+    short = found.run(rows, SeededNoise(seed), 400).statistic
     for reports in (long, short):
         z = ((reports - exact) / sds).ravel()
         assert kstest(z, "norm").pvalue > FALSE_ALARM
@@ -438,7 +438,7 @@ def test_a_collection_of_moments_at_another_budget_is_planned_alike(seed):
     public, rows, *_ = sides(3000, 500, 4, seed)
     for id in ("ldp-glm-gaussian", "ldp-glm", "ldp-glm-printed", "ldp-glm-gaussian-printed"):
         one, two = (
-            made.perturb(made.measure(rows), SeededNoise(seed), 1).mean
+            made.perturb(made.measure(rows), SeededNoise(seed), 1).statistic
             for made in (plan(id, public, 3000, 1.0).at(2.5), plan(id, public, 3000, 2.5))
         )
         assert np.array_equal(one, two)

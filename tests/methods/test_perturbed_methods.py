@@ -266,7 +266,7 @@ def test_the_released_noise_is_that_of_the_record(fam, noise, seed):
         found = plan(id, public, 400, 1.0, noise=noise)
         m = found.mechanism
         table = clipped_table(found.clipped(rows))
-        theta = found.run(rows, SeededNoise(seed), 3000).minimizer
+        theta = found.run(rows, SeededNoise(seed), 3000).statistic
         d = public.d
         b = Data(m.terms.loss, table[:, :d], table[:, d]).derivatives(theta)[0] + m.ridge * (theta - m.centre)
         length = np.linalg.norm(b, axis=1) / m.noise.scale

@@ -107,5 +107,5 @@ def test_the_pull_of_the_modulus_comes_out():
     planned = plan("pmt-objective", public, rows.n, 0.7, radius=8.0, shrinkage="none")
     outcome = planned.run(rows, ZeroNoise(), 1)
     exact = planned.equation.frame.root.T @ exact_fit(public, rows).reveal(TEST)
-    pulled, free = (np.linalg.norm(at - exact) for at in (outcome.minimizer[0], outcome.posterior.fits[0]))
+    pulled, free = (np.linalg.norm(at - exact) for at in (outcome.statistic[0], outcome.posterior.fits[0]))
     assert free < 0.3 * pulled

@@ -39,8 +39,8 @@ from pmtcore.methods.registry import (
     Claim,
     Method,
     Origin,
-    Outcome,
     Planner,
+    StatisticOutcome,
     StatisticPlan,
     register,
     sound,
@@ -214,16 +214,8 @@ class LocalPlan(StatisticPlan[Any]):
         )
 
 
-class LocalOutcome(Outcome):
+class LocalOutcome(StatisticOutcome[LocalPlan]):
     """Post-processing of mean reports (trials, dimension): any number of losses from one collection."""
-
-    def __init__(self, plan: LocalPlan, mean: np.ndarray) -> None:
-        self.plan = plan
-        self.mean = mean
-
-    def seen(self) -> np.ndarray:
-        """Return the mean reports."""
-        return self.mean
 
     @cached_property
     def coefficients(self) -> np.ndarray:
@@ -235,7 +227,12 @@ class LocalOutcome(Outcome):
         chosen, plan = FAMILIES[family], self.plan
         if plan.configuration.scheme == "whitened":
             theta = estimators.score_equation(
-                chosen, plan.weighted, self.mean, plan.mean_variance, plan.configuration.centre, np.zeros(plan.public.d)
+                chosen,
+                plan.weighted,
+                self.statistic,
+                plan.mean_variance,
+                plan.configuration.centre,
+                np.zeros(plan.public.d),
             )
             return back_transform(plan.configuration.root, theta)
         return self._scaled(plan.link or estimators.of_family(chosen))
@@ -243,7 +240,7 @@ class LocalOutcome(Outcome):
     def _scaled(self, link: Link) -> np.ndarray:
         """``c w_ols`` (trials, d); the intercept, where there is one, reproduces the released mean response."""
         plan, made, d = self.plan, self.plan.configuration, self.plan.public.d
-        gram, cross = unfold(self.mean, d)
+        gram, cross = unfold(self.statistic, d)
         pool = (plan.gram, len(plan.rows)) if getattr(plan.parameters, "pool", "no") == "yes" else None
         ols = estimators.least_squares(gram, cross, pool, plan.n)
         first = 1 if plan.public.has_intercept else 0

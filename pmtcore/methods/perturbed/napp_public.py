@@ -34,7 +34,7 @@ from pmtcore.mechanisms.perturbed import Budgeted, Mechanism, dp_erm, napp_publi
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, noise_share, parameter, penalty, reporting_delta
 from pmtcore.methods.perturbed.setting import COORDINATES, Setting, bound_field, loss_field, setting
-from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Plan, register, sound
+from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Plan, StatisticOutcome, register, sound
 from pmtcore.methods.registry import Mechanism as ReleaseMechanism
 from pmtcore.public.moments import PublicData
 from pmtcore.public.penalized import best_weights
@@ -174,27 +174,19 @@ class ErmPlan(Plan):
         return f"{guarantee} Retrieved: epsilon {split.retrieved:.3g} of {split.planned.epsilon:.3g}, {way}."
 
 
-class ErmOutcome(Outcome):
+class ErmOutcome(StatisticOutcome[ErmPlan]):
     """Released minimizers (trials, d)."""
-
-    def __init__(self, plan: ErmPlan, minimizer: np.ndarray) -> None:
-        self.plan = plan
-        self.minimizer = minimizer
 
     @property
     def coefficients(self) -> np.ndarray:
         """Coefficients (trials, d) in the units of the table."""
-        return self.plan.ground.table(self.minimizer)
-
-    def seen(self) -> np.ndarray:
-        """Return the released minimizers."""
-        return self.minimizer
+        return self.plan.ground.table(self.statistic)
 
     def released(self) -> dict[str, Any]:
         """Return how many coefficients are exactly 0, where there is a lasso."""
         if not np.any(self.plan.mechanism.lasso > 0):
             return {}
-        return {"zeros": int(np.sum(self.minimizer[0] == 0))}
+        return {"zeros": int(np.sum(self.statistic[0] == 0))}
 
     def notes(self) -> tuple[str, ...]:
         """Return the guarantee, the retrieved budget, and that there are no bands."""
