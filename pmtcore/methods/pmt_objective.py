@@ -11,7 +11,7 @@ which is what the proof needs (decision 0009).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
@@ -29,10 +29,9 @@ from pmtcore.methods.gradients.frame import Frame, in_frame
 from pmtcore.methods.parameters import Parameters, choice, parameter, truncation_radius, unset
 from pmtcore.methods.registry import (
     REPLACE_ONE,
-    Mechanism,
+    IterativePlan,
     Method,
     Origin,
-    Plan,
     Prediction,
     StatisticOutcome,
     register,
@@ -62,13 +61,11 @@ class ObjectiveParameters(GlmParameters):
     reach: float = unset(
         "Reach (0: automatic)", "Rows are clipped at this many radii; between, their loss is weighted down.", high=100.0
     )
-    modulus: float = parameter(
-        1.0, label="Modulus", help="In units of the least that privacy needs.", low=1.0, high=1e6, log=True
-    )
+    modulus: float = parameter(1.0, "Modulus", "In units of the least that privacy needs.", low=1.0, high=1e6, log=True)
 
 
 @dataclass(frozen=True)
-class ObjectivePlan(Plan):
+class ObjectivePlan(IterativePlan[RowCache[Rows]]):
     """``pmt-objective`` with clip and modulus fixed."""
 
     public: PublicData
@@ -117,11 +114,7 @@ class ObjectivePlan(Plan):
         """See :class:`Plan`."""
         return bytes_kept(d)
 
-    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
-        """Return the perturbed objective of these rows."""
-        return partial(self._release, self.weighted(rows))
-
-    def weighted(self, rows: PrivateRows) -> RowCache[Rows]:
+    def prepared(self, rows: PrivateRows) -> RowCache[Rows]:
         """Return whitened, clipped and weighted rows, private."""
         reach, root = self.clip.radius * self.clip.reach, self.around.feature_root
 
@@ -131,13 +124,13 @@ class ObjectivePlan(Plan):
 
         return row_pieces(rows, prepare)
 
-    def _release(self, rows: RowCache[Rows], source: NoiseSource, trials: int) -> ObjectiveOutcome:
+    def release(self, prepared: RowCache[Rows], source: NoiseSource, trials: int) -> ObjectiveOutcome:
         """Return released minimizers.
 
         Guarantee: mu-GDP under replace-one: one perturbed objective (proofs/objective.md, 9.1); all else is
         post-processing.
         """
-        return ObjectiveOutcome(self, self.mechanism.release(rows, source, trials))
+        return ObjectiveOutcome(self, self.mechanism.release(prepared, source, trials))
 
     @property
     def clusters_errors(self) -> bool:

@@ -38,6 +38,7 @@ from pmtcore.public.moments import PublicData
 
 Role = Literal["method", "public", "reference"]
 Statistic = TypeVar("Statistic")
+Prepared = TypeVar("Prepared")
 Mechanism = Callable[[NoiseSource, int], "Outcome"]
 Planner = Callable[[PublicData, int, Budget, Any], "Plan"]
 REPLACE_ONE = Neighbours.REPLACE_ONE
@@ -234,6 +235,22 @@ class StatisticPlan(Plan, Generic[Statistic]):
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:
         """Return the noise on the statistic of these rows, which is measured once."""
         return partial(self.perturb, self.measure(rows))
+
+
+class IterativePlan(Plan, Generic[Prepared]):
+    """A plan whose solver or steps read the private rows as often as they need, with noise in between."""
+
+    @abstractmethod
+    def prepared(self, rows: PrivateRows) -> Prepared:
+        """Return the private rows in the form that the steps read: transformed, truncated, in memory where they fit."""
+
+    @abstractmethod
+    def release(self, prepared: Prepared, source: NoiseSource, trials: int) -> Outcome:
+        """Return ``trials`` independent releases of prepared rows; the docstring ends with the ``Guarantee:``."""
+
+    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
+        """Return the release of these rows, which are prepared once."""
+        return partial(self.release, self.prepared(rows))
 
 
 @dataclass(frozen=True)

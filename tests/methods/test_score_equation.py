@@ -82,7 +82,7 @@ def test_the_last_trial_does_not_depend_on_the_others():
     """Each trial of the equation stops by itself."""
     public, rows, _ = table("rare", 2000, 60, 2)
     planned = plan("pmt-score", public, rows.n, 1.0)
-    scores = planned.run(rows, SeededNoise(0), 6).score
+    scores = planned.run(rows, SeededNoise(0), 6).statistic
     points = np.tile(planned.frame.start[0], (6, 1))
     together = planned.equation.solve(points, scores).fits
     alone = planned.equation.solve(points[5:], scores[5:]).fits

@@ -81,8 +81,8 @@ class GradientParameters(Parameters):
 
     passes: int = parameter(
         0,
-        label="Passes (0: automatic)",
-        help="Clipped gradients; automatic: 5 with a curvature matrix, 10 with two where the budget is ample, up to "
+        "Passes (0: automatic)",
+        "Clipped gradients; automatic: 5 with a curvature matrix, 10 with two where the budget is ample, up to "
         "20 where public rows are few; 4 with one for least squares.",
         low=0,
         high=50,

@@ -55,7 +55,7 @@ class LocalParameters(Parameters):
     """Public parameters of the local methods."""
 
     response_bound: float = unset(
-        "Response bound (0: automatic)", "Responses are clipped to it on the device; labels need none.", high=1e12
+        "Response bound (0: automatic)", "Responses are clipped to it on the device; labels need none."
     )
 
 
@@ -65,12 +65,12 @@ class MomentParameters(LocalParameters):
 
     pool: str = parameter(
         "yes",
-        label="Pool the public Gram matrix",
-        help="Public rows carry no label, but know the Gram matrix (C, Remark 11).",
+        "Pool the public Gram matrix",
+        "Public rows carry no label, but know the Gram matrix (C, Remark 11).",
         choices=("yes", "no"),
     )
     zeta: float = parameter(
-        0.05, label="Failure probability zeta", help="Sets the radius of the Gaussian design.", low=1e-9, high=0.999
+        0.05, "Failure probability zeta", "Sets the radius of the Gaussian design.", low=1e-9, high=0.999
     )
 
 
@@ -79,15 +79,11 @@ class RegressionParameters(MomentParameters):
     """Public parameters of the papers' nonlinear regressions."""
 
     link: str = parameter(
-        "sigmoid",
-        label="Link",
-        help="y = f(x'w) + noise; cubic is z^3/3, softplus log(1 + e^-z).",
-        choices=tuple(LINKS),
+        "sigmoid", "Link", "y = f(x'w) + noise; cubic is z^3/3, softplus log(1 + e^-z).", choices=tuple(LINKS)
     )
     noise_bound: float = unset(
         "Bound C on the error of the response (0: unknown)",
         "With it responses are bounded by L r + |f(0)| + C, as published, where no response bound is given.",
-        high=1e12,
     )
 
 
@@ -97,8 +93,8 @@ class WhitenedParameters(LocalParameters):
 
     randomizer: str = parameter(
         "gaussian",
-        label="Randomizer",
-        help="At one mu the Gaussian has less variance; PrivUnit is purely epsilon-private as well, and far "
+        "Randomizer",
+        "At one mu the Gaussian has less variance; PrivUnit is purely epsilon-private as well, and far "
         "better than a Gaussian of the same epsilon and a small delta.",
         choices=("gaussian", "privunit"),
     )
