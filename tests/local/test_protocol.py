@@ -96,17 +96,10 @@ def test_the_choice_is_drawn_with_its_probabilities(d, epsilon, seed):
     assert abs(share - 1.05 * found.keep) > 5 * sd
 
 
-class Recorded(NoiseSource):
-    """A source that remembers the words it gave."""
+class WordsOnly(NoiseSource):
+    """A source whose other draws a report must not use."""
 
     secure = False
-
-    def __init__(self, source: NoiseSource) -> None:
-        self.source, self.made = source, []
-
-    def words(self, trials, size):
-        self.made.append(self.source.words(trials, size))
-        return self.made[-1]
 
     def normal(self, trials, size):
         raise AssertionError("a report is made of words alone")
@@ -116,6 +109,17 @@ class Recorded(NoiseSource):
 
     def spherical(self, scale, trials, size):
         raise AssertionError("a report is made of words alone")
+
+
+class Recorded(WordsOnly):
+    """A source that remembers the words it gave."""
+
+    def __init__(self, source: NoiseSource) -> None:
+        self.source, self.made = source, []
+
+    def words(self, trials, size):
+        self.made.append(self.source.words(trials, size))
+        return self.made[-1]
 
 
 def near_share(found, unit, chosen, words):
@@ -169,10 +173,8 @@ def _unit(made, row):
     return v / length if length > 0 else np.eye(1, made.d)
 
 
-class Fixed(NoiseSource):
+class Fixed(WordsOnly):
     """The same directions every time; the choice (the last words) runs over all that there are."""
-
-    secure = False
 
     def __init__(self, source: NoiseSource, at: int) -> None:
         self.source, self.at = source, at
@@ -182,15 +184,6 @@ class Fixed(NoiseSource):
             near = np.uint64(0 if self.at % 2 else 2**64 - 1)
             return np.array([[near, np.uint64((self.at // 2) * 2**59)]], dtype=np.uint64)
         return self.source.words(trials, size)
-
-    def normal(self, trials, size):
-        raise AssertionError("a report is made of words alone")
-
-    def integers(self, sigma, trials, size):
-        raise AssertionError("a report is made of words alone")
-
-    def spherical(self, scale, trials, size):
-        raise AssertionError("a report is made of words alone")
 
 
 @pytest.mark.slow
