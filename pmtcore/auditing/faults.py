@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pmtcore.accounting.budgets import FIRST
-from pmtcore.auditing.lower_bound import CONFIDENCE, Audit, Runs, audit, bound, epsilon_bound, power
+from pmtcore.auditing.lower_bound import Audit, audit, audit_of, epsilon_bound
 from pmtcore.auditing.people import People
 from pmtcore.mechanisms.noise import LabNoise, NoiseSource, SeededNoise, in_the_lab
 
@@ -63,14 +63,9 @@ def _simulated(
         def runs(which: int, count: int, stream: int) -> np.ndarray:
             return mechanism(mu, which, SeededNoise(3, which, stream).normal(count, width))
 
-        return _audit_of(name, mu, trials, runs)
+        return audit_of(name, mu, runs, trials, "planted")
 
     return run
-
-
-def _audit_of(name: str, mu: float, trials: int, runs: Runs) -> Audit:
-    lower, alarms, detections = bound(runs, trials)
-    return Audit(name, mu, lower, CONFIDENCE, trials, "planted", alarms, detections, power(mu, trials))
 
 
 def _one_step_more(mu: float, which: int, z: np.ndarray) -> np.ndarray:

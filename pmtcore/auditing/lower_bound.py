@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -52,34 +52,43 @@ Runs = Callable[[int, int, int], np.ndarray]  # table (0 or 1), trials, stream -
 
 
 @dataclass(frozen=True)
-class Audit:
-    """Result of an audit.
+class ClaimTest:
+    """A claim of privacy and the lower bound that a test of it gives.
 
     Attributes:
-        method: id.
-        claimed: mu that the method claims.
-        lower_bound: lower bound on mu.
+        claimed: mu that a method claims, or epsilon where only that is claimed.
+        lower_bound: lower bound on the same.
         confidence: of the bound.
         trials: number of runs.
-        pair: description of the two tables.
         false_alarms, detections: rates of the counted test.
-        smallest: the smallest true mu that this many trials would have shown to be above the claim.
     """
 
-    method: str
     claimed: float
     lower_bound: float
-    confidence: float
+    confidence: float = field(default=CONFIDENCE, kw_only=True)
     trials: int
-    pair: str
     false_alarms: float
     detections: float
-    smallest: float
 
     @property
     def violated(self) -> bool:
         """Return True where the bound is above the claim."""
         return self.lower_bound > self.claimed
+
+
+@dataclass(frozen=True)
+class Audit(ClaimTest):
+    """Result of an audit.
+
+    Attributes:
+        method: id.
+        pair: description of the two tables.
+        smallest: the smallest true mu that this many trials would have shown to be above the claim.
+    """
+
+    method: str
+    pair: str
+    smallest: float
 
     @property
     def verdict(self) -> str:
@@ -150,7 +159,7 @@ def audit(
     n = 1 if entry.local else _PRIVATE_ROWS * k  # a report's guarantee is its own
     plan = change(entry.plan(public, n, Budget(mu), make_parameters(entry, values)))
     if plan.mu == 0 and entry.role != "reference":
-        return Audit(id, 0.0, 0.0, CONFIDENCE, trials, "no private row is read", 1.0, 1.0, 0.0)
+        return Audit(0.0, 0.0, trials, 1.0, 1.0, method=id, pair="no private row is read", smallest=0.0)
     best: tuple[float, str, Runs] | None = None
     pairs = _pairs(public, n, people, responses_only=entry.protects_responses_only)
     for at, (words, tables) in enumerate(pairs):
@@ -160,9 +169,24 @@ def audit(
             best = (pair_bound, words, runs)
     if best is None:
         raise InputError(AuditMessage.NO_WORST_PAIR, method=id)
-    lower, alarms, detections = bound(best[2], trials, 1000)
     claimed = k * (mu if entry.role == "reference" else plan.mu)
-    return Audit(id, claimed, lower, CONFIDENCE, trials, best[1], alarms, detections, power(claimed, trials))
+    return audit_of(id, claimed, best[2], trials, best[1], stream=1000)
+
+
+def audit_of(method: str, claimed: float, runs: Runs, trials: int, pair: str, *, stream: int = 0) -> Audit:
+    """Return the audit of a claim by runs on one pair of tables.
+
+    Args:
+        method: id.
+        claimed: mu that is claimed.
+        runs: what is seen of each table.
+        trials: number of runs.
+        pair: description of the two tables.
+        stream: of the seeds of the runs.
+    """
+    lower, alarms, detections = bound(runs, trials, stream)
+    smallest = power(claimed, trials)
+    return Audit(claimed, lower, trials, alarms, detections, method=method, pair=pair, smallest=smallest)
 
 
 def bound(runs: Runs, trials: int, stream: int = 0, confidence: float = CONFIDENCE) -> tuple[float, float, float]:

@@ -123,7 +123,7 @@ def request_from_json(data: bytes) -> Request:
     """
     try:
         fields = parsed(data)
-    except (ValueError, RecursionError):
+    except ValueError:
         raise InputError(ReleaseMessage.CONFIGURATION_NOT_JSON) from None
     if not isinstance(fields, dict):
         raise InputError(ReleaseMessage.CONFIGURATION_FORM)

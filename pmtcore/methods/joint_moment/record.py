@@ -140,7 +140,7 @@ def record_from_bytes(data: bytes) -> tuple[Record, bool]:
         raise InputError(RecordMessage.TOO_LARGE, megabytes=MOST_BYTES // 1_000_000)
     try:
         fields = parsed(data)
-    except (ValueError, RecursionError):
+    except ValueError:
         raise InputError(RecordMessage.NOT_JSON) from None
     inside = fields.get("released") if isinstance(fields, dict) else None
     sound = not (isinstance(fields, dict) and fields.get("standing") == ReleaseStatus.LAB.value)
