@@ -41,6 +41,8 @@ def ridge_path(state: State, names: Sequence[str], response: int, features: Sequ
     out: a column that hardly varies around its mean is shrunk by a penalty far below its second moment.
 
     Args:
+        state: the released moment with its errors.
+        names: of all columns of the moment.
         response: place of the response.
         features: places of all columns of the model.
         free: places of those that are not penalized.
@@ -63,7 +65,12 @@ def lasso_path(
     """``min b'S b/2 - s'b + lam sum sd_j |b_j|`` on centred columns, the first feature being the constant.
 
     Args:
+        state: the released moment with its errors.
+        names: of all columns of the moment.
+        response: place of the response.
+        features: places of the features, the constant first.
         draws: moments drawn from noise and sampling, for the shares in which each feature is chosen.
+        seed: of the draws.
     """
     moments = np.concatenate([state.moment[None], drawn(state, draws, seed)]) if draws else state.moment[None]
     centred = state.root - np.einsum("t,d->td", state.root @ state.moment[0] / state.moment[0, 0], state.root[0])

@@ -135,6 +135,7 @@ class Regression(Reported):
             correction: ``bonferroni`` over all coefficients of the models looked at, or ``scheffe`` over every contrast
                 of one response on all columns.
             models: how many were looked at.
+            columns: columns of the record, over which contrasts are taken.
 
         Raises:
             InputError: another correction.

@@ -174,6 +174,7 @@ def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
 
     Args:
         planned_now: plans of other methods at the same budget.
+        mine: the plan that they are compared with.
     """
 
     def ratio(other: Planned) -> float:
@@ -241,6 +242,7 @@ def _between(mine: Planned, unit: np.ndarray) -> str:
     """Return the clause that gives the 80 % interval of a precision; empty where none was calibrated.
 
     Args:
+        mine: the plan, whose precision is told.
         unit: standard errors (d,) of the public fit, of which the precision is told.
     """
     ends = mine.prediction.total_interval

@@ -237,6 +237,7 @@ class Frame:
         """Return the sampling error of n private rows around a fit (d,), by public influence, in the table's units.
 
         Args:
+            fit: coefficients (d,) in whitened coordinates.
             hessian: penalized Hessian (d, d) of the mean loss there.
         """
         influence = self.left_out * self.residuals(fit[None])[0][:, None] @ np.linalg.inv(hessian)

@@ -177,6 +177,7 @@ def raised(
     shrunk by what noise explains of it.
 
     Args:
+        gram: P (T, d, d).
         step: s (T, d), between the points of two gradients.
         seen: y (T, d), by how much the gradients differ.
         variance: of a coordinate of y (T,), from noise.

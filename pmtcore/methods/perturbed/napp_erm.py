@@ -179,6 +179,8 @@ def fit_together(
     """Fit several plans that clip rows alike to one table, all in one stack, which takes little longer than one.
 
     Args:
+        plans: one for each fit.
+        rows: private rows.
         sources: noise of each plan; alike where methods that differ in one step are to share it.
 
     Raises:

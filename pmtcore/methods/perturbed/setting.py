@@ -119,6 +119,9 @@ def setting(
     """Return coordinates, loss and bounds for these public data.
 
     Args:
+        public: the public data.
+        coordinates: ``scaled``, ``whitened`` or ``plain``.
+        loss: ``family`` or ``hinge``.
         bound: of residuals (linear) or counts (Poisson); 0: from public responses. Labels need none.
         centred: whether fits start from the public fit, so that residuals are those of it.
 
