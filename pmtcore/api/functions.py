@@ -30,7 +30,7 @@ def release(private: Any, public: Any, *, family: str = "gaussian", **settings: 
     Args:
         private: rows to protect, one per person: a frame or a path.
         public: public rows, or a second moment matrix.
-        family: gaussian, logistic or poisson.
+        family: gaussian, logistic, boosting or poisson.
         settings: arguments of the estimator and of its ``fit``: ``target``, ``mu``, ``method``, ``ledger``, ...
 
     Raises:
@@ -47,7 +47,7 @@ def plan(public: Any, *, n: int, target: str | None = None, family: str = "gauss
         public: public rows, or a second moment matrix.
         n: number of private rows.
         target: the response; or a formula among the settings.
-        family: gaussian, logistic or poisson.
+        family: gaussian, logistic, boosting or poisson.
         settings: ``mu`` one total budget or several, and arguments of the estimator.
     """
     budgets = np.atleast_1d(settings.pop("mu", [])).astype(float).tolist()

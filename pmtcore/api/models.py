@@ -178,7 +178,7 @@ class PrivateModel(Parametrized, Reported):
 
         Args:
             private: a frame (pandas, Polars, Arrow) or a path, one row per person.
-            public: the same with public rows, or a second moment matrix; ``None``: those of :meth:`plan`.
+            public: the same with public rows, or a second moment matrix; always needed, ``None`` is refused.
             target: the response; or a formula of the model.
             ledger: where the spend is kept: a file, a database's address, a :class:`Ledger`; ``None``: your own.
             dataset: whose cap in the ledger it counts against; ``None``: the file's name, or for a frame a name that

@@ -115,7 +115,7 @@ def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, aw
 
     Args:
         first: fit of the first pass.
-        weights: truncation weights (m,) of the public rows.
+        weights: truncation weights (m,) of the public rows, as the passes clip them.
         inverse: (d, d), from the equation that is solved to the correction.
         away: from the penalized correction to the one without a penalty (d,); it adds to every residual.
     """
