@@ -189,14 +189,13 @@ def audit_of(method: str, claimed: float, runs: Runs, trials: int, pair: str, *,
     return Audit(claimed, lower, trials, alarms, detections, method=method, pair=pair, smallest=smallest)
 
 
-def bound(runs: Runs, trials: int, stream: int = 0, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
+def bound(runs: Runs, trials: int, stream: int = 0) -> tuple[float, float, float]:
     """Return a lower bound on mu, with the rates of false alarms and detections of its test.
 
     Args:
         runs: outputs of ``trials`` runs on table 0 or 1; streams differ between learning and counting.
         trials: number of runs on each table.
         stream: number of this audit's streams.
-        confidence: of the bound.
     """
     half = trials // 2
     a, b = runs(0, half, 2 * stream), runs(1, half, 2 * stream)
@@ -204,34 +203,39 @@ def bound(runs: Runs, trials: int, stream: int = 0, confidence: float = CONFIDEN
     threshold = _threshold(a @ direction, b @ direction)
     a, b = runs(0, half, 2 * stream + 1) @ direction, runs(1, half, 2 * stream + 1) @ direction
     alarms, misses = int(np.sum(a > threshold)), int(np.sum(~(b > threshold)))
-    return mu_bound(alarms, misses, half, confidence), alarms / half, 1 - misses / half
+    return mu_bound(alarms, misses, half), alarms / half, 1 - misses / half
 
 
-def mu_bound(alarms: int, misses: int, runs: int, confidence: float = CONFIDENCE) -> float:
+def mu_bound(alarms: int, misses: int, runs: int) -> float:
     """Return ``Phi^{-1}(1 - FPR) - Phi^{-1}(FNR)`` at the upper Clopper-Pearson limits, half of the error rate each."""
-    tail = (1 - confidence) / 2
-    upper = [float(beta.isf(tail, k + 1, runs - k)) if k < runs else 1.0 for k in (alarms, misses)]
-    mu = -float(ndtri(upper[0])) - float(ndtri(upper[1]))
+    alarm_rate, miss_rate = _upper_rates(alarms, misses, runs)
+    mu = -float(ndtri(alarm_rate)) - float(ndtri(miss_rate))
     return max(mu, 0.0) if math.isfinite(mu) else 0.0
 
 
-def power(claimed: float, trials: int, confidence: float = CONFIDENCE) -> float:
+def power(claimed: float, trials: int) -> float:
     """Return the smallest true mu of a Gaussian mechanism whose expected bound is above the claim."""
     half = trials // 2
     for ratio in np.geomspace(1.0, 10.0, 400):
         mu = claimed * float(ratio)
         at = np.linspace(0.0, mu + 3.0, 60)
-        bounds = [mu_bound(round(half * ndtr(-t)), round(half * ndtr(t - mu)), half, confidence) for t in at]
+        bounds = [mu_bound(round(half * ndtr(-t)), round(half * ndtr(t - mu)), half) for t in at]
         if max(bounds) > claimed:
             return mu
     return math.inf
 
 
-def epsilon_bound(alarms: int, misses: int, runs: int, delta: float, confidence: float = CONFIDENCE) -> float:
+def epsilon_bound(alarms: int, misses: int, runs: int, delta: float) -> float:
     """Return a lower bound on epsilon at a delta: ``log((1 - delta - FNR)/FPR)`` at the upper limits."""
-    tail = (1 - confidence) / 2
-    false, missed = (float(beta.isf(tail, k + 1, runs - k)) if k < runs else 1.0 for k in (alarms, misses))
-    return max(math.log(max(1 - delta - missed, 1e-300) / false), 0.0)
+    alarm_rate, miss_rate = _upper_rates(alarms, misses, runs)
+    return max(math.log(max(1 - delta - miss_rate, 1e-300) / alarm_rate), 0.0)
+
+
+def _upper_rates(alarms: int, misses: int, runs: int) -> tuple[float, float]:
+    """Return upper Clopper-Pearson limits of the rates of false alarms and misses, at half of the error rate each."""
+    tail = (1 - CONFIDENCE) / 2
+    alarm_rate, miss_rate = (float(beta.isf(tail, k + 1, runs - k)) if k < runs else 1.0 for k in (alarms, misses))
+    return alarm_rate, miss_rate
 
 
 def _direction(a: np.ndarray, b: np.ndarray) -> np.ndarray:

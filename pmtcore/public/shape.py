@@ -57,7 +57,7 @@ class Clip:
         factor = length_weights(norms, outer)
         return factor, length_weights(norms * factor, self.radius)
 
-    def apply(self, features: np.ndarray, response: np.ndarray, norms: np.ndarray | None = None) -> Rows:
+    def apply(self, features: np.ndarray, response: np.ndarray) -> Rows:
         """Clip and weight rows.
 
         A row without a finite length becomes a row of zeros, so that its weight is a number.
@@ -65,12 +65,9 @@ class Clip:
         Args:
             features: whitened features (k, d).
             response: responses (k,).
-            norms: lengths (k,) to clip by, where they are not the rows' own.
         """
-        if norms is None:
-            features = bounded(features, _LENGTH_CAP)
-            norms = np.linalg.norm(features, axis=1)
-        factor, weights = self.factors(norms)
+        features = bounded(features, _LENGTH_CAP)
+        factor, weights = self.factors(np.linalg.norm(features, axis=1))
         return Rows(features * factor[:, None], response, weights)
 
 

@@ -157,7 +157,7 @@ def chosen_loss(public: PublicData, loss: str, bound: float, centred: bool) -> L
             raise InputError(MethodMessage.HINGE_NEEDS_LABELS, family=family.title)
         return losses.HINGE
     if family.binary:
-        return losses.loss(family.id)
+        return losses.LABEL_LOSSES[family.id]
     if not bound and not public.labelled:
         raise InputError(MethodMessage.BOUND_NEEDED)
     if family.id == "poisson":
