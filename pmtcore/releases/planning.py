@@ -174,6 +174,7 @@ def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
 
     Args:
         planned_now: plans of other methods at the same budget.
+        mine: the plan that they are compared with.
     """
 
     def ratio(other: Planned) -> float:

@@ -120,7 +120,7 @@ def request_from_json(data: bytes) -> Request:
     """
     try:
         fields = parsed(data)
-    except (ValueError, RecursionError):
+    except ValueError:
         raise InputError(ReleaseMessage.CONFIGURATION_NOT_JSON) from None
     if not isinstance(fields, dict):
         raise InputError(ReleaseMessage.CONFIGURATION_FORM)
@@ -178,6 +178,9 @@ def release(
     Figures that may leave come from :func:`recorded_release`, which writes the spend down first.
 
     Args:
+        problem: the tables and what was chosen about them.
+        request: method, budget and parameters.
+        source: source of the noise.
         watch: told of each look at the private rows.
         stated: a weaker guarantee to state than the noise gives, for those who know a part of the noise; ``None``: the
             plan's own.
@@ -255,6 +258,14 @@ def recorded_release(
     The only way to figures that may leave. A key that was released before gives the release kept with it.
 
     Args:
+        problem: the tables and what was chosen about them.
+        request: method, budget and parameters.
+        source: source of the noise.
+        ledger: that the spend is written to.
+        dataset: whose cap it counts against.
+        key: name of the release.
+        purpose: what it is for, kept in the ledger.
+        by: who releases.
         progress: told of each look at the table; it may stop the release before the spend, and not after.
 
     Raises:
@@ -331,6 +342,10 @@ def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = ""
     """Return what a release would spend, in the fields of the ledger: asked for beforehand, or made.
 
     Args:
+        problem: the tables and what was chosen about them.
+        request: method, budget and parameters.
+        purpose: what it is for.
+        by: who releases.
         tables: digest of what it would be made from (:func:`tables_digest`), where a second person agrees to it.
 
     Raises:

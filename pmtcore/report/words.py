@@ -224,6 +224,7 @@ def example_words(shown: pd.DataFrame, unit: Unit, references: Mapping[str, str]
     Args:
         shown: rows of a table of coefficients in this unit; the first whose band leaves out no effect is explained, or
             the first of all.
+        unit: of the displayed coefficients.
         references: levels that categories are compared with, by column.
     """
     rows = shown[shown["coefficient"] != INTERCEPT]

@@ -115,6 +115,7 @@ class PublicSide:
         """Private rows, to be read row by row when they are summed; only the strict policies read them now.
 
         Args:
+            private: the private table.
             cluster: where sums are taken; ``None``: here.
             parsed: where another pass may leave the numbers of all rows.
 
@@ -175,6 +176,9 @@ def prepare(
     """Check the shapes of the tables against each other, and prepare the reading of private rows.
 
     Args:
+        private: the private table.
+        public: the public table, or a public moment.
+        choices: what was chosen about them.
         lab_reasons: why a release from these tables would be a lab figure.
         public_rows: rows behind a public moment matrix, if known.
         schema: declared; takes the place of what the public table suggests.

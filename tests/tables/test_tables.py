@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 
 import numpy as np
 import pandas as pd
@@ -28,9 +27,7 @@ def frame(n: int, seed: int) -> pd.DataFrame:
 
 
 def parquet(table: pd.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    table.to_parquet(buffer)
-    return buffer.getvalue()
+    return table.to_parquet()
 
 
 WRITERS = {

@@ -47,6 +47,8 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
 
     Args:
         found: plans that are there already, one at least.
+        coefficient: name of the coefficient.
+        mu: the chosen budget; ``None``: none yet.
     """
     figure = go.Figure()
     j = found[0].names.index(coefficient)
