@@ -142,7 +142,7 @@ def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> bool:
     found = run.summaries().reveal(Curator("shown on the Local page, harmless or curator"))
     picture(found, kind, axis, run)
     if not run.live and kind is Label.LAB and not run.stopped:
-        remember(key, lambda: Quick(found, TRIALS))
+        remember(key, lambda: Quick(found, TRIALS, typical=False))
     return run.live
 
 
