@@ -1698,6 +1698,22 @@ def _page_mutants() -> list[Mutant]:
             ("a column given twice", " or len(numbers) < len(pairs)", ""),
         ),
         *_of(
+            "public/moments.py",
+            "tests/methods/test_units.py -k loses",
+            ("a penalty beyond all curvature", "_MOST_PENALTY * self.spread**2", "1e30 * self.spread**2"),
+            ("a most penalty in the units of the table", "_MOST_PENALTY * self.spread**2", "_MOST_PENALTY"),
+        ),
+        *_of(
+            "public/moments.py",
+            "tests/methods/test_units.py -k unit_of_the_table",
+            ("a most penalty that is felt", "_MOST_PENALTY = 1e6", "_MOST_PENALTY = 1e-2"),
+        ),
+        *_of(
+            "methods/dp_gd.py",
+            "tests/methods/test_units.py -k loses",
+            ("steps that diverge are taken", "if product >= _LONGEST_STEP", "if product >= 1e30 * _LONGEST_STEP"),
+        ),
+        *_of(
             "public/bands.py",
             "tests/public/test_bands.py",
             ("degrees of freedom have a unit", "positive = (total > 0)", "positive = (total > 1e-200)"),

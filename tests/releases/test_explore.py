@@ -498,5 +498,15 @@ def test_a_prediction_at_a_level_is_asked_by_its_name(tmp_path, capsys):
     asked = ["explore", "--record", out, "--json", "--at"]
     assert main([*asked, f"{column}=1,a=0.5"]) == 0
     assert "prediction" in json.loads(capsys.readouterr().out)
-    for odd in (f"{column}=yes,a=1", f"{column},a=1", "a", "5", "=5", "", " ,", f"{column}=1,a=1,a=2", "a=1,5"):
+    for odd in (
+        f"{column}=yes,a=1",
+        f"{column},a=1",
+        "a",
+        "5",
+        "=5",
+        "",
+        " ,",
+        f"{column}=1,a=1,a=2",
+        f"{column}=1,a=1,5",
+    ):
         assert main([*asked, odd]) == 2, odd
