@@ -152,6 +152,10 @@ def _mutants() -> list[Mutant]:
     plant(
         "noise: more than asked for", "mechanisms/noise.py", "min(_DRAWN_AT_ONCE, count - at)", "_DRAWN_AT_ONCE", pool
     )
+    units = ("public/moments.py", "[..., None])[..., 0] / scale)", "[..., None])[..., 0])")
+    plant("ridge: solved in units of the diagonal and left in them", *units, "tests/public/test_moments.py")
+    prices = ("public/radius.py", "if low[k] > _PRICE_TOLERANCE * np.min(price):", "if low[k] > 0.9 * np.min(price):")
+    plant("radius: balls that may be the best are not priced", *prices, "tests/public/test_radius.py")
     limit = ("base/private_rows.py", "max(MOST_KEPT, features.nbytes + response.nbytes)", "MOST_KEPT")
     plant("kept: of an array no more than of a file", *limit, pool)
     frames = ("tables/problem.py", "max(MOST_KEPT, private.source.table.nbytes) if", "MOST_KEPT if")
@@ -450,7 +454,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "noise: OpenDP's sampler bypassed",
         noise,
-        "np.asarray(discrete_gaussian(sigma)([0] * count), dtype=np.int64)",
+        "np.asarray(discrete_gaussian(sigma)(np.zeros(count, dtype=np.int64)), dtype=np.int64)",
         "np.rint(sigma * np.random.default_rng().standard_normal(count)).astype(np.int64)",
         NOISE,
     )
@@ -1767,9 +1771,9 @@ def _noise_mutants() -> list[Mutant]:
         ("fresh: all threads draw the same", "def _drawn(", "@cache\ndef _drawn("),
         (
             "fresh: the second half mirrors the first",
-            "np.asarray(discrete_gaussian(sigma)([0] * count), dtype=np.int64)",
+            "np.asarray(discrete_gaussian(sigma)(np.zeros(count, dtype=np.int64)), dtype=np.int64)",
             "(lambda x: np.concatenate([x, -x])[:count])("
-            "np.asarray(discrete_gaussian(sigma)([0] * ((count + 1) // 2)), dtype=np.int64))",
+            "np.asarray(discrete_gaussian(sigma)(np.zeros((count + 1) // 2, dtype=np.int64)), dtype=np.int64))",
         ),
         (
             "fresh: one vector for all trials",
