@@ -570,6 +570,29 @@ def _mutants() -> list[Mutant]:
         "self.parameters.clip, clipped=False",
         f"{ARRIVES} -k mean_clipped",
     )
+    offered = "tests/methods/test_registry_offered.py"
+    plant(
+        "offered: in any order",
+        "methods/registry.py",
+        "entry is not first, public.family.id in",
+        "entry is not first, public in",
+        offered,
+    )
+    plant(
+        "offered: a method unmeasured",
+        "methods/dp_gd.py",
+        'behind_public_fit=("poisson",)',
+        "behind_public_fit=()",
+        offered,
+    )
+    noted = f"{offered} -k says_so"
+    plant(
+        "offered: nothing said of it",
+        "releases/release.py",
+        "not in entry.behind_public_fit",
+        "in entry.behind_public_fit",
+        noted,
+    )
     plant(
         "pmt-score: sensitivity of one sign",
         "methods/pmt_score.py",

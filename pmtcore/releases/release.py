@@ -164,7 +164,7 @@ def preview(problem: Problem, request: Request) -> Preview:
         problem.public.names,
         predicted,
         alone,
-        _verdict(facts, predicted, alone) if plan.mu > 0 else (),
+        _behind_public_fit(problem, entry) + (_verdict(facts, predicted, alone) if plan.mu > 0 else ()),
     )
 
 
@@ -218,7 +218,7 @@ def release(
         facts=plan.facts(),
         parts=plan.parts(),
         released=outcome.released_under(guarantee),
-        notes=problem.notes + _unclustered(problem, plan) + outcome.notes(),
+        notes=problem.notes + _method_notes(problem, entry, plan) + outcome.notes(),
         design={} if problem.design is None else problem.design.as_dict(),
         disagrees=outcome.disagrees,
     )
@@ -446,11 +446,22 @@ def _planned(problem: Problem, request: Request) -> tuple[Method, Parameters, Pl
     return entry, parameters, plan
 
 
-def _unclustered(problem: Problem, plan: Plan) -> tuple[str, ...]:
-    """Return what to say where rows of a person are alike and the method's errors do not allow for it."""
+def _method_notes(problem: Problem, entry: Method, plan: Plan) -> tuple[str, ...]:
+    """Return what to say of the method on these tables, whatever it releases."""
+    behind = _behind_public_fit(problem, entry)
     if problem.public.clusters is None or plan.clusters_errors:
+        return behind
+    # rows of a person are alike, and the method's errors do not allow for it
+    return (*behind, Note(TableNote.METHOD_UNCLUSTERED))
+
+
+def _behind_public_fit(problem: Problem, entry: Method) -> tuple[str, ...]:
+    """Return a note where the public fit, or zero, is mostly nearer than what the method releases."""
+    family = problem.public.family
+    if family.id not in entry.behind_public_fit:
         return ()
-    return (Note(TableNote.METHOD_UNCLUSTERED),)
+    other = recommended(problem.public).id
+    return (Note(TableNote.METHOD_BEHIND_PUBLIC_FIT, method=entry.id, family=family.title, methods=[other]),)
 
 
 def guarantee_of_budget(problem: Problem, request: Request) -> Guarantee:
