@@ -377,6 +377,14 @@ def _mutants() -> list[Mutant]:
     refined, secant = "methods/joint/refined.py", "public/secant.py"
     plant("joint: curvature lowered too", secant, "believed = by >", "believed = np.abs(by) >", FILTER)
     step = "truncation.plus(Part.of(np.outer(moved, moved)))"
+    floor = "np.maximum(together.variance, _least_squares_variance(first))"
+    plant(
+        "joint: bands of the prior alone",
+        "methods/joint/bands.py",
+        floor,
+        "together.variance",
+        f"{FILTER} -k determine",
+    )
     plant("joint: bands without the last step", "methods/joint/bands.py", step, "truncation", FILTER)
     plant("bands: nothing has no freedom", "public/bands.py", "np.where(total > 0, freedom, np.inf)", "freedom", FILTER)
     plant(

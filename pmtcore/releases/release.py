@@ -218,7 +218,7 @@ def release(
         facts=plan.facts(),
         parts=plan.parts(),
         released=outcome.released_under(guarantee),
-        notes=problem.notes + _method_notes(problem, entry, plan) + outcome.notes(),
+        notes=problem.notes + _unclustered(problem, plan) + outcome.notes() + _behind_public_fit(problem, entry),
         design={} if problem.design is None else problem.design.as_dict(),
         disagrees=outcome.disagrees,
     )
@@ -446,13 +446,11 @@ def _planned(problem: Problem, request: Request) -> tuple[Method, Parameters, Pl
     return entry, parameters, plan
 
 
-def _method_notes(problem: Problem, entry: Method, plan: Plan) -> tuple[str, ...]:
-    """Return what to say of the method on these tables, whatever it releases."""
-    behind = _behind_public_fit(problem, entry)
+def _unclustered(problem: Problem, plan: Plan) -> tuple[str, ...]:
+    """Return what to say where rows of a person are alike and the method's errors do not allow for it."""
     if problem.public.clusters is None or plan.clusters_errors:
-        return behind
-    # rows of a person are alike, and the method's errors do not allow for it
-    return (*behind, Note(TableNote.METHOD_UNCLUSTERED))
+        return ()
+    return (Note(TableNote.METHOD_UNCLUSTERED),)
 
 
 def _behind_public_fit(problem: Problem, entry: Method) -> tuple[str, ...]:
