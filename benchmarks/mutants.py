@@ -385,6 +385,14 @@ def _mutants() -> list[Mutant]:
     refined, secant = "methods/joint/refined.py", "public/secant.py"
     plant("joint: curvature lowered too", secant, "believed = by >", "believed = np.abs(by) >", FILTER)
     step = "truncation.plus(Part.of(np.outer(moved, moved)))"
+    floor = "np.maximum(together.variance, _least_squares_variance(first))"
+    plant(
+        "joint: bands of the prior alone",
+        "methods/joint/bands.py",
+        floor,
+        "together.variance",
+        f"{FILTER} -k determine",
+    )
     plant("joint: bands without the last step", "methods/joint/bands.py", step, "truncation", FILTER)
     plant("bands: nothing has no freedom", "public/bands.py", "np.where(total > 0, freedom, np.inf)", "freedom", FILTER)
     plant(
@@ -577,6 +585,29 @@ def _mutants() -> list[Mutant]:
         "self.parameters.clip, clipped=True",
         "self.parameters.clip, clipped=False",
         f"{ARRIVES} -k mean_clipped",
+    )
+    offered = "tests/methods/test_registry_offered.py"
+    plant(
+        "offered: in any order",
+        "methods/registry.py",
+        "entry is not first, public.family.id in",
+        "entry is not first, public in",
+        offered,
+    )
+    plant(
+        "offered: a method unmeasured",
+        "methods/dp_gd.py",
+        'behind_public_fit=("poisson",)',
+        "behind_public_fit=()",
+        offered,
+    )
+    noted = f"{offered} -k says_so"
+    plant(
+        "offered: nothing said of it",
+        "releases/release.py",
+        "not in entry.behind_public_fit",
+        "in entry.behind_public_fit",
+        noted,
     )
     plant(
         "pmt-score: sensitivity of one sign",

@@ -615,6 +615,10 @@ class TableNote(Message):
     METHOD_UNCLUSTERED = (
         "The method's errors take the rows of one person as independent: they are too small where those are alike."
     )
+    METHOD_BEHIND_PUBLIC_FIT = (
+        "On most real tables {method} was further from the {family} fit without privacy than the public fit or zero, "
+        "at mu 0.5 and 1.5; {methods:listed}, with a curator, is nearer."
+    )
     SHARED_ROWS = "On public rows that are private rows too the curator states: {reason}"
     UNIT = "{unit}"
     MODELLED = "Modelled: the chance that {column} is {label}."
