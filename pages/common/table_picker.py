@@ -41,7 +41,13 @@ from pmtcore.tables.table import Table
 # Table that is opened first: its picture shows what most tables show, that a larger budget comes nearer.
 _FIRST = "power-plant"
 # What is asked openly although nothing stops: a release with it would be spent for nothing.
-_OPEN = (TableNote.LIKE_IDENTIFIER, TableNote.NAMES_ALIKE, TableNote.PUBLIC_ONLY)
+_OPEN = (
+    TableNote.LIKE_IDENTIFIER,
+    TableNote.NAMES_ALIKE,
+    TableNote.PUBLIC_ONLY,
+    TableNote.FEW_PRIVATE_ROWS,
+    TableNote.SWAPPED,
+)
 # Features up to which all of them are listed, so that one is left out by one click.
 _LISTED = 20
 _LOOKING = "Looking at the public table"
@@ -181,6 +187,8 @@ def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]
             left.warning(plain(one.sentence), icon=":material/warning:")
             with right:
                 _repairs(one, choices, f"open-{at}")
+    if tables.repaired is not None and choices.features == tables.repaired[1]:
+        st.warning(plain(tables.repaired[0]), icon=":material/warning:")
     return {one.sentence for one in stops}
 
 

@@ -241,6 +241,8 @@ def budget_input(key: str, n: int) -> tuple[Budget, float]:
         required=True,
         persist_state="session",
         help=help_for("mu", "rho", "epsilon"),
+        on_change=_same_budget,
+        args=(key,),
         **at_first(f"{key}-unit", default="mu"),
     )
     starts = {"mu": 1.0, "rho": 0.5, "epsilon": 4.0}
@@ -254,7 +256,22 @@ def budget_input(key: str, n: int) -> tuple[Budget, float]:
         "rho": lambda: Budget.from_rho(amount),
         "epsilon": lambda: Budget.from_epsilon(amount, delta),
     }[unit or "mu"]()
+    st.session_state[f"{key}-asked"] = (budget.mu, delta)
     return budget, delta
+
+
+def _same_budget(key: str) -> None:
+    """Write the budget that was asked for in the unit that was just chosen: a unit changes no amount."""
+    if f"{key}-asked" in st.session_state:
+        mu, delta = st.session_state[f"{key}-asked"]
+        unit = st.session_state[f"{key}-unit"]
+        amount = getattr(Guarantee(mu, Neighbours.REPLACE_ONE, delta), unit)
+        st.session_state[f"{key}-{unit}"] = float(f"{amount:.6g}")
+
+
+def cap_input(label: str, key: str, start: float, words: str) -> float:
+    """Draw a cap; the ledger says what is out of range, where a limited field would keep its last number in silence."""
+    return float(st.number_input(label, value=start, format="%g", key=key, help=words, required=True))
 
 
 def _number(label: str, key: str, start: float, words: str) -> float:
