@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.common.actors import actor
-from pages.common.widgets import cap_input, show_error
+from pages.common.widgets import cap_input, number, show_error
 from pmtcore.accounting.budgets import FIRST, MEAN, MOST_ROWS, Unit
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
@@ -82,14 +82,8 @@ def _register(book: Ledger, _: list[str]) -> bool:
             key="register-rule",
             help="With a column.",
         )
-        rows = st.number_input(
-            "Rows of one person, at most",
-            1,
-            MOST_ROWS,
-            1,
-            key="register-rows",
-            help="Analysts cannot declare fewer.",
-            required=True,
+        rows = number(
+            st, "Rows of one person, at most", 1, MOST_ROWS, 1, "register-rows", "Analysts cannot declare fewer."
         )
         second = st.toggle(
             "A second person agrees to each release",

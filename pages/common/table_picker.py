@@ -15,7 +15,7 @@ from pages.common.persons import whose
 from pages.common.registered import named_by_a_curator, on_offer
 from pages.common.session import Tables
 from pages.common.uploads import own_tables
-from pages.common.widgets import at_first, badge, show_error, study_label
+from pages.common.widgets import at_first, badge, number, show_error, study_label
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -267,16 +267,14 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         b, "Unseen categories", UNSEEN_POLICIES, current.unseen, f"unseen-{key}", help, _UNSEEN.__getitem__
     )
     with c:
-        ridge = st.number_input(
+        ridge = number(
+            st,
             "Ridge on the public moment",
             0.0,
             1e6,
             current.public_ridge,
-            format="%g",
-            key=f"ridge-{key}",
-            persist_state="session",
-            help="For features that are collinear in the public rows.",
-            required=True,
+            f"ridge-{key}",
+            "For features that are collinear in the public rows.",
         )
     declared = st.text_area(
         "Declared categories",
@@ -450,17 +448,15 @@ def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, s
         return None, None
     left, right = st.columns([1, 3])
     start = current.penalty if current.family == family else Choices(target=current.target, family=family).penalty
-    lam = left.number_input(
+    lam = number(
+        left,
         "Ridge penalty",
         0.0,
         1e9,
         start,
-        format="%g",
-        key=f"lam-{key}-{family}",
-        persist_state="session",
-        help="Part of what is fitted, by every method; the intercept is not penalized. Labels that are almost "
+        f"lam-{key}-{family}",
+        "Part of what is fitted, by every method; the intercept is not penalized. Labels that are almost "
         "separable have no finite fit without it.",
-        required=True,
     )
     positive = None
     if FAMILIES[family].binary:

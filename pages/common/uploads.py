@@ -12,7 +12,7 @@ import streamlit as st
 from pages.common import session as state
 from pages.common.actors import require
 from pages.common.session import Tables
-from pages.common.widgets import at_first, show_error
+from pages.common.widgets import at_first, number, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
@@ -54,15 +54,14 @@ def own_tables() -> None:
         )
         behind = 0
         if kind == "moment matrix":
-            behind = st.number_input(
+            behind = number(
+                st,
                 "Rows behind the matrix (0: unknown)",
                 0,
                 10**9,
                 0,
-                key="upload-behind",
-                persist_state="session",
-                help="With it, the errors of the public fit are known.",
-                required=True,
+                "upload-behind",
+                "With it, the errors of the public fit are known.",
             )
     if private is None or public is None:
         tables = state.session().tables
