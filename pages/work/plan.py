@@ -13,6 +13,7 @@ from pages.common.widgets import (
     badge,
     chart,
     epsilon_delta,
+    number,
     on_tables,
     strength_line,
     take_along,
@@ -193,15 +194,14 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
     halfway = (curves.at(id, mu).half_width(j) + curves.at(id, LADDER[-1]).half_width(j)) / 2
     with st.form("plan-reverse"):
         left, right = st.columns([2, 1], vertical_alignment="bottom")
-        width = left.number_input(
-            f"Wanted 95 % half-width of {plain(coefficient)}",
+        width = number(
+            left,
+            f"Wanted 95 % half-width of {coefficient}",
             1e-12,
             1e12,
             float(f"{halfway:.3g}"),
-            format="%g",
-            key=f"plan-width-{id}-{coefficient}-{mu}",
-            help=help_for("half_width"),
-            required=True,
+            f"plan-width-{id}-{coefficient}-{mu}",
+            help_for("half_width"),
         )
         if right.form_submit_button("Which budget, how many rows?", key="plan-reverse-ask", width="stretch"):
             with st.spinner("Searching", show_time=True):
