@@ -29,7 +29,7 @@ from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, Quantizer
 from pmtcore.mechanisms.whitening import Whitening
 from pmtcore.methods.baselines import NoParameters
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.joint.plan import sizes_of
+from pmtcore.methods.joint.plan import gradient_norms
 from pmtcore.methods.joint.second_pass import COUNTING, Gradient, SecondPass, Shares
 from pmtcore.methods.registry import Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
 from pmtcore.public.bands import Part, limits, robust_part
@@ -106,9 +106,9 @@ class Estimate:
 
     def after(self, where: Coordinates, gradient: Gradient) -> Estimate:
         """Return the estimate combined with a clipped cross moment at its mean (proofs/response.md, 4)."""
-        unit, share = np.eye(self.mean.shape[1]), gradient.whole[:, None]
+        unit, share = np.eye(self.mean.shape[1]), gradient.unclipped_share[:, None]
         noise, clipping = (
-            (variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.lost)
+            (variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.clipping_mse)
         )
         m, d = where.public.m or 0, where.public.d
         update = gaussian_update(
@@ -260,7 +260,7 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) 
     if public.rows is None:
         raise RefusedError(Refusal.PUBLIC_COVARIATES, ReleaseMessage.RESPONSES_NEED_ROWS)
     public, left = ridge_regularized_public(public), 1 - 2 * COUNTING
-    sizes, passes = sizes_of(public, n, budget.mu), []
+    sizes, passes = gradient_norms(public, n, budget.mu), []
     for at, share in enumerate((FIRST_SHARE * left, (1 - FIRST_SHARE) * left), 1):
         shares = Shares(budget.mu, 1 - share - COUNTING, COUNTING)
         name = f"clipped cross moment {at}, in units of its bound"

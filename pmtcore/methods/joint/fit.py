@@ -35,7 +35,7 @@ class Fit(Protocol):
         """Corrections (trials, d), shrunk where noise dominates."""
 
     @property
-    def whole(self) -> np.ndarray:
+    def unclipped_share(self) -> np.ndarray:
         """Share (trials,) of P that the equation that is solved has as its slope."""
 
     @property
@@ -171,7 +171,7 @@ class FirstFit:
         return gaussian_update(prior, self.stable_gram, self.cross, noise, prior_dof=self.prior_dof)
 
     @cached_property
-    def doubt(self) -> np.ndarray:
+    def covariance(self) -> np.ndarray:
         """Covariance (trials, d, d) of the error of the correction: noise, truncation, what is shrunk.
 
         Proof: proofs/shrinkage.md, 6.
@@ -201,16 +201,16 @@ class FirstFit:
 
     def noise_covariance(self, penalized: np.ndarray) -> np.ndarray:
         """``C`` (d, d): noise of q, and of P where it multiplies the correction."""
-        return np.asarray(self.v_cross * np.eye(len(penalized)) + self.gram_doubt(penalized[None])[0])
+        return np.asarray(self.v_cross * np.eye(len(penalized)) + self.gram_noise_covariance(penalized[None])[0])
 
-    def gram_doubt(self, step: np.ndarray) -> np.ndarray:
+    def gram_noise_covariance(self, step: np.ndarray) -> np.ndarray:
         """Covariances (t, d, d) of ``(P - E P) step`` in the first t trials, P combined with the public moment."""
         v = self.entry_variance[: len(step)][:, None, None]
         size = np.sum(step**2, axis=1)[:, None, None]
         return np.asarray(v * (size * np.eye(step.shape[1]) + step[:, :, None] * step[:, None, :]))
 
     @cached_property
-    def whole(self) -> np.ndarray:
+    def unclipped_share(self) -> np.ndarray:
         """All of P."""
         return np.ones(len(self.gram))
 
@@ -235,10 +235,10 @@ class FirstFit:
 
     def truncation_part(self, inverse: np.ndarray) -> Part | None:
         """Return the shift of the fit by truncation on public rows."""
-        return cut_part(self.public, self.clip_weights, inverse)
+        return truncation_bias(self.public, self.clip_weights, inverse)
 
 
-def cut_part(public: PublicData, weights: np.ndarray, inverse: np.ndarray) -> Part | None:
+def truncation_bias(public: PublicData, weights: np.ndarray, inverse: np.ndarray) -> Part | None:
     """Return the shift of the fit by weights (m,) on public rows: its mean squared, and the doubt about that mean."""
     if public.whitened is None or public.m is None:
         return None

@@ -31,8 +31,8 @@ class State:
         moment: (D, D), the released moment, combined with the expected one where the noise is large.
         weight: (D, D), W: what share of each entry is the released one's; 1 throughout without shrinking.
         sigma: scale of the noise of the released moment.
-        doubt: variance of a mean of rows around the expected moment, in units of one row's: ``1/m + 1/n`` if rows are
-            alike, more where the release says that they are not.
+        relative_variance: variance of a mean of rows around the expected moment, in units of one row's: ``1/m + 1/n``
+            if rows are alike, more where the release says that they are not.
         expected: (D, D), what public rows lead one to expect of the moment.
         influence: what public rows say of sampling and truncation.
         n, m: private rows, public rows (0 if unknown).
@@ -42,7 +42,7 @@ class State:
     moment: np.ndarray
     weight: np.ndarray
     sigma: float
-    doubt: float
+    relative_variance: float
     expected: np.ndarray
     influence: Influence
     n: int
@@ -73,7 +73,7 @@ class State:
         """Privacy variances (q,) of figures with gradients (q, D, D), symmetric: noise, and the expected moment's."""
         variance = self.sigma**2 * np.einsum("qij,ij->q", matrices**2, self.weight**2)
         if self.rest is not None:
-            variance = variance + self.doubt * self.influence.kept_of(matrices * self.rest)
+            variance = variance + self.relative_variance * self.influence.truncated_variances(matrices * self.rest)
         return np.asarray(variance)
 
 
@@ -109,7 +109,7 @@ class Fit:
         """Covariance (q, q) from what was taken from the expected moment: that of ``(1 - W) J`` over public rows."""
         if self.state.rest is None:
             return np.zeros((len(self.a), len(self.a)))
-        return self.state.doubt * self.state.influence.around(self.a, self.b, self.state.rest)
+        return self.state.relative_variance * self.state.influence.around(self.a, self.b, self.state.rest)
 
     @property
     def privacy(self) -> np.ndarray:
@@ -126,7 +126,7 @@ class Fit:
     @cached_property
     def truncation(self) -> np.ndarray:
         """Covariance (q, q): what truncation moves the fit by on public rows, squared, and the doubt about it."""
-        mean, spread = self.state.influence.lost(self.a, self.b)
+        mean, spread = self.state.influence.residual_products(self.a, self.b)
         rows = max(self.state.influence.m, 1)
         beyond = self.state.influence.beyond(self.a, self.b)
         return np.asarray(np.outer(mean, mean) + spread / rows + (spread + beyond) / self.state.n)

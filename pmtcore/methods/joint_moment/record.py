@@ -76,13 +76,13 @@ class Record:
         """Return the moment ready for questions: combined with the expected one where the noise is large."""
         moment = combined(self.noisy[None], self.expected, self.prior, self.sigma, shrunk=self.shrunk)
         floored_moment = floored(moment.moments, self.expected)[0]
-        doubt = float(moment.widened[0]) * alike(self.n, self.m)
+        relative_variance = float(moment.widened[0]) * mean_difference_variance(self.n, self.m)
         return State(
             self.root,
             floored_moment,
             moment.weights[0],
             self.sigma,
-            doubt,
+            relative_variance,
             self.expected,
             self.influence,
             self.n,
@@ -160,7 +160,7 @@ class Combined:
     widened: np.ndarray
 
 
-def alike(n: int, m: int | None) -> float:
+def mean_difference_variance(n: int, m: int | None) -> float:
     """Variance of the difference of a public and a private mean in units of one row's, if rows are alike."""
     return 1 / n + (1 / m if m else 0.25)  # a moment of unknown rows counts as four of them
 
@@ -175,13 +175,13 @@ def combined(noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: 
     noise = sigma**2 / 2 * (1 + np.eye(d))
     if not shrunk:
         return Combined(noisy, np.ones(noisy.shape), np.ones(len(noisy)))
-    away = noisy - expected
-    size = np.mean(upper_triangle(away**2 / (prior + noise)), axis=1)
+    deviation = noisy - expected
+    size = np.mean(upper_triangle(deviation**2 / (prior + noise)), axis=1)
     share = float(np.mean(upper_triangle(prior / (prior + noise))))
     widened = conflict_inflation(size, np.full(len(size), share), d * (d + 1) // 2)
     wide = prior * widened[:, None, None]
     weights = wide / (wide + noise)
-    return Combined(np.asarray(expected + weights * away), weights, widened)
+    return Combined(np.asarray(expected + weights * deviation), weights, widened)
 
 
 def _checked(found: Mapping[str, Any]) -> Record:
@@ -258,7 +258,7 @@ def _influence_fields(found: Influence) -> dict[str, Any]:
             "m": found.m,
             "kept": _triangle(found.kept),
             "kept_four": found.kept_four.tolist(),
-            "lost": _triangle(found.lost_moment),
+            "lost": _triangle(found.residual_moment),
             "lost_four": found.lost_four.tolist(),
             "far_four": found.far_four.tolist(),
         }
