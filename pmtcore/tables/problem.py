@@ -27,7 +27,7 @@ from pmtcore.base.messages import (
     kind_of,
 )
 from pmtcore.base.numbers import plural
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import MOST_KEPT, PrivateRows
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.cholesky import partners
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
@@ -128,7 +128,8 @@ class PublicSide:
         n = private.source.rows(self.dialect)
         adder = None if cluster is None else cluster.adder(private.source, coder, self.dialect)
         blocks, beside = row_blocks(private.source, coder, self.dialect, n, parsed), coder.has_loss_weights
-        return PrivateRows(blocks, n, coder.names, adder, weighted=beside)
+        keeps = max(MOST_KEPT, private.source.table.nbytes) if isinstance(private.source, ArrowSource) else MOST_KEPT
+        return PrivateRows(blocks, n, coder.names, adder, keeps, beside)
 
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:
@@ -420,7 +421,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         notes += (Note(TableNote.COVARIATES_PUBLIC),)
     if data.m is not None and data.m < len(x):
         notes += (Note(TableNote.PASTED, count=len(x) - data.m, rows=len(x)),)
-    notes += dropped + ((Note(TableNote.EMPTY_ROWS),) if choices.missing == "empty-row" else ())
+    notes += dropped + _gap_notes(choices)
     return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
 
 
@@ -599,8 +600,13 @@ def _moment_side(
         lam=choices.penalty,
     )
     data = replace(data, covariates_are_public=choices.covariates_are_public)
-    notes = (Note(TableNote.EMPTY_ROWS),) if choices.missing == "empty-row" else ()
-    return PublicSide(data, coder, schema.dialect if schema else Dialect(), notes)
+    return PublicSide(data, coder, schema.dialect if schema else Dialect(), _gap_notes(choices))
+
+
+def _gap_notes(choices: Choices) -> tuple[Note, ...]:
+    """Return what becomes of private rows with gaps under a policy that fills them."""
+    kinds = {"empty-row": TableNote.EMPTY_ROWS, "public-median": TableNote.FILLED_GAPS}
+    return (Note(kinds[choices.missing]),) if choices.missing in kinds else ()
 
 
 def schema_summary(private: Table, public: Table | MomentTable) -> pd.DataFrame:
