@@ -1699,15 +1699,53 @@ def _page_mutants() -> list[Mutant]:
         *_of(
             "tables/problem.py",
             "tests/tables/test_findings.py -k row_numbers",
-            ("row numbers as a target", "reversed(numbers) if not numbers_rows(public, name)", "reversed(numbers)"),
+            ("row numbers as a target", "reversed(numbers) if not _numbers_rows(public, name)", "reversed(numbers)"),
         ),
         *_of(
-            "tables/findings.py",
+            "tables/problem.py",
             "tests/tables/test_findings.py -k no_identifier",
+            ("a repair puts row numbers in", "    if not usable:\n", "    usable += identifiers\n    if not usable:\n"),
+        ),
+        *_of(
+            "tables/problem.py",
+            "tests/tables/test_findings.py -k go_in",
             (
-                "a repair puts row numbers in",
-                "for name in common if not numbers_rows(public, name))",
-                "for name in common)",
+                "what is listed is not what goes in",
+                "    return tuple(one.name for one in features)",
+                "    return tuple(names)",
+            ),
+        ),
+        *_of(
+            "cli/explore.py",
+            "tests/releases/test_explore.py -k asked_by_its_name",
+            ("a value of no column", 'or "" in numbers ', ""),
+            ("a column given twice", " or len(numbers) < len(pairs)", ""),
+        ),
+        *_of(
+            "public/moments.py",
+            "tests/methods/test_units.py -k loses",
+            ("a penalty beyond all curvature", "_MOST_PENALTY * self.spread**2", "1e30 * self.spread**2"),
+            ("a most penalty in the units of the table", "_MOST_PENALTY * self.spread**2", "_MOST_PENALTY"),
+        ),
+        *_of(
+            "public/moments.py",
+            "tests/methods/test_units.py -k unit_of_the_table",
+            ("a most penalty that is felt", "_MOST_PENALTY = 1e6", "_MOST_PENALTY = 1e-2"),
+        ),
+        *_of(
+            "methods/dp_gd.py",
+            "tests/methods/test_units.py -k loses",
+            ("steps that diverge are taken", "if product >= _LONGEST_STEP", "if product >= 1e30 * _LONGEST_STEP"),
+        ),
+        *_of(
+            "public/bands.py",
+            "tests/public/test_bands.py",
+            ("degrees of freedom have a unit", "positive = (total > 0)", "positive = (total > 1e-200)"),
+            ("a part of nothing counts", "sum(s**2 / p.freedom", "sum(s / p.freedom"),
+            (
+                "stretched by a quotient of variances",
+                "np.divide(np.sqrt(variance), self.sd",
+                "np.divide(variance, self.sd",
             ),
         ),
         *_of(

@@ -26,7 +26,6 @@ from pmtcore.public.bands import limits
 CORRECTIONS = ("none", "bonferroni", "scheffe")
 _LEVEL = 0.95  # of every band
 _SHOWN = 100  # characters of a formula in a short name
-_KNOWN = 1e6  # degrees of freedom of a variance that is as good as known
 
 
 @dataclass(frozen=True)
@@ -156,12 +155,8 @@ class Regression(Reported):
 
     @property
     def freedom(self) -> float:
-        """Return the degrees of freedom of the total variance (Satterthwaite; only the sampling part is estimated)."""
-        parts = self.fit.parts()
-        total = sum(part.variance for part in parts if part is not None)
-        # As good as known where the sampling part is none of the total, or a millionth, whatever the units are.
-        own = np.maximum(parts[1].variance ** 2 / parts[1].freedom, total**2 / _KNOWN)
-        return float(np.min(np.divide(total**2, own, out=np.full_like(total, _KNOWN), where=own > 0)))
+        """Return the least degrees of freedom of the coefficients' total variances."""
+        return self.results_.df_resid
 
     def contrast(self, weights: Mapping[str, float]) -> tuple[float, Bands]:
         """Return a weighted sum of coefficients with its parts and limits (arrays of one).

@@ -18,6 +18,7 @@ from functools import partial
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private_rows import PrivateRows, RowCache
 from pmtcore.glm.families import FAMILIES
 from pmtcore.glm.proximal import Proximal
@@ -29,6 +30,8 @@ from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, failure_probability, parameter, penalty
 from pmtcore.methods.registry import REPLACE_ONE, IterativePlan, Method, Origin, Outcome, register, sound
 from pmtcore.public.moments import PublicData
+
+_LONGEST_STEP = 2.0  # of a quadratic, times its curvature: a longer one ends farther from the minimum than it began
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +75,23 @@ class DescentPlan(IterativePlan[RowCache[IntegerRows]]):
         return self.public.symmetric_root[1] if self.parameters.coordinates == "whitened" else None
 
     @property
+    def _ridge(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coordinates, and the penalty in them (d, d)."""
+        root = np.eye(self.public.d) if self.root is None else self.root
+        return root, self.public.lam * root @ np.diag(self.public.penalized) @ root
+
+    def prepare(self) -> None:
+        """See :class:`Plan`.
+
+        Raises:
+            InputError: steps so long that they diverge, whatever the rows are.
+        """
+        product = self.parameters.rate * float(np.linalg.eigvalsh(self._ridge[1])[-1])
+        if product >= _LONGEST_STEP:
+            raise InputError(MethodMessage.DIVERGES, rate=self.parameters.rate, lam=self.public.lam, product=product)
+        super().prepare()
+
+    @property
     def radius(self) -> float:
         """Return the radius that whitened rows are truncated to."""
         return papers_radius(self.public.d, self.n, self.parameters.eta)
@@ -96,8 +116,7 @@ class DescentPlan(IterativePlan[RowCache[IntegerRows]]):
         """
         public, p = self.public, self.parameters
         theta, unit = np.zeros((trials, public.d)), p.clip / FACTOR**2 / self.n
-        root = np.eye(public.d) if self.root is None else self.root
-        penalty = public.lam * root @ np.diag(public.penalized) @ root
+        root, penalty = self._ridge
         near = Proximal.of(root, p.lasso * p.rate * public.penalized)
         for _ in range(p.steps):
             total = at(prepared, partial(self._clipped, theta))

@@ -145,7 +145,7 @@ def default_choices(private: Table, public: Table | MomentTable) -> Choices:
         return Choices(target=names[-1])
     rules = public.schema
     numbers = [name for name in names if rules[name].kind == "number"]
-    measured = next((name for name in reversed(numbers) if not numbers_rows(public, name)), None)
+    measured = next((name for name in reversed(numbers) if not _numbers_rows(public, name)), None)
     if measured is not None:
         return Choices(target=measured)
     labels = [name for name in names if rules[name].kind == "level" and len(rules[name].levels) == 2]
@@ -156,11 +156,32 @@ def default_choices(private: Table, public: Table | MomentTable) -> Choices:
     raise InputError(TableMessage.NO_NUMERIC_COLUMN)
 
 
-def numbers_rows(public: Table | MomentTable, name: str) -> bool:
-    """Return whether a column looks like row numbers or identifiers, so that nothing takes it by default."""
-    if not isinstance(public, Table) or name not in public.columns or public.schema[name].kind != "number":
-        return False
+def _numbers_rows(public: Table, name: str) -> bool:
+    """Return whether a column of numbers looks like row numbers or identifiers, so that it is no target by default."""
     return like_identifier(values(public.cells[public.columns.index(name)], "number", public.decimal))
+
+
+def features_taken(
+    private: Table, public: Table | MomentTable, choices: Choices, schema: Schema | None = None
+) -> tuple[str, ...]:
+    """Return the columns that become features: those that were chosen, else those taken by default, if there are any.
+
+    Args:
+        private: whose names and number of columns count, no cell.
+        public: rows or a moment.
+        choices: with the target, and features where they were chosen.
+        schema: declared; takes the place of what the public table suggests.
+    """
+    if choices.features:
+        return choices.features
+    try:
+        names = _features(private, public, choices)
+        if isinstance(public, MomentTable):
+            return tuple(names)
+        features, _ = _usable(public, names, choices, schema or public.schema, public.decimal)
+    except InputError:
+        return ()
+    return tuple(one.name for one in features)
 
 
 def prepare(

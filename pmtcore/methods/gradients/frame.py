@@ -163,9 +163,8 @@ class Frame:
     @cached_property
     def penalty(self) -> np.ndarray:
         """Return the problem's own ridge (d, d) in these coordinates."""
-        free = (self.prior.spread > 0).astype(float) if self.public.labelled else self.public.penalized
-        inverse = np.linalg.solve(self.root, np.diag(free))
-        return np.asarray(self.public.lam * inverse @ inverse.T)
+        inverse = np.linalg.solve(self.root, np.diag(np.sqrt(self.public.penalties)))
+        return np.asarray(inverse @ inverse.T)
 
     @cached_property
     def inflation(self) -> np.ndarray:
