@@ -127,7 +127,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class CovariatesAndRows:
     """H (d, d), of the covariates alone; the rows, whose passes depend on the noise before them."""
 
     moment: np.ndarray
@@ -135,7 +135,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class ResponsePlan(StatisticPlan[Measured]):
+class ResponsePlan(StatisticPlan[CovariatesAndRows]):
     """``response-moment`` with its passes fixed."""
 
     public: PublicData
@@ -153,16 +153,16 @@ class ResponsePlan(StatisticPlan[Measured]):
         """Return True: sampling errors are summed over groups first."""
         return True
 
-    def measure(self, rows: PrivateRows) -> Private[Measured]:
+    def measure(self, rows: PrivateRows) -> Private[CovariatesAndRows]:
         """Return H, into which no response enters, and the rows in the coordinates that it whitens."""
         covariates = Quantizer.features_only(self.public.feature_root, self.public.has_intercept)
         words = rows.sum(lambda x, y: covariate_moment(covariates(x, np.zeros(len(y))), self.public.d))
         values, vectors = np.linalg.eigh(from_words(words.reveal(_DECLARED)).astype(float) / (PRODUCT * self.n))
         # Of few rows the rounding may leave an eigenvalue below 0.
         moment = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return Private(Measured(moment, Coordinates(self.public, moment).quantizer.pieces(rows)))
+        return Private(CovariatesAndRows(moment, Coordinates(self.public, moment).quantizer.pieces(rows)))
 
-    def perturb(self, statistic: Private[Measured], source: NoiseSource, trials: int) -> ResponseOutcome:
+    def perturb(self, statistic: Private[CovariatesAndRows], source: NoiseSource, trials: int) -> ResponseOutcome:
         """Return estimates from H, histograms and noisy cross moments.
 
         Guarantee: mu-GDP where the response of one row is replaced, for the bits that leave: in each pass a histogram

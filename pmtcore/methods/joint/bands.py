@@ -20,12 +20,12 @@ _MANY_DEGREES = 1e9  # more are infinitely many
 
 
 def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
-    """Privacy, sampling and truncation parts, apart, and 95 % limits of all together, of the first trial.
+    """Return the error bands of the first trial: privacy, sampling and truncation parts, and 95 % limits of their sum.
 
-    The limits stand on the unshrunk fit, so they do not assume that the public fit is right; with public rows and
-    without a penalty the two are combined by precision (proofs/homogeneity.md, 23), the public one trusted no
-    further than alike
-    samples allow. Where the published coefficient falls outside, the limits are widened to contain it.
+    The limits are around the unshrunk fit, so they do not assume that the public fit is right. With public rows and
+    without a penalty the two are combined by precision, the public one trusted no further than samples of one
+    population allow (proofs/homogeneity.md, 23). Limits that leave out the published coefficient are widened to
+    contain it.
 
     Args:
         first: fit of the first pass.
@@ -109,9 +109,10 @@ def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
 
 
 def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, deviation: np.ndarray) -> Part:
-    """``inverse Omega inverse'/n``, ``Omega = E[w^2 r^2 x x']``: shape from public rows, size released.
+    """Return the sampling part ``inverse Omega inverse'/n`` with ``Omega = E[w^2 r^2 x x']``.
 
-    Where one public row decides a direction its own residual says nothing, and equal variances are assumed there.
+    The shape of Omega comes from public rows, its size from the released residual variance. In a direction that one
+    public row decides its residual says nothing, and equal variances are assumed there.
 
     Args:
         first: fit of the first pass.

@@ -94,7 +94,7 @@ class FirstFit:
         return np.column_stack([upper_triangle(self.gram), self.cross, self.power])
 
     def released(self) -> Mapping[str, Any]:
-        """Nothing but the moment."""
+        """Return an empty mapping: nothing but the moment is released."""
         return {}
 
     @cached_property
@@ -112,10 +112,11 @@ class FirstFit:
 
     @cached_property
     def gram_precision(self) -> np.ndarray:
-        """Weight (trials,) of the released Gram matrix against the expected one, ``v0/(v0 + sigma^2/2)``.
+        """Return the weight (trials,) of the released Gram matrix against the expected one, ``v0/(v0 + sigma^2/2)``.
 
-        ``v0`` is about ``1/m + 1/n`` where public and private rows are alike. Where the released matrix lies further
-        from the expected one than that and the noise allow, ``v0`` is what the distance says.
+        ``v0``, the variance of an entry between the two, is about ``1/m + 1/n`` where public and private rows are from
+        one population. Where the released matrix is further from the expected one than that and the noise explain,
+        ``v0`` is estimated from the distance.
         """
         if not self.shrinks:
             return np.ones(len(self.gram))
@@ -143,12 +144,12 @@ class FirstFit:
 
     @property
     def truncates_heavily(self) -> bool:
-        """Never: one moment alone cannot say what it does not hold."""
+        """Return False: one released moment cannot show what was truncated from it."""
         return False
 
     @property
     def last_step(self) -> np.ndarray:
-        """Zero: the noise of a Gram matrix that is released with its equation is in :meth:`noise_covariance`."""
+        """Return zeros (d,): the noise of the Gram matrix is in :meth:`noise_covariance` already."""
         return np.zeros(self.public.d)
 
     @property
@@ -211,7 +212,7 @@ class FirstFit:
 
     @cached_property
     def unclipped_share(self) -> np.ndarray:
-        """All of P."""
+        """Return ones: the moment is solved as it was released."""
         return np.ones(len(self.gram))
 
     @property
@@ -239,7 +240,7 @@ class FirstFit:
 
 
 def truncation_bias(public: PublicData, weights: np.ndarray, inverse: np.ndarray) -> Part | None:
-    """Return the shift of the fit by weights (m,) on public rows: its mean squared, and the doubt about that mean."""
+    """Return the shift of the fit by weights (m,) on public rows: its mean squared, and the variance of that mean."""
     if public.whitened is None or public.m is None:
         return None
     moves = cut_off(public.whitened, weights) @ inverse.T

@@ -45,13 +45,12 @@ _REACHED = 4.0  # times the longest public gradient, at which gradients between 
 HARMLESS_GRAM = 0.02
 # The same where several gradients lie between: each leaves that share, and a wider ball takes fewer rows
 HARMLESS_GRAM_OF_MANY = 0.1
-Measured = tuple[
-    np.ndarray, RowCache[QuantizedRows]
-]  # the first pass's sum; the rows, whose second look depends on its noise
+# The first pass's sum, and the rows, whose next pass depends on its noise.
+MomentAndRows = tuple[np.ndarray, RowCache[QuantizedRows]]
 
 
 @dataclass(frozen=True)
-class JointPlan(StatisticPlan[Measured]):
+class JointPlan(StatisticPlan[MomentAndRows]):
     """``joint-pmt`` with radius, bound and noise fixed; with a second pass, the first one is its pilot."""
 
     mu: float
@@ -70,12 +69,12 @@ class JointPlan(StatisticPlan[Measured]):
         """Count the moment; then for each gradient the histogram, where there is one, and the gradient itself."""
         return 1 + sum(1 if each.clip else 2 for each in self.gradients)
 
-    def measure(self, rows: PrivateRows) -> Private[Measured]:
+    def measure(self, rows: PrivateRows) -> Private[MomentAndRows]:
         """Return the truncated joint moment's sum (D, D), and the rows: the second pass follows the pilot's noise."""
         pieces = self.first.pieces(rows) if self.second is not None else self.first.pieces(rows, 0)
         return self.first.measure(pieces).map(lambda total: (total, pieces))
 
-    def perturb(self, statistic: Private[Measured], source: NoiseSource, trials: int) -> JointOutcome:
+    def perturb(self, statistic: Private[MomentAndRows], source: NoiseSource, trials: int) -> JointOutcome:
         """Return the release: what leaves, what the audit attacks and what Compare draws.
 
         Guarantee: mu-GDP under replace-one, for the bits that leave: a joint moment of sensitivity ``sqrt(2) R^2/n``;
@@ -100,7 +99,7 @@ class JointPlan(StatisticPlan[Measured]):
         return (self.first.part(), *(part for each in self.gradients for part in each.parts()))
 
     def predicted(self) -> Prediction | None:
-        """Privacy sd, sampling sd of least squares at n rows, and what clipping is expected to cost.
+        """Predict the standard errors from noise, from sampling of least squares at n rows, and from clipping.
 
         One pass: ``s_B sigma/(sqrt(2) c) sqrt((S_xx^{-1})_jj)``. Two: noise of pilot and gradient combined.
         """
@@ -193,7 +192,7 @@ def _between(
 
 
 def gradient_norms(public: PublicData, n: int, mu: float) -> GradientNorms:
-    """Lengths of the gradients of public rows at the public fit, as if left out.
+    """Return the lengths of the gradients of public rows at the public fit, as if each row had been left out.
 
     Raises:
         ValueError: no public rows.
@@ -231,7 +230,12 @@ def _chosen(ball: Ball, parameters: JointParameters) -> Ball:
 
 
 def expected_truncated_fraction(public: PublicData, ball: Ball) -> float:
-    """Share of the Gram matrix that the ball is expected to take: public rows, and a power law beyond them."""
+    """Return the share of the Gram matrix that a ball is expected to truncate, from public rows and a power law.
+
+    Args:
+        public: the public data; without rows the share is 0.
+        ball: truncation of the release.
+    """
     rows = public.whitened
     if rows is None:
         return 0.0
@@ -243,7 +247,9 @@ def expected_truncated_fraction(public: PublicData, ball: Ball) -> float:
 def _best_pilot(
     public: PublicData, sizes: GradientNorms, n: int, mu: float, harmless: float, parameters: JointParameters
 ) -> tuple[Shares, FirstPass]:
-    """Shares of mu^2 and pilot with the least predicted error: a pilot too small leaves more than its share saves.
+    """Choose the budget split and the pilot that minimize predicted error.
+
+    A pilot with too little budget costs the later passes more than it saves.
 
     Args:
         public: the public data.

@@ -106,7 +106,7 @@ class RefinedFit:
 
     @cached_property
     def _weights(self) -> np.ndarray:
-        """Weights (passes, trials) of the gradients, by noise and by the Gram matrix's doubt along the way."""
+        """Weights (passes, trials) of the gradients, by their noise and by that of the Gram matrix along the way."""
         last = self.passes[-1]
         there = last.point + np.linalg.solve(self.gram_estimate, last.score[..., None])[..., 0]
         far = np.array([np.sum((there - each.point) ** 2, axis=1) for each in self.passes])

@@ -32,7 +32,7 @@ from pmtcore.methods.facts import Facts, Regressions
 from pmtcore.methods.joint_moment.derived import Derived, parse
 from pmtcore.methods.joint_moment.influence import MOST_SHARED, MOST_TENSOR, Gaussian, Influence, Moments, Rows
 from pmtcore.methods.joint_moment.linear import Fit, State, floored, solve
-from pmtcore.methods.joint_moment.norm import Measured, Prospects, candidates, chosen, leaning, measured
+from pmtcore.methods.joint_moment.norm import Prospects, RowNorm, candidates, chosen, penalized_norm, row_norm
 from pmtcore.methods.joint_moment.parameters import MomentParameters
 from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, combined, mean_difference_variance
 from pmtcore.methods.outcome_interval import OF_JOINT_MOMENT
@@ -62,7 +62,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
     n: int
     mu: float
     radius: float
-    rows: Measured | None
+    rows: RowNorm | None
     parameters: MomentParameters
 
     @property
@@ -321,10 +321,10 @@ def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameter
     extended, derived = _with_derived(public, base, parameters.derived)
     if len(derived.names) > MOST_COLUMNS:
         raise InputError(MethodMessage.MOMENT_TOO_WIDE, count=len(derived.names), limit=MOST_COLUMNS)
-    rows = measured(extended, parameters.weights)
+    rows = row_norm(extended, parameters.weights)
     responses = _responses(parameters.important, derived.names)
     if rows is not None:
-        rows = leaning(rows, responses, n, budget.mu)
+        rows = penalized_norm(rows, responses, n, budget.mu)
     elif responses:
         raise InputError(MethodMessage.IMPORTANT_NEED_ROWS)
     radius = chosen(rows, len(derived.names), n, budget.mu, parameters=parameters)
