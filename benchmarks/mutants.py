@@ -412,7 +412,13 @@ def _mutants() -> list[Mutant]:
         "_COMMON_POWER = 0.062, 0.1, 0.0",
         FILTER,
     )
-    plant("joint: rows beyond every bound cost nothing", refined, "lost_with_far_rows[0]", "lost[0]", FILTER)
+    plant(
+        "joint: rows beyond every bound cost nothing",
+        refined,
+        "clipping_mse_with_far_rows[0]",
+        "clipping_mse[0]",
+        FILTER,
+    )
     plant("joint: rows beyond every bound unsaid", refined, "if self.gradient.exceeds_reach[0]:", "if False:", FILTER)
     plant("joint: bounds do not grow", "public/sizes.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
     plant(
@@ -1298,8 +1304,8 @@ def _mutants() -> list[Mutant]:
         (
             "responses: no noise of the first pass",
             method,
-            "variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.lost)",
-            "variance[:, None])[..., None] * unit for variance in (0 * gradient.noise, 0 * gradient.lost)",
+            "variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.clipping_mse)",
+            "variance[:, None])[..., None] * unit for variance in (0 * gradient.noise, 0 * gradient.clipping_mse)",
             "held",
         ),
         (
