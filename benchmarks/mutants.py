@@ -1711,7 +1711,11 @@ def _page_mutants() -> list[Mutant]:
         *_of(
             "methods/dp_gd.py",
             "tests/methods/test_units.py -k loses",
-            ("steps that diverge are taken", "if product >= _LONGEST_STEP", "if product >= 1e30 * _LONGEST_STEP"),
+            (
+                "steps that diverge are taken",
+                "if rate * curvature >= _LONGEST_STEP",
+                "if rate * curvature >= 1e30 * _LONGEST_STEP",
+            ),
         ),
         *_of(
             "public/bands.py",
