@@ -1054,7 +1054,7 @@ class MethodMessage(Message):
         "the target."
     )
     PUBLIC_FIT_NEEDED = "{method} needs labelled public rows; choose dp-erm or pmt-objective."
-    DIVERGES = "Under this ridge penalty the steps diverge: the learning rate must be below {limit:.3g}, got {given:g}."
+    DIVERGES = "Under this ridge penalty the steps diverge: the learning rate must be below {limit:.3g}, got {given}."
     LASSO_WHITENED = "A lasso selects columns, so it needs scaled coordinates; choose coordinates = scaled."
     HINGE_NEEDS_LABELS = "The smoothed hinge needs labels, not a {family} response; choose loss = family."
     BOUND_NEEDED = "Without public responses the bound on residuals or counts must be given (bound)."
