@@ -152,6 +152,10 @@ def _mutants() -> list[Mutant]:
     plant(
         "noise: more than asked for", "mechanisms/noise.py", "min(_DRAWN_AT_ONCE, count - at)", "_DRAWN_AT_ONCE", pool
     )
+    limit = ("base/private_rows.py", "max(MOST_KEPT, features.nbytes + response.nbytes)", "MOST_KEPT")
+    plant("kept: of an array no more than of a file", *limit, pool)
+    frames = ("tables/problem.py", "max(MOST_KEPT, private.source.table.nbytes) if", "MOST_KEPT if")
+    plant("kept: of a frame no more than of a file", *frames, pool)
     whole = ("base/private_rows.py", "cut_to(self._blocks(), size)", "self._blocks()")
     plant("threads: a large block is not shared", *whole, pool)
     denormal = ("tables/fingerprint.py", "place[size < _LEAST] = _ZERO", "place[size == 0] = _ZERO")
@@ -281,6 +285,17 @@ def _mutants() -> list[Mutant]:
     filter_passes, frame = "methods/gradients/passes.py", "methods/gradients/frame.py"
     long_row = "tests/methods/test_gradients.py -k long_public"
     plant("gradients: the mean of no row", frame, "slope(self.rows @ points", "slope(self.left_out @ points", long_row)
+    to_and_fro = f"{LAWS} -k 'to_and_fro or too_far'"
+    plant(
+        "gradients: steps to and fro", filter_passes, "points_back[:, None, None], higher", "False, higher", to_and_fro
+    )
+    plant(
+        "gradients: any step raises",
+        filter_passes,
+        "after.gradients, axis=1) < 0",
+        "after.gradients, axis=1) < 1e9",
+        to_and_fro,
+    )
     plant("gradients: no tail", frame, "_ROWS_BEYOND = 0.5", "_ROWS_BEYOND = 0.0", f"{LAWS} -k 'price or bounds'")
     plant("gradients: no weak prior", "public/weak_prior.py", "COEFFICIENT_SD**2 * np.eye", "1e8 * np.eye", LAWS)
     method = "methods/gradients/method.py"
@@ -363,8 +378,8 @@ def _mutants() -> list[Mutant]:
         "0 * gain @ noise_covariance @",
         UPDATE,
     )
-    refined = "methods/joint/refined.py"
-    plant("joint: curvature lowered too", refined, "believed = by >", "believed = np.abs(by) >", FILTER)
+    refined, secant = "methods/joint/refined.py", "public/secant.py"
+    plant("joint: curvature lowered too", secant, "believed = by >", "believed = np.abs(by) >", FILTER)
     step = "truncation.plus(Part.of(np.outer(moved, moved)))"
     plant("joint: bands without the last step", "methods/joint/bands.py", step, "truncation", FILTER)
     plant("bands: nothing has no freedom", "public/bands.py", "np.where(total > 0, freedom, np.inf)", "freedom", FILTER)
@@ -375,7 +390,7 @@ def _mutants() -> list[Mutant]:
         "np.diag(covariance)",
         FILTER,
     )
-    plant("joint: gram not raised", refined, "return np.asarray(gram + raise_by)", "return gram", FILTER)
+    plant("joint: curvature not raised", secant, "return np.asarray(curvature + raise_by)", "return curvature", FILTER)
     plant("joint: counts beyond chance unheard", "public/sizes.py", "conflict_inflation(ratio, share, 1)", "1", FILTER)
     plant("joint: parts of rows far out", "public/sizes.py", "np.where(empty, 0.0, rows)", "rows", FILTER)
     plant(
@@ -453,7 +468,7 @@ def _mutants() -> list[Mutant]:
         "    secure = True\n\n    def __init__",
         "tests/releases/test_recorded.py tests/ledger/test_limits.py tests/ledger/test_log.py " + NOISE,
     )
-    plant("noise: papers' noise halved off the diagonal", noise, "np.sqrt(0.5))", "np.sqrt(0.25))", NOISE)
+    plant("noise: papers' noise halved off the diagonal", noise, "np.sqrt(0.5), 1.0)", "np.sqrt(0.25), 1.0)", NOISE)
     ada = "methods/ada_ssp.py"
     plant("ada-ssp: parts at mu/sqrt 2", ada, "self.mu / math.sqrt(3)", "self.mu / math.sqrt(2)", APART)
     plant("ada-ssp: eigenvalue noise / 10", ada, "rounded * eigen_sd / unit", "0.1 * rounded * eigen_sd / unit", APART)
@@ -574,6 +589,9 @@ def _mutants() -> list[Mutant]:
         "squares = 0 * self._changes(points, fits) ** 2",
         equation,
     )
+    left_out, own = "public/shape.py", f"{equation} -k 'own_predictor or own_hessian'"
+    plant("score equation: the mean of no row", left_out, "centre, rows @ centre)", "centre, left_out @ centre)", own)
+    plant("score equation: rows moved as they are not", "methods/score_equation.py", "factors**2", "factors", own)
     plant(
         "objective: pull of the modulus left in",
         "methods/pmt_objective.py",

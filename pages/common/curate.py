@@ -49,7 +49,9 @@ def _run(form: Callable[[Ledger, list[str]], bool], book: Ledger, names: list[st
 def _cap(book: Ledger, names: list[str]) -> bool:
     with st.form("cap-form"):
         name = st.text_input("Data set", help=plain(f"There are: {', '.join(names) or 'none'}."))
-        cap = st.number_input("Cap (total mu)", 1e-3, 1000.0, 3.0, format="%g", key="cap-mu", help=help_for("cap"))
+        cap = st.number_input(
+            "Cap (total mu)", 1e-3, 1000.0, 3.0, format="%g", key="cap-mu", help=help_for("cap"), required=True
+        )
         why = st.text_input("Reason (needed where a cap is raised)", key="cap-why", help=_WHY)
         sent = st.form_submit_button("Set")
     if not sent:
@@ -67,7 +69,7 @@ def _register(book: Ledger, _: list[str]) -> bool:
         private = st.text_input("Private table", key="register-private", help="A path on the server, or an address.")
         public = st.text_input("Public companion", key="register-public", help="A path on the server, or an address.")
         cap = st.number_input(
-            "Cap (total mu)", 1e-3, 1000.0, 3.0, format="%g", key="register-cap", help=help_for("cap")
+            "Cap (total mu)", 1e-3, 1000.0, 3.0, format="%g", key="register-cap", help=help_for("cap"), required=True
         )
         column = st.text_input(
             "Column that says whose a row is (empty: none)",
@@ -82,7 +84,13 @@ def _register(book: Ledger, _: list[str]) -> bool:
             help="With a column.",
         )
         rows = st.number_input(
-            "Rows of one person, at most", 1, MOST_ROWS, 1, key="register-rows", help="Analysts cannot declare fewer."
+            "Rows of one person, at most",
+            1,
+            MOST_ROWS,
+            1,
+            key="register-rows",
+            help="Analysts cannot declare fewer.",
+            required=True,
         )
         second = st.toggle(
             "A second person agrees to each release",

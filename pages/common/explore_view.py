@@ -117,7 +117,9 @@ def question(here: Held) -> Regression | None:
     response = left.selectbox(
         "Response", moment.columns, index=start, key="explore-response", help="The column to be explained."
     )
-    lam = middle.number_input("Ridge penalty", 0.0, 1e9, 0.0, format="%g", key="explore-ridge", help="0: none.")
+    lam = middle.number_input(
+        "Ridge penalty", 0.0, 1e9, 0.0, format="%g", key="explore-ridge", help="0: none.", required=True
+    )
     right.selectbox(
         "Bands hold for",
         list(_WORDS),
@@ -147,6 +149,7 @@ def question(here: Held) -> Regression | None:
             selection_mode="multi",
             key=key,
             help=_FEATURES,
+            wrap=True,
             **at_first(key, default=first or choice),
         )
     else:
@@ -351,7 +354,7 @@ def _values(here: Held, given: list[str]) -> dict[str, float]:
         if dummies == [name]:
             start, help = float(f"{means.get(name, 0.0):.4g}"), "Starts at the released mean."
             values[name] = place.number_input(
-                plain(name), value=start, format="%g", key=f"explore-at-{name}", help=help
+                plain(name), value=start, format="%g", key=f"explore-at-{name}", help=help, required=True
             )
             continue
         level = place.selectbox(

@@ -52,6 +52,7 @@ def whose(tables: Tables, current: Choices, target: str, key: str) -> Unit:
         key=f"person-rows-{key}",
         persist_state="session",
         help="A person is protected by so many times mu.",
+        required=True,
     )
     return Unit(int(rows), column)
 
@@ -73,5 +74,6 @@ def declared(problem: Problem) -> int:
             persist_state="session",
             help="The budget is of one row; a person with k rows is protected by k times its mu, and that is what the "
             "ledger counts. A column that says whose a row is can be chosen on the Data page.",
+            required=True,
         )
     )

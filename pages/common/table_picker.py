@@ -269,6 +269,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
             key=f"ridge-{key}",
             persist_state="session",
             help="For features that are collinear in the public rows.",
+            required=True,
         )
     declared = st.text_area(
         "Declared categories",
@@ -459,6 +460,7 @@ def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, s
         persist_state="session",
         help="Part of what is fitted, by every method; the intercept is not penalized. Labels that are almost "
         "separable have no finite fit without it.",
+        required=True,
     )
     positive = None
     if FAMILIES[family].binary:

@@ -62,6 +62,7 @@ def own_tables() -> None:
                 key="upload-behind",
                 persist_state="session",
                 help="With it, the errors of the public fit are known.",
+                required=True,
             )
     if private is None or public is None:
         tables = state.session().tables

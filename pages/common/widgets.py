@@ -15,7 +15,7 @@ from pages.common import session as state
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, person_note, reporting_delta
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, Note, TableNote
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import power_of_ten
 from pmtcore.methods.registry import Method
@@ -111,6 +111,19 @@ def on_tables(draw: Callable[[Problem], None], otherwise: Callable[[], object] =
         show_error(error)
 
 
+def ask_coefficient(place: DeltaGenerator, problem: Problem, key: str) -> str:
+    """Draw whose band is shown: nobody asks for the intercept, nor first for a column that looks like an identifier."""
+    ids = {
+        note.facts["column"]
+        for note in problem.notes
+        if isinstance(note, Note) and note.kind is TableNote.LIKE_IDENTIFIER
+    }
+    names = sorted((name for name in problem.public.names if name != "(intercept)"), key=ids.__contains__)
+    return place.selectbox(
+        "Coefficient", names or problem.public.names, key=key, help="Whose band is drawn; type to search."
+    )
+
+
 def figure_first(key: str) -> DeltaGenerator:
     """Return a part of a page whose picture stands above what moves it on a phone (assets/style.css)."""
     return st.container(key=f"figure-first-{key}")
@@ -188,7 +201,7 @@ def _field(item: dataclasses.Field[Any], key: str) -> Any:
     whole = isinstance(item.default, int)
     low, high = (None if meta[end] is None else (int if whole else float)(meta[end]) for end in ("low", "high"))
     limits: dict[str, Any] = {"min_value": low, "max_value": high, "step": 1 if whole else None}
-    return st.number_input(format=None if whole else "%g", **limits, **start, **common)
+    return st.number_input(format=None if whole else "%g", required=True, **limits, **start, **common)
 
 
 def at_first(key: str, **start: Any) -> dict[str, Any]:
@@ -252,6 +265,7 @@ def _number(label: str, key: str, start: float, words: str) -> float:
         step=0.1,
         persist_state="session",
         help=words,
+        required=True,
         **at_first(key, value=start),
     )
     return float(value)

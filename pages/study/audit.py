@@ -128,7 +128,9 @@ def one() -> None:
     ids = [entry.id for entry in methods() if entry.role != "reference"]
     left, right = st.columns(2)
     id = left.selectbox("Method", ids, index=_first(ids), format_func=option, key="audit-method", help="Sound or lab.")
-    mu = right.number_input("Claimed mu", 0.1, 10.0, 1.0, format="%g", key="audit-mu", help=help_for("claim"))
+    mu = right.number_input(
+        "Claimed mu", 0.1, 10.0, 1.0, format="%g", key="audit-mu", help=help_for("claim"), required=True
+    )
     if st.button("Run", type="primary", key="audit-run", icon=":material/play_arrow:"):
         with st.spinner(f"{TRIALS:,} runs on two tables built to be told apart", show_time=True):
             st.session_state["audit-found"] = audit(id, float(mu), TRIALS)

@@ -59,8 +59,8 @@ def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
     a, b = st.columns(2)
     c, e = st.columns(2)
     start = ranges[axis]
-    low = a.number_input(f"Smallest {name}", 1e-9, 1e9, start[0], key=f"compare-low-{axis}", **more)
-    high = b.number_input(f"Largest {name}", 1e-9, 1e9, start[1], key=f"compare-high-{axis}", **more)
+    low = a.number_input(f"Smallest {name}", 1e-9, 1e9, start[0], key=f"compare-low-{axis}", required=True, **more)
+    high = b.number_input(f"Largest {name}", 1e-9, 1e9, start[1], key=f"compare-high-{axis}", required=True, **more)
     count = c.number_input(
         "Places",
         1,
@@ -68,12 +68,13 @@ def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
         10 if axis == "budget" else 6,
         key=f"compare-count-{axis}",
         help="How many places on the axis, evenly on a log scale.",
+        required=True,
         **KEEP,
     )
     mu = 1.0
     if axis != "budget":
         more["help"] = help_for("mu")
-        mu = e.number_input("Total mu", 1e-3, 100.0, 1.0, key="compare-mu", **more)
+        mu = e.number_input("Total mu", 1e-3, 100.0, 1.0, key="compare-mu", required=True, **more)
     return float(low), float(high), int(count), float(mu)
 
 
@@ -146,10 +147,10 @@ def _trials() -> tuple[int, int, Any]:
     a, b = st.columns(2)
     c = st.container()
     trials = a.number_input(
-        "Trials", 1, 5000, 100, key="compare-trials", help="Repeated releases of the same rows.", **KEEP
+        "Trials", 1, 5000, 100, key="compare-trials", help="Repeated releases of the same rows.", required=True, **KEEP
     )
     words = f"{help_for('seed')} The same seed gives the same figure."
-    seed = b.number_input("Seed", 0, 2**31, 1, key="compare-seed", help=words, **KEEP)
+    seed = b.number_input("Seed", 0, 2**31, 1, key="compare-seed", help=words, required=True, **KEEP)
     scale = c.selectbox(
         "Scale the whole table",
         list(SCALES),

@@ -66,10 +66,10 @@ def glance() -> None:
         height=min(_GLANCE, _LINE * (len(table) + 1) + 3),
         alt="Columns with their part in the fit, kind, missing values and spread in the public rows",
         column_config={
-            "part": st.column_config.TextColumn(width=70),
+            "part": st.column_config.TextColumn(width=62),
             "kind": st.column_config.TextColumn(width=75),
-            "missing in public rows": st.column_config.NumberColumn("missing", width=75, help="In public rows."),
-            "public rows": st.column_config.BarChartColumn("public rows", width="small", y_min=0),
+            "missing in public rows": st.column_config.NumberColumn("missing", width=66, help="In public rows."),
+            "public rows": st.column_config.BarChartColumn("public rows", width=84, y_min=0),
         },
     )
 

@@ -7,7 +7,16 @@ import streamlit as st
 from pages.common import cautions, retrieved, workflow_state
 from pages.common.live import redrawn, work
 from pages.common.session import prediction_curves, session
-from pages.common.widgets import at_first, badge, chart, epsilon_delta, on_tables, strength_line, take_along
+from pages.common.widgets import (
+    ask_coefficient,
+    at_first,
+    badge,
+    chart,
+    epsilon_delta,
+    on_tables,
+    strength_line,
+    take_along,
+)
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -65,10 +74,7 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
         on_change=taken_along_to_release,
         args=(key,),
     )
-    names = [name for name in problem.public.names if name != "(intercept)"] or list(problem.public.names)
-    coefficient = middle.selectbox(
-        "Coefficient", names, key="plan-coefficient", help="Whose band is drawn; type to search."
-    )
+    coefficient = ask_coefficient(middle, problem, "plan-coefficient")
     asked = st.session_state.get("plan-mu")
     rungs = sorted({*LADDER, *([asked] if isinstance(asked, float) else [])})
     mu = right.select_slider(
@@ -195,6 +201,7 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
             format="%g",
             key=f"plan-width-{id}-{coefficient}-{mu}",
             help=help_for("half_width"),
+            required=True,
         )
         if right.form_submit_button("Which budget, how many rows?", key="plan-reverse-ask", width="stretch"):
             with st.spinner("Searching", show_time=True):

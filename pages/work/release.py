@@ -45,7 +45,15 @@ def source() -> NoiseSource:
             help="The result can be repeated, so it is a lab figure.",
         )
         seed = st.number_input(
-            "Seed", 0, 2**31, 1, key="release-seed", persist_state="session", disabled=not seeded, help=help_for("seed")
+            "Seed",
+            0,
+            2**31,
+            1,
+            key="release-seed",
+            persist_state="session",
+            disabled=not seeded,
+            help=help_for("seed"),
+            required=True,
         )
     if seeded:
         st.warning("With a seed the result is a lab figure and may not leave.", icon=":material/science:")

@@ -560,7 +560,6 @@ class AccountingMessage(Message):
         "epsilon = {epsilon:g} with delta = {delta:g} lies outside the useful range (mu from {low:g} to {high:g}); "
         "choose a larger delta or another epsilon."
     )
-    DELTA_RANGE = "delta must be between 1e-300 and 1 (1 excluded), got {delta}."
     MODULUS_COSTS_MU = (
         "A modulus of {modulus:.4g} costs more than mu = {mu:g} for the Jacobian alone; choose a larger modulus or a "
         "larger budget."
@@ -594,6 +593,15 @@ class TableNote(Message):
     EMPTY_ROWS = (
         "A private row with a missing value is replaced by zeros, so that n stays public. The number of "
         "such rows stays secret; if there are many, the fit is biased."
+    )
+    FILLED_GAPS = (
+        "A missing private value is replaced by the public median of its column, a missing category by the "
+        "reference level; a row without a response is replaced by zeros. How many there are stays secret; if there "
+        "are many, the fit is biased and its bands are too narrow."
+    )
+    LARGE_DELTA = (
+        "delta = {delta:g} is not below one over the {rows:,} rows: a release that shows one of them outright could "
+        "promise the same, and the epsilon stated there says little. The usual choice is {usual:g} or less."
     )
     ROWS_OF_A_PERSON = (
         "The bands treat the rows of one person as independent: the public rows lack the identifier column, from "

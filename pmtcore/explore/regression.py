@@ -127,7 +127,7 @@ class Regression(Reported):
     def _repr_html_(self) -> str:
         return self.results_._repr_html_()
 
-    def corrected(self, correction: str, models: int = 1, columns: int | None = None) -> Bands:
+    def corrected(self, correction: str, models: int = 1) -> Bands:
         """Return limits that allow for a search.
 
         Args:
@@ -148,7 +148,7 @@ class Regression(Reported):
             among = len(self.names) + (max(models, 1) - 1) * len(self.state.root)  # the others as large as can be
             half = student.isf((1 - _LEVEL) / 2 / among, self.freedom) * total
         else:
-            among = (len(self.state.root) if columns is None else columns) - 1
+            among = len(self.state.root) - 1
             half = np.sqrt(among * f_distribution.ppf(_LEVEL, among, self.freedom)) * total
         centre = self.fit.coefficients
         return Bands(bands.privacy, bands.sampling, centre - half, centre + half, bands.truncation)

@@ -79,6 +79,9 @@ def limits(
     Args:
         estimate: the published coefficients (d,); the limits are widened to contain them.
         centre: the coefficients (d,) the parts belong to.
+        privacy: part of the noise that protects.
+        sampling: part of the rows being a sample.
+        truncation: part of rows that were truncated or clipped; ``None``: not told apart.
     """
     parts = [privacy, sampling] + ([] if truncation is None else [truncation])
     total = np.sum([part.variance for part in parts], axis=0)
@@ -107,6 +110,9 @@ def robust_part(
     most a quarter of the rows: what Gaussian rows with Gaussian errors have (``E[r^4 x^4] = 9``).
 
     Args:
+        influence: (m, d), in the units of the table.
+        scale: factor of each variance.
+        rows: number of rows that the error is of.
         clusters: the group (m,) of each public row: rows of a group are summed before they are squared
             (proofs/results.md, 5), and the groups are what is counted.
     """

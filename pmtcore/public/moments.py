@@ -397,12 +397,17 @@ def public_from_rows(
     """Public data from rows (m, d) and (m,), or from features alone.
 
     Args:
-        features, response: of a table pasted together several times one copy counts (``deduplicate``); ``m`` is its
+        features: (m, d). Of a table pasted together several times one copy counts (``deduplicate``); ``m`` is its
             number of rows.
+        response: (m,); ``None``: unknown.
+        names: of the features.
+        target: name of the response.
+        ridge: added to the diagonal of the equilibrated moment of the features, the intercept excepted; an opt-in for
+            features that are collinear in the public rows.
+        family: of the response.
+        lam: ridge penalty of the problem itself, per row.
         clusters: the group (m,) of each row, where rows of a group are alike.
         weights: of the loss of each row (m,).
-        ridge: added to the diagonal of the equilibrated moment of the features, the intercept excepted; an
-            opt-in for features that are collinear in the public rows.
 
     Raises:
         InputError: too few rows, or columns that are constant or collinear; the sentence names them.

@@ -21,11 +21,11 @@ from uuid import uuid4
 from pmtcore.accounting.budgets import MU_RANGE, Budget
 from pmtcore.base.messages import InputError, SiteMessage, TableMessage, number_between, whole_number_between
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.strict_json import parsed
+from pmtcore.base.strict_json import parsed_object
 from pmtcore.methods.registry import method
 from pmtcore.releases.release import Request
 from pmtcore.sites import effects
-from pmtcore.sites.errors import Coded, Kind, StudyError
+from pmtcore.sites.errors import Kind, Party, StudyError
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.labelled import labelled
 from pmtcore.tables.problem import Problem, PublicSide, design_of, prepare, public_side
@@ -48,12 +48,9 @@ def fields_of(data: bytes) -> dict[str, Any]:
         StudyError: there is none.
     """
     try:
-        fields = parsed(data)
-    except (ValueError, RecursionError):
+        return parsed_object(data)
+    except ValueError:
         raise StudyError(Kind.NOT_A_STUDY) from None
-    if not isinstance(fields, dict):
-        raise StudyError(Kind.NOT_A_STUDY)
-    return fields
 
 
 @dataclass(frozen=True)
@@ -444,15 +441,6 @@ class _Columns:
     """A private table of which nothing but the names of its columns is known: those of the public file."""
 
     columns: tuple[str, ...]
-
-
-class Party(Coded):
-    """Who looks at a study, in words."""
-
-    OUTSIDERS = "the coordinator, and whoever reads all messages of the study"
-    ONE_SITE = "one site that looks at what it received and takes its own noise off"
-    COALITION = "{sites} sites that pool all they know with the coordinator"
-    PERSON_IN_TWO_SITES = "anybody of these, about a person with rows at two sites"
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from pmtcore.base.messages import (
     kind_of,
 )
 from pmtcore.base.numbers import plural
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import MOST_KEPT, PrivateRows
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.cholesky import partners
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
@@ -115,6 +115,7 @@ class PublicSide:
         """Private rows, to be read row by row when they are summed; only the strict policies read them now.
 
         Args:
+            private: the private table.
             cluster: where sums are taken; ``None``: here.
             parsed: where another pass may leave the numbers of all rows.
 
@@ -127,7 +128,8 @@ class PublicSide:
         n = private.source.rows(self.dialect)
         adder = None if cluster is None else cluster.adder(private.source, coder, self.dialect)
         blocks, beside = row_blocks(private.source, coder, self.dialect, n, parsed), coder.has_loss_weights
-        return PrivateRows(blocks, n, coder.names, adder, weighted=beside)
+        keeps = max(MOST_KEPT, private.source.table.nbytes) if isinstance(private.source, ArrowSource) else MOST_KEPT
+        return PrivateRows(blocks, n, coder.names, adder, keeps, beside)
 
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:
@@ -192,6 +194,9 @@ def prepare(
     """Check the shapes of the tables against each other, and prepare the reading of private rows.
 
     Args:
+        private: the private table.
+        public: the public table, or a public moment.
+        choices: what was chosen about them.
         lab_reasons: why a release from these tables would be a lab figure.
         public_rows: rows behind a public moment matrix, if known.
         schema: declared; takes the place of what the public table suggests.
@@ -434,7 +439,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         notes += (Note(TableNote.COVARIATES_PUBLIC),)
     if data.m is not None and data.m < len(x):
         notes += (Note(TableNote.PASTED, count=len(x) - data.m, rows=len(x)),)
-    notes += dropped + ((Note(TableNote.EMPTY_ROWS),) if choices.missing == "empty-row" else ())
+    notes += dropped + _gap_notes(choices)
     return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
 
 
@@ -613,8 +618,13 @@ def _moment_side(
         lam=choices.penalty,
     )
     data = replace(data, covariates_are_public=choices.covariates_are_public)
-    notes = (Note(TableNote.EMPTY_ROWS),) if choices.missing == "empty-row" else ()
-    return PublicSide(data, coder, schema.dialect if schema else Dialect(), notes)
+    return PublicSide(data, coder, schema.dialect if schema else Dialect(), _gap_notes(choices))
+
+
+def _gap_notes(choices: Choices) -> tuple[Note, ...]:
+    """Return what becomes of private rows with gaps under a policy that fills them."""
+    kinds = {"empty-row": TableNote.EMPTY_ROWS, "public-median": TableNote.FILLED_GAPS}
+    return (Note(kinds[choices.missing]),) if choices.missing in kinds else ()
 
 
 def schema_summary(private: Table, public: Table | MomentTable) -> pd.DataFrame:

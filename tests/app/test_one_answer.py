@@ -125,6 +125,17 @@ def test_what_ruins_a_fit_is_said_before_the_spend(app):
 
 
 @pytest.mark.slow
+def test_nobody_is_asked_about_an_identifier_first(app):
+    """Where a coefficient is chosen, an identifier that was kept comes last, on every page."""
+    with_identifier(app)
+    choose(app, "y", ["id", "size"])
+    for page in ("work/plan", "study/sites"):
+        app.switch_page(f"pages/{page}.py").run()
+        offered = next(box for box in app.selectbox if box.label == "Coefficient").options
+        assert offered == ["size", "id"], page
+
+
+@pytest.mark.slow
 def test_what_biases_coefficients_is_said_where_they_are_planned_and_released(app):
     """Rows of zeros in place of gaps and a penalty that decides rare levels: on Data, Plan and Release, then beside the
     coefficients; nothing of them where the choices mend it."""

@@ -156,10 +156,12 @@ def test_half_widths_have_an_interval(seed):
     assert plain.half_width_interval(0) is None and plain.rows()[0]["half_width_high"] is None
     assert plain.rows()[0]["half_width_median"] is None
     ends = [figure(end) for end in found.half_width_interval(2)]
-    assert [end in interval_words(found, public.names[2]) for end in ends] == [True, True]
+    told = [figure(found.row(2)["half_width_median"]), *ends]
+    assert [end in interval_words(found, public.names[2]) for end in told] == [True] * 3
     assert interval_words(plain, public.names[2]) == "" and planning.interval_text(plain.rows()[0]) == "-"
-    shown = table([found, plain], public.names[2])[["80 % from", "80 % to"]]
-    assert tuple(shown.iloc[0]) == pytest.approx(found.half_width_interval(2)) and shown.iloc[-1].isna().all()
+    shown = table([found, plain], public.names[2])[["median", "80 % from", "80 % to"]]
+    expected = (found.row(2)["half_width_median"], *found.half_width_interval(2))
+    assert tuple(shown.iloc[0]) == pytest.approx(expected) and shown.iloc[-1].isna().all()
 
 
 def test_a_width_that_leaves_a_part_out_is_no_narrower_one():

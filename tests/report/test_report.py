@@ -243,6 +243,8 @@ def test_script_and_notebook_run(filed, tmp_path, monkeypatch):
     public.frame.to_csv(tmp_path / "public.csv", index=False)
     monkeypatch.chdir(tmp_path)
     record = {**filed[0], "seed": 3}
+    without = {name: field for name, field in record.items() if name != "ledger"}
+    assert ["the ledger counts it" in reproduce.script(one) for one in (filed[0], without)] == [True, False]
     found: dict = {}
     exec(compile(reproduce.script(record), "script", "exec"), found)
     again = found["result"].release.as_dict() if hasattr(found["result"], "release") else found["result"].record

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import subprocess
 import sys
 from pathlib import Path
@@ -37,9 +36,7 @@ def csv(frame: pd.DataFrame, **options) -> bytes:
 
 
 def parquet(frame: pd.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    frame.to_parquet(buffer)
-    return buffer.getvalue()
+    return frame.to_parquet()
 
 
 def wide(n: int) -> bytes:

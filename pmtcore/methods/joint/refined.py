@@ -19,9 +19,8 @@ from pmtcore.methods.joint.fit import FirstFit, cut_part
 from pmtcore.methods.joint.second_pass import Gradient
 from pmtcore.public.bands import Part
 from pmtcore.public.gaussian_update import GaussianUpdate, gaussian_update
+from pmtcore.public.secant import raised
 
-# Standard deviations by which the curvature along a step must exceed the pilot's before it is believed
-_SECANT_DEVIATIONS = 3.0
 # Times that the curvature of a direction grew: more of it was truncated than was left
 HEAVY = 2.0
 
@@ -163,34 +162,3 @@ class RefinedFit:
         step = self.correction[0] - self.point[0]
         ratio = float(step @ np.linalg.solve(self.before.doubt[0], step)) / len(step)
         return np.asarray(step * math.sqrt(max(1 - 1 / max(ratio, 1.0), 0.0)))
-
-
-def raised(
-    gram: np.ndarray, step: np.ndarray, seen: np.ndarray, variance: np.ndarray, entry_variance: np.ndarray
-) -> np.ndarray:
-    """Return Gram matrices (T, d, d) raised where two gradients differ by more than they explain.
-
-    Proof: proofs/radius.md, 5.1.
-
-    A truncated row adds ``u u'`` to the Gram matrix, so what a step s misses, ``r = y - P s``, is ``u (u's)``, and
-    ``r r'/(r's)`` gives it back. Only where ``r's`` is positive beyond chance; the part of r across the step is
-    shrunk by what noise explains of it.
-
-    Args:
-        step: s (T, d), between the points of two gradients.
-        seen: y (T, d), by how much the gradients differ.
-        variance: of a coordinate of y (T,), from noise.
-        entry_variance: of an entry of the Gram matrix (T,).
-    """
-    missing = seen - np.einsum("tij,tj->ti", gram, step)
-    length = np.maximum(np.linalg.norm(step, axis=1), 1e-300)
-    along = step / length[:, None]
-    by = np.sum(missing * along, axis=1)
-    noise = variance + entry_variance * length**2
-    believed = by > _SECANT_DEVIATIONS * np.sqrt(noise + entry_variance * length**2)
-    across = missing - by[:, None] * along
-    square = np.maximum(np.sum(across**2, axis=1), 1e-300)
-    across = across * np.maximum(1 - (step.shape[1] - 1) * noise / square, 0.0)[:, None]
-    clean = by[:, None] * along + across
-    raise_by = clean[:, :, None] * clean[:, None, :] / np.where(believed, by * length, np.inf)[:, None, None]
-    return np.asarray(gram + raise_by)

@@ -34,6 +34,7 @@ _COLUMNS = {
     "sampling_sd": "sampling sd",
     "truncation_sd": "truncation sd",
     "half_width": "95 % half-width",
+    "half_width_median": "median",
     "half_width_low": "80 % from",
     "half_width_high": "80 % to",
 }
@@ -46,6 +47,8 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
 
     Args:
         found: plans that are there already, one at least.
+        coefficient: name of the coefficient.
+        mu: the chosen budget; ``None``: none yet.
     """
     figure = go.Figure()
     j = found[0].names.index(coefficient)
@@ -80,7 +83,7 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
         )
     figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}, for one unit of it", 430)
     return figure.update_layout(
-        legend={"font": {"size": 10}, "entrywidth": _ENTRY, "entrywidthmode": "pixels"}, margin={"t": _LEGEND}
+        legend={"font": {"size": 11}, "entrywidth": _ENTRY, "entrywidthmode": "pixels"}, margin={"t": _LEGEND}
     )
 
 
@@ -138,13 +141,14 @@ def truncation_words(one: Planned) -> str:
 
 
 def interval_words(one: Planned, coefficient: str) -> str:
-    """Return the 80 % interval of a half-width in a sentence; empty where the method's outcomes were not calibrated."""
-    ends = one.half_width_interval(one.names.index(coefficient))
-    if ends is None:
+    """Return median and 80 % interval of a half-width in a sentence; empty where the method was not calibrated."""
+    record = one.row(one.names.index(coefficient))
+    if record["half_width_low"] is None:
         return ""
-    low, high = (said(end) for end in ends)
+    median, low, high = (said(record[f"half_width_{part}"]) for part in ("median", "low", "high"))
     return (
-        f"By what real tables showed it is ± {low} to ± {high} in eight of ten: tails and truncation show afterwards."
+        f"By what real tables showed, half of the releases come out above ± {median}, and eight of ten between "
+        f"± {low} and ± {high}: tails and truncation show afterwards."
     )
 
 
