@@ -1736,6 +1736,21 @@ def _page_mutants() -> list[Mutant]:
             ),
         ),
         *_of(
+            "tables/findings.py",
+            "tests/tables/test_findings.py -k alike",
+            (
+                "a label against its other spelling",
+                "for level in levels if level not in alike][:3]",
+                "for level in levels][:3]",
+            ),
+            ("two spellings are two labels", "len(levels) == 2 and not alike", "len(levels) == 2"),
+        ),
+        *_of(
+            "tables/findings.py",
+            "tests/tables/test_findings.py -k many_values",
+            ("a number as a label", "linear if linear and many else", "linear if linear and not many else"),
+        ),
+        *_of(
             "public/bands.py",
             "tests/public/test_bands.py",
             ("degrees of freedom have a unit", "positive = (total > 0)", "positive = (total > 1e-200)"),

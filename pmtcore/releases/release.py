@@ -503,8 +503,9 @@ def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | Non
     if predicted is not None and alone is not None:
         ratio, _ = beside_public(predicted, alone)
         if ratio > NO_GAIN:
+            gain = "better" if ratio > 1 / NO_GAIN else "as well"
             objections.append(
-                f"The public fit alone is predicted to do as well: its standard errors are about "
+                f"The public fit alone is predicted to do {gain}: its standard errors are about "
                 f"{1 / ratio:.2g} times those of this release."
             )
     return tuple(objections)

@@ -167,6 +167,9 @@ def features_taken(
     """Return the columns that become features: those that were chosen, else those taken by default, if there are any.
 
     Args:
+        private: the private table, of which the names of the columns count.
+        public: the public table or moment.
+        choices: what was chosen about them.
         schema: declared; takes the place of what the public table suggests.
     """
     if choices.features:
