@@ -821,8 +821,17 @@ def _mutants() -> list[Mutant]:
         "homogeneity: the mean of a thousand rows",
         homogeneity,
         "    middle = (",
-        "    z, inside, m = z[:1000], inside[:1000], min(m, 1000)\n    middle = (",
+        "    features, inside, m = features[:1000], inside[:1000], min(m, 1000)\n    middle = (",
         f"{likeness} -k alike_samples",
+    )
+    rare = f"{likeness} -k rare_levels"
+    plant("homogeneity: pairs that no row has are known", homogeneity, "* lacking, diagonal", "* 0, diagonal", rare)
+    plant(
+        "homogeneity: means drown among all entries",
+        homogeneity,
+        "min(2 * min(chance, of_means), 1.0)",
+        "chance",
+        f"{likeness} -k frequent_levels",
     )
     plant(
         "homogeneity: sums without random signs",

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from pmtcore.base.distributions import chi2
-from pmtcore.public.moments import PublicData
+from pmtcore.public.moments import INTERCEPT, OTHER, PublicData
 from pmtcore.public.radius import Ball
 
 # The planned rate; 0 to 0.08 was measured on 40 splits at a time (proofs/homogeneity.md).
@@ -30,6 +30,7 @@ _DRAWS, _MANY_COLUMNS = 200, 40
 _MOST_GROUPS = 1000
 # Numbers in memory at once for the sums of rows: 16 MB.
 _NUMBERS_AT_ONCE = 2**21
+_TWICE = 2  # public rows of a level
 # Degrees of freedom of the fitted law: no law here has a heavier tail than one squared Gaussian.
 _LEAST_LAW_DOF = 1.0
 
@@ -41,10 +42,12 @@ class BootstrapNull:
     Attributes:
         moments: upper triangles of the drawn Gram matrices, shape (draws, entries).
         diagonal: for each entry, True where it lies on the diagonal, shape (entries,).
+        means: for each entry, True where it is a mean: one of the intercept with another column.
     """
 
     moments: np.ndarray
     diagonal: np.ndarray
+    means: np.ndarray
 
     def test(self, gram: np.ndarray, noise: float) -> float:
         """Return the p-value of a released Gram matrix under the null distribution.
@@ -54,16 +57,27 @@ class BootstrapNull:
             noise: variance of the noise on an entry off the diagonal; the diagonal has twice that variance.
 
         Returns:
-            Probability of a difference at least as large where both tables come from one population. It combines the
-            share of the draws with a chi-squared law fitted to them, which reaches beyond the number of draws.
+            Probability of a difference at least as large where both tables come from one population: of all entries
+            together or, where there is an intercept, of the means, which are few and would drown among the others;
+            twice the smaller one (Bonferroni). Each combines the share of the draws with a chi-squared law fitted to
+            them, which reaches beyond the number of draws.
         """
         noise_variance = noise * np.where(self.diagonal, 2.0, 1.0)
         mean_entry = np.mean(self.moments, axis=0)
         variance = np.var(self.moments, axis=0, ddof=1) + noise_variance + 1e-300
-        statistic = float(np.sum((gram[np.triu_indices(len(gram))] - mean_entry) ** 2 / variance))
+        distances = (gram[np.triu_indices(len(gram))] - mean_entry) ** 2 / variance
         rng = np.random.default_rng(0)
         noisy = self.moments + np.sqrt(noise_variance) * rng.standard_normal(self.moments.shape)
-        simulated = np.sum((noisy - mean_entry) ** 2 / variance, axis=1)
+        simulated = (noisy - mean_entry) ** 2 / variance
+        chance = self._chance(float(np.sum(distances)), np.sum(simulated, axis=1))
+        if not np.any(self.means):
+            return chance
+        of_means = self._chance(float(np.sum(distances[self.means])), np.sum(simulated[:, self.means], axis=1))
+        return min(2 * min(chance, of_means), 1.0)
+
+    @staticmethod
+    def _chance(statistic: float, simulated: np.ndarray) -> float:
+        """Return the p-value of a statistic among simulated ones (draws,)."""
         mean, spread = float(np.mean(simulated)), float(np.var(simulated, ddof=1))
         dof = max(2 * mean**2 / max(spread, 1e-300), _LEAST_LAW_DOF)
         fitted_p = float(chi2.sf(statistic / mean * dof, dof))
@@ -92,18 +106,41 @@ def bootstrap_null(public: PublicData, ball: Ball, n: int) -> BootstrapNull:
     by_release = _CACHE.setdefault(public, {})
     if (ball, n) not in by_release:
         dof = max(public.m - public.whitened_columns - 1, 1.0)
-        by_release[ball, n] = _simulate(rows, ball, 1 / dof + 1 / n, dof)
+        by_release[ball, n] = _simulate(public, rows, ball, 1 / public.m + 1 / n, dof)
     return by_release[ball, n]
 
 
-def _simulate(rows: np.ndarray, ball: Ball, relative_variance: float, dof: float) -> BootstrapNull:
+def _merged_levels(public: PublicData) -> np.ndarray:
+    """Return how much more each public row may weigh among private ones, (categories, m), where levels were merged.
+
+    A level with one public row is merged, and so is every level that no public row has: private rows have more of them.
+    By Good and Turing's estimate these are a share ``2 N_2/m`` of the rows, N_2 the number of levels with two public
+    rows (one more, for few levels say little of it), beside the share ``N_1/m`` of the levels with one.
+    """
+    if public.rows is None:
+        return np.zeros((0, 0))
+    present = public.rows[:, :-1] != 0
+    merged = []
+    for j, name in enumerate(public.names):
+        column, _, level = name.rpartition("=")
+        if level == OTHER:
+            alike = [k for k, other in enumerate(public.names) if other.rpartition("=")[0] == column and k != j]
+            twice = int(np.sum(np.sum(present[:, alike], axis=0) == _TWICE))
+            merged.append(present[:, j] * (2 * (twice + 1) / max(int(np.sum(present[:, j])), 1)))
+    return np.array(merged).reshape(len(merged), len(public.rows))
+
+
+def _simulate(public: PublicData, rows: np.ndarray, ball: Ball, relative_variance: float, dof: float) -> BootstrapNull:
     """Draw Gram matrices around the mean of all public rows from the weighted bootstrap.
 
-    With weights ``1 + w g_i``, g standard Gaussian, a draw is the mean plus ``w sum_i g_i v_i``; many rows are first
-    added up, with random signs, to :data:`_MOST_GROUPS` sums S_b. Then ``sum_b g_b S_b`` has the same mean, and in
-    expectation over the signs the same covariance ``sum_i v_i v_i'``, rare rows included.
+    With weights ``1 + w g_i`` a draw is the mean plus ``w sum_i g_i v_i``. For the rows furthest out ``g_i + 1`` is
+    exponential (the Bayesian bootstrap): where two public rows show a level, the population may have several times as
+    many, and that is as skewed as a gamma law of two. The others, where they are many, are first added up, with random
+    signs, to sums S_b with standard Gaussian g: ``sum_b g_b S_b`` has the same mean, and in expectation over the signs
+    the same covariance ``sum_i v_i v_i'``.
 
     Args:
+        public: whose rows they are, with the names of their columns.
         rows: public rows (m, d + 1), whitened as if left out.
         ball: truncation that the release applies.
         relative_variance: variance of a difference of means of rows, in units of the variance of one row.
@@ -114,18 +151,34 @@ def _simulate(rows: np.ndarray, ball: Ball, relative_variance: float, dof: float
     draws = _DRAWS if d <= _MANY_COLUMNS else _DRAWS // 3
     scale = np.sqrt(relative_variance * dof / rng.chisquare(dof, draws) / m)
     features, inside = rows[:, :d], ball.weights(rows)
+    outwards = np.argsort(np.sum(features**2, axis=1))
+    alone = m if m <= _MOST_GROUPS else _MOST_GROUPS // 2
     signs = rng.choice([-1.0, 1.0], m)
+    signs[outwards[m - alone :]] = 1.0
     deviations = np.zeros((draws, len(upper[0])))
-    groups = np.array_split(rng.permutation(m), min(m, _MOST_GROUPS))
+    groups = [*outwards[m - alone :, None], *np.array_split(rng.permutation(outwards[: m - alone]), _MOST_GROUPS // 2)]
     at_once = 1 + _NUMBERS_AT_ONCE // len(upper[0])
     for start in range(0, len(groups), at_once):
         batch = groups[start : start + at_once]
         sums = np.array(
             [((features[group] * (inside * signs)[group, None]).T @ features[group])[upper] for group in batch]
         )
-        deviations += rng.standard_normal((draws, len(batch))) @ sums
+        weights = rng.standard_normal((draws, len(batch)))
+        single = max(min(alone - start, len(batch)), 0)
+        weights[:, :single] = rng.exponential(size=(draws, single)) - 1
+        deviations += weights @ sums
     middle = ((features * inside[:, None]).T @ features / m)[upper]
-    return BootstrapNull(middle + deviations * scale[:, None], upper[0] == upper[1])
+    moments = middle + deviations * scale[:, None]
+    for more in _merged_levels(public):
+        shift = ((features * (inside * more)[:, None]).T @ features / m)[upper]
+        moments += rng.standard_normal((draws, 1)) * shift
+    # Two levels that no public row has together show no variance at all: it is at least that of independent columns.
+    diagonal = upper[0] == upper[1]
+    square = middle[diagonal]
+    least = np.where(diagonal, 0.0, relative_variance * square[upper[0]] * square[upper[1]])
+    lacking = np.sqrt(np.maximum(least - np.var(moments, axis=0, ddof=1), 0.0))
+    means = (upper[0] == 0) & ~diagonal & (public.names[0] == INTERCEPT)
+    return BootstrapNull(moments + rng.standard_normal(moments.shape) * lacking, diagonal, means)
 
 
 def words(chance: float) -> str | None:

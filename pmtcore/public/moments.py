@@ -26,6 +26,7 @@ from pmtcore.public.cholesky import column_scale, positive_root, ridge_rows
 from pmtcore.public.deduplicate import one_copy
 
 INTERCEPT = cholesky.INTERCEPT
+OTHER = "other"  # the level that stands for all with fewer public rows than a dummy needs
 _LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five times as far as it looks, squared
 _LEAST_SLACK = 0.1  # a row that decides its own fit says little: no more than ten times its residual
 _MOST_PENALTY = 1e6  # of a coefficient, in units of its own curvature: nothing is left of the coefficient
@@ -374,7 +375,12 @@ def ridge_from_least_squares(fit: np.ndarray, moment: np.ndarray, penalty: np.nd
     scale = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))
     matrix /= scale[..., :, None]
     matrix /= scale[..., None, :]
-    return np.asarray(fit - np.linalg.solve(matrix, (penalty * fit / scale)[..., None])[..., 0] / scale)
+    pulled = (penalty * fit / scale)[..., None]
+    try:
+        away = np.linalg.solve(matrix, pulled)
+    except np.linalg.LinAlgError:  # collinear columns under a penalty that rounding swallows: the shortest solution
+        away = np.linalg.pinv(matrix, hermitian=True) @ pulled
+    return np.asarray(fit - away[..., 0] / scale)
 
 
 def equilibrated_inverse(matrix: np.ndarray) -> np.ndarray:

@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from pmtcore.base.messages import InputError, Note, TableMessage, TableNote
+from pmtcore.public.moments import OTHER
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column, as_kind
 
-OTHER = "other"
 _SLASHED = re.compile(r"[0-9]{1,4}[/-][0-9]{1,2}[/-][0-9]{1,4}.*")  # a date whose order a cell does not tell
 _SIGNED = re.compile(r"[%€$£] ?[+-]?[0-9][0-9.,' ]*|[+-]?[0-9][0-9.,' ]* ?[%€$£]")
 _FEWEST_ROWS = 2  # a level seen once is a dummy that one public row decides

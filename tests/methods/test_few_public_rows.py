@@ -66,3 +66,21 @@ def test_the_fewest_public_rows_lose_no_release(id, kind):
         assert np.isfinite(outcome.coefficients).all() or (id.startswith("ldp-") and outcome.notes()), name
         ran += 1
     assert ran
+
+
+@pytest.mark.parametrize(("id", "kind"), SOUND)
+def test_columns_that_are_combinations_of_others_lose_no_release(id, kind):
+    """With a public ridge they are let in: what follows the run is computed all the same."""
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((260, 3))
+    x[:, 2] = x[:, 0] + x[:, 1]
+    x = x if "nlr" in id else np.column_stack([np.ones(260), x])
+    y = x[:, -1] + rng.standard_normal(260)
+    y = y if kind == "gaussian" else rng.poisson(np.exp(y / 4)) * 1.0 if kind == "poisson" else (y > 0) * 1.0
+    columns = names(x.shape[1], "nlr" not in id)
+    lam = 0.0 if kind == "gaussian" else 0.01
+    public = public_from_rows(x[:60], y[:60], columns, "y", 0.01, family(kind), lam)
+    planned = plan(id, public, 200, 1.0)
+    planned.prepare()
+    outcome = planned.run(PrivateRows.from_arrays(x[60:], y[60:], columns), SeededNoise(1), 1)
+    outcome.bands(), outcome.released()

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom
 
+from pmtcore.base.private_rows import Curator
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.public.deduplicate import one_copy
 from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.homogeneity import FALSE_ALARMS, bootstrap_null, words
 from pmtcore.public.moments import public_from_rows
 from pmtcore.public.radius import Ball
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.table import read_table
 from tests.helpers import names
+
+TEST = Curator("a test on synthetic rows")
 
 N, BALL = 5000, Ball(12.0, 1.0)
 
@@ -74,6 +81,42 @@ def test_rare_rows_among_many_raise_no_alarm():
         z = np.column_stack([rng.normal(size=N), rng.random(N) < 3 / 6000, rng.random(N) < 4 / 6000, np.zeros(N)])
         alarms += chance(public, z, 1e-6, seed) < FALSE_ALARMS
     assert binom.sf(alarms - 1, 20, 0.05) > 1e-3
+
+
+def categories(rng, rows, share):
+    """Rows of two columns of 40 levels, few of them frequent; the first five of each are as many times as frequent."""
+    odds = 1 / np.arange(1.0, 41.0)
+    odds[:5] *= share
+    first, second = (rng.choice(40, rows, p=odds / odds.sum()) for _ in range(2))
+    y = first % 3 + rng.standard_normal(rows)
+    return pd.DataFrame({"a": [f"a{k}" for k in first], "b": [f"b{k}" for k in second], "y": y})
+
+
+def alarms_on(share, splits):
+    """Return how many releases say that private rows are not like the public ones."""
+    alarms = 0
+    for seed in range(splits):
+        rng = np.random.default_rng(seed)
+        private = read_table(categories(rng, 4000, share).to_csv(index=False).encode(), "p", "private")
+        public = read_table(categories(rng, 250, 1.0).to_csv(index=False).encode(), "b", "public")
+        problem = prepare(private, public, Choices(target="y"))
+        null = bootstrap_null(problem.public, BALL, 4000)
+        rows = problem.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+        z = np.linalg.solve(problem.public.factor, rows.T).T
+        x = z[:, : problem.public.d]
+        gram = x.T @ (BALL.weights(z)[:, None] * x) / len(x)
+        alarms += null.test(gram, 1e-6) < FALSE_ALARMS
+    return alarms
+
+
+def test_rare_levels_raise_no_alarm():
+    """Levels that few or no public rows have, and pairs of levels that none has together, are no other population."""
+    assert binom.sf(alarms_on(1.0, 12) - 1, 12, 0.05) > 1e-3
+
+
+def test_other_shares_of_frequent_levels_are_found():
+    """Among 60 columns too: means are tested apart."""
+    assert alarms_on(12.0, 4) == 4
 
 
 @pytest.mark.parametrize("m", [300, 5000])

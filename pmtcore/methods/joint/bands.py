@@ -19,6 +19,9 @@ _DECIDES = 0.5  # leverage of a public row
 _FALSE_ALARMS = 1e-3  # of each of two tests for a shift
 _MANY_DEGREES = 1e9  # more are infinitely many
 
+# Of a column of length one, what others must leave of it to be none of their combinations: root of the rounding error.
+_ALIKE = float(np.sqrt(np.finfo(float).eps))
+
 
 def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
     """Return the error bands of the first trial: privacy, sampling and truncation parts, and 95 % limits of their sum.
@@ -115,7 +118,7 @@ def _least_squares_variance(first: FirstFit) -> np.ndarray:
 
     Where columns nearly determine each other the public prior says how far their coefficients go, the rows do not: no
     release knows more of a coefficient than the rows themselves. An inverse moment of m rows is ``m/(m - d - 1)`` times
-    that of the population in the mean; none is known of fewer rows.
+    that of the population in the mean; none is known of fewer rows, nor of columns that are one to half the digits.
     """
     public = first.public
     if public.rows is None or len(public.rows) <= public.d + 1:
@@ -123,6 +126,8 @@ def _least_squares_variance(first: FirstFit) -> np.ndarray:
     features, m = public.rows[:, :-1], len(public.rows)
     scale = np.sqrt(np.mean(features**2, axis=0))
     basis = np.asarray(np.linalg.qr(features / scale, mode="r")) / math.sqrt(m)
+    if np.min(np.abs(np.diag(basis))) < _ALIKE:
+        return np.zeros(public.d)
     inverse = solve_triangular(basis, np.eye(public.d)) / scale[:, None]
     variance = first.residual_variance * public.residual_scale**2 / (first.first.n + m)
     return np.asarray(variance * (1 - (public.d + 1) / m) * np.sum(inverse**2, axis=1))
