@@ -194,6 +194,13 @@ def _mutants() -> list[Mutant]:
         "tests/cli/test_startup.py -k describe",
     )
     plant(
+        "one method loads all",
+        "methods/registry.py",
+        "        if id in _METHODS:\n            return\n",
+        "",
+        "tests/cli/test_startup.py -k release-text",
+    )
+    plant(
         "asyncio is loaded with OpenDP",
         "cli/startup.py",
         ", _AsyncioWhenUsed()]",
