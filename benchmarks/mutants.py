@@ -193,6 +193,20 @@ def _mutants() -> list[Mutant]:
         "if False:",
         "tests/cli/test_startup.py -k describe",
     )
+    plant(
+        "one method loads all",
+        "methods/registry.py",
+        "        if id in _METHODS:\n            return\n",
+        "",
+        "tests/cli/test_startup.py -k release-text",
+    )
+    plant(
+        "asyncio is loaded with OpenDP",
+        "cli/startup.py",
+        ", _AsyncioWhenUsed()]",
+        "]",
+        "tests/cli/test_startup.py -k 'release-text or asyncio'",
+    )
     deploy, roles, server = "base/deployment.py", "base/roles.py", "tests/base/test_deployment.py"
     plant("deploy: examples are taken", deploy, "if any(word in value.casefold()", "if all(word in value", server)
     plant("deploy: short secrets are taken", deploy, "elif len(value) < length:", "elif len(value) < 1:", server)

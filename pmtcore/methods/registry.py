@@ -485,10 +485,25 @@ def methods() -> list[Method]:
 
 
 @cache
+def _modules() -> tuple[str, ...]:
+    """Return the names of all modules beside this one."""
+    return tuple(module.name for module in walk_packages([str(Path(__file__).parent)], "pmtcore.methods."))
+
+
+@cache
 def _find() -> None:
     """Import every module beside this one, so that each method registers itself; a new file needs no list."""
-    for module in walk_packages([str(Path(__file__).parent)], "pmtcore.methods."):
-        import_module(module.name)
+    for module in _modules():
+        import_module(module)
+
+
+def _find_one(id: str) -> None:
+    """Import modules until the method of that id has registered itself, those first whose names have words of it."""
+    words = set(id.split("-"))
+    for module in sorted(_modules(), key=lambda name: -len(words & set(re.split(r"\W|_", name)))):
+        if id in _METHODS:
+            return
+        import_module(module)
 
 
 def of_role(role: Role) -> Method:
@@ -533,9 +548,13 @@ def method(id: str) -> Method:
     Raises:
         InputError: there is none.
     """
+    if id not in _METHODS:
+        _find_one(id)
+    if id in _METHODS:
+        return _METHODS[id]
     entries = {entry.id: entry for entry in methods()}
     named = {name.lower(): entry for entry in entries.values() for name in entry.origin.names}
-    entry = entries.get(id) or named.get(id.lower())
+    entry = named.get(id.lower())
     if entry is None:
         near = get_close_matches(id, entries, 3, 0.4) or list(entries)[:5]
         raise InputError(MethodMessage.NO_METHOD, method=id, methods=near, count=len(entries))
