@@ -152,6 +152,14 @@ def _mutants() -> list[Mutant]:
     plant(
         "noise: more than asked for", "mechanisms/noise.py", "min(_DRAWN_AT_ONCE, count - at)", "_DRAWN_AT_ONCE", pool
     )
+    units = ("public/moments.py", "[..., None])[..., 0] / scale)", "[..., None])[..., 0])")
+    plant("ridge: solved in units of the diagonal and left in them", *units, "tests/public/test_moments.py")
+    prices = ("public/radius.py", "if low[k] > _PRICE_TOLERANCE * np.min(price):", "if low[k] > 0.9 * np.min(price):")
+    plant("radius: balls that may be the best are not priced", *prices, "tests/public/test_radius.py")
+    limit = ("base/private_rows.py", "max(MOST_KEPT, features.nbytes + response.nbytes)", "MOST_KEPT")
+    plant("kept: of an array no more than of a file", *limit, pool)
+    frames = ("tables/problem.py", "max(MOST_KEPT, private.source.table.nbytes) if", "MOST_KEPT if")
+    plant("kept: of a frame no more than of a file", *frames, pool)
     whole = ("base/private_rows.py", "cut_to(self._blocks(), size)", "self._blocks()")
     plant("threads: a large block is not shared", *whole, pool)
     denormal = ("tables/fingerprint.py", "place[size < _LEAST] = _ZERO", "place[size == 0] = _ZERO")
@@ -454,7 +462,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "noise: OpenDP's sampler bypassed",
         noise,
-        "np.asarray(discrete_gaussian(sigma)([0] * count), dtype=np.int64)",
+        "np.asarray(discrete_gaussian(sigma)(np.zeros(count, dtype=np.int64)), dtype=np.int64)",
         "np.rint(sigma * np.random.default_rng().standard_normal(count)).astype(np.int64)",
         NOISE,
     )
@@ -472,7 +480,7 @@ def _mutants() -> list[Mutant]:
         "    secure = True\n\n    def __init__",
         "tests/releases/test_recorded.py tests/ledger/test_limits.py tests/ledger/test_log.py " + NOISE,
     )
-    plant("noise: papers' noise halved off the diagonal", noise, "np.sqrt(0.5))", "np.sqrt(0.25))", NOISE)
+    plant("noise: papers' noise halved off the diagonal", noise, "np.sqrt(0.5), 1.0)", "np.sqrt(0.25), 1.0)", NOISE)
     ada = "methods/ada_ssp.py"
     plant("ada-ssp: parts at mu/sqrt 2", ada, "self.mu / math.sqrt(3)", "self.mu / math.sqrt(2)", APART)
     plant("ada-ssp: eigenvalue noise / 10", ada, "rounded * eigen_sd / unit", "0.1 * rounded * eigen_sd / unit", APART)
@@ -1720,15 +1728,53 @@ def _page_mutants() -> list[Mutant]:
         *_of(
             "tables/problem.py",
             "tests/tables/test_findings.py -k row_numbers",
-            ("row numbers as a target", "reversed(numbers) if not numbers_rows(public, name)", "reversed(numbers)"),
+            ("row numbers as a target", "reversed(numbers) if not _numbers_rows(public, name)", "reversed(numbers)"),
         ),
         *_of(
-            "tables/findings.py",
+            "tables/problem.py",
             "tests/tables/test_findings.py -k no_identifier",
+            ("a repair puts row numbers in", "    if not usable:\n", "    usable += identifiers\n    if not usable:\n"),
+        ),
+        *_of(
+            "tables/problem.py",
+            "tests/tables/test_findings.py -k go_in",
             (
-                "a repair puts row numbers in",
-                "for name in common if not numbers_rows(public, name))",
-                "for name in common)",
+                "what is listed is not what goes in",
+                "    return tuple(one.name for one in features)",
+                "    return tuple(names)",
+            ),
+        ),
+        *_of(
+            "cli/explore.py",
+            "tests/releases/test_explore.py -k asked_by_its_name",
+            ("a value of no column", 'or "" in numbers ', ""),
+            ("a column given twice", " or len(numbers) < len(pairs)", ""),
+        ),
+        *_of(
+            "public/moments.py",
+            "tests/methods/test_units.py -k loses",
+            ("a penalty beyond all curvature", "_MOST_PENALTY * self.spread**2", "1e30 * self.spread**2"),
+            ("a most penalty in the units of the table", "_MOST_PENALTY * self.spread**2", "_MOST_PENALTY"),
+        ),
+        *_of(
+            "public/moments.py",
+            "tests/methods/test_units.py -k unit_of_the_table",
+            ("a most penalty that is felt", "_MOST_PENALTY = 1e6", "_MOST_PENALTY = 1e-2"),
+        ),
+        *_of(
+            "methods/dp_gd.py",
+            "tests/methods/test_units.py -k loses",
+            ("steps that diverge are taken", "if product >= _LONGEST_STEP", "if product >= 1e30 * _LONGEST_STEP"),
+        ),
+        *_of(
+            "public/bands.py",
+            "tests/public/test_bands.py",
+            ("degrees of freedom have a unit", "positive = (total > 0)", "positive = (total > 1e-200)"),
+            ("a part of nothing counts", "sum(s**2 / p.freedom", "sum(s / p.freedom"),
+            (
+                "stretched by a quotient of variances",
+                "np.divide(np.sqrt(variance), self.sd",
+                "np.divide(variance, self.sd",
             ),
         ),
         *_of(
@@ -1756,9 +1802,9 @@ def _noise_mutants() -> list[Mutant]:
         ("fresh: all threads draw the same", "def _drawn(", "@cache\ndef _drawn("),
         (
             "fresh: the second half mirrors the first",
-            "np.asarray(discrete_gaussian(sigma)([0] * count), dtype=np.int64)",
+            "np.asarray(discrete_gaussian(sigma)(np.zeros(count, dtype=np.int64)), dtype=np.int64)",
             "(lambda x: np.concatenate([x, -x])[:count])("
-            "np.asarray(discrete_gaussian(sigma)([0] * ((count + 1) // 2)), dtype=np.int64))",
+            "np.asarray(discrete_gaussian(sigma)(np.zeros((count + 1) // 2, dtype=np.int64)), dtype=np.int64))",
         ),
         (
             "fresh: one vector for all trials",

@@ -26,10 +26,7 @@ from pmtcore.report.figures import release as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option, source
 from pmtcore.report.statistics import shortened_words
-from pmtcore.report.strength import strength
-
-# Detections at 5 % false alarms from which a budget protects nobody.
-_NO_PROTECTION = 0.99
+from pmtcore.report.strength import unprotected_words
 
 
 def method_choice(public: PublicData) -> str:
@@ -87,10 +84,8 @@ def cost(found: Preview) -> None:
         f"delta {power_of_ten(guarantee.delta)}. {plain(guarantee.words)}",
         help=help_for("mu", "rho", "epsilon", "delta"),
     )
-    if strength(person.mu).detections >= _NO_PROTECTION:
-        st.warning(
-            "At this budget an attacker detects nearly everybody: it protects nobody.", icon=":material/warning:"
-        )
+    if nobody := unprotected_words(person.mu):
+        st.warning(nobody, icon=":material/warning:")
     if guarantee.unit.rows > 1:
         st.caption(f"These are figures of a person with all rows that count; of one row mu is {guarantee.mu:.4g}.")
 

@@ -95,7 +95,9 @@ def configure(
     """Choose radius, whitening and bounds of a report from public rows; free.
 
     Args:
-        epsilon, mu: the budget of a report, one of the two: purely epsilon (PrivUnit), or mu-GDP.
+        public: public rows.
+        epsilon: budget of a report, purely epsilon (PrivUnit); this or ``mu``.
+        mu: budget of a report, as mu-GDP.
         scheme: ``whitened`` sends a score, ``moments`` second moments (paper C).
         people: expected number of reports.
         response_bound: responses are clipped to it; 0: from public rows.

@@ -121,7 +121,9 @@ class PrivateModel(Parametrized, Reported):
         Args:
             public: a frame or a path; or a second moment matrix (:func:`pmtcore.api.frames.moment`).
             n: number of private rows.
+            target: the response; or a formula of the model.
             mu: other total budgets to look at beside the model's own.
+            public_rows: rows behind a moment matrix, if known.
 
         Raises:
             InputError: bad input, or a method without a prediction for these public data.
@@ -175,11 +177,17 @@ class PrivateModel(Parametrized, Reported):
         finds the release that was made and spends nothing; another ``key`` asks for a new one.
 
         Args:
-            private, public: frames (pandas, Polars, Arrow) or paths with one row per person.
+            private: a frame (pandas, Polars, Arrow) or a path, one row per person.
+            public: the same with public rows, or a second moment matrix; always needed, ``None`` is refused.
+            target: the response; or a formula of the model.
             ledger: where the spend is kept: a file, a database's address, a :class:`Ledger`; ``None``: your own.
             dataset: whose cap in the ledger it counts against; ``None``: the file's name, or for a frame a name that
                 its fingerprint gives, so that another frame has an account of its own.
+            key: name of this release; the same key again spends nothing.
+            purpose: what the release is for, kept in the ledger.
+            public_rows: rows behind a moment matrix, if known.
             lab: outside any ledger: a lab figure, which may not leave. So is what a ``seed`` makes.
+            seed: of the noise, for the lab.
             quiet: say nothing; ``spent_`` holds the sentence.
 
         Raises:

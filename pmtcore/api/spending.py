@@ -90,6 +90,9 @@ def spend(problem: Problem, request: Request, order: Order, tables: str) -> tupl
     """Make a release, once.
 
     Args:
+        problem: the tables and what was chosen about them.
+        request: method, budget and parameters.
+        order: ledger, data set, key and purpose.
         tables: digest of both tables, to recognise a repetition in this process.
 
     Returns:

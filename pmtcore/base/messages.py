@@ -327,6 +327,10 @@ class TableMessage(Message):
         "dates as 2020-12-31 or 31.12.2020, leave it out, or declare its levels."
     )
     PARQUET_UNREADABLE = "{where} looks like Parquet but cannot be read; write the file again."
+    TITLE_LINE = (
+        "{where} has a first line with text in one of its {count} cells, as a title has; delete the lines above the "
+        "row of column names."
+    )
     UNNAMED_COLUMN = "{where} has a column without a name (number {number}); name every column."
     EMPTY_COLUMN = "Column {column!r} of the public table is empty; leave it out."
     ONE_CATEGORY = "Column {column!r} has fewer than two categories with public rows; leave it out."
@@ -560,7 +564,6 @@ class AccountingMessage(Message):
         "epsilon = {epsilon:g} with delta = {delta:g} lies outside the useful range (mu from {low:g} to {high:g}); "
         "choose a larger delta or another epsilon."
     )
-    DELTA_RANGE = "delta must be between 1e-300 and 1 (1 excluded), got {delta}."
     MODULUS_COSTS_MU = (
         "A modulus of {modulus:.4g} costs more than mu = {mu:g} for the Jacobian alone; choose a larger modulus or a "
         "larger budget."
@@ -594,6 +597,15 @@ class TableNote(Message):
     EMPTY_ROWS = (
         "A private row with a missing value is replaced by zeros, so that n stays public. The number of "
         "such rows stays secret; if there are many, the fit is biased."
+    )
+    FILLED_GAPS = (
+        "A missing private value is replaced by the public median of its column, a missing category by the "
+        "reference level; a row without a response is replaced by zeros. How many there are stays secret; if there "
+        "are many, the fit is biased and its bands are too narrow."
+    )
+    LARGE_DELTA = (
+        "delta = {delta:g} is not below one over the {rows:,} rows: a release that shows one of them outright could "
+        "promise the same, and the epsilon stated there says little. The usual choice is {usual:g} or less."
     )
     ROWS_OF_A_PERSON = (
         "The bands treat the rows of one person as independent: the public rows lack the identifier column, from "
@@ -1058,6 +1070,10 @@ class MethodMessage(Message):
         "the target."
     )
     PUBLIC_FIT_NEEDED = "{method} needs labelled public rows; choose dp-erm or pmt-objective."
+    DIVERGES = (
+        "Steps of rate {rate} under a ridge penalty of {lam} diverge: the rate times the penalty is {product:.3g}, and "
+        "must stay below 2."
+    )
     LASSO_WHITENED = "A lasso selects columns, so it needs scaled coordinates; choose coordinates = scaled."
     HINGE_NEEDS_LABELS = "The smoothed hinge needs labels, not a {family} response; choose loss = family."
     BOUND_NEEDED = "Without public responses the bound on residuals or counts must be given (bound)."

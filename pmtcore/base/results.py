@@ -366,6 +366,8 @@ class Results:
         lines += [f"{one_line(name):{width}} " + " ".join(f"{cell:>10}" for cell in row) for name, row in cells]
         if self._shifted:
             lines.append("The limits and t lie around centre: the estimate before it was drawn to the public fit.")
+            if np.any(self.values * self.centre <= 0):
+                lines.append("P is 1 where coef and centre differ in sign: limits at every level then contain zero.")
         return lines if self.names else []
 
     def _series(self, values: np.ndarray) -> pd.Series:

@@ -26,6 +26,7 @@ def combined_record(records: Sequence[Record], disjoint: str) -> Record:
     """Return the record of all tables together.
 
     Args:
+        records: one of each table, with the same columns and coordinates.
         disjoint: why nobody is in two of the tables; kept by the caller.
 
     Raises:

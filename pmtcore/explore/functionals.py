@@ -44,6 +44,9 @@ def figures(
     """Figures (q,) with gradients (q, D, D) in the mechanism's coordinates.
 
     Args:
+        state: the released moment with its errors.
+        values: figures (q,).
+        gradients: their derivatives (q, D, D) by the entries of the moment, in the mechanism's coordinates.
         within: limits that no figure can pass.
         completed: whether what truncation took was added back from public rows: then only the doubt about it is left.
     """

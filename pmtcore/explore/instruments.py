@@ -48,6 +48,9 @@ def two_stage(state: State, response: int, features: Sequence[int], instruments:
     """Return two-stage least squares of one column on others.
 
     Args:
+        state: the released moment with its errors.
+        response: place of the response.
+        features: places of the columns that it is regressed on.
         instruments: places of all of Z: the exogenous features and the excluded instruments.
 
     Raises:

@@ -38,11 +38,10 @@ from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import choice, parameter, unset
 from pmtcore.methods.registry import (
     REPLACE_ONE,
-    Mechanism,
+    IterativePlan,
     Method,
     Origin,
     Outcome,
-    Plan,
     recommended,
     register,
     sound,
@@ -58,7 +57,7 @@ _SETTLED = 0.1  # last step over length of the coefficients, below which the ite
 class NewtonParameters(PmtParameters):
     """Public parameters of the noisy Newton methods."""
 
-    steps: int = parameter(5, label="Newton steps", help="Each step spends its share of the budget.", low=1, high=1000)
+    steps: int = parameter(5, "Newton steps", "Each step spends its share of the budget.", low=1, high=1000)
     indefinite: str = choice(
         "Indefinite Hessian",
         floor="eigenvalues below the noise level are raised to it",
@@ -83,7 +82,6 @@ class BoundedNewtonParameters(NewtonParameters):
     response_bound: float = unset(
         "Response bound (0: automatic)",
         "Responses are clipped to it; automatic: 1 for labels, else 1.5 times the largest public one.",
-        high=1e12,
     )
 
 
@@ -101,7 +99,7 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class NewtonPlan(Plan):
+class NewtonPlan(IterativePlan[RowCache[IntegerRows]]):
     """``T`` noisy Newton steps."""
 
     public: PublicData
@@ -137,11 +135,7 @@ class NewtonPlan(Plan):
         """One for each step."""
         return self.parameters.steps
 
-    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
-        """Return the iteration on these rows."""
-        return partial(self._iterate, self.quantized(rows))
-
-    def quantized(self, rows: PrivateRows) -> RowCache[IntegerRows]:
+    def prepared(self, rows: PrivateRows) -> RowCache[IntegerRows]:
         """Return transformed and truncated rows in integers, private."""
         s = self.steps
         low = 0.0 if self.public.family.binary else -s.response_bound
@@ -151,7 +145,7 @@ class NewtonPlan(Plan):
 
         return integer_pieces(rows, prepare)
 
-    def _iterate(self, rows: RowCache[IntegerRows], source: NoiseSource, trials: int) -> NewtonOutcome:
+    def release(self, prepared: RowCache[IntegerRows], source: NoiseSource, trials: int) -> NewtonOutcome:
         """Return the iterates of all trials at once.
 
         Guarantee: each of 2T Gaussian mechanisms is ``mu/sqrt(2T)``-GDP under replace-one, together mu-GDP (A, Theorems
@@ -165,7 +159,7 @@ class NewtonPlan(Plan):
         path = [np.zeros((trials, self.public.d))]
         for _ in range(self.parameters.steps):
             here = path[-1]
-            both = at(rows, partial(_scores_and_hessians, family, here, s))
+            both = at(prepared, partial(_scores_and_hessians, family, here, s))
             scores, hessians = both.map(lambda sums: sums[..., 0]), both.map(lambda sums: sums[..., 1:])
             score = noisy_vector(scores, (1 + SLACK) * score_sd / unit, source, trials) * unit
             hessian = noisy_symmetric(hessians, (1 + SLACK) * hessian_sd / curved, source, trials, "papers") * curved

@@ -28,6 +28,7 @@ from pmtcore.base.bands import Bands
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, MethodMessage, Refusal, RefusedError, ReleaseMessage
 from pmtcore.base.private_rows import Private, PrivateRows
+from pmtcore.base.symmetric import upper_triangle
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import bytes_kept
@@ -37,6 +38,7 @@ from pmtcore.public.moments import PublicData
 
 Role = Literal["method", "public", "reference"]
 Statistic = TypeVar("Statistic")
+Prepared = TypeVar("Prepared")
 Mechanism = Callable[[NoiseSource, int], "Outcome"]
 Planner = Callable[[PublicData, int, Budget, Any], "Plan"]
 REPLACE_ONE = Neighbours.REPLACE_ONE
@@ -74,6 +76,25 @@ class Outcome(ABC):
     def notes(self) -> tuple[str, ...]:
         """Stated outcomes of the first trial, a sentence each."""
         return ()
+
+
+PlanType = TypeVar("PlanType", bound="Plan")
+
+
+class StatisticOutcome(Outcome, Generic[PlanType]):
+    """Outcome computed from one released statistic, which is all that an attacker gets.
+
+    Args:
+        plan: what released it.
+        statistic: released vectors (trials, k), or symmetric matrices (trials, k, k).
+    """
+
+    def __init__(self, plan: PlanType, statistic: np.ndarray) -> None:
+        self.plan, self.statistic = plan, statistic
+
+    def seen(self) -> np.ndarray:
+        """Return the statistic, the entries of a symmetric matrix once each."""
+        return upper_triangle(self.statistic) if self.statistic.ndim == 3 else self.statistic
 
 
 @dataclass(frozen=True)
@@ -214,6 +235,22 @@ class StatisticPlan(Plan, Generic[Statistic]):
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:
         """Return the noise on the statistic of these rows, which is measured once."""
         return partial(self.perturb, self.measure(rows))
+
+
+class IterativePlan(Plan, Generic[Prepared]):
+    """A plan whose solver or steps read the private rows as often as they need, with noise in between."""
+
+    @abstractmethod
+    def prepared(self, rows: PrivateRows) -> Prepared:
+        """Return the private rows in the form that the steps read: transformed, truncated, in memory where they fit."""
+
+    @abstractmethod
+    def release(self, prepared: Prepared, source: NoiseSource, trials: int) -> Outcome:
+        """Return ``trials`` independent releases of prepared rows; the docstring ends with the ``Guarantee:``."""
+
+    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
+        """Return the release of these rows, which are prepared once."""
+        return partial(self.release, self.prepared(rows))
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,9 @@ class Sizes:
         """Private rows (T, K) in each bin: released counts and public shares, combined by precision.
 
         Args:
+            n: number of private rows.
             counts: released (T, K), with noise of this standard deviation; ``None`` where none were released.
+            noise: standard deviation of the noise on a released count.
         """
         prior = n * self.shares
         if counts is None:

@@ -119,7 +119,10 @@ def notebook(record: Mapping[str, Any]) -> str:
 
 
 def _released(record: Mapping[str, Any]) -> Recipe:
-    note = "Running this draws new noise and spends again; the ledger counts it."
+    spends = "Running this draws new noise and spends again; the ledger counts it."
+    note = (
+        spends if "ledger" in record else "Running this draws new noise. It gives a lab figure, which no ledger counts."
+    )
     return Recipe(_title(record), note, tuple(_call(record)))
 
 

@@ -170,7 +170,7 @@ def _one(data: bytes) -> Message | None:
     """Return the message in the bytes of a file; ``None`` for anything else, which counts as no message."""
     try:
         return Message.from_dict(parsed(data))
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
 
 

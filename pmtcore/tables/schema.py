@@ -102,7 +102,7 @@ def schema_from_json(data: bytes) -> Schema:
     """
     try:
         fields = parsed(data)
-    except (ValueError, RecursionError):
+    except ValueError:
         raise InputError(TableMessage.SCHEMA_NOT_JSON) from None
     return Schema.from_dict(fields)
 

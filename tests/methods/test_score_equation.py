@@ -88,7 +88,7 @@ def test_the_last_trial_does_not_depend_on_the_others():
     """Each trial of the equation stops by itself."""
     public, rows, _ = table("rare", 2000, 60, 2)
     planned = plan("pmt-score", public, rows.n, 1.0)
-    scores = planned.run(rows, SeededNoise(0), 6).score
+    scores = planned.run(rows, SeededNoise(0), 6).statistic
     points = np.tile(planned.frame.start[0], (6, 1))
     together = planned.equation.solve(points, scores).fits
     alone = planned.equation.solve(points[5:], scores[5:]).fits
@@ -113,7 +113,7 @@ def test_the_pull_of_the_modulus_comes_out():
     planned = plan("pmt-objective", public, rows.n, 0.7, radius=8.0, shrinkage="none")
     outcome = planned.run(rows, ZeroNoise(), 1)
     exact = planned.equation.frame.root.T @ exact_fit(public, rows).reveal(TEST)
-    pulled, free = (np.linalg.norm(at - exact) for at in (outcome.minimizer[0], outcome.posterior.fits[0]))
+    pulled, free = (np.linalg.norm(at - exact) for at in (outcome.statistic[0], outcome.posterior.fits[0]))
     assert free < 0.3 * pulled
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.labels import ReleaseStatus, SpendState
 from pmtcore.cli.main import main
 from pmtcore.ledger import log
 from pmtcore.ledger.database import Database
@@ -19,7 +19,7 @@ from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.methods.registry import methods
 from pmtcore.releases import release as releasing
-from pmtcore.releases.outcome import NOTHING, SpendFailure, SpendState
+from pmtcore.releases.outcome import NOTHING, SpendFailure
 from pmtcore.releases.release import Request, recorded_release
 from tests.ledger.test_log import problem  # noqa: F401  # fixture
 

@@ -11,7 +11,7 @@ from pmtcore.base.private_rows import PrivateRows
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import findings, repaired
 from pmtcore.tables.named import entry, load
-from pmtcore.tables.problem import default_choices, prepare
+from pmtcore.tables.problem import default_choices, features_taken, prepare
 from pmtcore.tables.table import read_table, table_from
 from tests.helpers import TEST, refused
 
@@ -291,3 +291,30 @@ def test_tables_of_other_things_are_told_apart():
     private, public = pair(numbered(300, 1), {"rownames": np.arange(60), "price": np.arange(60.0) ** 0.5})
     with refused(TableMessage.NO_OTHER_COMMON_COLUMN):
         prepare(private, public, default_choices(private, public))
+
+
+READ_ANOTHER_WAY = {
+    "a code read as categories": ({"code": np.arange(80) % 40}, {"kinds": {"code": "level"}}),
+    "row numbers with declared levels": ({"code": np.arange(80)}, {"levels": {"code": ("1", "2")}}),
+    "row numbers read as dates": ({"code": np.arange(80)}, {"kinds": {"code": "date"}}),
+    "text that makes no feature": ({"code": [f"t{i}" for i in range(80)]}, {}),
+    "text read as numbers": ({"code": [str(i) if i % 3 else "no" for i in range(80)]}, {"kinds": {"code": "number"}}),
+    "the column of persons": ({"code": np.arange(80) % 7}, {"person": "code"}),
+    "a weight": ({"code": 1.5 + np.arange(80)}, {"weights": "code"}),
+    "a group": ({"code": np.arange(80) % 20}, {"cluster": "code"}),
+    "row numbers": ({"code": np.arange(80)}, {}),
+    "nothing but row numbers": ({"code": np.arange(80), "a": None, "b": None}, {}),
+}
+
+
+@pytest.mark.parametrize("name", READ_ANOTHER_WAY)
+def test_repairs_and_lists_name_the_columns_that_go_in(name):
+    """What is taken by default is decided once: what findings and pages list is what the problem is made of."""
+    columns, changed = READ_ANOTHER_WAY[name]
+    x = np.random.default_rng(5).normal(size=(80, 3))
+    columns = {"y": x[:, 0], "a": x[:, 1], "b": x[:, 2]} | columns
+    made = {name: cells for name, cells in columns.items() if cells is not None}
+    private, public = pair({**made, "y": made["y"] + 1}, made)
+    choices = Choices(target="y", **changed)
+    coder = prepare(private, public, choices).coder
+    assert features_taken(private, public, choices) == tuple(one.name for one in coder.features)

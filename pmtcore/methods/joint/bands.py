@@ -29,7 +29,10 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
     samples allow. Where the published coefficient falls outside, the limits are widened to contain it.
 
     Args:
+        first: fit of the first pass.
+        fit: fit of all passes; the same without others.
         ridge: the published coefficients (d,) at the penalty ``lam``.
+        lam: ridge penalty in the units of the table.
     """
     public = first.public
     if lam == 0 and first.shrinks and public.rows is not None and public.m is not None:
@@ -74,6 +77,8 @@ def _two_estimates(first: FirstFit, fit: Fit, inverse: np.ndarray) -> tuple[np.n
     """Return covariances (d, d) of the unshrunk correction around the population's, and of the public fit around it.
 
     Args:
+        first: fit of the first pass.
+        fit: fit of all passes.
         inverse: (d, d), from the equation that is solved to the correction.
     """
     public = first.public
@@ -129,6 +134,9 @@ def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, aw
     Where one public row decides a direction its own residual says nothing, and equal variances are assumed there.
 
     Args:
+        first: fit of the first pass.
+        weights: truncation weights (m,) of the public rows, as the passes clip them.
+        inverse: (d, d), from the equation that is solved to the correction.
         away: from the penalized correction to the one without a penalty (d,); it adds to every residual.
     """
     public, n = first.public, first.first.n

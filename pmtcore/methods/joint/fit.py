@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pmtcore.base.symmetric import upper_triangle
 from pmtcore.methods.joint.first_pass import FirstPass
 from pmtcore.public.bands import Part, bias_part
 from pmtcore.public.gaussian_update import GaussianUpdate, conflict_inflation, gaussian_update
@@ -90,8 +91,7 @@ class FirstFit:
 
     def seen(self) -> np.ndarray:
         """Return the released moment (trials, (D + 1) D / 2)."""
-        rows, columns = np.triu_indices(self.public.d)
-        return np.column_stack([self.gram[:, rows, columns], self.cross, self.power])
+        return np.column_stack([upper_triangle(self.gram), self.cross, self.power])
 
     def released(self) -> Mapping[str, Any]:
         """Nothing but the moment."""

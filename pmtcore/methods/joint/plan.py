@@ -204,6 +204,9 @@ def harmless_radius(n: int, mu: float, d: int, harmless: float) -> float:
     """Return the radius whose noise changes the Gram matrix by so much: later passes take the rest off.
 
     Args:
+        n: number of private rows.
+        mu: budget of the pass.
+        d: number of features.
         harmless: norm of the noise in whitened units, HARMLESS_GRAM or HARMLESS_GRAM_OF_MANY.
     """
     return math.sqrt(harmless * mu * n / math.sqrt(d))
@@ -239,7 +242,12 @@ def _best_pilot(
     """Shares of mu^2 and pilot with the least predicted error: a pilot too small leaves more than its share saves.
 
     Args:
+        public: the public data.
+        sizes: lengths of gradients that public rows lead one to expect.
+        n: number of private rows.
+        mu: total budget.
         harmless: relative error of the Gram matrix below which no smaller ball is tried.
+        parameters: of the method.
     """
     alike = 1 / n + public.moment_variance
     found: list[tuple[float, Shares, FirstPass]] = []

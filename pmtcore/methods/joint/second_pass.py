@@ -95,7 +95,9 @@ class SecondPass:
         """Histogram, bound and mean gradient at each point.
 
         Args:
+            rows: private quantized rows.
             points: corrections to the public fit that the first pass released (T, d).
+            source: source of the noise.
 
         Guarantee: ``sqrt(counting_mu^2 + gradient_mu^2)``-GDP under replace-one, for the bits that leave: a histogram
         of sensitivity ``sqrt(2)``, then a mean of vectors no longer than R (proofs/sensitivity.md, 3.4 and 14).

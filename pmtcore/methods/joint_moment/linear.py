@@ -156,6 +156,9 @@ def solve(state: State, response: int, features: Sequence[int], lam: float = 0.0
     """Least squares, or ridge, of one column on others.
 
     Args:
+        state: the released moment with its errors.
+        response: place of the response.
+        features: places of the columns that it is regressed on.
         lam: added to the second moment of the features in the units of the table.
         free: places of columns that are not penalized.
     """

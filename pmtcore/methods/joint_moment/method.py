@@ -36,7 +36,16 @@ from pmtcore.methods.joint_moment.norm import Measured, Prospects, candidates, c
 from pmtcore.methods.joint_moment.parameters import MomentParameters
 from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, alike, combined
 from pmtcore.methods.outcome_interval import OF_JOINT_MOMENT
-from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
+from pmtcore.methods.registry import (
+    REPLACE_ONE,
+    Method,
+    Origin,
+    Prediction,
+    StatisticOutcome,
+    StatisticPlan,
+    register,
+    sound,
+)
 from pmtcore.public.moments import INTERCEPT, PublicData, joint, public_from_rows
 
 _LEAST = 1e-6  # below it a radius is a typing error
@@ -194,21 +203,12 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         )
 
 
-class MomentOutcome(Outcome):
+class MomentOutcome(StatisticOutcome[MomentPlan]):
     """Post-processing of released moments (trials, D, D)."""
-
-    def __init__(self, plan: MomentPlan, moment: np.ndarray) -> None:
-        self.plan = plan
-        self.moment = moment
-
-    def seen(self) -> np.ndarray:
-        """Return the released moments (trials, D (D + 1)/2)."""
-        rows, columns = np.triu_indices(self.plan.dimension)
-        return self.moment[:, rows, columns]
 
     @cached_property
     def _combined(self) -> Combined:
-        moment = self.plan.with_public(self.moment)
+        moment = self.plan.with_public(self.statistic)
         return replace(moment, moments=floored(moment.moments, self.plan.expected))
 
     def state(self, trial: int = 0) -> State:
@@ -234,7 +234,7 @@ class MomentOutcome(Outcome):
             plan.target,
             plan.features,
             plan.root,
-            self.moment[0],
+            self.statistic[0],
             plan.expected,
             plan.prior,
             plan.sigma,

@@ -18,6 +18,7 @@ from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, RecordMessage
 from pmtcore.base.strict_json import parsed
+from pmtcore.base.symmetric import upper_triangle
 from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
 from pmtcore.methods.joint_moment.influence import Gaussian, Influence, Moments, Rows, unique_count
 from pmtcore.methods.joint_moment.linear import State, floored
@@ -139,7 +140,7 @@ def record_from_bytes(data: bytes) -> tuple[Record, bool]:
         raise InputError(RecordMessage.TOO_LARGE, megabytes=MOST_BYTES // 1_000_000)
     try:
         fields = parsed(data)
-    except (ValueError, RecursionError):
+    except ValueError:
         raise InputError(RecordMessage.NOT_JSON) from None
     inside = fields.get("released") if isinstance(fields, dict) else None
     sound = not (isinstance(fields, dict) and fields.get("standing") == ReleaseStatus.LAB.value)
@@ -175,10 +176,9 @@ def combined(noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: 
     if not shrunk:
         return Combined(noisy, np.ones(noisy.shape), np.ones(len(noisy)))
     away = noisy - expected
-    upper = np.triu_indices(d)
-    size = np.mean((away**2 / (prior + noise))[:, upper[0], upper[1]], axis=1)
-    share = float(np.mean((prior / (prior + noise))[upper]))
-    widened = conflict_inflation(size, np.full(len(size), share), len(upper[0]))
+    size = np.mean(upper_triangle(away**2 / (prior + noise)), axis=1)
+    share = float(np.mean(upper_triangle(prior / (prior + noise))))
+    widened = conflict_inflation(size, np.full(len(size), share), d * (d + 1) // 2)
     wide = prior * widened[:, None, None]
     weights = wide / (wide + noise)
     return Combined(np.asarray(expected + weights * away), weights, widened)

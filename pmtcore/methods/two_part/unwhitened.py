@@ -46,12 +46,10 @@ class PublicRidgeParameters(PmtRidgeParameters):
     trace: float = unset(
         "Known trace of the second moment (0: from public rows)",
         "As Theorem 4.3 of paper A takes it; a declared number, never one of private rows.",
-        high=1e12,
     )
     length: float = unset(
         "Known length of the coefficients (0: from public rows)",
         "Responses are truncated to radius times length (A, Theorem 4.3); declared as well.",
-        high=1e12,
     )
 
 
