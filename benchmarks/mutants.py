@@ -412,7 +412,13 @@ def _mutants() -> list[Mutant]:
         "_COMMON_POWER = 0.062, 0.1, 0.0",
         FILTER,
     )
-    plant("joint: rows beyond every bound cost nothing", refined, "lost_with_far_rows[0]", "lost[0]", FILTER)
+    plant(
+        "joint: rows beyond every bound cost nothing",
+        refined,
+        "clipping_mse_with_far_rows[0]",
+        "clipping_mse[0]",
+        FILTER,
+    )
     plant("joint: rows beyond every bound unsaid", refined, "if self.gradient.exceeds_reach[0]:", "if False:", FILTER)
     plant("joint: bounds do not grow", "public/sizes.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
     plant(
@@ -1298,8 +1304,8 @@ def _mutants() -> list[Mutant]:
         (
             "responses: no noise of the first pass",
             method,
-            "variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.lost)",
-            "variance[:, None])[..., None] * unit for variance in (0 * gradient.noise, 0 * gradient.lost)",
+            "variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.clipping_mse)",
+            "variance[:, None])[..., None] * unit for variance in (0 * gradient.noise, 0 * gradient.clipping_mse)",
             "held",
         ),
         (
@@ -1764,7 +1770,26 @@ def _page_mutants() -> list[Mutant]:
         *_of(
             "methods/dp_gd.py",
             "tests/methods/test_units.py -k loses",
-            ("steps that diverge are taken", "if product >= _LONGEST_STEP", "if product >= 1e30 * _LONGEST_STEP"),
+            (
+                "steps that diverge are taken",
+                "if rate * curvature >= _LONGEST_STEP",
+                "if rate * curvature >= 1e30 * _LONGEST_STEP",
+            ),
+        ),
+        *_of(
+            "tables/findings.py",
+            "tests/tables/test_findings.py -k alike",
+            (
+                "a label against its other spelling",
+                "for level in levels if level not in alike][:3]",
+                "for level in levels][:3]",
+            ),
+            ("two spellings are two labels", "len(levels) == 2 and not alike", "len(levels) == 2"),
+        ),
+        *_of(
+            "tables/findings.py",
+            "tests/tables/test_findings.py -k many_values",
+            ("a number as a label", "linear if linear and many else", "linear if linear and not many else"),
         ),
         *_of(
             "public/bands.py",

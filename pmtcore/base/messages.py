@@ -66,7 +66,7 @@ class Message(Enum):
         """Return the names of the facts that the template takes."""
         return frozenset(name for _, name, _, _ in _FORMATTER.parse(self.value) if name)
 
-    def sentence(self, **facts: Any) -> str:
+    def sentence(self, **facts: object) -> str:
         """Render the sentence.
 
         Raises:
@@ -74,7 +74,7 @@ class Message(Enum):
         """
         return _FORMATTER.vformat(self.value, (), facts)
 
-    def statement(self, **facts: Any) -> str:
+    def statement(self, **facts: object) -> str:
         """Render what is wrong, without the advice: the template up to its first semicolon, without a full stop.
 
         The template is cut before names are put in, so a semicolon in a column's name cuts nothing.
@@ -93,7 +93,7 @@ class Note(str):
     kind: Message
     facts: Mapping[str, Any]
 
-    def __new__(cls, kind: Message, /, **facts: Any) -> Self:
+    def __new__(cls, kind: Message, /, **facts: object) -> Self:
         """Render the sentence of a kind from its facts."""
         made = super().__new__(cls, kind.sentence(**facts))
         made.kind, made.facts = kind, facts
@@ -130,7 +130,7 @@ class InputError(ValueError):
     message: Message | None = None
     endings: tuple[str, ...] = ()
 
-    def __init__(self, message: Message | str, /, **facts: Any) -> None:
+    def __init__(self, message: Message | str, /, **facts: object) -> None:
         super().__init__(message.sentence(**facts) if isinstance(message, Message) else message)
         self.facts: Mapping[str, Any] = facts
         if isinstance(message, Message):
@@ -245,7 +245,7 @@ class RefusedError(InputError):
 
     kind: Refusal
 
-    def __init__(self, kind: Refusal, message: Message | str, /, **facts: Any) -> None:
+    def __init__(self, kind: Refusal, message: Message | str, /, **facts: object) -> None:
         super().__init__(message, **facts)
         self.kind = kind
 
@@ -321,6 +321,10 @@ class TableMessage(Message):
     TOO_MANY_CATEGORIES = (
         "Column {column!r} has {count} different texts in the public table (at most {limit} categories); leave it "
         "out, or declare its levels."
+    )
+    SIGNED_NUMBERS = (
+        "Column {column!r} has {count} different texts in the public table (at most {limit} categories), most of them "
+        "numbers with a sign such as %; remove the sign in both tables, or leave the column out."
     )
     SLASHED_DATES = (
         "Column {column!r} has {count} different texts in the public table (at most {limit} categories); write its "
@@ -660,6 +664,10 @@ class TableNote(Message):
     UNREADABLE_CELLS = "{count:,} public cells of {column!r} are no {form}s and count as missing."
     REFERENCES = "Categories are compared with {references:paired}."
     RARE_LEVELS = "Categories of {column!r} with fewer than two public rows count as {become}: {levels:listed}."
+    SPELLINGS = (
+        "In {column!r} {levels:listed} differ in capitals or blanks alone, and count as different; write them alike in "
+        "both tables."
+    )
     UNKNOWN_LEVELS = "Categories of {columns:listed 99} that the public table does not have count as {become}."
     FEW_PRIVATE_ROWS = "The private table has {rows:plural row}: no budget lets a release say anything about so few."
     NEARLY_COLLINEAR = (
@@ -1070,10 +1078,7 @@ class MethodMessage(Message):
         "the target."
     )
     PUBLIC_FIT_NEEDED = "{method} needs labelled public rows; choose dp-erm or pmt-objective."
-    DIVERGES = (
-        "Steps of rate {rate} under a ridge penalty of {lam} diverge: the rate times the penalty is {product:.3g}, and "
-        "must stay below 2."
-    )
+    DIVERGES = "Under this ridge penalty the steps diverge: the learning rate must be below {limit:.3g}, got {given}."
     LASSO_WHITENED = "A lasso selects columns, so it needs scaled coordinates; choose coordinates = scaled."
     HINGE_NEEDS_LABELS = "The smoothed hinge needs labels, not a {family} response; choose loss = family."
     BOUND_NEEDED = "Without public responses the bound on residuals or counts must be given (bound)."
