@@ -16,7 +16,7 @@ from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.moments import back_transform, equilibrated_inverse
 
 _DECIDES = 0.5  # leverage of a public row
-# Chance that public rows show a direction no better than the floor of the bands takes it to be
+# Chance that public rows show no less of a direction than the floor of the bands assumes
 _SHOWN = 0.95
 _FALSE_ALARMS = 1e-3  # of each of two tests for a shift
 _MANY_DEGREES = 1e9  # more are infinitely many
