@@ -16,6 +16,8 @@ from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.moments import back_transform, equilibrated_inverse
 
 _DECIDES = 0.5  # leverage of a public row
+# Chance that public rows show no less of a direction than the floor of the bands assumes
+_SHOWN = 0.95
 _FALSE_ALARMS = 1e-3  # of each of two tests for a shift
 _MANY_DEGREES = 1e9  # more are infinitely many
 
@@ -117,8 +119,9 @@ def _least_squares_variance(first: FirstFit) -> np.ndarray:
     """Return the sampling variances (d,) of least squares without a prior on all rows, public and private.
 
     Where columns nearly determine each other the public prior says how far their coefficients go, the rows do not: no
-    release knows more of a coefficient than the rows themselves. An inverse moment of m rows is ``m/(m - d - 1)`` times
-    that of the population in the mean; none is known of fewer rows, nor of columns that are one to half the digits.
+    release knows more of a coefficient than the rows themselves. Of an inverse moment of m Gaussian rows an entry on
+    the diagonal is ``m/chi2(m - d + 1)`` times the population's: the least that it leaves open at 5 % counts. Nothing is
+    known of fewer rows, nor of columns that agree to half the digits.
     """
     public = first.public
     if public.rows is None or len(public.rows) <= public.d + 1:
@@ -130,7 +133,8 @@ def _least_squares_variance(first: FirstFit) -> np.ndarray:
         return np.zeros(public.d)
     inverse = solve_triangular(basis, np.eye(public.d)) / scale[:, None]
     variance = first.residual_variance * public.residual_scale**2 / (first.first.n + m)
-    return np.asarray(variance * (1 - (public.d + 1) / m) * np.sum(inverse**2, axis=1))
+    known = float(chi2.isf(_SHOWN, m - public.d + 1)) / m
+    return np.asarray(variance * known * np.sum(inverse**2, axis=1))
 
 
 def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, deviation: np.ndarray) -> Part:
