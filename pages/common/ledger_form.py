@@ -167,7 +167,9 @@ def balance(account: Account) -> str:
     if account.cap is None:
         return f"{account.dataset}: mu {account.spent:.4g} spent, no cap yet."
     count = len(account.entries)
-    return (
+    spent = (
         f"{account.dataset}: mu {account.spent:.4g} of {account.cap:.4g} spent in {count} release{'s' * (count != 1)}; "
-        f"one more may take up to {account.left:.4g}, since squares of mu add up."
     )
+    if account.left == 0:
+        return f"{spent}nothing more is released from it under this cap."
+    return f"{spent}one more may take up to {account.left:.4g}, since squares of mu add up."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -34,7 +35,7 @@ from pmtcore.tables.choices import (
 )
 from pmtcore.tables.findings import Finding, findings, repaired
 from pmtcore.tables.formula import target_of
-from pmtcore.tables.problem import Problem, numbers_rows, schema_summary
+from pmtcore.tables.problem import Problem, features_taken, schema_summary
 from pmtcore.tables.schema import schema_from_json
 from pmtcore.tables.table import Table
 
@@ -241,7 +242,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         )
     others = [name for name in names if name != target]
     # What goes in where nothing is chosen, as far as it can be listed.
-    first = [name for name in others if not numbers_rows(tables.public, name)] if len(others) <= _LISTED else []
+    first = _taken_at_first(tables, current, target) if len(others) <= _LISTED else ()
     with right:
         picked = st.multiselect(
             "Features (empty: all)",
@@ -311,7 +312,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
     return replace(
         current,  # what has no widget here stays as it was
         target=target,
-        features=_features(picked, first, unit.column),
+        features=_features(picked, first, {unit.column, more["weights"], more["exposure"], more["cluster"]}),
         person=unit.column,
         person_rows=unit.rows,
         person_rule=unit.rule,
@@ -334,16 +335,23 @@ def _choices(tables: Tables, current: Choices) -> Choices:
     )
 
 
-def _features(picked: Sequence[str], first: Sequence[str], person: str) -> tuple[str, ...] | None:
-    """Return the chosen features without the column that says whose a row is; ``None`` where that is the default.
+def _taken_at_first(tables: Tables, current: Choices, target: str) -> tuple[str, ...]:
+    """Return the features where nothing is chosen but the target and how columns are read."""
+    nothing: dict[str, Any] = dict.fromkeys(("person", "weights", "exposure", "cluster", "formula"), "")
+    alone = replace(current, target=target, features=None, **nothing)
+    return features_taken(tables.private, tables.public, alone, tables.schema)
+
+
+def _features(picked: Sequence[str], first: Sequence[str], beside: set[str]) -> tuple[str, ...] | None:
+    """Return the chosen features; ``None`` where they are the default.
 
     Args:
         picked: names that were picked.
         first: those that are listed at first; none of many.
-        person: name of that column; empty where there is none.
+        beside: columns that say whose a row is, or how much it counts: no features.
     """
-    chosen = tuple(name for name in picked if name != person)
-    return None if not chosen or {*chosen, person} == {*first, person} else chosen
+    chosen = tuple(name for name in picked if name not in beside)
+    return None if not chosen or {*chosen} == {*first} - beside else chosen
 
 
 def _more(tables: Tables, current: Choices, names: list[str], key: str) -> dict[str, str]:

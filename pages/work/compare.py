@@ -246,7 +246,7 @@ def results(axis: str) -> None:
     run = runs.find()
     first = quick(session()) if run is None and axis == "budget" else None
     if first is not None:
-        picture(first.summaries, "budget", None, f"A first look, {first.trials} trials.", measure=figures.TYPICAL)
+        picture(first.summaries, "budget", None, f"A first look, {first.trials} trials.", measure=first.measure)
         return
     if run is None or (run.axis != axis and not run.live):
         st.info(f"Nothing is computed against {_ENDS[axis]} yet: Run draws it here.", icon=":material/play_arrow:")

@@ -36,17 +36,17 @@ def showcase() -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
         chart(
-            figures.comparison(found.summaries, measure=figures.TYPICAL),
+            figures.comparison(found.summaries, measure=found.measure),
             "showcase",
-            "Distance of the typical coefficient to the fit without privacy against the total budget",
+            f"{found.measure.capitalize()}, against the total budget",
             figures.comparison_table(found.summaries),
             Label.LAB,
             comparison_words(found.summaries),
         )
+        of = ", for the typical coefficient, as on Plan, in standard errors of the public fit" if found.typical else ""
         st.caption(
-            "For the typical coefficient, as on Plan, in standard errors of the public fit: medians of "
-            f"{found.trials} repeated releases each, bands from 10 to 90 % of them. Plan and Release predict from "
-            "public rows alone, and count sampling in."
+            f"Medians of {found.trials} repeated releases each{of}; bands from 10 to 90 % of them. Plan and Release "
+            "predict from public rows alone, and count sampling in."
         )
     with right:
         glance()

@@ -117,6 +117,8 @@ class Ledger:
         """Spend, before a private row is read; ``None`` when new, the earlier entry when the key is known.
 
         Args:
+            dataset: whose cap it counts against.
+            key: name of the release.
             fields: what is spent, see :func:`pmtcore.ledger.rules.spend`.
             room: bytes that the record will need at most, taken now so that a full disk is noticed before the spend.
 
@@ -160,6 +162,7 @@ class Ledger:
         """Keep the record of a release, in plain JSON types, with its spend.
 
         Args:
+            key: name of the release.
             record: of the release. Where it has a field ``ledger``, the hash of the spend is added to that as ``head``.
 
         Returns:
@@ -186,6 +189,7 @@ class Ledger:
         """Return a data set's cap and spends, with those of all that it spends together with.
 
         Args:
+            dataset: name of the data set.
             others: data sets that it would be joined with.
         """
         with self._database.reading() as connection:

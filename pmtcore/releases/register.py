@@ -79,6 +79,12 @@ def register(
     """Register a table with its public companion and a cap; its fingerprint goes into the ledger.
 
     Args:
+        actor: who registers; a curator.
+        ledger: that keeps caps and fingerprints.
+        name: of the data set.
+        private: place of the private table.
+        public: place of the public table.
+        cap: largest total mu.
         unit: what people are protected by; ``None``: one row each.
         second: whether a second person has to agree to each release.
         schema: declared, see :meth:`Schema.from_dict`; ``None``: what the public table suggests, kept from now on.

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from pages.common.showcase import quick
+from pages.common.showcase import _quick, quick
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import of_role
 from pmtcore.releases.planning import planned
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.table import table_from
 from tests.app.conftest import go, words
 from tests.app.test_families import by_name, plan_ridge
 from tests.app.test_pages import do_release, session, upload
@@ -63,6 +68,16 @@ def test_data_measures_what_plan_predicts(app):
     away = np.abs(problem.public.fit - exact_fit(problem.public, problem.private).reveal(TEST))
     assert drawn.error_median == pytest.approx(float(np.median(away / alone.prediction.total)))
     assert "typical coefficient, as on Plan" in words(app)
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_a_first_look_says_what_its_errors_are(labelled):
+    """Standard errors of the public fit are a unit only where that fit has any: public rows with labels."""
+    private, public = (pd.read_csv(io.BytesIO(table(n, n))) for n in (300, 60))
+    public = public if labelled else public.drop(columns="class")
+    tables = (table_from(frame, name, name) for frame, name in ((private, "private"), (public, "public")))
+    choices = Choices(target="class", features=("size", "y"), family="logistic", positive="dear")
+    assert ("typical coefficient" in _quick(prepare(*tables, choices)).measure) is labelled
 
 
 @pytest.mark.slow

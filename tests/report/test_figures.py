@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -16,12 +17,14 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_p
 from pmtcore.auditing.comparison import Comparison, Summary
 from pmtcore.auditing.diagnostics import QUANTILES
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.base.private_rows import Curator
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import method, methods
 from pmtcore.papers import lessons_papers as papers
 from pmtcore.papers.figures import learn
 from pmtcore.public.moments import INTERCEPT, Conditioning
+from pmtcore.releases.planning import verdict
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview, Request, preview, release
 from pmtcore.report.figures import coefficients as forest
@@ -271,6 +274,39 @@ def test_predicted_words_follow_the_budget(problem):
     assert any(w in figures.predicted_words(looked(problem, mu=50.0)) for w in ("widen error bars", "next to nothing"))
     assert "the public fit itself" in figures.predicted_words(looked(problem, "public-only"))
     assert figures.predicted_words(looked(problem, "pmt-moment")) == ""
+
+
+@pytest.mark.parametrize(("mu", "said"), [(0.001, "better"), (50.0, "")], ids=["swamped", "ample"])
+def test_a_public_fit_that_is_better_is_called_so(problem, mu, said):
+    """Its standard errors are a part of the release's, and no verdict calls that as well."""
+    objections = [text for text in looked(problem, mu=mu).verdict if "public fit alone" in text]
+    assert all("better: its standard errors are about 0." in text for text in objections) and bool(objections) == bool(
+        said
+    )
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.3, 1.0, 10.0])
+def test_release_and_plan_promise_the_same(problem, mu):
+    """The precision before a spend is the one that Plan states, with its range, and both are predictions."""
+    said = figures.predicted_words(looked(problem, mu=mu))
+    planned = verdict(problem.public, problem.private.n, mu, "joint-pmt")
+    assert "is predicted to" in said
+    gain = re.search(r"be ([\d.]+) times as precise", planned)
+    if gain is not None:
+        ranges = [re.search(r"\([\d.]+ to [\d.]+ times in eight of ten tables\)", text) for text in (said, planned)]
+        assert f"be {gain[1]} times as precise" in said and ranges[0][0] == ranges[1][0]
+        low, high = map(float, re.findall(r"[\d.]+", ranges[0][0])[:2])
+        assert low <= float(gain[1]) <= high
+
+
+@pytest.mark.parametrize(
+    ("delta", "said"), [(1e-5, False), (1e-3, False), (2e-3, True), (0.5, True)], ids=["far", "below", "at", "half"]
+)
+def test_a_delta_of_a_whole_row_is_named(problem, delta, said):
+    """From one over the number of rows on, before the spend and in the record."""
+    asked = Request("joint-pmt", Budget(1.0), delta=delta)
+    assert (TableNote.LARGE_DELTA in map(kind_of, preview(problem, asked).verdict)) is said
+    assert (TableNote.LARGE_DELTA in map(kind_of, release(problem, asked, SeededNoise(1)).notes)) is said
 
 
 @pytest.mark.parametrize("mu", [0.1, 1.0, 4.0])
