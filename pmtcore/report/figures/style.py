@@ -164,7 +164,11 @@ _TICKS = 5  # labels on an axis that spans less
 def log_axis(figure: go.Figure, axis: str) -> None:
     """Label a log axis in plain numbers, far spans in powers of ten, or closer where what is drawn spans little."""
     step = _log_step(figure, axis)
-    numbers = {"exponentformat": "power"} if isinstance(step, int) and step > 1 else {"tickformat": "~g"}
+    numbers = (
+        {"exponentformat": "power", "tickfont": {"size": 10}}
+        if isinstance(step, int) and step > 1
+        else {"tickformat": "~g"}
+    )
     settings = {"type": "log", "dtick": step, "minor": {"showgrid": False}, **numbers}
     (figure.update_xaxes if axis == "x" else figure.update_yaxes)(**settings)
 
