@@ -1712,6 +1712,34 @@ def _page_mutants() -> list[Mutant]:
             ("an alarm is lost in the record", 'bool(record.get("rows_disagree", False))', "False"),
         ),
         *_of(
+            "report/figures/conditioning.py",
+            "tests/report/test_figures.py -k zeros",
+            ("a moment of zeros divides by zero", "if longest > 0 else 0.0", "if longest >= 0 else 0.0"),
+        ),
+        *_of(
+            "report/figures/style.py",
+            "tests/report/test_figures.py -k titles",
+            ("a title has a word left over", "range(1, _LINE + 1)", "range(_LINE, _LINE + 1)"),
+        ),
+        *_of(
+            "report/figures/style.py",
+            "tests/report/test_figures.py -k far_spans",
+            (
+                "10000 beside 1e+6 on an axis",
+                "isinstance(step, int) and step > 1",
+                "isinstance(step, int) and step > 9",
+            ),
+        ),
+        *_of(
+            "report/columns.py",
+            "tests/report/test_columns.py -k no_categories",
+            (
+                "a text that goes into no fit is a feature",
+                "note.kind is TableNote.LEFT_OUT",
+                "note.kind is TableNote.ZERO",
+            ),
+        ),
+        *_of(
             "auditing/comparison.py",
             "tests/app/test_compare_page.py -k it_moves",
             (

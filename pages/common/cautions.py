@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import streamlit as st
 
-from pages.common.session import session
+from pages.common.session import curator, session
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.base.numbers import figure
@@ -93,6 +93,13 @@ def warn(notes: Sequence[str], kinds: Sequence[TableNote] = RUINOUS) -> None:
 
 
 def say(problem: Problem) -> None:
-    """Say what biases coefficients, with the way to its repair."""
+    """Say what biases coefficients, with the way to its repair, and what public rows cannot show."""
     if words := " ".join(one.words for one in cautions(problem)):
         st.caption(plain(f"{words} Data mends it by a click."))
+    tables = session().tables
+    texts = problem.positive is not None or TableNote.UNKNOWN_LEVELS in map(kind_of, problem.notes)
+    if texts and tables is not None and not tables.may_be_studied and not curator():
+        st.caption(
+            "A private row whose text is spelt in another way than in the public table counts as zeros. Whether there "
+            "are such rows is private: Data compares both tables for the curator's eyes."
+        )

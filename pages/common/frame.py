@@ -59,7 +59,11 @@ def draw() -> None:
         links.share()
         actors.draw()
         if st.button("Delete my data", key="forget", icon=":material/delete:", width="stretch"):
+            releases = plural(len(state.session().releases), "release")
             state.forget()
+            st.session_state["deleted"] = (
+                f"Deleted: the tables of this session, its choices and {releases}. What the ledger has stays there."
+            )
             st.rerun()
 
 

@@ -137,7 +137,6 @@ def _draw(tile: Tile) -> None:
         st.image(tile.picture, width="stretch", alt=f"Small picture of {tile.title}")
     else:
         st.markdown(f":grey[{plain(tile.wanting)}]")
-    # A mark and its count stay on one line.
     verdicts = " ".join(f"{mark}\u00a0{tile.answers[one]}" for one, mark in _MARKS.items() if one in tile.answers)
     st.button(
         plain(f"{tile.id} {tile.title}"),
@@ -146,4 +145,4 @@ def _draw(tile: Tile) -> None:
         on_click=_open,
         args=(tile.id,),
     )
-    st.caption(f"Paper {plain(tile.source)} {'· ' * bool(verdicts)}{verdicts}")
+    st.caption(f"Paper {plain(tile.source)}  \n{verdicts}")  # on a line of its own, or a mark loses its count

@@ -45,13 +45,15 @@ _OWN = "own"
 def restore() -> None:
     """Open what the address names, once; one sentence where it cannot be, or where a reload lost something."""
     asked = dict(st.query_params)
+    if deleted := st.session_state.pop("deleted", ""):
+        st.success(deleted, icon=":material/delete:")
     table = asked.get("table", "")
     if not table or st.session_state.get("link-read") == asked:
         return
     first = "link-read" not in st.session_state and "opened" not in st.session_state
     st.session_state["link-read"] = asked
     if table == _OWN:
-        if first:
+        if first and not deleted:
             st.info(
                 "This page was loaded anew. Your own tables lived in the session that ended and are gone from here; "
                 "open them again on Data. Releases that were kept in the ledger are on Budget.",

@@ -198,6 +198,7 @@ def views() -> str:
         format_func=names.__getitem__,
         key="coefficients-view",
         required=True,
+        wrap=True,
         help="The same coefficients: the largest of each column, every level, or a row for each.",
         label_visibility="collapsed",
         **at_first("coefficients-view", default="columns"),

@@ -14,6 +14,7 @@ from pmtcore.auditing.faults import FAULTS, wrong_shape
 from pmtcore.auditing.lower_bound import Audit, audit
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
+from pmtcore.base.numbers import percent
 from pmtcore.methods.registry import method, methods, recommended
 from pmtcore.papers.errata import ERRATA, words
 from pmtcore.report.figures import audit as figures
@@ -110,7 +111,7 @@ def details(id: str, found: Audit | None) -> None:
             "The audit's test against the claim's curve",
             figures.table([found]),
             Label.LAB,
-            f"Tables: {found.pair}. Lower bound at {found.confidence:.0%} confidence, {found.trials:,} runs.",
+            f"Tables: {found.pair}. Lower bound at {percent(found.confidence)} confidence, {found.trials:,} runs.",
         )
 
 
@@ -141,7 +142,7 @@ def one() -> None:
             "The audit's test against the claim's curve",
             figures.table([found]),
             Label.LAB,
-            f"Tables: {found.pair}. Lower bound at {found.confidence:.0%} confidence.",
+            f"Tables: {found.pair}. Lower bound at {percent(found.confidence)} confidence.",
         )
 
 

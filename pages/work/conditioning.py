@@ -34,14 +34,14 @@ from pmtcore.tables.problem import Problem
 ETA = 0.05
 
 
-def metrics(found: Diagnosis, kind: Label) -> None:
-    """Draw three figures of merit, before and after whitening, in one row."""
+def metrics(found: Diagnosis, mark: str) -> None:
+    """Draw three figures of merit, before and after whitening, in one row, each with a mark before its name."""
     after = found.after.as_dict() if found.after else {}
     columns = st.columns(3)
     for column, name in zip(columns, ("kappa", "kappa_bar", "lambda_min"), strict=True):
         before = said(found.before.as_dict()[name])
         column.metric(
-            f"{badge(kind)} {term(name).name}",
+            f"{mark} {term(name).name}",
             f"{before} → {said(after[name])}" if after else f"{before} → unknown",
             help=f"Before and after whitening. {term(name).words}",
         )
@@ -58,7 +58,8 @@ def page(problem: Problem) -> None:
 
     workflow_state.steps("conditioning", problem)
     for found, kind in zip(shown, kinds, strict=True):
-        metrics(found, kind)
+        # Where all are of one kind, the sentence below has it, and a phone the names.
+        metrics(found, badge(kind) if len(kinds) > 1 else "")
     st.markdown(f"{badge(label)} {plain(conditioning_words(shown[-1]))}")
     left, middle, right = st.columns([4, 3, 4], gap="medium")
     with left:

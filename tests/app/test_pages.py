@@ -462,9 +462,12 @@ def test_compare_stops_and_keeps(app):
 
 
 def test_delete_my_data(app):
-    """The button forgets tables and releases."""
+    """The button forgets tables and releases, and says so: nothing was lost by a reload."""
     upload(app)
+    app.query_params["table"] = "own"
     app.sidebar.button(key="forget").click().run()
+    assert [one.value.split(":")[0] for one in app.success] == ["Deleted"]
+    assert not any("gone from here" in box.value for box in app.info)
     assert "mine.csv" not in words(app)
     assert session(app).releases == {}
 

@@ -86,3 +86,13 @@ def test_an_identifier_is_left_out_in_the_table_too():
     choices = Choices(target="y")
     part = at_a_glance(private, public, choices, prepare(private, public, choices).notes).set_index("column")["part"]
     assert part["code"] == "left out" and part["x"] == "feature"
+
+
+def test_texts_that_are_no_categories_are_left_out_in_the_table_too():
+    """Another text in each of many rows makes no category: left out of the fit, and the table of columns says so."""
+    columns = {"share": [f"{at},6 %" for at in range(60)], "x": [at % 7 for at in range(60)], "y": [*range(30)] * 2}
+    public = _table("public", **{name: list(values) for name, values in columns.items()})
+    private = _table("private", **{name: list(values)[::-1] for name, values in columns.items()})
+    choices = Choices(target="y")
+    part = at_a_glance(private, public, choices, prepare(private, public, choices).notes).set_index("column")["part"]
+    assert part["share"] == "left out" and part["x"] == "feature"

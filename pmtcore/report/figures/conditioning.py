@@ -88,7 +88,7 @@ def truncation(diagnoses: list[Diagnosis], radius: float) -> go.Figure:
             line={"color": LABEL_COLOURS[diagnosis.label], "width": 2.5, "dash": "dot" if exact else "solid"},
         )
     figure.add_vline(x=radius, line={"color": QUIET, "dash": "dash"}, annotation_text="radius", annotation_yshift=14)
-    figure.update_yaxes(tickformat=".0%", rangemode="tozero")
+    figure.update_yaxes(rangemode="tozero")
     figure.update_xaxes(range=[0, end])
     return finish(figure, "radius, in whitened units", "share of rows outside", 250)
 

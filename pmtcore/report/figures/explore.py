@@ -34,7 +34,6 @@ _FAR = 1000  # standard errors: beyond, the figure says no more than that it is 
 # Columns beside a response that are drawn at once: more than that is no picture.
 MOST_NEIGHBOURS = 24
 _HIDES = 3.0  # times as wide as by sampling alone: from here on a band hides effects that the rows show
-_LARGE = 16  # pixels of a mark that can be clicked
 _BESIDE = 14  # pixels of one model's line among others
 _UNIT = "response, in sd, for one sd more"
 
@@ -108,7 +107,7 @@ def neighbours(moment: Moment, fit: Regression) -> tuple[go.Figure, pd.DataFrame
         )
     figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
     figure.update_xaxes(range=[-1.05, 1.05])
-    return finish_rows(figure, list(drawn["column"]), f"correlation with {fit.response}", _LARGE), rows
+    return finish_rows(figure, list(drawn["column"]), f"correlation with {fit.response}"), rows
 
 
 def predicted_words(fit: Regression, at: Predicted, is_label: bool) -> str:

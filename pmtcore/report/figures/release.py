@@ -155,8 +155,8 @@ def tradeoff(mu: float) -> go.Figure:
         marker={"size": 11, "color": "#D55E00"},
         name=f"{detected_percent(mu):g} % at 5 % false alarms",
     )
-    figure.update_xaxes(tickformat=".0%", range=[0, 1], dtick=0.25)
-    figure.update_yaxes(tickformat=".0%", range=[0, 1], dtick=0.25)
+    figure.update_xaxes(range=[0, 1], dtick=0.25)
+    figure.update_yaxes(range=[0, 1], dtick=0.25)
     return finish(figure, "false alarms", "detections", 320)
 
 

@@ -34,7 +34,8 @@ _AROUND, _TITLE_LINE = 112, 19
 
 
 # How titles of axes of shares begin: nothing is drawn there below 0 or above 1, bands and margins included.
-_SHARES = ("share of", "accuracy on", "area under the ROC", "detections", "false alarms")
+_SHARES = ("share of", "accuracy on", "detections", "false alarms")
+_AREA = "area under the ROC"  # from 0 to 1 too, and no share
 
 
 def finish(figure: go.Figure, x: str, y: str, height: int = 360, name: int = _NARROW) -> go.Figure:
@@ -58,8 +59,8 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360, name: int = _NA
     for title, update in ((x, figure.update_xaxes), (y, figure.update_yaxes)):
         update(title={"text": _axis_title(title), "font": {"size": _TITLE_SIZE}}, automargin=True, zeroline=False)
     for title, update in ((x, figure.update_xaxes), (y, figure.update_yaxes)):
-        if title.startswith(_SHARES):
-            update(minallowed=0.0, maxallowed=1.0)
+        if title.startswith((*_SHARES, _AREA)):
+            update(minallowed=0.0, maxallowed=1.0, tickformat=None if title.startswith(_AREA) else "~%")
     return figure
 
 
@@ -163,7 +164,11 @@ _TICKS = 5  # labels on an axis that spans less
 def log_axis(figure: go.Figure, axis: str) -> None:
     """Label a log axis in plain numbers, far spans in powers of ten, or closer where what is drawn spans little."""
     step = _log_step(figure, axis)
-    numbers = {"exponentformat": "power"} if isinstance(step, int) and step > 1 else {"tickformat": "~g"}
+    numbers = (
+        {"exponentformat": "power", "tickfont": {"size": 10}}
+        if isinstance(step, int) and step > 1
+        else {"tickformat": "~g"}
+    )
     settings = {"type": "log", "dtick": step, "minor": {"showgrid": False}, **numbers}
     (figure.update_xaxes if axis == "x" else figure.update_yaxes)(**settings)
 
