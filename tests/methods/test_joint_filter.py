@@ -14,7 +14,7 @@ from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import public_from_rows
 from pmtcore.public.secant import raised
 from pmtcore.public.sizes import GradientNorms, common_direction, harmless_bound
-from tests.helpers import names
+from tests.helpers import names, plan
 
 TEST = Curator("a test of the filter on synthetic rows")
 
@@ -256,3 +256,19 @@ def test_the_plan_has_an_interval_that_narrows_with_public_rows(seed) -> None:
     assert ratios == sorted(ratios, reverse=True)
     alone = entry.plan(public, 2000, Budget(1.0), make_parameters(entry, {"passes": "1"})).predicted()
     assert alone.interval is None
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 3])
+def test_bands_of_columns_that_determine_each_other_are_those_of_the_rows(number):
+    """Of a column that is another one up to a thousandth: at least half of least squares' errors, and its fit is in."""
+    rng = np.random.default_rng(number)
+    x = rng.standard_normal((4060, 3))
+    x = np.column_stack([x, x[:, 0] + 1e-3 * rng.standard_normal(4060)])
+    y = x[:, 0] + x[:, 1] + rng.standard_normal(4060)
+    public = public_from_rows(x[:60], y[:60], names(4), "y")
+    exact, *_ = np.linalg.lstsq(x[60:], y[60:], rcond=None)
+    errors = np.sqrt(np.mean((y[60:] - x[60:] @ exact) ** 2) * np.diag(np.linalg.inv(x[60:].T @ x[60:])))
+    rows = PrivateRows.from_arrays(x[60:], y[60:], names(4))
+    bands = plan("joint-pmt", public, 4000, 1.0).run(rows, SeededNoise(number), 1).bands()
+    assert np.all(bands.sampling > 0.5 * errors)
+    assert np.all((bands.low <= exact) & (exact <= bands.high))

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import chi2, f_distribution
@@ -104,8 +105,27 @@ def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
     pull = Part.of(rest @ (inflation * public.fit_pull) @ rest.T)
     theirs_part = robust_part(influence @ rest.T, inflation, len(influence), public.clusters)
     together = sampling.plus(theirs_part).plus(pull)
+    together = together.with_variance(np.maximum(together.variance, _least_squares_variance(first)))
     truncation = _with_step(fit.truncation_part(solve), table @ fit.last_step)
     return limits(estimate, public.fit + table @ both.step, privacy, together, truncation)
+
+
+def _least_squares_variance(first: FirstFit) -> np.ndarray:
+    """Return the sampling variances (d,) of least squares without a prior on all rows, public and private.
+
+    Where columns nearly determine each other the public prior says how far their coefficients go, the rows do not: no
+    release knows more of a coefficient than the rows themselves. An inverse moment of m rows is ``m/(m - d - 1)`` times
+    that of the population in the mean; none is known of fewer rows.
+    """
+    public = first.public
+    if public.rows is None or len(public.rows) <= public.d + 1:
+        return np.zeros(public.d)
+    features, m = public.rows[:, :-1], len(public.rows)
+    scale = np.sqrt(np.mean(features**2, axis=0))
+    basis = np.asarray(np.linalg.qr(features / scale, mode="r")) / math.sqrt(m)
+    inverse = solve_triangular(basis, np.eye(public.d)) / scale[:, None]
+    variance = first.residual_variance * public.residual_scale**2 / (first.first.n + m)
+    return np.asarray(variance * (1 - (public.d + 1) / m) * np.sum(inverse**2, axis=1))
 
 
 def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, deviation: np.ndarray) -> Part:

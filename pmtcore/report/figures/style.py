@@ -100,6 +100,7 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12
         dtick=1,
         showticklabels=False,
     )
+    figure.update_shapes(layer="below", opacity=0.5)  # a line at zero goes through names, which stay readable
     title = len(_axis_title(x).split("<br>"))
     return finish(figure, x, "", _AROUND + _TITLE_LINE * title + round(row * (len(names) - 0.5 - top)), _ABOVE)
 
