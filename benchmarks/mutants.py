@@ -1781,7 +1781,26 @@ def _page_mutants() -> list[Mutant]:
         *_of(
             "methods/dp_gd.py",
             "tests/methods/test_units.py -k loses",
-            ("steps that diverge are taken", "if product >= _LONGEST_STEP", "if product >= 1e30 * _LONGEST_STEP"),
+            (
+                "steps that diverge are taken",
+                "if rate * curvature >= _LONGEST_STEP",
+                "if rate * curvature >= 1e30 * _LONGEST_STEP",
+            ),
+        ),
+        *_of(
+            "tables/findings.py",
+            "tests/tables/test_findings.py -k alike",
+            (
+                "a label against its other spelling",
+                "for level in levels if level not in alike][:3]",
+                "for level in levels][:3]",
+            ),
+            ("two spellings are two labels", "len(levels) == 2 and not alike", "len(levels) == 2"),
+        ),
+        *_of(
+            "tables/findings.py",
+            "tests/tables/test_findings.py -k many_values",
+            ("a number as a label", "linear if linear and many else", "linear if linear and not many else"),
         ),
         *_of(
             "public/bands.py",

@@ -322,6 +322,10 @@ class TableMessage(Message):
         "Column {column!r} has {count} different texts in the public table (at most {limit} categories); leave it "
         "out, or declare its levels."
     )
+    SIGNED_NUMBERS = (
+        "Column {column!r} has {count} different texts in the public table (at most {limit} categories), most of them "
+        "numbers with a sign such as %; remove the sign in both tables, or leave the column out."
+    )
     SLASHED_DATES = (
         "Column {column!r} has {count} different texts in the public table (at most {limit} categories); write its "
         "dates as 2020-12-31 or 31.12.2020, leave it out, or declare its levels."
@@ -660,6 +664,10 @@ class TableNote(Message):
     UNREADABLE_CELLS = "{count:,} public cells of {column!r} are no {form}s and count as missing."
     REFERENCES = "Categories are compared with {references:paired}."
     RARE_LEVELS = "Categories of {column!r} with fewer than two public rows count as {become}: {levels:listed}."
+    SPELLINGS = (
+        "In {column!r} {levels:listed} differ in capitals or blanks alone, and count as different; write them alike in "
+        "both tables."
+    )
     UNKNOWN_LEVELS = "Categories of {columns:listed 99} that the public table does not have count as {become}."
     FEW_PRIVATE_ROWS = "The private table has {rows:plural row}: no budget lets a release say anything about so few."
     NEARLY_COLLINEAR = (
@@ -1070,10 +1078,7 @@ class MethodMessage(Message):
         "the target."
     )
     PUBLIC_FIT_NEEDED = "{method} needs labelled public rows; choose dp-erm or pmt-objective."
-    DIVERGES = (
-        "Steps of rate {rate} under a ridge penalty of {lam} diverge: the rate times the penalty is {product:.3g}, and "
-        "must stay below 2."
-    )
+    DIVERGES = "Under this ridge penalty the steps diverge: the learning rate must be below {limit:.3g}, got {given}."
     LASSO_WHITENED = "A lasso selects columns, so it needs scaled coordinates; choose coordinates = scaled."
     HINGE_NEEDS_LABELS = "The smoothed hinge needs labels, not a {family} response; choose loss = family."
     BOUND_NEEDED = "Without public responses the bound on residuals or counts must be given (bound)."

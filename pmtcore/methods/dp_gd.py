@@ -86,9 +86,9 @@ class DescentPlan(IterativePlan[RowCache[IntegerRows]]):
         Raises:
             InputError: steps so long that they diverge, whatever the rows are.
         """
-        product = self.parameters.rate * float(np.linalg.eigvalsh(self._ridge[1])[-1])
-        if product >= _LONGEST_STEP:
-            raise InputError(MethodMessage.DIVERGES, rate=self.parameters.rate, lam=self.public.lam, product=product)
+        rate, curvature = self.parameters.rate, float(np.linalg.eigvalsh(self._ridge[1])[-1])
+        if rate * curvature >= _LONGEST_STEP:
+            raise InputError(MethodMessage.DIVERGES, limit=_LONGEST_STEP / curvature, given=rate)
         super().prepare()
 
     @property

@@ -34,6 +34,7 @@ _ROUNDS = 12  # repairs that follow from one another
 _ABOUT: Mapping[Message | None, About] = {
     TableNote.LEFT_OUT: "features",
     TableNote.IDENTIFIER_LEFT_OUT: "features",
+    TableNote.SPELLINGS: "features",
     TableNote.ZERO: "collinear",
     TableNote.CONSTANT: "collinear",
     TableNote.COLLINEAR: "collinear",
@@ -213,24 +214,30 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
         numbers = {"family": GAUSSIAN.id, "lam": None, "positive": None}
         linear = (Repair("Linear regression", numbers),) if share >= 0.5 and len(levels) > 2 else ()
         marks = _as_labels(list(levels), choices.family)
-        few = len(levels) <= MAX_LEVELS
+        many = len(levels) > MAX_LEVELS
         yield Finding(
             "labels",
             Note(TableNote.NOT_TWO_LABELS, column=name, count=len(levels)),
             (name,),
             True,
-            (*marks, *linear) if few else (*linear, *marks),
+            linear if linear and many else (*marks, *linear),
         )
+    alike = schema.spelled_alike(levels)
+    if alike and (choices.model.binary or share < 0.5):
+        yield Finding("labels", Note(TableNote.SPELLINGS, column=name, levels=alike), (name,))
 
 
 def _as_labels(levels: list[str], family: str = "logistic") -> tuple[Repair, ...]:
-    """Return repairs that make labels: two levels as they are, of more each of the most frequent against the rest."""
-    title = FAMILIES[family].title.capitalize()
-    if len(levels) == 2:
+    """Return repairs that make labels: two levels as they are, of more each of the most frequent against the rest.
+
+    A level that has another spelling is no label: its own kind would be among the rest.
+    """
+    title, alike = FAMILIES[family].title.capitalize(), schema.spelled_alike(levels)
+    if len(levels) == 2 and not alike:
         return (Repair(f"{title} regression of the two labels", {"family": family, "positive": None}),)
     return tuple(
         Repair(f"{title} regression: {level!r} against the rest", {"family": family, "positive": level})
-        for level in levels[:3]
+        for level in [level for level in levels if level not in alike][:3]
     )
 
 
