@@ -394,7 +394,7 @@ def _mutants() -> list[Mutant]:
         f"{FILTER} -k determine",
     )
     plant("joint: bands without the last step", "methods/joint/bands.py", step, "truncation", FILTER)
-    plant("bands: nothing has no freedom", "public/bands.py", "np.where(total > 0, freedom, np.inf)", "freedom", FILTER)
+    plant("bands: nothing has no freedom", "public/bands.py", "(total > 0) & np.isfinite", "np.isfinite", FILTER)
     plant(
         "bands: variances below zero",
         "public/bands.py",
@@ -622,8 +622,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "offered: nothing said of it",
         "releases/release.py",
-        "not in entry.behind_public_fit",
-        "in entry.behind_public_fit",
+        "family.id in entry.behind_public_fit",
+        "family.id not in entry.behind_public_fit",
         noted,
     )
     plant(
