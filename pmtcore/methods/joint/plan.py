@@ -147,13 +147,15 @@ def one_pass(public: PublicData, n: int, budget: Budget, parameters: JointParame
 def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
     """``joint-pmt`` in two passes."""
     sizes = gradient_norms(public, n, budget.mu)
-    shares, first = _best_pilot(public, sizes, n, budget.mu, HARMLESS_GRAM, parameters)
+    shares, first = _best_pilot(public, sizes, n, budget.mu, harmless=HARMLESS_GRAM, parameters=parameters)
     middle: tuple[SecondPass, ...] = ()
     if parameters.passes != "2":
-        if len(_between(sizes, n, budget.mu, _middle_share(shares), parameters)) > 1:
-            shares, first = _best_pilot(public, sizes, n, budget.mu, HARMLESS_GRAM_OF_MANY, parameters)
+        if len(_between(sizes, n, budget.mu, _middle_share(shares), parameters=parameters)) > 1:
+            shares, first = _best_pilot(
+                public, sizes, n, budget.mu, harmless=HARMLESS_GRAM_OF_MANY, parameters=parameters
+            )
         between = _middle_share(shares)
-        middle = _between(sizes, n, budget.mu, between, parameters)
+        middle = _between(sizes, n, budget.mu, between, parameters=parameters)
         counted = sum(each.shares.counting for each in middle)
         shares = replace(shares, middle=between + counted, counting=0.0 if parameters.clip else COUNTING)
     second = SecondPass(sizes, n, shares, parameters.clip, harmless_bound(n, shares.gradient_mu))
@@ -171,7 +173,7 @@ def _counting(parameters: JointParameters) -> float:
 
 
 def _between(
-    sizes: GradientNorms, n: int, mu: float, share: float, parameters: JointParameters
+    sizes: GradientNorms, n: int, mu: float, share: float, *, parameters: JointParameters
 ) -> tuple[SecondPass, ...]:
     """Return the gradients between pilot and last, which have this share of ``mu^2`` together.
 
@@ -245,7 +247,7 @@ def expected_truncated_fraction(public: PublicData, ball: Ball) -> float:
 
 
 def _best_pilot(
-    public: PublicData, sizes: GradientNorms, n: int, mu: float, harmless: float, parameters: JointParameters
+    public: PublicData, sizes: GradientNorms, n: int, mu: float, *, harmless: float, parameters: JointParameters
 ) -> tuple[Shares, FirstPass]:
     """Choose the budget split and the pilot that minimize predicted error.
 
