@@ -125,15 +125,13 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
     mu: float
     schedule: Schedule
 
+    # Sampling errors are summed over groups first.
+    clusters_errors = True
+
     @cached_property
     def frame(self) -> Frame:
         """Return the public side."""
         return Frame(self.public, self.n)
-
-    @property
-    def clusters_errors(self) -> bool:
-        """Sampling errors are summed over groups first."""
-        return True
 
     @property
     def looks(self) -> int:

@@ -59,10 +59,8 @@ class JointPlan(StatisticPlan[MomentAndRows]):
     parameters: JointParameters
     middle: tuple[SecondPass, ...] = ()  # clipped gradients between the two
 
-    @property
-    def clusters_errors(self) -> bool:
-        """Sampling errors are summed over groups first."""
-        return True
+    # Sampling errors are summed over groups first.
+    clusters_errors = True
 
     @property
     def looks(self) -> int:
