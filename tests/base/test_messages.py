@@ -65,6 +65,7 @@ NUMBERS = {
         "status",
     ),
     "version",
+    "usual",
 }
 # Rooms in which every error of a user carries a kind.
 TYPED = (
