@@ -408,7 +408,7 @@ def _mutants() -> list[Mutant]:
         f"{FILTER} -k determine",
     )
     plant("joint: bands without the last step", "methods/joint/bands.py", step, "truncation", FILTER)
-    plant("bands: nothing has no freedom", "public/bands.py", "np.where(total > 0, freedom, np.inf)", "freedom", FILTER)
+    plant("bands: nothing has no freedom", "public/bands.py", "(total > 0) & np.isfinite", "np.isfinite", FILTER)
     plant(
         "bands: variances below zero",
         "public/bands.py",
@@ -501,6 +501,17 @@ def _mutants() -> list[Mutant]:
         "tests/releases/test_recorded.py tests/ledger/test_limits.py tests/ledger/test_log.py " + NOISE,
     )
     plant("noise: papers' noise halved off the diagonal", noise, "np.sqrt(0.5), 1.0)", "np.sqrt(0.25), 1.0)", NOISE)
+    symmetric, packed = "base/symmetric.py", "tests/base/test_symmetric.py"
+    plant("symmetric: entries off the diagonal count once", symmetric, "1.0, np.sqrt(2))", "1.0, 1.0)", packed)
+    plant("symmetric: integers become floats", symmetric, ", dtype=entries.dtype)", ")", packed)
+    plant("symmetric: the diagonal twice", symmetric, "np.tril(lower, -1).T", "lower.T", packed)
+    plant(
+        "registry: an attacker gets less than was released",
+        "methods/registry.py",
+        "upper_triangle(self.statistic) if self.statistic.ndim == 3 else self.statistic",
+        "self.statistic[:, :, 0] if self.statistic.ndim == 3 else self.statistic",
+        "tests/methods/test_joint_moment.py -k audit",
+    )
     ada = "methods/ada_ssp.py"
     plant("ada-ssp: parts at mu/sqrt 2", ada, "self.mu / math.sqrt(3)", "self.mu / math.sqrt(2)", APART)
     plant("ada-ssp: eigenvalue noise / 10", ada, "rounded * eigen_sd / unit", "0.1 * rounded * eigen_sd / unit", APART)
@@ -625,8 +636,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "offered: nothing said of it",
         "releases/release.py",
-        "not in entry.behind_public_fit",
-        "in entry.behind_public_fit",
+        "family.id in entry.behind_public_fit",
+        "family.id not in entry.behind_public_fit",
         noted,
     )
     plant(

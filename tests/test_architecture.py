@@ -123,6 +123,9 @@ EXTENDED = {
     "LocalParameters",
     "MomentParameters",
     "RegressionParameters",
+    # what the papers' experiments change of the core's own
+    "LossSums",
+    "Setting",
     # several of one kind
     "Influence",
     "NoiseSource",

@@ -9,8 +9,6 @@ ROOMS = ("glm", "methods", "papers", "public")
 STILL = {
     "methods/gradients/passes.py:_conflicts",
     "methods/gradients/passes.py:combine_curvature",
-    "methods/joint/plan.py:_best_pilot",
-    "methods/joint/plan.py:_between",
     "public/secant.py:raised",
     "papers/gallery/local.py:of",
     "papers/gallery/paper_a.py:_against_n",

@@ -118,10 +118,8 @@ class PublicPlan(Plan):
     public: PublicData
     mu: float = 0.0
 
-    @property
-    def clusters_errors(self) -> bool:
-        """Return True: sampling errors are summed over groups first."""
-        return True
+    # Sampling errors are summed over groups first.
+    clusters_errors = True
 
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:
         """Return the public fit in every trial.

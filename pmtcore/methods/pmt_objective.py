@@ -74,6 +74,9 @@ class ObjectivePlan(IterativePlan[RowCache[Rows]]):
     clip: Clip
     parameters: ObjectiveParameters
 
+    # Sampling errors are summed over groups first.
+    clusters_errors = True
+
     @cached_property
     def around(self) -> PublicData:
         """Return the public data in the coordinates of the mechanism, with the fit that it is centred at."""
@@ -131,11 +134,6 @@ class ObjectivePlan(IterativePlan[RowCache[Rows]]):
         post-processing.
         """
         return ObjectiveOutcome(self, self.mechanism.release(prepared, source, trials))
-
-    @property
-    def clusters_errors(self) -> bool:
-        """Sampling errors are summed over groups first."""
-        return True
 
     def predicted(self) -> Prediction | None:
         """Return the error to expect of the score at the minimizer; ``None`` without public rows."""

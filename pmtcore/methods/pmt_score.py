@@ -53,6 +53,9 @@ class ScorePlan(StatisticPlan[np.ndarray]):
     bound: float
     parameters: GlmParameters
 
+    # Sampling errors are summed over groups first.
+    clusters_errors = True
+
     @property
     def sigma(self) -> float:
         """``2 R G/(mu n)``."""
@@ -89,11 +92,6 @@ class ScorePlan(StatisticPlan[np.ndarray]):
         """
         unit = self.clip.radius * self.bound / FINE / self.n
         return ScoreOutcome(self, noisy_vector(statistic, (1 + SLACK) * 2 * FINE / self.mu, source, trials) * unit)
-
-    @property
-    def clusters_errors(self) -> bool:
-        """Sampling errors are summed over groups first."""
-        return True
 
     def predicted(self) -> Prediction | None:
         """Return the error to expect: the score's noise, clipping, and the public side; and the sampling sd."""

@@ -143,15 +143,13 @@ class ResponsePlan(StatisticPlan[CovariatesAndRows]):
     mu: float
     passes: tuple[SecondPass, ...]
 
+    # Sampling errors are summed over groups first.
+    clusters_errors = True
+
     @property
     def looks(self) -> int:
         """Return the number of looks: the covariates; a histogram and a cross moment in each pass."""
         return 1 + 2 * len(self.passes)
-
-    @property
-    def clusters_errors(self) -> bool:
-        """Return True: sampling errors are summed over groups first."""
-        return True
 
     def measure(self, rows: PrivateRows) -> Private[CovariatesAndRows]:
         """Return H, into which no response enters, and the rows in the coordinates that it whitens."""

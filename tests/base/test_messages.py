@@ -65,6 +65,7 @@ NUMBERS = {
         "status",
     ),
     "version",
+    "usual",
 }
 # Rooms in which every error of a user carries a kind.
 TYPED = (
@@ -150,6 +151,7 @@ FACTS = {
     "title": "the title of a table of the list",
     "total": "how many rows there are in all",
     "unit": "the unit of protection, in words",
+    "usual": "the value that is taken where none is given",
     "version": "the version of a file",
     "where": "the name of a file, with its role",
 }

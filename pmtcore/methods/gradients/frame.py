@@ -218,8 +218,8 @@ class Frame:
         """
         if not self.public.labelled:
             return np.sqrt(self.slopes(points).T) * np.where(np.arange(self.m) % 2, 1.0, -1.0)
-        found = self.response - self.public.family.mean(points @ self.rows.T)
-        return np.asarray(found * self.weights * self.inflation)
+        residual = self.response - self.public.family.mean(points @ self.rows.T)
+        return np.asarray(residual * self.weights * self.inflation)
 
     def clipped_part(self, residuals: np.ndarray, bounds: np.ndarray) -> ClippedPart:
         """Return what clipping at bounds (t,) takes, by left-out public residuals (t, m)."""

@@ -125,15 +125,13 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
     mu: float
     schedule: Schedule
 
+    # Sampling errors are summed over groups first.
+    clusters_errors = True
+
     @cached_property
     def frame(self) -> Frame:
         """Return the public side."""
         return Frame(self.public, self.n)
-
-    @property
-    def clusters_errors(self) -> bool:
-        """Sampling errors are summed over groups first."""
-        return True
 
     @property
     def looks(self) -> int:
@@ -232,8 +230,12 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
     def predicted(self) -> Prediction | None:
         """Return the errors that the passes are expected to leave, and the sampling error by public influence."""
         privacy = self.left(self.expected, self.expected_error_ratio).sd
-        found = Prediction(privacy, self.sampling(self.expected).sd, clipping_in_privacy=True)
-        return found if self.public.family is GAUSSIAN else OF_GRADIENTS.of(found, self.n, self.public.m, self.mu)
+        prediction = Prediction(privacy, self.sampling(self.expected).sd, clipping_in_privacy=True)
+        return (
+            prediction
+            if self.public.family is GAUSSIAN
+            else OF_GRADIENTS.of(prediction, self.n, self.public.m, self.mu)
+        )
 
     def left(self, state: State, error_ratio: float) -> Part:
         """Return what the passes leave open in the first trial, in the units of the table.
@@ -252,17 +254,17 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the spends: the gradients in units of their bounds, and the curvature matrix where there is one."""
-        found = []
+        spends = []
         for at, share in enumerate(self.schedule.gradients, 1):
             sensitivity = GRADIENT_SENSITIVITY / self.n
             name = f"clipped gradient {at}, in units of its bound"
-            found.append(Spend.gaussian(name, sensitivity, sensitivity / (self.mu * math.sqrt(share))))
+            spends.append(Spend.gaussian(name, sensitivity, sensitivity / (self.mu * math.sqrt(share))))
         for at in range(len(self.schedule.before)):
             sensitivity = CURVATURE_SENSITIVITY / self.n
             sd = sensitivity / (self.mu * math.sqrt(self.schedule.each_curvature))
             name = f"curvature {at + 1}, in units of its squared bound"
-            found.append(Spend.gaussian(name, sensitivity, sd))
-        return tuple(found)
+            spends.append(Spend.gaussian(name, sensitivity, sd))
+        return tuple(spends)
 
     def facts(self) -> Facts:
         """Noise and clipping that the last pass is expected to have, and the schedule."""

@@ -156,12 +156,12 @@ def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, de
     x, residual = public.whitened_in_sample[:, :-1], public.left_out_residual
     scale = first.residual_variance / np.mean(weights * residual**2)
     rows = x * (weights * (residual + x @ deviation / math.sqrt(scale)))[:, None]
-    found = robust_part(
+    robust = robust_part(
         (rows - rows.mean(axis=0)) @ inverse.T if np.any(deviation) else rows @ inverse.T, scale, n, public.clusters
     )
     if np.max(np.sum(x**2, axis=1)) / len(x) < _DECIDES:
-        return found
-    return found.with_variance(np.maximum(found.variance, equal.variance))
+        return robust
+    return robust.with_variance(np.maximum(robust.variance, equal.variance))
 
 
 def looks_shifted(first: FirstFit, fit: Fit) -> bool:

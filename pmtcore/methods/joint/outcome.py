@@ -106,23 +106,23 @@ class JointOutcome(Outcome):
 
     def notes(self) -> tuple[str, ...]:
         """Return the notes: what the noise did to this release."""
-        found = []
+        notes = []
         if conditioning(self.pilot.gram[0]).lambda_min <= 0:
-            found.append(
+            notes.append(
                 "The noise made the released moment indefinite; it was combined with the public one by precision."
             )
         if looks_shifted(self.pilot, self.fit):
-            found.append(
+            notes.append(
                 "The private rows do not look like the public ones: the correction to the public fit is larger than "
                 "its sampling error and the noise explain. Truncation may then bias the fit beyond its bands."
             )
-        found += self._likeness
+        notes += self._likeness
         if self.fit.truncates_heavily:
-            found.append(
+            notes.append(
                 "What was released shows that far more of the private rows was truncated than the public rows foresee: "
                 "more than half of their spread in some direction, or rows beyond every bound that was tried. The fit "
                 "may depend on few private rows far out; the bands allow for what they say, as far as it is known."
             )
         if self.pilot.gram_precision[0] < 0.5:
-            found.append("At this budget the released moment weighs less than the public one.")
-        return tuple(found)
+            notes.append("At this budget the released moment weighs less than the public one.")
+        return tuple(notes)

@@ -59,10 +59,8 @@ class JointPlan(StatisticPlan[MomentAndRows]):
     parameters: JointParameters
     middle: tuple[SecondPass, ...] = ()  # clipped gradients between the two
 
-    @property
-    def clusters_errors(self) -> bool:
-        """Sampling errors are summed over groups first."""
-        return True
+    # Sampling errors are summed over groups first.
+    clusters_errors = True
 
     @property
     def looks(self) -> int:
@@ -111,20 +109,20 @@ class JointPlan(StatisticPlan[MomentAndRows]):
         pilot = pilot_variance(first)
         spent = math.hypot(*(each.shares.gradient_mu for each in self.gradients))
         noise = (2 * bound / (spent * first.n)) ** 2
-        kept = pilot / (pilot + noise)
+        noise_weight = pilot / (pilot + noise)
         sizes = self.second.sizes
         lost = (
             float(sizes.clipping_mse(sizes.whole_rows(first.n)[None], first.n, np.array([bound]))[0]) / first.public.d
         )
-        truncation = unit * kept * math.sqrt(lost)
-        found = Prediction(unit * math.sqrt(kept * noise), sampling, truncation)
-        return OF_JOINT.of(found, first.n, first.public.m, self.mu)
+        truncation = unit * noise_weight * math.sqrt(lost)
+        prediction = Prediction(unit * math.sqrt(noise_weight * noise), sampling, truncation)
+        return OF_JOINT.of(prediction, first.n, first.public.m, self.mu)
 
     def facts(self) -> Facts:
         """Radius, scale, shares, noise, and the share of rows that public rows lead one to expect clipped."""
         first = self.first
         beyond = None if first.public.whitened is None else float(np.mean(first.public_weights < 1))
-        found = Facts(
+        facts = Facts(
             radius=first.ball.radius,
             noise_sd=first.sigma,
             noise_over_signal=first.sigma * math.sqrt(2 * (first.public.d + 1)),
@@ -132,9 +130,9 @@ class JointPlan(StatisticPlan[MomentAndRows]):
             more={"response_scale": first.ball.response_scale},
         )
         if self.second is None:
-            return found
+            return facts
         passes, beyond = self.second.facts()
-        return replace(found, passes=passes, predicted_truncation_rate=beyond)
+        return replace(facts, passes=passes, predicted_truncation_rate=beyond)
 
 
 def one_pass(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
@@ -147,13 +145,15 @@ def one_pass(public: PublicData, n: int, budget: Budget, parameters: JointParame
 def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
     """``joint-pmt`` in two passes."""
     sizes = gradient_norms(public, n, budget.mu)
-    shares, first = _best_pilot(public, sizes, n, budget.mu, HARMLESS_GRAM, parameters)
+    shares, first = _best_pilot(public, sizes, n, budget.mu, harmless=HARMLESS_GRAM, parameters=parameters)
     middle: tuple[SecondPass, ...] = ()
     if parameters.passes != "2":
-        if len(_between(sizes, n, budget.mu, _middle_share(shares), parameters)) > 1:
-            shares, first = _best_pilot(public, sizes, n, budget.mu, HARMLESS_GRAM_OF_MANY, parameters)
+        if len(_between(sizes, n, budget.mu, _middle_share(shares), parameters=parameters)) > 1:
+            shares, first = _best_pilot(
+                public, sizes, n, budget.mu, harmless=HARMLESS_GRAM_OF_MANY, parameters=parameters
+            )
         between = _middle_share(shares)
-        middle = _between(sizes, n, budget.mu, between, parameters)
+        middle = _between(sizes, n, budget.mu, between, parameters=parameters)
         counted = sum(each.shares.counting for each in middle)
         shares = replace(shares, middle=between + counted, counting=0.0 if parameters.clip else COUNTING)
     second = SecondPass(sizes, n, shares, parameters.clip, harmless_bound(n, shares.gradient_mu))
@@ -171,7 +171,7 @@ def _counting(parameters: JointParameters) -> float:
 
 
 def _between(
-    sizes: GradientNorms, n: int, mu: float, share: float, parameters: JointParameters
+    sizes: GradientNorms, n: int, mu: float, share: float, *, parameters: JointParameters
 ) -> tuple[SecondPass, ...]:
     """Return the gradients between pilot and last, which have this share of ``mu^2`` together.
 
@@ -245,7 +245,7 @@ def expected_truncated_fraction(public: PublicData, ball: Ball) -> float:
 
 
 def _best_pilot(
-    public: PublicData, sizes: GradientNorms, n: int, mu: float, harmless: float, parameters: JointParameters
+    public: PublicData, sizes: GradientNorms, n: int, mu: float, *, harmless: float, parameters: JointParameters
 ) -> tuple[Shares, FirstPass]:
     """Choose the budget split and the pilot that minimize predicted error.
 
@@ -260,7 +260,7 @@ def _best_pilot(
         parameters: of the method.
     """
     alike = 1 / n + public.moment_variance
-    found: list[tuple[float, Shares, FirstPass]] = []
+    priced: list[tuple[float, Shares, FirstPass]] = []
     for share, wider in product(_SHARES, _WIDER):
         shares = Shares(mu, share, _counting(parameters))
         ball = accurate_ball(public, n, shares.pilot_mu)
@@ -272,5 +272,5 @@ def _best_pilot(
         v = first.sigma**2 / 2
         off = v * alike / (v + alike) * (public.d + 1) + expected_truncated_fraction(public, ball) ** 2
         price = left * second / (left + second) + off * left
-        found.append((price * (1.0 if wider == 1 else _RELUCTANCE), shares, first))
-    return min(found, key=lambda each: each[0])[1:]
+        priced.append((price * (1.0 if wider == 1 else _RELUCTANCE), shares, first))
+    return min(priced, key=lambda each: each[0])[1:]

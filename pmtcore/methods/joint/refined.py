@@ -63,9 +63,9 @@ class RefinedFit:
         if isinstance(self.before, FirstFit):
             return self.pilot.gram_estimate
         gram, step = self.before.gram_estimate, self.point - self.before.point
-        seen = self.before.score - self.score
+        difference = self.before.score - self.score
         variance = self.before.score_variance + self.score_variance
-        return raised(gram, step, seen, variance, self.pilot.entry_variance)
+        return raised(gram, step, difference, variance, self.pilot.entry_variance)
 
     @property
     def truncates_heavily(self) -> bool:

@@ -88,8 +88,8 @@ class SecondPass:
         """Clipping bounds (trials,): fixed, or from the released histogram."""
         if counts is None:
             return np.full(trials, self.clip)
-        found = self.sizes.bound(self.n, self.shares.gradient_mu, counts, self.counting_sd)
-        return np.maximum(found, self.least)
+        chosen = self.sizes.bound(self.n, self.shares.gradient_mu, counts, self.counting_sd)
+        return np.maximum(chosen, self.least)
 
     def release(self, rows: Private[RowCache[QuantizedRows]], points: np.ndarray, source: NoiseSource) -> Gradient:
         """Histogram, bound and mean gradient at each point.
@@ -129,13 +129,13 @@ class SecondPass:
 
     def facts(self) -> tuple[Passes, float]:
         """Shares, bound and noise to expect, and the share of rows beyond."""
-        found = Passes(
+        passes = Passes(
             pilot_share=self.shares.pilot,
             counting_share=0.0 if self.clip else self.shares.counting,
             expected_clipping_bound=self.expected_bound,
             gradient_noise_sd=float(self.noise_at(self.expected_bound)),
         )
-        return found, float(np.mean(self.sizes.lengths > self.expected_bound))
+        return passes, float(np.mean(self.sizes.lengths > self.expected_bound))
 
 
 @dataclass(frozen=True)
@@ -203,10 +203,10 @@ class Gradient:
 
     def released(self) -> dict[str, float]:
         """Return the bound, and the share of private rows beyond it where it was counted."""
-        found = {"clipping_bound": float(self.bound[0])}
+        figures = {"clipping_bound": float(self.bound[0])}
         if self.counts is not None:
             edges = self.plan.sizes.edges
             beyond = np.clip((edges[1:] - self.bound[0]) / np.diff(edges), 0.0, 1.0)
             beyond[-1] = 1.0  # an open bin
-            found["clipped_share"] = float(np.clip(self.rows[0] @ beyond / self.plan.n, 0.0, 1.0))
-        return found
+            figures["clipped_share"] = float(np.clip(self.rows[0] @ beyond / self.plan.n, 0.0, 1.0))
+        return figures

@@ -185,8 +185,8 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         weights = self.with_public(self.expected[None]).weights[0]
         fit = self.regression(self.state(self.expected, weights))
         privacy, sampling, truncation = (np.sqrt(np.diag(p)) for p in (fit.privacy, fit.sampling, fit.truncation))
-        found = Prediction(privacy, sampling, truncation)
-        return found if self.rows is None else OF_JOINT_MOMENT.of(found, self.n, self.public.m, self.mu)
+        prediction = Prediction(privacy, sampling, truncation)
+        return prediction if self.rows is None else OF_JOINT_MOMENT.of(prediction, self.n, self.public.m, self.mu)
 
     def facts(self) -> Facts:
         """Radius, noise, and what to expect of a typical and of the worst regression."""
