@@ -59,7 +59,11 @@ else:
     if inside:
         frame.opened(navigation.title)
         links.restore()
-        navigation.run()
+        try:
+            navigation.run()
+        except Exception:
+            frame.draw()  # leads out of a page that broke
+            raise
         links.keep()
         frame.draw()  # after the page: the sidebar says what the page opened or spent
     else:

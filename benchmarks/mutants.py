@@ -152,6 +152,14 @@ def _mutants() -> list[Mutant]:
     plant(
         "noise: more than asked for", "mechanisms/noise.py", "min(_DRAWN_AT_ONCE, count - at)", "_DRAWN_AT_ONCE", pool
     )
+    units = ("public/moments.py", "[..., None])[..., 0] / scale)", "[..., None])[..., 0])")
+    plant("ridge: solved in units of the diagonal and left in them", *units, "tests/public/test_moments.py")
+    prices = ("public/radius.py", "if low[k] > _PRICE_TOLERANCE * np.min(price):", "if low[k] > 0.9 * np.min(price):")
+    plant("radius: balls that may be the best are not priced", *prices, "tests/public/test_radius.py")
+    limit = ("base/private_rows.py", "max(MOST_KEPT, features.nbytes + response.nbytes)", "MOST_KEPT")
+    plant("kept: of an array no more than of a file", *limit, pool)
+    frames = ("tables/problem.py", "max(MOST_KEPT, private.source.table.nbytes) if", "MOST_KEPT if")
+    plant("kept: of a frame no more than of a file", *frames, pool)
     whole = ("base/private_rows.py", "cut_to(self._blocks(), size)", "self._blocks()")
     plant("threads: a large block is not shared", *whole, pool)
     denormal = ("tables/fingerprint.py", "place[size < _LEAST] = _ZERO", "place[size == 0] = _ZERO")
@@ -285,6 +293,17 @@ def _mutants() -> list[Mutant]:
     filter_passes, frame = "methods/gradients/passes.py", "methods/gradients/frame.py"
     long_row = "tests/methods/test_gradients.py -k long_public"
     plant("gradients: the mean of no row", frame, "slope(self.rows @ points", "slope(self.left_out @ points", long_row)
+    to_and_fro = f"{LAWS} -k 'to_and_fro or too_far'"
+    plant(
+        "gradients: steps to and fro", filter_passes, "points_back[:, None, None], higher", "False, higher", to_and_fro
+    )
+    plant(
+        "gradients: any step raises",
+        filter_passes,
+        "after.gradients, axis=1) < 0",
+        "after.gradients, axis=1) < 1e9",
+        to_and_fro,
+    )
     plant("gradients: no tail", frame, "_ROWS_BEYOND = 0.5", "_ROWS_BEYOND = 0.0", f"{LAWS} -k 'price or bounds'")
     plant("gradients: no weak prior", "public/weak_prior.py", "COEFFICIENT_SD**2 * np.eye", "1e8 * np.eye", LAWS)
     method = "methods/gradients/method.py"
@@ -367,9 +386,17 @@ def _mutants() -> list[Mutant]:
         "0 * gain @ noise_covariance @",
         UPDATE,
     )
-    refined = "methods/joint/refined.py"
-    plant("joint: curvature lowered too", refined, "believed = by >", "believed = np.abs(by) >", FILTER)
+    refined, secant = "methods/joint/refined.py", "public/secant.py"
+    plant("joint: curvature lowered too", secant, "believed = by >", "believed = np.abs(by) >", FILTER)
     step = "truncation.plus(Part.of(np.outer(moved, moved)))"
+    floor = "np.maximum(together.variance, _least_squares_variance(first))"
+    plant(
+        "joint: bands of the prior alone",
+        "methods/joint/bands.py",
+        floor,
+        "together.variance",
+        f"{FILTER} -k determine",
+    )
     plant("joint: bands without the last step", "methods/joint/bands.py", step, "truncation", FILTER)
     plant("bands: nothing has no freedom", "public/bands.py", "np.where(total > 0, freedom, np.inf)", "freedom", FILTER)
     plant(
@@ -379,7 +406,7 @@ def _mutants() -> list[Mutant]:
         "np.diag(covariance)",
         FILTER,
     )
-    plant("joint: gram not raised", refined, "return np.asarray(gram + raise_by)", "return gram", FILTER)
+    plant("joint: curvature not raised", secant, "return np.asarray(curvature + raise_by)", "return curvature", FILTER)
     plant("joint: counts beyond chance unheard", "public/sizes.py", "conflict_inflation(ratio, share, 1)", "1", FILTER)
     plant("joint: parts of rows far out", "public/sizes.py", "np.where(empty, 0.0, rows)", "rows", FILTER)
     plant(
@@ -389,7 +416,13 @@ def _mutants() -> list[Mutant]:
         "_COMMON_POWER = 0.062, 0.1, 0.0",
         FILTER,
     )
-    plant("joint: rows beyond every bound cost nothing", refined, "lost_with_far_rows[0]", "lost[0]", FILTER)
+    plant(
+        "joint: rows beyond every bound cost nothing",
+        refined,
+        "clipping_mse_with_far_rows[0]",
+        "clipping_mse[0]",
+        FILTER,
+    )
     plant("joint: rows beyond every bound unsaid", refined, "if self.gradient.exceeds_reach[0]:", "if False:", FILTER)
     plant("joint: bounds do not grow", "public/sizes.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
     plant(
@@ -439,7 +472,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "noise: OpenDP's sampler bypassed",
         noise,
-        "np.asarray(discrete_gaussian(sigma)([0] * count), dtype=np.int64)",
+        "np.asarray(discrete_gaussian(sigma)(np.zeros(count, dtype=np.int64)), dtype=np.int64)",
         "np.rint(sigma * np.random.default_rng().standard_normal(count)).astype(np.int64)",
         NOISE,
     )
@@ -457,7 +490,7 @@ def _mutants() -> list[Mutant]:
         "    secure = True\n\n    def __init__",
         "tests/releases/test_recorded.py tests/ledger/test_limits.py tests/ledger/test_log.py " + NOISE,
     )
-    plant("noise: papers' noise halved off the diagonal", noise, "np.sqrt(0.5))", "np.sqrt(0.25))", NOISE)
+    plant("noise: papers' noise halved off the diagonal", noise, "np.sqrt(0.5), 1.0)", "np.sqrt(0.25), 1.0)", NOISE)
     ada = "methods/ada_ssp.py"
     plant("ada-ssp: parts at mu/sqrt 2", ada, "self.mu / math.sqrt(3)", "self.mu / math.sqrt(2)", APART)
     plant("ada-ssp: eigenvalue noise / 10", ada, "rounded * eigen_sd / unit", "0.1 * rounded * eigen_sd / unit", APART)
@@ -563,6 +596,29 @@ def _mutants() -> list[Mutant]:
         "self.parameters.clip, clipped=False",
         f"{ARRIVES} -k mean_clipped",
     )
+    offered = "tests/methods/test_registry_offered.py"
+    plant(
+        "offered: in any order",
+        "methods/registry.py",
+        "entry is not first, public.family.id in",
+        "entry is not first, public in",
+        offered,
+    )
+    plant(
+        "offered: a method unmeasured",
+        "methods/dp_gd.py",
+        'behind_public_fit=("poisson",)',
+        "behind_public_fit=()",
+        offered,
+    )
+    noted = f"{offered} -k says_so"
+    plant(
+        "offered: nothing said of it",
+        "releases/release.py",
+        "not in entry.behind_public_fit",
+        "in entry.behind_public_fit",
+        noted,
+    )
     plant(
         "pmt-score: sensitivity of one sign",
         "methods/pmt_score.py",
@@ -578,6 +634,9 @@ def _mutants() -> list[Mutant]:
         "squares = 0 * self._changes(points, fits) ** 2",
         equation,
     )
+    left_out, own = "public/shape.py", f"{equation} -k 'own_predictor or own_hessian'"
+    plant("score equation: the mean of no row", left_out, "centre, rows @ centre)", "centre, left_out @ centre)", own)
+    plant("score equation: rows moved as they are not", "methods/score_equation.py", "factors**2", "factors", own)
     plant(
         "objective: pull of the modulus left in",
         "methods/pmt_objective.py",
@@ -1249,8 +1308,8 @@ def _mutants() -> list[Mutant]:
         (
             "responses: no noise of the first pass",
             method,
-            "variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.lost)",
-            "variance[:, None])[..., None] * unit for variance in (0 * gradient.noise, 0 * gradient.lost)",
+            "variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.clipping_mse)",
+            "variance[:, None])[..., None] * unit for variance in (0 * gradient.noise, 0 * gradient.clipping_mse)",
             "held",
         ),
         (
@@ -1679,15 +1738,72 @@ def _page_mutants() -> list[Mutant]:
         *_of(
             "tables/problem.py",
             "tests/tables/test_findings.py -k row_numbers",
-            ("row numbers as a target", "reversed(numbers) if not numbers_rows(public, name)", "reversed(numbers)"),
+            ("row numbers as a target", "reversed(numbers) if not _numbers_rows(public, name)", "reversed(numbers)"),
+        ),
+        *_of(
+            "tables/problem.py",
+            "tests/tables/test_findings.py -k no_identifier",
+            ("a repair puts row numbers in", "    if not usable:\n", "    usable += identifiers\n    if not usable:\n"),
+        ),
+        *_of(
+            "tables/problem.py",
+            "tests/tables/test_findings.py -k go_in",
+            (
+                "what is listed is not what goes in",
+                "    return tuple(one.name for one in features)",
+                "    return tuple(names)",
+            ),
+        ),
+        *_of(
+            "cli/explore.py",
+            "tests/releases/test_explore.py -k asked_by_its_name",
+            ("a value of no column", 'or "" in numbers ', ""),
+            ("a column given twice", " or len(numbers) < len(pairs)", ""),
+        ),
+        *_of(
+            "public/moments.py",
+            "tests/methods/test_units.py -k loses",
+            ("a penalty beyond all curvature", "_MOST_PENALTY * self.spread**2", "1e30 * self.spread**2"),
+            ("a most penalty in the units of the table", "_MOST_PENALTY * self.spread**2", "_MOST_PENALTY"),
+        ),
+        *_of(
+            "public/moments.py",
+            "tests/methods/test_units.py -k unit_of_the_table",
+            ("a most penalty that is felt", "_MOST_PENALTY = 1e6", "_MOST_PENALTY = 1e-2"),
+        ),
+        *_of(
+            "methods/dp_gd.py",
+            "tests/methods/test_units.py -k loses",
+            (
+                "steps that diverge are taken",
+                "if rate * curvature >= _LONGEST_STEP",
+                "if rate * curvature >= 1e30 * _LONGEST_STEP",
+            ),
         ),
         *_of(
             "tables/findings.py",
-            "tests/tables/test_findings.py -k no_identifier",
+            "tests/tables/test_findings.py -k alike",
             (
-                "a repair puts row numbers in",
-                "for name in common if not numbers_rows(public, name))",
-                "for name in common)",
+                "a label against its other spelling",
+                "for level in levels if level not in alike][:3]",
+                "for level in levels][:3]",
+            ),
+            ("two spellings are two labels", "len(levels) == 2 and not alike", "len(levels) == 2"),
+        ),
+        *_of(
+            "tables/findings.py",
+            "tests/tables/test_findings.py -k many_values",
+            ("a number as a label", "linear if linear and many else", "linear if linear and not many else"),
+        ),
+        *_of(
+            "public/bands.py",
+            "tests/public/test_bands.py",
+            ("degrees of freedom have a unit", "positive = (total > 0)", "positive = (total > 1e-200)"),
+            ("a part of nothing counts", "sum(s**2 / p.freedom", "sum(s / p.freedom"),
+            (
+                "stretched by a quotient of variances",
+                "np.divide(np.sqrt(variance), self.sd",
+                "np.divide(variance, self.sd",
             ),
         ),
         *_of(
@@ -1715,9 +1831,9 @@ def _noise_mutants() -> list[Mutant]:
         ("fresh: all threads draw the same", "def _drawn(", "@cache\ndef _drawn("),
         (
             "fresh: the second half mirrors the first",
-            "np.asarray(discrete_gaussian(sigma)([0] * count), dtype=np.int64)",
+            "np.asarray(discrete_gaussian(sigma)(np.zeros(count, dtype=np.int64)), dtype=np.int64)",
             "(lambda x: np.concatenate([x, -x])[:count])("
-            "np.asarray(discrete_gaussian(sigma)([0] * ((count + 1) // 2)), dtype=np.int64))",
+            "np.asarray(discrete_gaussian(sigma)(np.zeros((count + 1) // 2, dtype=np.int64)), dtype=np.int64))",
         ),
         (
             "fresh: one vector for all trials",

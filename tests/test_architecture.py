@@ -106,8 +106,13 @@ def test_no_script_lies_directly_in_pages():
 EXTENDED = {
     # a method: what it plans, what comes out, and its parameters, which share fields
     "Plan",
+    "IterativePlan",
+    "SteppedTrials",
+    "ClaimTest",
+    "PerturbedPlan",
     "StatisticPlan",
     "Outcome",
+    "StatisticOutcome",
     "Parameters",
     "GlmParameters",
     "NewtonParameters",

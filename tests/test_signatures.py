@@ -11,7 +11,7 @@ STILL = {
     "methods/gradients/passes.py:combine_curvature",
     "methods/joint/plan.py:_best_pilot",
     "methods/joint/plan.py:_between",
-    "methods/joint/refined.py:raised",
+    "public/secant.py:raised",
     "papers/gallery/local.py:of",
     "papers/gallery/paper_a.py:_against_n",
     "papers/gallery/paper_a.py:run",

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.common.explore_release import completing, confirming
-from pages.common.widgets import PLAIN, at_first, badge, chart, download_table, frame, show_error
+from pages.common.widgets import PLAIN, at_first, badge, chart, download_table, frame, number, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
@@ -117,7 +117,7 @@ def question(here: Held) -> Regression | None:
     response = left.selectbox(
         "Response", moment.columns, index=start, key="explore-response", help="The column to be explained."
     )
-    lam = middle.number_input("Ridge penalty", 0.0, 1e9, 0.0, format="%g", key="explore-ridge", help="0: none.")
+    lam = number(middle, "Ridge penalty", 0.0, 1e9, 0.0, "explore-ridge", "0: none.")
     right.selectbox(
         "Bands hold for",
         list(_WORDS),
@@ -147,6 +147,7 @@ def question(here: Held) -> Regression | None:
             selection_mode="multi",
             key=key,
             help=_FEATURES,
+            wrap=True,
             **at_first(key, default=first or choice),
         )
     else:
@@ -351,7 +352,7 @@ def _values(here: Held, given: list[str]) -> dict[str, float]:
         if dummies == [name]:
             start, help = float(f"{means.get(name, 0.0):.4g}"), "Starts at the released mean."
             values[name] = place.number_input(
-                plain(name), value=start, format="%g", key=f"explore-at-{name}", help=help
+                plain(name), value=start, format="%g", key=f"explore-at-{name}", help=help, required=True
             )
             continue
         level = place.selectbox(

@@ -32,12 +32,9 @@ def admitted() -> bool:
 
 def opened(page: str) -> None:
     """Close the menu on a phone once a page was chosen from it."""
-    before, changes = st.session_state.get("page-open", (page, 0))
-    if before != page:
-        changes += 1
-        with st.container(key="menu-closed"):
-            scripts.run(scripts.CLOSE_MENU, changes)
-    st.session_state["page-open"] = (page, changes)
+    if st.session_state.get("page-open", page) != page:
+        scripts.run(scripts.CLOSE_MENU)
+    st.session_state["page-open"] = page
 
 
 def draw() -> None:

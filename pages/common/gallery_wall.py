@@ -126,7 +126,7 @@ def drawn() -> bool:
     )
     for start in range(0, len(shown), _ACROSS):
         for column, tile in zip(st.columns(_ACROSS), shown[start : start + _ACROSS], strict=False):
-            with column.container(border=True, height="stretch", key=f"card-{tile.id}"):
+            with column.container(border=True, height="stretch", gap="xsmall", key=f"card-{tile.id}"):
                 _draw(tile)
     bounds_of_papers()
     return True
@@ -137,7 +137,8 @@ def _draw(tile: Tile) -> None:
         st.image(tile.picture, width="stretch", alt=f"Small picture of {tile.title}")
     else:
         st.markdown(f":grey[{plain(tile.wanting)}]")
-    verdicts = " ".join(f"{mark} {tile.answers[answer]}" for answer, mark in _MARKS.items() if answer in tile.answers)
+    # A mark and its count stay on one line.
+    verdicts = " ".join(f"{mark}\u00a0{tile.answers[one]}" for one, mark in _MARKS.items() if one in tile.answers)
     st.button(
         plain(f"{tile.id} {tile.title}"),
         key=f"gallery-open-{tile.id}",

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from pages.common import workflow_state
+from pages.common import scripts, workflow_state
 from pages.common.demo import KNOBS
 from pages.common.session import named_tables, session
 from pages.common.widgets import show_error
@@ -159,10 +159,8 @@ def query() -> str:
 def keep() -> None:
     """Keep in the address that own tables are open, so that a reload can say what was lost."""
     opened = session().tables
-    if opened is not None and not opened.may_be_studied and st.query_params.get("table") != _OWN:
-        st.query_params["table"] = _OWN
-    if opened is not None and opened.may_be_studied and st.query_params.get("table") == _OWN:
-        del st.query_params["table"]
+    if opened is not None and opened.may_be_studied == (st.query_params.get("table") == _OWN):
+        scripts.address("table", "" if opened.may_be_studied else _OWN)
 
 
 def share() -> None:

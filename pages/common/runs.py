@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import streamlit as st
 
-from pages.common import actors, job_slots
+from pages.common import actors, job_slots, scripts
 from pages.common.session import session
 from pmtcore.auditing.comparison import Comparison
 from pmtcore.report.reproduce import Recipe
@@ -55,9 +55,9 @@ def find() -> Comparison | None:
         st.session_state["run"] = asked
     known = st.session_state.get("run")
     if found.comparison is not None and known and st.query_params.get("run") != known:
-        st.query_params["run"] = known
+        scripts.address("run", known)
     if found.comparison is None and asked:
-        del st.query_params["run"]
+        scripts.address("run", "")
         st.info(
             "The comparison of this link is gone: the server was started anew, or its tables were not for study.",
             icon=":material/info:",

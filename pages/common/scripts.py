@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import streamlit as st
 
 CLOSE_MENU = (
@@ -13,11 +15,30 @@ TO_VERDICT = (
 )
 
 
-def run(script: str, time: int = 0) -> None:
-    """Let the browser run one of the scripts above.
+def run(script: str) -> None:
+    """Let the browser run a script, in a place that takes no room (assets/style.css).
+
+    It stands in a block of its own: what it declares would else be there already when it runs again, an error.
 
     Args:
-        script: one of them.
-        time: a number that was not given before: a browser runs the same text in the same place once.
+        script: one of the above; a browser runs the same text in the same place once, so each run has its number.
     """
-    st.html(f"<script>{script}//{time}</script>", unsafe_allow_javascript=True)
+    number = st.session_state["scripts"] = st.session_state.get("scripts", 0) + 1
+    with st.container(key=f"script-{number}"):
+        st.html(f"<script>{{{script}}}//{number}</script>", unsafe_allow_javascript=True)
+
+
+def address(name: str, value: str) -> None:
+    """Let the address have a parameter without a new entry in the history: one press of the back button leads back.
+
+    Streamlit's own query parameters make an entry for each change.
+
+    Args:
+        name: of the parameter.
+        value: an id of ours; without one the parameter is taken away.
+    """
+    change = f"p.set('{quote(name, '')}', '{quote(value, '')}')" if value else f"p.delete('{quote(name, '')}')"
+    run(
+        f"const p = new URLSearchParams(location.search); {change}; "
+        "history.replaceState(history.state, '', `${location.pathname}${p.size ? '?' : ''}${p}`);"
+    )

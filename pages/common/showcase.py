@@ -17,6 +17,7 @@ from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.methods.registry import recommended, suiting
 from pmtcore.releases.planning import public_alone
+from pmtcore.report.figures.compare import DISTANCE, TYPICAL
 from pmtcore.tables.problem import Problem
 
 TRIALS, GLM_TRIALS = 50, 10  # a linear trial is a share of one batched solve; others are a fit each
@@ -31,10 +32,21 @@ _kept: OrderedDict[tuple[str, ...], Quick] = OrderedDict()
 @final
 @dataclass(frozen=True)
 class Quick:
-    """Figures of a quick comparison."""
+    """Figures of a quick comparison.
+
+    Attributes:
+        typical: whether errors are those of the typical coefficient in standard errors of the public fit; Euclidean
+            distances otherwise.
+    """
 
     summaries: list[Summary]
     trials: int
+    typical: bool
+
+    @property
+    def measure(self) -> str:
+        """Return what the errors are."""
+        return TYPICAL if self.typical else DISTANCE
 
 
 def remembered(mark: tuple[str, ...]) -> Quick | None:
@@ -71,7 +83,7 @@ def quick(found: Session) -> Quick | None:
 
 
 def _quick(problem: Problem) -> Quick:
-    """Compare what Plan compares: the error of the typical coefficient with its standard error in the public fit.
+    """Compare what Plan compares, where there is one: errors of the typical coefficient in those of the public fit.
 
     In a Euclidean distance a few coefficients of collinear columns decide, and two pages would judge one table apart.
     """
@@ -81,4 +93,4 @@ def _quick(problem: Problem) -> Quick:
     mus, trials = ([0.1, 0.3, 1.0, 3.0, 10.0], TRIALS) if linear else ([0.3, 1.0, 3.0], GLM_TRIALS)
     run = Comparison(problem, chosen, mus, trials=trials, seed=1, scale=None if alone is None else alone.total).run()
     made = run.summaries().reveal(Curator("synthetic or public rows, shown at first sight"))
-    return Quick(made, trials)
+    return Quick(made, trials, alone is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -15,7 +16,7 @@ from pages.common.persons import whose
 from pages.common.registered import named_by_a_curator, on_offer
 from pages.common.session import Tables
 from pages.common.uploads import own_tables
-from pages.common.widgets import at_first, badge, show_error, study_label
+from pages.common.widgets import at_first, badge, number, show_error, study_label
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -34,14 +35,20 @@ from pmtcore.tables.choices import (
 )
 from pmtcore.tables.findings import Finding, findings, repaired
 from pmtcore.tables.formula import target_of
-from pmtcore.tables.problem import Problem, numbers_rows, schema_summary
+from pmtcore.tables.problem import Problem, features_taken, schema_summary
 from pmtcore.tables.schema import schema_from_json
 from pmtcore.tables.table import Table
 
 # Table that is opened first: its picture shows what most tables show, that a larger budget comes nearer.
 _FIRST = "power-plant"
 # What is asked openly although nothing stops: a release with it would be spent for nothing.
-_OPEN = (TableNote.LIKE_IDENTIFIER, TableNote.NAMES_ALIKE, TableNote.PUBLIC_ONLY)
+_OPEN = (
+    TableNote.LIKE_IDENTIFIER,
+    TableNote.NAMES_ALIKE,
+    TableNote.PUBLIC_ONLY,
+    TableNote.FEW_PRIVATE_ROWS,
+    TableNote.SWAPPED,
+)
 # Features up to which all of them are listed, so that one is left out by one click.
 _LISTED = 20
 _LOOKING = "Looking at the public table"
@@ -181,6 +188,8 @@ def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]
             left.warning(plain(one.sentence), icon=":material/warning:")
             with right:
                 _repairs(one, choices, f"open-{at}")
+    if tables.repaired is not None and choices.features == tables.repaired[1]:
+        st.warning(plain(tables.repaired[0]), icon=":material/warning:")
     return {one.sentence for one in stops}
 
 
@@ -233,7 +242,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         )
     others = [name for name in names if name != target]
     # What goes in where nothing is chosen, as far as it can be listed.
-    first = [name for name in others if not numbers_rows(tables.public, name)] if len(others) <= _LISTED else []
+    first = _taken_at_first(tables, current, target) if len(others) <= _LISTED else ()
     with right:
         picked = st.multiselect(
             "Features (empty: all)",
@@ -259,15 +268,14 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         b, "Unseen categories", UNSEEN_POLICIES, current.unseen, f"unseen-{key}", help, _UNSEEN.__getitem__
     )
     with c:
-        ridge = st.number_input(
+        ridge = number(
+            st,
             "Ridge on the public moment",
             0.0,
             1e6,
             current.public_ridge,
-            format="%g",
-            key=f"ridge-{key}",
-            persist_state="session",
-            help="For features that are collinear in the public rows.",
+            f"ridge-{key}",
+            "For features that are collinear in the public rows.",
         )
     declared = st.text_area(
         "Declared categories",
@@ -304,7 +312,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
     return replace(
         current,  # what has no widget here stays as it was
         target=target,
-        features=_features(picked, first, unit.column),
+        features=_features(picked, first, {unit.column, more["weights"], more["exposure"], more["cluster"]}),
         person=unit.column,
         person_rows=unit.rows,
         person_rule=unit.rule,
@@ -327,16 +335,23 @@ def _choices(tables: Tables, current: Choices) -> Choices:
     )
 
 
-def _features(picked: Sequence[str], first: Sequence[str], person: str) -> tuple[str, ...] | None:
-    """Return the chosen features without the column that says whose a row is; ``None`` where that is the default.
+def _taken_at_first(tables: Tables, current: Choices, target: str) -> tuple[str, ...]:
+    """Return the features where nothing is chosen but the target and how columns are read."""
+    nothing: dict[str, Any] = dict.fromkeys(("person", "weights", "exposure", "cluster", "formula"), "")
+    alone = replace(current, target=target, features=None, **nothing)
+    return features_taken(tables.private, tables.public, alone, tables.schema)
+
+
+def _features(picked: Sequence[str], first: Sequence[str], beside: set[str]) -> tuple[str, ...] | None:
+    """Return the chosen features; ``None`` where they are the default.
 
     Args:
         picked: names that were picked.
         first: those that are listed at first; none of many.
-        person: name of that column; empty where there is none.
+        beside: columns that say whose a row is, or how much it counts: no features.
     """
-    chosen = tuple(name for name in picked if name != person)
-    return None if not chosen or {*chosen, person} == {*first, person} else chosen
+    chosen = tuple(name for name in picked if name not in beside)
+    return None if not chosen or {*chosen} == {*first} - beside else chosen
 
 
 def _more(tables: Tables, current: Choices, names: list[str], key: str) -> dict[str, str]:
@@ -441,15 +456,14 @@ def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, s
         return None, None
     left, right = st.columns([1, 3])
     start = current.penalty if current.family == family else Choices(target=current.target, family=family).penalty
-    lam = left.number_input(
+    lam = number(
+        left,
         "Ridge penalty",
         0.0,
         1e9,
         start,
-        format="%g",
-        key=f"lam-{key}-{family}",
-        persist_state="session",
-        help="Part of what is fitted, by every method; the intercept is not penalized. Labels that are almost "
+        f"lam-{key}-{family}",
+        "Part of what is fitted, by every method; the intercept is not penalized. Labels that are almost "
         "separable have no finite fit without it.",
     )
     positive = None

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.common import learn_papers
+from pages.common import learn_papers, scripts
 from pages.common.cards import lesson_cards
 from pages.common.widgets import at_first, chart
 from pmtcore.auditing import attacks
@@ -51,7 +51,7 @@ def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> s
     start = at_first(key, index=ids.index(asked) if asked in ids else 0)
     chosen = str(st.radio(label, ids, format_func=titles.__getitem__, key=key, help=words, **start) or ids[0])
     if st.query_params.get(key) != chosen:
-        st.query_params[key] = chosen
+        scripts.address(key, chosen)
     return chosen
 
 

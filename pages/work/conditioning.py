@@ -102,7 +102,7 @@ def truncation(shown: list[Diagnosis]) -> float:
     keep_within("radius", 0.0, top)
     start = at_first("radius", value=shown[0].radius)
     radius = st.slider(
-        "Truncation rate at a radius of your choice (whitened)",
+        "Truncation rate at a radius of your choice",
         0.0,
         top,
         key="radius",

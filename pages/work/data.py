@@ -36,17 +36,17 @@ def showcase() -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
         chart(
-            figures.comparison(found.summaries, measure=figures.TYPICAL),
+            figures.comparison(found.summaries, measure=found.measure),
             "showcase",
-            "Distance of the typical coefficient to the fit without privacy against the total budget",
+            f"{found.measure.capitalize()}, against the total budget",
             figures.comparison_table(found.summaries),
             Label.LAB,
             comparison_words(found.summaries),
         )
+        of = ", for the typical coefficient, as on Plan, in standard errors of the public fit" if found.typical else ""
         st.caption(
-            "For the typical coefficient, as on Plan, in standard errors of the public fit: medians of "
-            f"{found.trials} repeated releases each, bands from 10 to 90 % of them. Plan and Release predict from "
-            "public rows alone, and count sampling in."
+            f"Medians of {found.trials} repeated releases each{of}; bands from 10 to 90 % of them. Plan and Release "
+            "predict from public rows alone, and count sampling in."
         )
     with right:
         glance()
@@ -66,10 +66,10 @@ def glance() -> None:
         height=min(_GLANCE, _LINE * (len(table) + 1) + 3),
         alt="Columns with their part in the fit, kind, missing values and spread in the public rows",
         column_config={
-            "part": st.column_config.TextColumn(width=70),
+            "part": st.column_config.TextColumn(width=62),
             "kind": st.column_config.TextColumn(width=75),
-            "missing in public rows": st.column_config.NumberColumn("missing", width=75, help="In public rows."),
-            "public rows": st.column_config.BarChartColumn("public rows", width="small", y_min=0),
+            "missing in public rows": st.column_config.NumberColumn("missing", width=66, help="In public rows."),
+            "public rows": st.column_config.BarChartColumn("public rows", width=84, y_min=0),
         },
     )
 

@@ -7,7 +7,17 @@ import streamlit as st
 from pages.common import cautions, retrieved, workflow_state
 from pages.common.live import redrawn, work
 from pages.common.session import prediction_curves, session
-from pages.common.widgets import at_first, badge, chart, epsilon_delta, on_tables, strength_line, take_along
+from pages.common.widgets import (
+    ask_coefficient,
+    at_first,
+    badge,
+    chart,
+    epsilon_delta,
+    number,
+    on_tables,
+    strength_line,
+    take_along,
+)
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -65,10 +75,7 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
         on_change=taken_along_to_release,
         args=(key,),
     )
-    names = [name for name in problem.public.names if name != "(intercept)"] or list(problem.public.names)
-    coefficient = middle.selectbox(
-        "Coefficient", names, key="plan-coefficient", help="Whose band is drawn; type to search."
-    )
+    coefficient = ask_coefficient(middle, problem, "plan-coefficient")
     asked = st.session_state.get("plan-mu")
     rungs = sorted({*LADDER, *([asked] if isinstance(asked, float) else [])})
     mu = right.select_slider(
@@ -187,20 +194,20 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
     halfway = (curves.at(id, mu).half_width(j) + curves.at(id, LADDER[-1]).half_width(j)) / 2
     with st.form("plan-reverse"):
         left, right = st.columns([2, 1], vertical_alignment="bottom")
-        width = left.number_input(
-            f"Wanted 95 % half-width of {plain(coefficient)}",
+        width = number(
+            left,
+            f"Wanted 95 % half-width of {coefficient}",
             1e-12,
             1e12,
             float(f"{halfway:.3g}"),
-            format="%g",
-            key=f"plan-width-{id}-{coefficient}-{mu}",
-            help=help_for("half_width"),
+            f"plan-width-{id}-{coefficient}-{mu}",
+            help_for("half_width"),
         )
         if right.form_submit_button("Which budget, how many rows?", key="plan-reverse-ask", width="stretch"):
             with st.spinner("Searching", show_time=True):
                 budget = curves.budget_for(id, coefficient, width)
                 rows = rows_for(problem.public, id, mu, coefficient, width)
-            words = figures.reverse_words(budget, rows, problem.private.n, mu, LADDER[-1])
+            words = figures.reverse_words(budget, rows, problem.private.n, mu, LADDER)
             st.session_state["plan-reversed"] = (curves, id, coefficient, mu, words)
     # Kept, for the page is drawn anew when the other methods' curves are there.
     answered = st.session_state.get("plan-reversed")

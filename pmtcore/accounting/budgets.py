@@ -396,12 +396,9 @@ def checked_delta(delta: float) -> float:
     """Return a delta.
 
     Raises:
-        InputError: it does not lie between 1e-300 and 1, 1 excluded.
+        InputError: it does not lie between 1e-300 and the largest number below 1.
     """
-    value = number_between("delta", delta, 0.0, 1.0)
-    if not 1e-300 <= value < 1:
-        raise InputError(AccountingMessage.DELTA_RANGE, delta=delta)
-    return value
+    return number_between("delta", delta, 1e-300, math.nextafter(1.0, 0.0))
 
 
 def pure_epsilon_from_mu(mu: float) -> float:

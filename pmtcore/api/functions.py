@@ -28,7 +28,9 @@ def release(private: Any, public: Any, *, family: str = "gaussian", **settings: 
     """Make one release of any sound method in one call; it spends budget.
 
     Args:
-        private, public, family: as in :class:`PrivateRegressor`.
+        private: rows to protect, one per person: a frame or a path.
+        public: public rows, or a second moment matrix.
+        family: gaussian, logistic, boosting or poisson.
         settings: arguments of the estimator and of its ``fit``: ``target``, ``mu``, ``method``, ``ledger``, ...
 
     Raises:
@@ -42,6 +44,10 @@ def plan(public: Any, *, n: int, target: str | None = None, family: str = "gauss
     """Predict what budgets buy, from public rows and n alone; free.
 
     Args:
+        public: public rows, or a second moment matrix.
+        n: number of private rows.
+        target: the response; or a formula among the settings.
+        family: gaussian, logistic, boosting or poisson.
         settings: ``mu`` one total budget or several, and arguments of the estimator.
     """
     budgets = np.atleast_1d(settings.pop("mu", [])).astype(float).tolist()
@@ -82,12 +88,15 @@ class Figures:
         return f"<p><b>{Label.PRIVATE.value}</b>: {escape(self.words)}</p>{shown}"
 
 
-def describe(private: Any, public: Any, *, target: str, eta: float = 0.05, **choices: Any) -> Figures:
+def describe(private: object, public: object, *, target: str, eta: float = 0.05, **choices: object) -> Figures:
     """Return the exact conditioning of the private rows before and after whitening, for the curator alone.
 
     With it, rows that could not be read, and public rows that are private rows beyond what chance explains.
 
     Args:
+        private: rows to describe: a frame or a path.
+        public: public rows, or a second moment matrix.
+        target: the response.
         eta: failure probability behind the papers' radius.
         choices: ``features``, ``intercept``, ``missing``, ... as in the estimators.
     """
@@ -105,8 +114,8 @@ def describe(private: Any, public: Any, *, target: str, eta: float = 0.05, **cho
 
 
 def compare(
-    private: Any,
-    public: Any,
+    private: object,
+    public: object,
     *,
     target: str | None = None,
     methods: Sequence[str],
@@ -116,13 +125,22 @@ def compare(
     scale: Literal["none", "z", "minmax", "max"] = "none",
     axis: str = "budget",
     values: Sequence[float] = (),
-    **choices: Any,
+    **choices: object,
 ) -> Figures:
     """Compare methods in the lab: distance to the non-private fit over repeated trials with seeded noise.
 
     Args:
+        private: rows to fit: a frame or a path.
+        public: public rows, or a second moment matrix.
+        target: the response; or a formula among the choices.
+        methods: ids of the registry.
+        mu: total budget, or several to compare at.
+        trials: releases of each method at each position.
+        seed: of the noise.
         scale: rescales the whole table first, as the papers do (E23).
-        axis, values: another axis than the budget (private rows, public rows, penalty, steps), and where on it.
+        axis: another axis than the budget: private rows, public rows, penalty or steps.
+        values: positions on that axis.
+        choices: ``features``, ``intercept``, ``missing``, ... as in the estimators.
     """
     from pmtcore.auditing.comparison import Comparison, rescaled  # noqa: PLC0415
 
@@ -143,7 +161,7 @@ def _inputs(target: str | None, choices: Mapping[str, Any]) -> Inputs:
 
 
 def audit(
-    estimator: Any,
+    estimator: object,
     *,
     mu: float | None = None,
     epsilon: float | None = None,
@@ -162,9 +180,17 @@ def audit(
         estimator: the id of a method of the registry, with its claim ``mu``; or somebody else's, with its claim
             ``epsilon`` (and ``delta``): an object with ``fit(X, y)`` and ``coef_``, or a function of rows, responses
             and a run number that returns what is published.
+        mu: claim of a registered method.
+        epsilon: claim of another estimator.
+        delta: that goes with ``epsilon``.
         tables: two tables ``(X, y)`` that differ in one row; ``None``: several pairs built to be told apart, within
             ``bound`` (largest absolute feature) and ``response`` (its range).
+        bound: largest absolute value of a feature in the tables that are built.
+        response: range of the response in them.
+        rows: rows of such a table.
+        features: columns of such a table.
         trials: runs in all.
+        seed: of the noise.
 
     Returns:
         A record with ``violated``, ``lower_bound`` and a sentence.

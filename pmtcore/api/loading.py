@@ -16,7 +16,7 @@ from pmtcore.base.distributions import student
 from pmtcore.base.messages import FaceMessage, InputError, Refusal, RefusedError
 from pmtcore.base.results import Results
 from pmtcore.base.roots import root
-from pmtcore.base.strict_json import parsed
+from pmtcore.base.strict_json import parsed_object
 from pmtcore.glm.families import GAUSSIAN, family
 from pmtcore.methods.joint_moment.record import FORMAT as MOMENT_FORMAT
 from pmtcore.methods.joint_moment.record import MOST_BYTES
@@ -45,11 +45,9 @@ def load(path: str | Path) -> Results | Moment:
     if len(data) > MOST_BYTES:
         raise RefusedError(Refusal.NO_RECORD, FaceMessage.RECORD_TOO_LARGE, megabytes=MOST_BYTES // 1000000)
     try:
-        fields = parsed(data)
-    except (ValueError, RecursionError):
+        fields = parsed_object(data)
+    except ValueError:
         raise _no_record() from None
-    if not isinstance(fields, Mapping):
-        raise _no_record()
     if fields.get("format") == MOMENT_FORMAT:
         from pmtcore.explore.moment import Moment  # noqa: PLC0415  # the command line prints without pandas
 

@@ -95,7 +95,9 @@ def configure(
     """Choose radius, whitening and bounds of a report from public rows; free.
 
     Args:
-        epsilon, mu: the budget of a report, one of the two: purely epsilon (PrivUnit), or mu-GDP.
+        public: public rows.
+        epsilon: budget of a report, purely epsilon (PrivUnit); this or ``mu``.
+        mu: budget of a report, as mu-GDP.
         scheme: ``whitened`` sends a score, ``moments`` second moments (paper C).
         people: expected number of reports.
         response_bound: responses are clipped to it; 0: from public rows.
@@ -194,7 +196,7 @@ class LocalClient:
         made = self.published.configuration
         return {"mu": made.mu, "epsilon": made.epsilon, "relation": "replace-one, of one's own row"}
 
-    def report(self, rows: Any) -> list[str]:
+    def report(self, rows: object) -> list[str]:
         """Make a report for each row (a frame or a path), one JSON text each. Reporting a row twice spends twice.
 
         Every row answers: one with a missing value too, so that its report does not tell.
@@ -226,7 +228,7 @@ class LocalAggregator:
 
     def __init__(
         self,
-        public: Any,
+        public: object,
         *,
         target: str,
         epsilon: float | None = None,

@@ -109,7 +109,7 @@ class PrivateModel(Parametrized, Reported):
 
     def plan(
         self,
-        public: Any,
+        public: object,
         *,
         n: int,
         target: str | None = None,
@@ -121,7 +121,9 @@ class PrivateModel(Parametrized, Reported):
         Args:
             public: a frame or a path; or a second moment matrix (:func:`pmtcore.api.frames.moment`).
             n: number of private rows.
+            target: the response; or a formula of the model.
             mu: other total budgets to look at beside the model's own.
+            public_rows: rows behind a moment matrix, if known.
 
         Raises:
             InputError: bad input, or a method without a prediction for these public data.
@@ -136,7 +138,7 @@ class PrivateModel(Parametrized, Reported):
 
     def needed(
         self,
-        public: Any,
+        public: object,
         *,
         n: int,
         coefficient: str,
@@ -156,8 +158,8 @@ class PrivateModel(Parametrized, Reported):
 
     def fit(
         self,
-        private: Any,
-        public: Any = None,
+        private: object,
+        public: object = None,
         *,
         target: str | None = None,
         ledger: Ledger | str | Path | None = None,
@@ -175,11 +177,17 @@ class PrivateModel(Parametrized, Reported):
         finds the release that was made and spends nothing; another ``key`` asks for a new one.
 
         Args:
-            private, public: frames (pandas, Polars, Arrow) or paths with one row per person.
+            private: a frame (pandas, Polars, Arrow) or a path, one row per person.
+            public: the same with public rows, or a second moment matrix; always needed, ``None`` is refused.
+            target: the response; or a formula of the model.
             ledger: where the spend is kept: a file, a database's address, a :class:`Ledger`; ``None``: your own.
             dataset: whose cap in the ledger it counts against; ``None``: the file's name, or for a frame a name that
                 its fingerprint gives, so that another frame has an account of its own.
+            key: name of this release; the same key again spends nothing.
+            purpose: what the release is for, kept in the ledger.
+            public_rows: rows behind a moment matrix, if known.
             lab: outside any ledger: a lab figure, which may not leave. So is what a ``seed`` makes.
+            seed: of the noise, for the lab.
             quiet: say nothing; ``spent_`` holds the sentence.
 
         Raises:
@@ -234,7 +242,7 @@ class PrivateModel(Parametrized, Reported):
         self._fitted()
         return self.release_.guarantee
 
-    def _linear(self, frame: Any) -> np.ndarray:
+    def _linear(self, frame: object) -> np.ndarray:
         """``x' beta`` of each row (k,), NaN where a value is missing."""
         self._fitted()
         return np.asarray(new_rows(frame, self._design) @ self.release_.coefficients)
@@ -303,7 +311,7 @@ class PrivateRegressor(PrivateModel):
     PrivateRegressor(mu=1.0)
     """
 
-    def predict(self, frame: Any) -> np.ndarray:
+    def predict(self, frame: object) -> np.ndarray:
         """Predict the response of each row (k,); free. NaN where a value is missing."""
         scores = self._linear(frame)
         return np.asarray(family(self.release_.ground.family).mean(scores))
@@ -334,17 +342,17 @@ class PrivateClassifier(PrivateModel):
 
     _families = _LABELS
 
-    def decision_function(self, frame: Any) -> np.ndarray:
+    def decision_function(self, frame: object) -> np.ndarray:
         """Return ``x' beta`` of each row (k,); positive where the label that counts as 1 is likelier."""
         return self._linear(frame)
 
-    def predict_proba(self, frame: Any) -> np.ndarray:
+    def predict_proba(self, frame: object) -> np.ndarray:
         """Return the probability of each label (k, 2), in the order of ``classes_``; NaN where a value is missing."""
         scores = self._linear(frame)
         p = np.asarray(family(self.release_.ground.family).mean(scores))
         return np.column_stack([1 - p, p])
 
-    def predict(self, frame: Any) -> np.ndarray:
+    def predict(self, frame: object) -> np.ndarray:
         """Return the likelier label of each row (k,); the one that counts as 0 where a value is missing."""
         scores = self._linear(frame)
         return np.asarray(self.classes_[(np.nan_to_num(scores) > 0).astype(int)])

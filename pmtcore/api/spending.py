@@ -90,6 +90,9 @@ def spend(problem: Problem, request: Request, order: Order, tables: str) -> tupl
     """Make a release, once.
 
     Args:
+        problem: the tables and what was chosen about them.
+        request: method, budget and parameters.
+        order: ledger, data set, key and purpose.
         tables: digest of both tables, to recognise a repetition in this process.
 
     Returns:
@@ -145,5 +148,5 @@ def unnamed(problem: Problem, book: Ledger) -> str:
     return f"unnamed table {mark[:_MARK]}".strip()
 
 
-def _digest(*fields: Any) -> str:
+def _digest(*fields: object) -> str:
     return hashlib.sha256(json.dumps(fields, sort_keys=True, default=str).encode()).hexdigest()

@@ -134,10 +134,10 @@ class Attack:
         }
 
 
-def symbol(runs: int = 4000, epsilon: float = 1.0, printed: bool = True) -> Attack:
+def symbol(*, printed: bool = True) -> Attack:
     """Run E5: a device whose row lies outside the radius is recognized; where devices clip, it is not."""
-    d, mu = 3, mu_from_epsilon(epsilon, 1e-6)
-    names = tuple(f"x{j}" for j in range(d))
+    d, runs, epsilon = 3, 4000, 1.0
+    mu, names = mu_from_epsilon(epsilon, 1e-6), tuple(f"x{j}" for j in range(d))
     made = Configuration(
         "moments", names, "y", np.zeros(d), np.eye(d), radius=5.0, low=0.0, high=1.0, randomizer="gaussian", mu=mu
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -53,9 +52,8 @@ def subjects() -> list[str]:
 class Sweep:
     """Run over methods and faults that advances in steps and stores its results so far."""
 
-    def __init__(self, ids: Sequence[str] = (), trials: int = TRIALS) -> None:
-        self.ids = list(ids) or subjects()
-        self.trials = trials
+    def __init__(self) -> None:
+        self.ids = subjects()
         self.found: dict[str, Audit] = {}
         self.stopped = False
 
@@ -79,7 +77,7 @@ class Sweep:
         if not self.live:
             return False
         id = self.next
-        self.found[id] = FAULTS[id].run(CLAIM, self.trials) if id in FAULTS else audit(id, CLAIM, self.trials)
+        self.found[id] = FAULTS[id].run(CLAIM, TRIALS) if id in FAULTS else audit(id, CLAIM, TRIALS)
         return True
 
     def stop(self) -> None:

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any
 
 from pmtcore.accounting.budgets import Budget, mu_from_epsilon, reporting_delta
-from pmtcore.auditing.comparison import Cell, Summary, distances, summary_of, varied
+from pmtcore.auditing.comparison import Cell, SteppedTrials, distances, varied
 from pmtcore.base.messages import whole_number_between
 from pmtcore.base.private_rows import Private
 from pmtcore.local import setup
@@ -32,7 +32,7 @@ class _Place:
     rows: int = 0
 
 
-class Sides:
+class Sides(SteppedTrials):
     """The recommended central method and ``ldp-whitened`` with PrivUnit, at equal epsilon, on the same table.
 
     Central: (epsilon, delta) at the reporting delta of n rows. Local: purely epsilon for each report. Distances
@@ -65,7 +65,6 @@ class Sides:
         self._done, self._all = 0, (2 + len(self.others)) * len(self._places) * self.trials
         self._work = self._steps()
         self._alone = Lock()
-        self.stopped = False
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -86,10 +85,6 @@ class Sides:
     def live(self) -> bool:
         """Return True where work is left and nobody stopped it."""
         return not self.stopped and self._done < self._all
-
-    def stop(self) -> None:
-        """Leave it at what is done."""
-        self.stopped = True
 
     def step(self) -> bool:
         """One release; ``False`` when nothing is left or it was stopped.
@@ -112,16 +107,6 @@ class Sides:
         finally:
             self._alone.release()
         return True
-
-    def run(self) -> Sides:
-        """Do all that is left."""
-        while self.step():
-            pass
-        return self
-
-    def summaries(self) -> Private[list[Summary]]:
-        """Return what is there so far: distances to a private fit, for the curator."""
-        return Private([summary_of(cell) for cell in self._cells if cell.errors])
 
     def _steps(self) -> Iterator[None]:
         known: Private[Any] | None = None

@@ -10,9 +10,10 @@ from __future__ import annotations
 import dataclasses
 import time
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -90,7 +91,32 @@ class Cell:
         return sum(len(block) for block in self.errors)
 
 
-class Comparison:
+class SteppedTrials(ABC):
+    """Trials of methods in steps, so that a page shows how far they are and can stop them."""
+
+    stopped = False
+    _cells: list[Cell]
+
+    @abstractmethod
+    def step(self) -> bool:
+        """Do some trials; return False when nothing is left or somebody stopped them."""
+
+    def run(self) -> Self:
+        """Do all that is left."""
+        while self.step():
+            pass
+        return self
+
+    def stop(self) -> None:
+        """Stop; the results so far stay."""
+        self.stopped = True
+
+    def summaries(self) -> Private[list[Summary]]:
+        """Return the summaries so far. Distances to a private fit are private: for the curator."""
+        return Private([summary_of(cell) for cell in self._cells if cell.errors])
+
+
+class Comparison(SteppedTrials):
     """Run of methods by budgets (or by another axis at one budget) by trials that advances in steps.
 
     Args:
@@ -143,7 +169,6 @@ class Comparison:
                 plan = entry.plan(here.public, here.private.n, Budget(mu), make_parameters(entry, settings))
                 self._cells.append(Cell(entry, mu, x, plan, here.private, known))
         self.sampling = _sampling_error(problem)
-        self.stopped = False
         self._seconds = 0.0
 
     def _check(self, problem: Problem, runs: int, values: Sequence[float] = ()) -> None:
@@ -193,10 +218,6 @@ class Comparison:
         self._seconds += time.monotonic() - start
         return True
 
-    def stop(self) -> None:
-        """Stop; the results so far stay."""
-        self.stopped = True
-
     def extend(self) -> None:
         """Double the number of trials, in whole blocks: the longer run contains the shorter one.
 
@@ -208,16 +229,6 @@ class Comparison:
             cell.errors = [block for block in cell.errors if len(block) == BLOCK]
         self.trials = BLOCK * -(-2 * self.trials // BLOCK)
         self.stopped = False
-
-    def run(self) -> Comparison:
-        """Do all that is left."""
-        while self.step():
-            pass
-        return self
-
-    def summaries(self) -> Private[list[Summary]]:
-        """Return the summaries so far. Distances to a private fit are private: for the curator."""
-        return Private([summary_of(cell) for cell in self._cells if cell.errors])
 
     def reference_norm(self) -> Private[float]:
         """Return the length of the reference coefficients; private."""

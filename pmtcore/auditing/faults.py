@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pmtcore.accounting.budgets import FIRST
-from pmtcore.auditing.lower_bound import CONFIDENCE, Audit, Runs, audit, bound, epsilon_bound, power
+from pmtcore.auditing.lower_bound import Audit, audit, audit_of, epsilon_bound
 from pmtcore.auditing.people import People
 from pmtcore.mechanisms.noise import LabNoise, NoiseSource, SeededNoise, in_the_lab
 
@@ -63,14 +63,9 @@ def _simulated(
         def runs(which: int, count: int, stream: int) -> np.ndarray:
             return mechanism(mu, which, SeededNoise(3, which, stream).normal(count, width))
 
-        return _audit_of(name, mu, trials, runs)
+        return audit_of(name, mu, runs, trials, "planted")
 
     return run
-
-
-def _audit_of(name: str, mu: float, trials: int, runs: Runs) -> Audit:
-    lower, alarms, detections = bound(runs, trials)
-    return Audit(name, mu, lower, CONFIDENCE, trials, "planted", alarms, detections, power(mu, trials))
 
 
 def _one_step_more(mu: float, which: int, z: np.ndarray) -> np.ndarray:
@@ -142,8 +137,8 @@ FAULTS = {
 }
 
 
-def wrong_shape(trials: int, p: int = 5, claimed: float = 1.0, shape: float | None = 1.0) -> tuple[float, float]:
-    """Audit E8: ``||b|| ~ Gamma(1)`` in p dimensions in place of ``Gamma(p)``, at delta 0.
+def wrong_shape(trials: int, *, shape: float | None = 1.0) -> tuple[float, float]:
+    """Audit E8: ``||b|| ~ Gamma(1)`` in p = 5 dimensions in place of ``Gamma(p)``, at delta 0.
 
     The release is ``x + b``, x on the unit sphere against its opposite; printed shape 1, proved shape p
     (``shape=None``). Near its mode the printed density falls faster than it may.
@@ -151,6 +146,7 @@ def wrong_shape(trials: int, p: int = 5, claimed: float = 1.0, shape: float | No
     Returns:
         The claimed epsilon and its lower bound.
     """
+    p, claimed = 5, 1.0
     rng = np.random.default_rng(8)
     centre = np.zeros(p)
     centre[0] = 0.5  # the two tables are a unit apart: sensitivity 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -52,34 +52,43 @@ Runs = Callable[[int, int, int], np.ndarray]  # table (0 or 1), trials, stream -
 
 
 @dataclass(frozen=True)
-class Audit:
-    """Result of an audit.
+class ClaimTest:
+    """A claim of privacy and the lower bound that a test of it gives.
 
     Attributes:
-        method: id.
-        claimed: mu that the method claims.
-        lower_bound: lower bound on mu.
+        claimed: mu that a method claims, or epsilon where only that is claimed.
+        lower_bound: lower bound on the same.
         confidence: of the bound.
         trials: number of runs.
-        pair: description of the two tables.
         false_alarms, detections: rates of the counted test.
-        smallest: the smallest true mu that this many trials would have shown to be above the claim.
     """
 
-    method: str
     claimed: float
     lower_bound: float
-    confidence: float
+    confidence: float = field(default=CONFIDENCE, kw_only=True)
     trials: int
-    pair: str
     false_alarms: float
     detections: float
-    smallest: float
 
     @property
     def violated(self) -> bool:
         """Return True where the bound is above the claim."""
         return self.lower_bound > self.claimed
+
+
+@dataclass(frozen=True)
+class Audit(ClaimTest):
+    """Result of an audit.
+
+    Attributes:
+        method: id.
+        pair: description of the two tables.
+        smallest: the smallest true mu that this many trials would have shown to be above the claim.
+    """
+
+    method: str
+    pair: str
+    smallest: float
 
     @property
     def verdict(self) -> str:
@@ -150,7 +159,7 @@ def audit(
     n = 1 if entry.local else _PRIVATE_ROWS * k  # a report's guarantee is its own
     plan = change(entry.plan(public, n, Budget(mu), make_parameters(entry, values)))
     if plan.mu == 0 and entry.role != "reference":
-        return Audit(id, 0.0, 0.0, CONFIDENCE, trials, "no private row is read", 1.0, 1.0, 0.0)
+        return Audit(0.0, 0.0, trials, 1.0, 1.0, method=id, pair="no private row is read", smallest=0.0)
     best: tuple[float, str, Runs] | None = None
     pairs = _pairs(public, n, people, responses_only=entry.protects_responses_only)
     for at, (words, tables) in enumerate(pairs):
@@ -160,19 +169,33 @@ def audit(
             best = (pair_bound, words, runs)
     if best is None:
         raise InputError(AuditMessage.NO_WORST_PAIR, method=id)
-    lower, alarms, detections = bound(best[2], trials, 1000)
     claimed = k * (mu if entry.role == "reference" else plan.mu)
-    return Audit(id, claimed, lower, CONFIDENCE, trials, best[1], alarms, detections, power(claimed, trials))
+    return audit_of(id, claimed, best[2], trials, best[1], stream=1000)
 
 
-def bound(runs: Runs, trials: int, stream: int = 0, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
+def audit_of(method: str, claimed: float, runs: Runs, trials: int, pair: str, *, stream: int = 0) -> Audit:
+    """Return the audit of a claim by runs on one pair of tables.
+
+    Args:
+        method: id.
+        claimed: mu that is claimed.
+        runs: what is seen of each table.
+        trials: number of runs.
+        pair: description of the two tables.
+        stream: of the seeds of the runs.
+    """
+    lower, alarms, detections = bound(runs, trials, stream)
+    smallest = power(claimed, trials)
+    return Audit(claimed, lower, trials, alarms, detections, method=method, pair=pair, smallest=smallest)
+
+
+def bound(runs: Runs, trials: int, stream: int = 0) -> tuple[float, float, float]:
     """Return a lower bound on mu, with the rates of false alarms and detections of its test.
 
     Args:
         runs: outputs of ``trials`` runs on table 0 or 1; streams differ between learning and counting.
         trials: number of runs on each table.
         stream: number of this audit's streams.
-        confidence: of the bound.
     """
     half = trials // 2
     a, b = runs(0, half, 2 * stream), runs(1, half, 2 * stream)
@@ -180,34 +203,39 @@ def bound(runs: Runs, trials: int, stream: int = 0, confidence: float = CONFIDEN
     threshold = _threshold(a @ direction, b @ direction)
     a, b = runs(0, half, 2 * stream + 1) @ direction, runs(1, half, 2 * stream + 1) @ direction
     alarms, misses = int(np.sum(a > threshold)), int(np.sum(~(b > threshold)))
-    return mu_bound(alarms, misses, half, confidence), alarms / half, 1 - misses / half
+    return mu_bound(alarms, misses, half), alarms / half, 1 - misses / half
 
 
-def mu_bound(alarms: int, misses: int, runs: int, confidence: float = CONFIDENCE) -> float:
+def mu_bound(alarms: int, misses: int, runs: int) -> float:
     """Return ``Phi^{-1}(1 - FPR) - Phi^{-1}(FNR)`` at the upper Clopper-Pearson limits, half of the error rate each."""
-    tail = (1 - confidence) / 2
-    upper = [float(beta.isf(tail, k + 1, runs - k)) if k < runs else 1.0 for k in (alarms, misses)]
-    mu = -float(ndtri(upper[0])) - float(ndtri(upper[1]))
+    alarm_rate, miss_rate = _upper_rates(alarms, misses, runs)
+    mu = -float(ndtri(alarm_rate)) - float(ndtri(miss_rate))
     return max(mu, 0.0) if math.isfinite(mu) else 0.0
 
 
-def power(claimed: float, trials: int, confidence: float = CONFIDENCE) -> float:
+def power(claimed: float, trials: int) -> float:
     """Return the smallest true mu of a Gaussian mechanism whose expected bound is above the claim."""
     half = trials // 2
     for ratio in np.geomspace(1.0, 10.0, 400):
         mu = claimed * float(ratio)
         at = np.linspace(0.0, mu + 3.0, 60)
-        bounds = [mu_bound(round(half * ndtr(-t)), round(half * ndtr(t - mu)), half, confidence) for t in at]
+        bounds = [mu_bound(round(half * ndtr(-t)), round(half * ndtr(t - mu)), half) for t in at]
         if max(bounds) > claimed:
             return mu
     return math.inf
 
 
-def epsilon_bound(alarms: int, misses: int, runs: int, delta: float, confidence: float = CONFIDENCE) -> float:
+def epsilon_bound(alarms: int, misses: int, runs: int, delta: float) -> float:
     """Return a lower bound on epsilon at a delta: ``log((1 - delta - FNR)/FPR)`` at the upper limits."""
-    tail = (1 - confidence) / 2
-    false, missed = (float(beta.isf(tail, k + 1, runs - k)) if k < runs else 1.0 for k in (alarms, misses))
-    return max(math.log(max(1 - delta - missed, 1e-300) / false), 0.0)
+    alarm_rate, miss_rate = _upper_rates(alarms, misses, runs)
+    return max(math.log(max(1 - delta - miss_rate, 1e-300) / alarm_rate), 0.0)
+
+
+def _upper_rates(alarms: int, misses: int, runs: int) -> tuple[float, float]:
+    """Return upper Clopper-Pearson limits of the rates of false alarms and misses, at half of the error rate each."""
+    tail = (1 - CONFIDENCE) / 2
+    alarm_rate, miss_rate = (float(beta.isf(tail, k + 1, runs - k)) if k < runs else 1.0 for k in (alarms, misses))
+    return alarm_rate, miss_rate
 
 
 def _direction(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.auditing.lower_bound import CONFIDENCE, bound, epsilon_bound
+from pmtcore.auditing.lower_bound import ClaimTest, bound, epsilon_bound
 from pmtcore.base.messages import AuditMessage, InputError, number_between, whole_number_between
 
 Fit = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
@@ -20,21 +20,10 @@ Table = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
-class PeerAudit:
+class PeerAudit(ClaimTest):
     """Result of an audit: a lower bound on epsilon at the stated delta."""
 
-    claimed: float
     delta: float
-    lower_bound: float
-    confidence: float
-    trials: int
-    false_alarms: float
-    detections: float
-
-    @property
-    def violated(self) -> bool:
-        """Return True where the bound is above the claim."""
-        return self.lower_bound > self.claimed
 
     @property
     def sentence(self) -> str:
@@ -82,7 +71,7 @@ def audit_estimator(
         epsilon_bound(round(alarms * half), round((1 - detections) * half), half, delta),
         epsilon_bound(round((1 - detections) * half), round(alarms * half), half, delta),
     )
-    return PeerAudit(epsilon, delta, lower_bound, CONFIDENCE, trials, alarms, detections)
+    return PeerAudit(epsilon, lower_bound, trials, alarms, detections, delta=delta)
 
 
 def _views(outputs: np.ndarray) -> np.ndarray:

@@ -84,6 +84,8 @@ def secret_problems(setting: str, value: object, length: int, random: bool = Tru
     """Yield what is wrong with a secret.
 
     Args:
+        setting: name of the setting that holds it.
+        value: the secret as it was given.
         length: fewest characters.
         random: it is made by the operator, who can make it long and random; False: issued by somebody else.
     """

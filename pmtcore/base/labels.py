@@ -1,4 +1,4 @@
-"""The kinds of a number, in the words the user reads, and what may be done with a method's output."""
+"""The kinds of a number, what may be done with a method's output, and what became of a spend, in the user's words."""
 
 from __future__ import annotations
 
@@ -19,3 +19,12 @@ class ReleaseStatus(Enum):
 
     SOUND = "sound"
     LAB = "lab"
+
+
+class SpendState(Enum):
+    """What the ledger says of a key."""
+
+    NOT_SPENT = "not spent"
+    NO_RESULT = "spent, without a result"
+    RECORD_KEPT = "spent, and the record is kept"
+    UNKNOWN = "the ledger cannot be asked"

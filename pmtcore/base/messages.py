@@ -66,7 +66,7 @@ class Message(Enum):
         """Return the names of the facts that the template takes."""
         return frozenset(name for _, name, _, _ in _FORMATTER.parse(self.value) if name)
 
-    def sentence(self, **facts: Any) -> str:
+    def sentence(self, **facts: object) -> str:
         """Render the sentence.
 
         Raises:
@@ -74,7 +74,7 @@ class Message(Enum):
         """
         return _FORMATTER.vformat(self.value, (), facts)
 
-    def statement(self, **facts: Any) -> str:
+    def statement(self, **facts: object) -> str:
         """Render what is wrong, without the advice: the template up to its first semicolon, without a full stop.
 
         The template is cut before names are put in, so a semicolon in a column's name cuts nothing.
@@ -93,7 +93,7 @@ class Note(str):
     kind: Message
     facts: Mapping[str, Any]
 
-    def __new__(cls, kind: Message, /, **facts: Any) -> Self:
+    def __new__(cls, kind: Message, /, **facts: object) -> Self:
         """Render the sentence of a kind from its facts."""
         made = super().__new__(cls, kind.sentence(**facts))
         made.kind, made.facts = kind, facts
@@ -130,7 +130,7 @@ class InputError(ValueError):
     message: Message | None = None
     endings: tuple[str, ...] = ()
 
-    def __init__(self, message: Message | str, /, **facts: Any) -> None:
+    def __init__(self, message: Message | str, /, **facts: object) -> None:
         super().__init__(message.sentence(**facts) if isinstance(message, Message) else message)
         self.facts: Mapping[str, Any] = facts
         if isinstance(message, Message):
@@ -245,7 +245,7 @@ class RefusedError(InputError):
 
     kind: Refusal
 
-    def __init__(self, kind: Refusal, message: Message | str, /, **facts: Any) -> None:
+    def __init__(self, kind: Refusal, message: Message | str, /, **facts: object) -> None:
         super().__init__(message, **facts)
         self.kind = kind
 
@@ -322,11 +322,19 @@ class TableMessage(Message):
         "Column {column!r} has {count} different texts in the public table (at most {limit} categories); leave it "
         "out, or declare its levels."
     )
+    SIGNED_NUMBERS = (
+        "Column {column!r} has {count} different texts in the public table (at most {limit} categories), most of them "
+        "numbers with a sign such as %; remove the sign in both tables, or leave the column out."
+    )
     SLASHED_DATES = (
         "Column {column!r} has {count} different texts in the public table (at most {limit} categories); write its "
         "dates as 2020-12-31 or 31.12.2020, leave it out, or declare its levels."
     )
     PARQUET_UNREADABLE = "{where} looks like Parquet but cannot be read; write the file again."
+    TITLE_LINE = (
+        "{where} has a first line with text in one of its {count} cells, as a title has; delete the lines above the "
+        "row of column names."
+    )
     UNNAMED_COLUMN = "{where} has a column without a name (number {number}); name every column."
     EMPTY_COLUMN = "Column {column!r} of the public table is empty; leave it out."
     ONE_CATEGORY = "Column {column!r} has fewer than two categories with public rows; leave it out."
@@ -560,7 +568,6 @@ class AccountingMessage(Message):
         "epsilon = {epsilon:g} with delta = {delta:g} lies outside the useful range (mu from {low:g} to {high:g}); "
         "choose a larger delta or another epsilon."
     )
-    DELTA_RANGE = "delta must be between 1e-300 and 1 (1 excluded), got {delta}."
     MODULUS_COSTS_MU = (
         "A modulus of {modulus:.4g} costs more than mu = {mu:g} for the Jacobian alone; choose a larger modulus or a "
         "larger budget."
@@ -595,6 +602,15 @@ class TableNote(Message):
         "A private row with a missing value is replaced by zeros, so that n stays public. The number of "
         "such rows stays secret; if there are many, the fit is biased."
     )
+    FILLED_GAPS = (
+        "A missing private value is replaced by the public median of its column, a missing category by the "
+        "reference level; a row without a response is replaced by zeros. How many there are stays secret; if there "
+        "are many, the fit is biased and its bands are too narrow."
+    )
+    LARGE_DELTA = (
+        "delta = {delta:g} is not below one over the {rows:,} rows: a release that shows one of them outright could "
+        "promise the same, and the epsilon stated there says little. The usual choice is {usual:g} or less."
+    )
     ROWS_OF_A_PERSON = (
         "The bands treat the rows of one person as independent: the public rows lack the identifier column, from "
         "which their correlation would be estimated. With that column errors are clustered by person; without it one "
@@ -602,6 +618,10 @@ class TableNote(Message):
     )
     METHOD_UNCLUSTERED = (
         "The method's errors take the rows of one person as independent: they are too small where those are alike."
+    )
+    METHOD_BEHIND_PUBLIC_FIT = (
+        "On most real tables {method} was further from the {family} fit without privacy than the public fit or zero, "
+        "at mu 0.5 and 1.5; {methods:listed}, with a curator, is nearer."
     )
     SHARED_ROWS = "On public rows that are private rows too the curator states: {reason}"
     UNIT = "{unit}"
@@ -644,6 +664,10 @@ class TableNote(Message):
     UNREADABLE_CELLS = "{count:,} public cells of {column!r} are no {form}s and count as missing."
     REFERENCES = "Categories are compared with {references:paired}."
     RARE_LEVELS = "Categories of {column!r} with fewer than two public rows count as {become}: {levels:listed}."
+    SPELLINGS = (
+        "In {column!r} {levels:listed} differ in capitals or blanks alone, and count as different; write them alike in "
+        "both tables."
+    )
     UNKNOWN_LEVELS = "Categories of {columns:listed 99} that the public table does not have count as {become}."
     FEW_PRIVATE_ROWS = "The private table has {rows:plural row}: no budget lets a release say anything about so few."
     NEARLY_COLLINEAR = (
@@ -1054,6 +1078,7 @@ class MethodMessage(Message):
         "the target."
     )
     PUBLIC_FIT_NEEDED = "{method} needs labelled public rows; choose dp-erm or pmt-objective."
+    DIVERGES = "Under this ridge penalty the steps diverge: the learning rate must be below {limit:.3g}, got {given}."
     LASSO_WHITENED = "A lasso selects columns, so it needs scaled coordinates; choose coordinates = scaled."
     HINGE_NEEDS_LABELS = "The smoothed hinge needs labels, not a {family} response; choose loss = family."
     BOUND_NEEDED = "Without public responses the bound on residuals or counts must be given (bound)."

@@ -75,7 +75,7 @@ class Private(Generic[T]):
 _ARENA = 16 * 2**20
 # Bytes of a thread's own arena, where many share them.
 _LEAST_ARENA = 2 * 2**20
-# Bytes that a method keeps between its passes: a release stays far below 300 MB.
+# Bytes that a method keeps between its passes over rows that are read: a release stays far below 300 MB.
 MOST_KEPT = 96 * 2**20
 
 
@@ -266,10 +266,14 @@ class PrivateRows:
     def from_arrays(
         cls, features: np.ndarray, response: np.ndarray, names: Iterable[str], block_rows: int = 65_536
     ) -> PrivateRows:
-        """Return rows that lie in memory, (n, d) and (n,) or with weights (n, 2), handed out in blocks."""
+        """Return rows that lie in memory, (n, d) and (n,) or with weights (n, 2), handed out in blocks.
+
+        Between passes as much may be kept as they take themselves.
+        """
         whole = [(features, response)]
         blocks = partial(cut_to, whole, block_rows)
-        return cls(blocks, len(response), tuple(names), weighted=response.ndim > 1)
+        keeps = max(MOST_KEPT, features.nbytes + response.nbytes)
+        return cls(blocks, len(response), tuple(names), keeps=keeps, weighted=response.ndim > 1)
 
     def empty(self, count: int) -> Block:
         """Return rows of zeros (count, d) with their responses, such as stand for rows that are not there."""
@@ -334,10 +338,19 @@ class PrivateRows:
             lacking -= count
             yield self.empty(count)
 
-    def pieces(self, cut: Callable[[np.ndarray, np.ndarray], Iterator[P]], bytes_each: int, most: int) -> RowCache[P]:
-        """Return what ``cut`` makes of blocks, which are cut further, for several passes; see :class:`RowCache`."""
+    def pieces(
+        self, cut: Callable[[np.ndarray, np.ndarray], Iterator[P]], bytes_each: int, most: int | None = None
+    ) -> RowCache[P]:
+        """Return what ``cut`` makes of blocks, which are cut further, for several passes.
+
+        Args:
+            cut, bytes_each: as there.
+            cut: from a block to its pieces, each to be done with before the next is asked for.
+            bytes_each: that a row takes in a piece that is kept.
+            most: bytes to keep; ``None``: as many as these rows allow.
+        """
         size = max(min(_ROWS_OF_A_PIECE, _NUMBERS_OF_A_PIECE // (len(self.names) + 1)), 1)
-        room = min(most, self._keeps)
+        room = self._keeps if most is None else min(most, self._keeps)
         if self.n * bytes_each * _LEAST_SHARE_KEPT > room:
             room = 0
         return RowCache(lambda: cut_to(self._blocks(), size), self._adder, cut, bytes_each, room)
@@ -411,7 +424,7 @@ class PrivateRows:
         raise TypeError("private rows stay in the session that loaded them")
 
 
-def _added_after(adder: Callable[[Summand], np.ndarray], function: Any, summand: Summand) -> np.ndarray:
+def _added_after(adder: Callable[[Summand], np.ndarray], function: object, summand: Summand) -> np.ndarray:
     return adder(partial(_after, function, summand))
 
 

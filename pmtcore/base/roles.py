@@ -140,6 +140,7 @@ def role_of(name: str, claims: object, listed: bytes | None) -> Role | None:
     """Return a person's role: from a list of names and roles where there is one, else from the claims of their sign-in.
 
     Args:
+        name: who signed in; letter case does not count.
         claims: a role's name, or several; the one that allows most counts.
         listed: JSON, a table of names and roles.
 

@@ -22,6 +22,18 @@ def parsed(data: str | bytes) -> Any:
         raise ValueError("nested too deep") from None
 
 
+def parsed_object(data: str | bytes) -> dict[str, Any]:
+    """Parse the text of one JSON object.
+
+    Raises:
+        ValueError: as :func:`parsed`, or JSON of another form.
+    """
+    fields = parsed(data)
+    if not isinstance(fields, dict):
+        raise ValueError("not an object")
+    return fields
+
+
 def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):

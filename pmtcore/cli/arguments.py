@@ -104,6 +104,7 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Any:
     """Prepare the problem that the arguments describe.
 
     Args:
+        chosen: parsed arguments.
         unit: what an identifier column keeps of each person; ``None`` without one.
     """
     from pmtcore.tables.problem import prepare  # noqa: PLC0415

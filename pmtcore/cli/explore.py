@@ -73,11 +73,8 @@ def _answer(moment: Any, chosen: argparse.Namespace) -> Answer:
         fields["confirmed"] = _confirmed(fit, chosen.confirm)
     if chosen.test:
         fields["test"] = fit.test([part.strip() for part in chosen.test.split(",")]).as_dict()
-    if chosen.at:
-        # From the right: the column of a level has a '=' in its name.
-        values = [part.rpartition("=") for part in chosen.at.split(",") if part.strip()]
-        numbers = {name.strip(): number_from("--at", value) for name, _, value in values}
-        fields["prediction"] = vars(moment.predict(fit, numbers))
+    if chosen.at is not None:
+        fields["prediction"] = vars(moment.predict(fit, _values(chosen.at)))
     record = {
         "label": moment.label.value,
         "method": "joint-moment",
@@ -87,6 +84,16 @@ def _answer(moment: Any, chosen: argparse.Namespace) -> Answer:
         "public_rows": moment.record.m,
     }
     return record, _text(record, moment)
+
+
+def _values(text: str) -> dict[str, float]:
+    """Return the values to predict at, by the name of their column: each name once."""
+    # From the right: the column of a level has a '=' in its name.
+    pairs = [part.rpartition("=") for part in text.split(",") if part.strip()]
+    numbers = {name.strip(): number_from("--at", value) for name, _, value in pairs}
+    if not pairs or "" in numbers or len(numbers) < len(pairs):
+        raise InputError(CommandMessage.OPTION_FORM, option="--at", form="'A=1,B=2'", given=text)
+    return numbers
 
 
 def _staged(moment: Any, chosen: argparse.Namespace) -> Any:

@@ -160,7 +160,11 @@ class Moment:
         """Return a regression by formula (``y ~ a + b + a:b``) or by names; without either, the default one.
 
         Args:
+            formula: ``y ~ a + b + a:b``.
+            response: name of the response, in place of a formula.
+            features: names of the features; all others without any.
             ridge: penalty in the units of the table, the intercept excepted.
+            intercept: whether the model has a constant, where there is no formula.
 
         Raises:
             InputError: unknown columns, or a column twice.
@@ -224,6 +228,7 @@ class Moment:
         """Add moments of disjoint tables under one public whitening: several sites or years as one analysis; free.
 
         Args:
+            moments: one of each table, under one public whitening.
             disjoint: why nobody is in two of the tables; recorded in :attr:`disjoint`.
 
         Raises:

@@ -41,6 +41,8 @@ def ridge_path(state: State, names: Sequence[str], response: int, features: Sequ
     out: a column that hardly varies around its mean is shrunk by a penalty far below its second moment.
 
     Args:
+        state: the released moment with its errors.
+        names: of all columns of the moment.
         response: place of the response.
         features: places of all columns of the model.
         free: places of those that are not penalized.
@@ -57,15 +59,17 @@ def ridge_path(state: State, names: Sequence[str], response: int, features: Sequ
     return Path(tuple(names), path, np.array(coefficients))
 
 
-def lasso_path(
-    state: State, names: Sequence[str], response: int, features: Sequence[int], draws: int = _DRAWS, seed: int = 0
-) -> Path:
+def lasso_path(state: State, names: Sequence[str], response: int, features: Sequence[int], draws: int = _DRAWS) -> Path:
     """``min b'S b/2 - s'b + lam sum sd_j |b_j|`` on centred columns, the first feature being the constant.
 
     Args:
+        state: the released moment with its errors.
+        names: of all columns of the moment.
+        response: place of the response.
+        features: places of the features, the constant first.
         draws: moments drawn from noise and sampling, for the shares in which each feature is chosen.
     """
-    moments = np.concatenate([state.moment[None], drawn(state, draws, seed)]) if draws else state.moment[None]
+    moments = np.concatenate([state.moment[None], drawn(state, draws)]) if draws else state.moment[None]
     centred = state.root - np.einsum("t,d->td", state.root @ state.moment[0] / state.moment[0, 0], state.root[0])
     slopes = list(features)[1:]
     x, y = centred[slopes], centred[response]
@@ -138,29 +142,29 @@ def best_subsets(
 
 def _left(state: State, response: int, some: Sequence[int], free: Sequence[int]) -> float:
     used = [*free, *some]
-    target = state.root[response] @ state.half
+    target = state.root[response] @ state.cholesky_factor
     if not used:
         return float(target @ target)
-    q, _ = np.linalg.qr((state.root[used] @ state.half).T)
+    q, _ = np.linalg.qr((state.root[used] @ state.cholesky_factor).T)
     return float(target @ target - np.sum((target @ q) ** 2))
 
 
-def drawn(state: State, draws: int, seed: int) -> np.ndarray:
+def drawn(state: State, draws: int) -> np.ndarray:
     """Moments (draws, D, D) as noise and sampling might have made them: for figures without a gradient.
 
     Sampling by multinomial weights of the public rows where the record has them, else as for Gaussian rows.
     """
-    source = SeededNoise(seed, 15)
+    source = SeededNoise(0, 15)
     d = len(state.moment)
     noise = symmetric_noise(source, draws, d, "isometric") * np.sqrt(state.noise)
     if isinstance(state.influence, Rows):
-        rng = np.random.default_rng((seed, 16))
+        rng = np.random.default_rng((0, 16))
         m = state.influence.m
         weights = rng.multinomial(m, np.full(m, 1 / m), draws) / m - 1 / m
         y = state.influence.inside * np.sqrt(state.influence.weights)[:, None]
         sampling = np.einsum("tm,mi,mj->tij", weights, y, y, optimize=True) * np.sqrt(m / state.n)
     else:
-        half = state.half
+        half = state.cholesky_factor
         unit = symmetric_noise(source, draws, d, "isometric") * np.sqrt(2 / state.n)
         sampling = half @ unit @ half.T
     return floored(state.moment + noise + sampling, state.expected)

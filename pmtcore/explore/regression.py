@@ -26,7 +26,6 @@ from pmtcore.public.bands import limits
 CORRECTIONS = ("none", "bonferroni", "scheffe")
 _LEVEL = 0.95  # of every band
 _SHOWN = 100  # characters of a formula in a short name
-_KNOWN = 1e6  # degrees of freedom of a variance that is as good as known
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ class Regression(Reported):
     def _repr_html_(self) -> str:
         return self.results_._repr_html_()
 
-    def corrected(self, correction: str, models: int = 1, columns: int | None = None) -> Bands:
+    def corrected(self, correction: str, models: int = 1) -> Bands:
         """Return limits that allow for a search.
 
         Args:
@@ -149,19 +148,15 @@ class Regression(Reported):
             among = len(self.names) + (max(models, 1) - 1) * len(self.state.root)  # the others as large as can be
             half = student.isf((1 - _LEVEL) / 2 / among, self.freedom) * total
         else:
-            among = (len(self.state.root) if columns is None else columns) - 1
+            among = len(self.state.root) - 1
             half = np.sqrt(among * f_distribution.ppf(_LEVEL, among, self.freedom)) * total
         centre = self.fit.coefficients
         return Bands(bands.privacy, bands.sampling, centre - half, centre + half, bands.truncation)
 
     @property
     def freedom(self) -> float:
-        """Return the degrees of freedom of the total variance (Satterthwaite; only the sampling part is estimated)."""
-        parts = self.fit.parts()
-        total = sum(part.variance for part in parts if part is not None)
-        # As good as known where the sampling part is none of the total, or a millionth, whatever the units are.
-        own = np.maximum(parts[1].variance ** 2 / parts[1].freedom, total**2 / _KNOWN)
-        return float(np.min(np.divide(total**2, own, out=np.full_like(total, _KNOWN), where=own > 0)))
+        """Return the least degrees of freedom of the coefficients' total variances."""
+        return self.results_.df_resid
 
     def contrast(self, weights: Mapping[str, float]) -> tuple[float, Bands]:
         """Return a weighted sum of coefficients with its parts and limits (arrays of one).
@@ -190,7 +185,7 @@ class Regression(Reported):
         p = float(f_distribution.sf(size / q, q, freedom)) if freedom < 1e5 else float(chi2.sf(size, q))
         return Test(size / q, q, freedom, p)
 
-    def predict(self, values: Any) -> Any:
+    def predict(self, values: object) -> Any:
         """Return the prediction at values of the features by name, with its limits; or means (k,) of a frame's rows.
 
         Raises:

@@ -16,6 +16,7 @@ def read(formula: str, names: Sequence[str], given: Sequence[str]) -> tuple[str,
     derived column of that name, in either order; ``a*b`` for both and their product.
 
     Args:
+        formula: what the user wrote.
         names: all columns of the record.
         given: those that were given before the release, without derived ones.
 

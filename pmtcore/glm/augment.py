@@ -131,8 +131,11 @@ def augmented(
     """About ``count`` augmented rows and their responses (D, Table 1, equations 3 and 5, repaired).
 
     Args:
+        loss: with its constants.
         b: (p,), the linear term to realize.
         weights: a (p,), of ``theta_j^2``.
+        count: rows to make, about.
+        rng: source of the rows.
     """
     labels = loss.augmented
     half = max(count // (2 * len(labels)), 1)  # pairs within each label
@@ -218,8 +221,10 @@ def iterate(
     """Algorithm 1: ``napp-erm``, or with ``b'|theta|`` the variable selection of Sec. 3.5.
 
     Args:
+        data: sums of the losses of the private rows.
         b: (t, p), one draw for each fit.
         targets: one for each fit, or one for all.
+        rounds: iterations of the weights.
         absolute: the DP term is ``b'|theta|`` (E22), in all fits or in some (t,): a lasso term where b is positive,
             which is what turning signs tend to; the sign of the last iterate where it is negative.
         rows: augmented rows are drawn anew in every round and handed to an ordinary solver; without, their limit.
@@ -296,11 +301,17 @@ def recycled(
     retrieval was computed from, which becomes Lambda0. The next pass retrieves from what is left of ``(1 - r) eps``.
 
     Args:
+        data: sums of the losses of the private rows.
+        b: noise (t, p), one draw for each fit.
+        targets: one for each fit.
         epsilon: of the claim, of all fits or of each (t,).
         share: r.
         passes: most re-runs, of all fits or of each (t,); they end by themselves where nothing more is retrieved.
+        rounds: iterations of the weights in each run.
+        absolute: the noise enters as ``b'|theta|``, in all fits or in some (t,).
         displayed: equation 13 is read as it is displayed, its minimum over all weights, by all fits or by each (t,);
             else as the worked example has it, over J (E9, E10).
+        rows: augmented rows; ``None``: their limit.
     """
     t = len(b)
     over_all = np.broadcast_to(np.asarray(displayed), (t,))
@@ -340,9 +351,10 @@ def retrieved_share(
     Args:
         weights: a (t, p) of ``theta_j^2``; the modulus is ``2 min_j a_j``.
         floor: Lambda0 = ``zeta3/(2 (1 - r) eps)``.
-        share: r.
+        epsilon: of the claim, of all fits or of each (t,).
         how: ``displayed`` (D, equation 13 with max for min: half comes back with no surplus, E9); ``example``
             (the worked example: the minimum over J only, E10); ``proved`` (``log(1 + zeta3/modulus)``, all j).
+        share: r.
     """
     one_of("retrieval", how, ("displayed", "example", "proved"))
     least = weights.min(axis=1)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.base.messages import InputError, LossMessage, number_between, one_of
+from pmtcore.base.messages import InputError, LossMessage, number_between
 from pmtcore.glm import families
 from pmtcore.glm.families import Family
 
@@ -177,21 +177,5 @@ HINGE = Loss(
 )
 
 
-def loss(id: str, *, bound: float = 1.0, response: float = math.inf, predictor: float | None = None) -> Loss:
-    """Return the loss of that id with declared bounds; labels 0 and 1 need none.
-
-    Args:
-        id: one of linear, poisson, logistic, boosting, hinge.
-        bound: for the linear loss, the residual beyond which it is continued linearly.
-        response: bound on the responses.
-        predictor: for Poisson; the logarithm of the response bound if ``None``.
-
-    Raises:
-        InputError: there is no such loss, or Poisson has no finite response bound.
-    """
-    one_of("loss", id, ("linear", "poisson", "logistic", "boosting", "hinge"))
-    if id == "linear":
-        return linear(bound, response)
-    if id == "poisson":
-        return poisson(response, math.log(max(response, 1e-9)) if predictor is None else predictor)
-    return {"logistic": LOGISTIC, "boosting": BOOSTING, "hinge": HINGE}[id]
+# Losses of labels 0 and 1, which need no declared bounds, by the id of their family.
+LABEL_LOSSES = {"logistic": LOGISTIC, "boosting": BOOSTING}

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from pmtcore.base.private_rows import Arena
+from pmtcore.base.symmetric import from_upper_triangle
 
 Curve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 # Numbers in memory at once: 32 MB.
@@ -79,7 +80,7 @@ class Rows:
                     total += (x * weight[:, None]).T @ x
             else:
                 packed += curvature.T @ self._products_of(part)
-        return gradient, hessian if one_by_one else unpacked(packed, d)
+        return gradient, hessian if one_by_one else from_upper_triangle(packed, d)
 
     def parts(self, width: int) -> list[slice]:
         """Return blocks of rows of which so many numbers each fit in memory at once."""
@@ -98,12 +99,3 @@ class Rows:
     def _products(self) -> np.ndarray:
         rows, columns = np.triu_indices(self.features.shape[1])
         return np.asarray(self.features[:, rows] * self.features[:, columns])
-
-
-def unpacked(packed: np.ndarray, d: int) -> np.ndarray:
-    """Return symmetric matrices (t, d, d) from their upper triangles (t, d (d + 1) / 2)."""
-    rows, columns = np.triu_indices(d)
-    matrices = np.empty((len(packed), d, d))
-    matrices[:, rows, columns] = packed
-    matrices[:, columns, rows] = packed
-    return matrices

@@ -295,6 +295,8 @@ def _model(
 
     Args:
         losses: derivatives of the sum of losses at theta, which are left as they are.
+        penalty: the quadratic, linear and absolute terms.
+        theta: coefficients (t, p).
         measure: of the subgradients.
         bound: an upper bound (p, p) of the curvature of the losses, to take in place of it.
     """

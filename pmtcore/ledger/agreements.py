@@ -50,6 +50,8 @@ class Agreements:
         """Ask for a release; nothing is spent. The same again with its key changes nothing.
 
         Args:
+            dataset: whose cap the release would count against.
+            key: name of the release.
             fields: see :func:`pmtcore.ledger.rules.spend`, with who asks.
 
         Raises:

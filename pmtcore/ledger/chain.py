@@ -43,7 +43,7 @@ class Damaged(LedgerError):
 
     kind: Damage
 
-    def __init__(self, kind: Damage, /, **facts: Any) -> None:
+    def __init__(self, kind: Damage, /, **facts: object) -> None:
         self.why = kind.sentence(**facts)
         super().__init__(LedgerMessage.DAMAGED, reason=self.why, **facts)
         self.kind = kind
@@ -77,6 +77,7 @@ def is_authentic(row: Row, key: bytes | None, *, legacy: bool = False) -> bool:
     """Return whether an event is what was written: its hash fits, and so does its seal.
 
     Args:
+        row: the event as it lies in the table.
         key: the ledger's key; without it a seal must be there and cannot be checked.
         legacy: whether an event may be without a seal, as programs before version 3 of the schema wrote it.
     """
@@ -93,6 +94,9 @@ def walk(
     """Walk the chain from ``start``, or from its beginning.
 
     Args:
+        rows: events in their order.
+        key: the ledger's key, with which seals are checked; ``None``: it is not here.
+        start: head of what was checked before; ``None``: from the first event.
         passing: a hash that the chain must come through, empty for none.
         legacy: whether the first events may be without a seal, up to the first one that has one.
     """
@@ -146,11 +150,11 @@ def _amount(low: float, high: float) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
 
-def _text(value: Any) -> bool:
+def _text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _table(value: Any) -> bool:
+def _table(value: object) -> bool:
     return isinstance(value, dict)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from pmtcore.base.exports import plain
 from pmtcore.base.messages import InputError, LedgerMessage, number_between
 from pmtcore.ledger import chain, reading, rules
-from pmtcore.ledger.account import START_CAP, Account, Entry
+from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account, Entry
 from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import Database, unusable
@@ -84,7 +84,7 @@ class Ledger:
 
     def cap(self, dataset: str, mu: float, reason: str = "", by: str = "", role: str = "") -> Account:
         """Set a data set's cap, a total mu under replace-one; a new cap replaces the old from now on."""
-        self.note(dataset, "cap", {"mu": number_between("cap", mu, 1e-6, 1000.0)}, reason, by, role)
+        self.note(dataset, "cap", {"mu": number_between("cap", mu, *CAP_RANGE)}, reason, by, role)
         return self.account(dataset)
 
     def note(
@@ -117,6 +117,8 @@ class Ledger:
         """Spend, before a private row is read; ``None`` when new, the earlier entry when the key is known.
 
         Args:
+            dataset: whose cap it counts against.
+            key: name of the release.
             fields: what is spent, see :func:`pmtcore.ledger.rules.spend`.
             room: bytes that the record will need at most, taken now so that a full disk is noticed before the spend.
 
@@ -160,6 +162,7 @@ class Ledger:
         """Keep the record of a release, in plain JSON types, with its spend.
 
         Args:
+            key: name of the release.
             record: of the release. Where it has a field ``ledger``, the hash of the spend is added to that as ``head``.
 
         Returns:
@@ -186,6 +189,7 @@ class Ledger:
         """Return a data set's cap and spends, with those of all that it spends together with.
 
         Args:
+            dataset: name of the data set.
             others: data sets that it would be joined with.
         """
         with self._database.reading() as connection:

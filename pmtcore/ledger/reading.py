@@ -45,6 +45,9 @@ def account(connection: Connection, seal: bytes | None, dataset: str, others: It
     """Return the account of a data set with all that spend together with it.
 
     Args:
+        connection: open, in a transaction.
+        seal: the ledger's key; ``None``: it is not here.
+        dataset: name of the data set.
         others: data sets that it would be joined with.
     """
     said = joins(connection, seal)

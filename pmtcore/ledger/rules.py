@@ -65,6 +65,15 @@ def spend(
     """Return the fields of a spend, as an event keeps them, asked for or made.
 
     Args:
+        request: method, budget and parameters in plain fields.
+        mu: what it costs.
+        neighbours: relation between tables that the cost holds for.
+        purpose: what the release is for.
+        pure_epsilon: the part of the cost that is purely epsilon-private.
+        gaussian_mu: the rest of the cost, mu-GDP.
+        choices: what was chosen about the tables.
+        unit: what people are protected by; ``None``: one row each.
+        by: who releases.
         tables: keyed digest of the tables, where a second person agrees to what is made from them.
 
     Raises:

@@ -130,6 +130,8 @@ class Beside:
         """Note the head; where that fails the older note stays, and the next start checks everything.
 
         Args:
+            seq: number of the last event.
+            hash: of the last event.
             settled: false before a write: a process killed in it may leave other bytes where the database keeps none
                 of its own (free pages are not put back), so the file's digest then says nothing.
         """

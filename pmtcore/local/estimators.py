@@ -106,7 +106,9 @@ def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0, shares: np.n
     Brent's method on all of them, starting next to the root of the few.
 
     Args:
+        link: its curve and the sign of its root.
         scores: (k,).
+        offset: added to each scaled score.
         shares: shares (k,) of the scores, adding up to 1; alike if ``None``.
     """
     few, weights, exact = _summarized(scores, shares)
@@ -188,6 +190,9 @@ def scaled(link: Link, slopes: np.ndarray, rows: PublicRows, level: float | None
     """``c w`` and an intercept for least-squares slopes w (d,), from centred public rows.
 
     Args:
+        link: of the regression.
+        slopes: w (d,).
+        rows: centred public rows with their shares.
         level: released mean response, which the intercept reproduces; ``None``: no intercept.
     """
     scores, offset, c = rows.features @ slopes, 0.0, float("nan")
@@ -214,8 +219,11 @@ def least_squares(gram: np.ndarray, cross: np.ndarray, public: tuple[np.ndarray,
     """Return ``w_ols`` (t, d) from mean moments (t, d, d) and (t, d).
 
     Args:
+        gram: mean ``x x'`` (t, d, d).
+        cross: mean ``x y`` (t, d).
         public: sum of ``x x'`` over the centred public rows (d, d) and their number, to pool the Gram matrix with (C,
             Remark 11); ``None``: do not.
+        n: number of reports.
     """
     if public is not None:
         total, m = public
@@ -229,9 +237,12 @@ def score_equation(
     """Coefficients (t, d) with ``mean_pub w x (b'(x'b) - centre) = score``, a small ridge by the noise.
 
     Args:
+        family: of the response.
         public: whitened public rows with weights.
         score: released means of ``w x (y - centre)``, (t, d).
         noise_variance: of each of its coordinates.
+        centre: taken off the responses on the devices.
+        start: coefficients (d,) to begin with.
     """
     m = len(public.response)
     pull = public.features.T @ (public.weights * centre) / m

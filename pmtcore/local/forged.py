@@ -23,7 +23,9 @@ def shifts(
 
     Args:
         fit: coefficients (t, d) from mean reports (t, dimension).
+        made: published configuration of a report.
         mean: mean report (dimension,).
+        n: number of reports.
         sd: of one coordinate of a report, about.
     """
     step = _STEP * sd / np.sqrt(n)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pmtcore.accounting.budgets import delta_from_mu
+from pmtcore.base.symmetric import isometric_scale
 from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.noise import NoiseSource
 
@@ -39,8 +40,7 @@ def printed_sds(configuration: Configuration, epsilon: float, delta: float) -> n
     times in the coordinates of a report.
     """
     c, size = configuration, classical_size(epsilon, delta)
-    rows, columns = np.triu_indices(c.d)
-    gram = np.where(rows == columns, 1.0, math.sqrt(2)) * c.radius**2 * size
+    gram = isometric_scale(c.d) * c.radius**2 * size
     return np.concatenate([gram, np.full(c.d, c.radius * c.response_bound * size)])
 
 

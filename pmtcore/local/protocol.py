@@ -26,6 +26,7 @@ import numpy as np
 
 from pmtcore.base.messages import FaceMessage, InputError, LocalMessage, one_of
 from pmtcore.base.strict_json import parsed
+from pmtcore.base.symmetric import from_upper_triangle, isometric_scale, upper_triangle
 from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, grid_rows
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.randomizers import Gaussian, PrivUnit
@@ -131,14 +132,14 @@ class Configuration:
         if self.scheme == "whitened":
             return np.full(self.d, self.gaussian.scale)
         gram, cross = self.moment_scales
-        return np.concatenate([gram / _triangle(self.d)[1], np.full(self.d, cross)])
+        return np.concatenate([gram / isometric_scale(self.d), np.full(self.d, cross)])
 
     def units(self) -> np.ndarray:
         """Return what one step of the integers is in the units of a report (dimension,)."""
         if self.scheme == "whitened":
             return np.full(self.d, self.bound / FINE)
         gram, cross = self.radius**2 / FINE, self.radius * self.response_bound / FINE
-        return np.concatenate([gram * _triangle(self.d)[1], np.full(self.d, cross)])
+        return np.concatenate([gram * isometric_scale(self.d), np.full(self.d, cross)])
 
     @property
     def digest(self) -> str:
@@ -198,20 +199,19 @@ class Configuration:
         if self.scheme == "whitened":
             return self.gaussian.integers(self.vectors(features, response))
         k, level = self._moment_integers(features, response)
-        upper, _ = _triangle(self.d)
+        upper = np.triu_indices(self.d)
         return np.column_stack([k[:, upper[0]] * k[:, upper[1]], k * level[:, None]])
 
     def total(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
         """Return the sum over rows of :meth:`integers` (dimension,), exact: integers below 2^53 whatever the order."""
         total = np.zeros(self.dimension, dtype=np.int64)
-        upper, _ = _triangle(self.d)
         for start in range(0, len(response), _ROWS_AT_ONCE):
             part = slice(start, start + _ROWS_AT_ONCE)
             if self.scheme == "whitened":
                 total += self.integers(features[part], response[part]).sum(axis=0)
                 continue
             k, level = (each.astype(float) for each in self._moment_integers(features[part], response[part]))
-            total += np.concatenate([(k.T @ k)[upper], level @ k]).astype(np.int64)
+            total += np.concatenate([upper_triangle(k.T @ k), level @ k]).astype(np.int64)
         return total
 
     def _moment_integers(self, features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -295,18 +295,9 @@ def _sensible(features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, n
     return x / np.maximum(np.abs(x).max(axis=1, keepdims=True) / _LARGEST, 1.0), np.where(usable, response, 0.0)
 
 
-def _triangle(d: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """Upper triangle and its isometric scale: ``M_ii``, ``sqrt(2) M_ij``."""
-    rows, columns = np.triu_indices(d)
-    return (rows, columns), np.where(rows == columns, 1.0, math.sqrt(2))
-
-
 def unfold(mean: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean ``x x'`` (..., d, d) and ``x y`` (..., d) from mean reports of the ``moments`` scheme."""
-    (rows, columns), scale = _triangle(d)
-    gram = np.empty((*mean.shape[:-1], d, d))
-    gram[..., rows, columns] = gram[..., columns, rows] = mean[..., :-d] / scale
-    return gram, mean[..., -d:]
+    return from_upper_triangle(mean[..., :-d] / isometric_scale(d), d), mean[..., -d:]
 
 
 def report_lines(reports: np.ndarray, digest: str) -> Iterator[str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pmtcore.base.private_rows import Arena, Private, PrivateRows, RowCache
+from pmtcore.base.symmetric import from_upper_triangle
 from pmtcore.glm.families import Family
 from pmtcore.mechanisms.grid import SCALE, from_words, grid_rows, in_words
 from pmtcore.mechanisms.quantized_rows import bytes_kept
@@ -130,10 +131,7 @@ class IntegerRows:
             k = np.trunc(directions * (COARSE / FACTOR))
             w = grid_numbers(family.slope(z), bound, SLOPES)
             packed += (w.T @ (k[:, upper[0]] * k[:, upper[1]])).astype(np.int64)
-        hessians = np.empty((t, d, d), dtype=np.int64)
-        hessians[:, upper[0], upper[1]] = packed
-        hessians[:, upper[1], upper[0]] = packed
-        return hessians
+        return from_upper_triangle(packed, d)
 
     def _along(self, theta: np.ndarray, width: int = 1) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Yield blocks of rows, their integers as floats (k, d) and linear predictors ``x'theta`` (k, t)."""

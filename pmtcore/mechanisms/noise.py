@@ -21,6 +21,7 @@ from scipy.special import ndtr
 from pmtcore.base import threads
 from pmtcore.base.messages import whole_number_between
 from pmtcore.base.private_rows import Curator, Private
+from pmtcore.base.symmetric import from_upper_triangle, isometric_scale
 from pmtcore.mechanisms.spherical import spherical_integers
 
 Form = Literal["isometric", "papers"]
@@ -171,7 +172,7 @@ class ZeroNoise(LabNoise):
 
 
 @cache
-def discrete_gaussian(sigma: float) -> Callable[[list[int]], list[int]]:
+def discrete_gaussian(sigma: float) -> Callable[[np.ndarray], list[int]]:
     """Return OpenDP's exact discrete Gaussian on integer vectors, at this scale or, by its own rounding, above it."""
     # Only real releases need OpenDP; its prelude would load scikit-learn and Polars too, where they are installed.
     from opendp.domains import atom_domain, vector_domain  # noqa: PLC0415
@@ -185,7 +186,7 @@ def discrete_gaussian(sigma: float) -> Callable[[list[int]], list[int]]:
 
 def _drawn(sigma: float, count: int) -> np.ndarray:
     """Return independent integers (count,), drawn outside the interpreter's lock."""
-    return np.asarray(discrete_gaussian(sigma)([0] * count), dtype=np.int64)
+    return np.asarray(discrete_gaussian(sigma)(np.zeros(count, dtype=np.int64)), dtype=np.int64)
 
 
 def uniform(source: NoiseSource, trials: int, size: int) -> np.ndarray:
@@ -222,14 +223,10 @@ def symmetric_noise(source: NoiseSource, trials: int, d: int, form: Form) -> np.
     with the off-diagonal variance halved, which is N(0, I) in the coordinates ``(M_ii, sqrt(2) M_ij)`` where
     the Euclidean norm is the Frobenius norm: private with the same sensitivity, and strictly less noise.
     """
-    rows, columns = np.triu_indices(d)
-    draws = in_the_lab(source).normal(trials, len(rows))
+    draws = in_the_lab(source).normal(trials, d * (d + 1) // 2)
     if form == "isometric":
-        draws = draws * np.where(rows == columns, 1.0, np.sqrt(0.5))
-    matrices = np.empty((trials, d, d))
-    matrices[:, rows, columns] = draws
-    matrices[:, columns, rows] = draws
-    return matrices
+        draws = draws * np.where(isometric_scale(d) > 1, np.sqrt(0.5), 1.0)
+    return from_upper_triangle(draws, d)
 
 
 def release_vector(statistic: Private[np.ndarray], sigma: float, source: NoiseSource, trials: int) -> np.ndarray:

@@ -65,14 +65,7 @@ def release_curvatures(
     n: int,
     source: NoiseSource,
 ) -> np.ndarray:
-    """Return mean truncated curvatures (t, d, d), with isometric noise.
-
-    Args:
-        rows: private quantized rows.
-        sums: points and bounds.
-        mu: budget of each point.
-        n: public number of rows.
-        source: source of the noise.
+    """Return mean truncated curvatures (t, d, d), with isometric noise; arguments as of :func:`release_gradients`.
 
     Guarantee: mu-GDP under replace-one for each point: a moment of vectors no longer than the bound, of Frobenius
     sensitivity ``sqrt(2) bound^2/n`` (proofs/sensitivity.md, 3.1 and 14).

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.base.private_rows import MOST_KEPT, Arena, PrivateRows, RowCache
+from pmtcore.base.private_rows import Arena, PrivateRows, RowCache
 from pmtcore.mechanisms.whitening import Block, Product, Whitening
 
 # Steps of a direction: with the 2^30 of a point below 2^53, and a word of 32 bits holds it.
@@ -144,8 +144,8 @@ class Quantizer:
             yield QuantizedRows(block.rows, lengths * unit * lift, own, (block, lengths, d), weights=beside)
             at += block.rows
 
-    def pieces(self, rows: PrivateRows, most: int = MOST_KEPT) -> RowCache[QuantizedRows]:
-        """Return private rows for several passes; at most ``most`` bytes stay in memory between them."""
+    def pieces(self, rows: PrivateRows, most: int | None = None) -> RowCache[QuantizedRows]:
+        """Return private rows for several passes; see :meth:`PrivateRows.pieces`."""
         return rows.pieces(self, bytes_kept(self.d) + (_BYTES_OF_WEIGHT if rows.weighted else 0), most)
 
 

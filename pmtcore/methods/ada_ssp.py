@@ -18,6 +18,7 @@ from scipy.special import ndtri
 from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private_rows import Private, PrivateRows
+from pmtcore.base.symmetric import upper_triangle
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.integers import gram_and_cross
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
@@ -106,8 +107,7 @@ class AdaptiveOutcome(Outcome):
 
     def seen(self) -> np.ndarray:
         """All three released statistics."""
-        rows, columns = np.triu_indices(self._cross.shape[1])
-        return np.column_stack([self._least, self._gram[:, rows, columns], self._cross])
+        return np.column_stack([self._least, upper_triangle(self._gram), self._cross])
 
     @property
     def coefficients(self) -> np.ndarray:

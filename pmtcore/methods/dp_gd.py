@@ -18,6 +18,7 @@ from functools import partial
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private_rows import PrivateRows, RowCache
 from pmtcore.glm.families import FAMILIES
 from pmtcore.glm.proximal import Proximal
@@ -27,19 +28,21 @@ from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, papers_radius
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, failure_probability, parameter, penalty
-from pmtcore.methods.registry import REPLACE_ONE, Mechanism, Method, Origin, Outcome, Plan, register, sound
+from pmtcore.methods.registry import REPLACE_ONE, IterativePlan, Method, Origin, Outcome, register, sound
 from pmtcore.public.moments import PublicData
+
+_LONGEST_STEP = 2.0  # of a quadratic, times its curvature: a longer one ends farther from the minimum than it began
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescentParameters(Parameters):
     """Public parameters of ``dp-gd``."""
 
-    steps: int = parameter(200, label="Steps", help="Each step spends its share of the budget.", low=1, high=100_000)
+    steps: int = parameter(200, "Steps", "Each step spends its share of the budget.", low=1, high=100_000)
     clip: float = parameter(
-        1.0, label="Gradient clip", help="Each row's gradient is clipped to this length.", low=1e-9, high=1e9, log=True
+        1.0, "Gradient clip", "Each row's gradient is clipped to this length.", low=1e-9, high=1e9, log=True
     )
-    rate: float = parameter(0.09, label="Learning rate", help="Length of a step.", low=1e-9, high=1e6, log=True)
+    rate: float = parameter(0.09, "Learning rate", "Length of a step.", low=1e-9, high=1e6, log=True)
     coordinates: str = choice(
         "Coordinates",
         table="rows as they are",
@@ -53,7 +56,7 @@ class DescentParameters(Parameters):
 
 
 @dataclass(frozen=True)
-class DescentPlan(Plan):
+class DescentPlan(IterativePlan[RowCache[IntegerRows]]):
     """``dp-gd`` with everything fixed."""
 
     public: PublicData
@@ -72,6 +75,23 @@ class DescentPlan(Plan):
         return self.public.symmetric_root[1] if self.parameters.coordinates == "whitened" else None
 
     @property
+    def _ridge(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coordinates, and the penalty in them (d, d)."""
+        root = np.eye(self.public.d) if self.root is None else self.root
+        return root, self.public.lam * root @ np.diag(self.public.penalized) @ root
+
+    def prepare(self) -> None:
+        """See :class:`Plan`.
+
+        Raises:
+            InputError: steps so long that they diverge, whatever the rows are.
+        """
+        rate, curvature = self.parameters.rate, float(np.linalg.eigvalsh(self._ridge[1])[-1])
+        if rate * curvature >= _LONGEST_STEP:
+            raise InputError(MethodMessage.DIVERGES, limit=_LONGEST_STEP / curvature, given=rate)
+        super().prepare()
+
+    @property
     def radius(self) -> float:
         """Return the radius that whitened rows are truncated to."""
         return papers_radius(self.public.d, self.n, self.parameters.eta)
@@ -81,18 +101,14 @@ class DescentPlan(Plan):
         """One for each step."""
         return self.parameters.steps
 
-    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
-        """Return the descent on these rows."""
-        return partial(self._descend, self.quantized(rows))
-
-    def quantized(self, rows: PrivateRows) -> RowCache[IntegerRows]:
+    def prepared(self, rows: PrivateRows) -> RowCache[IntegerRows]:
         """Return the rows as integer directions and lengths, private."""
         root = self.root
         if root is None:
             return integer_pieces(rows, IntegerRows.of_any_length)
         return integer_pieces(rows, lambda x, y: IntegerRows.of_any_length(bounded(x @ root, self.radius), y))
 
-    def _descend(self, rows: RowCache[IntegerRows], source: NoiseSource, trials: int) -> DescentOutcome:
+    def release(self, prepared: RowCache[IntegerRows], source: NoiseSource, trials: int) -> DescentOutcome:
         """Return the last iterates, all trials at once.
 
         Guarantee: T Gaussian mechanisms at ``mu/sqrt(T)`` each, together mu-GDP under replace-one, for the bits that
@@ -100,11 +116,10 @@ class DescentPlan(Plan):
         """
         public, p = self.public, self.parameters
         theta, unit = np.zeros((trials, public.d)), p.clip / FACTOR**2 / self.n
-        root = np.eye(public.d) if self.root is None else self.root
-        penalty = public.lam * root @ np.diag(public.penalized) @ root
+        root, penalty = self._ridge
         near = Proximal.of(root, p.lasso * p.rate * public.penalized)
         for _ in range(p.steps):
-            total = at(rows, partial(self._clipped, theta))
+            total = at(prepared, partial(self._clipped, theta))
             noisy = noisy_vector(total, (1 + SLACK) * self.sigma / unit, source, trials)
             theta = near.step(theta - p.rate * (noisy * unit + theta @ penalty))
         return DescentOutcome(near.table(theta))
@@ -153,6 +168,7 @@ register(
         origin=Origin("A, section 6; Avella-Medina et al. 2023", names=("DP-GD",), errata=("E20",)),
         claim=sound(REPLACE_ONE, "T Gaussian mechanisms on clipped gradients"),
         plan=_plan,
+        behind_public_fit=("poisson",),
         colour="#F0E442",
         families=tuple(FAMILIES),
         task="any",

@@ -36,7 +36,16 @@ from pmtcore.mechanisms.truncation import calibration_factor, papers_radius, tra
 from pmtcore.methods.as_published import LEAKS, AsPublished
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import choice, parameter, unset
-from pmtcore.methods.registry import REPLACE_ONE, Mechanism, Method, Origin, Outcome, Plan, register, sound
+from pmtcore.methods.registry import (
+    REPLACE_ONE,
+    IterativePlan,
+    Method,
+    Origin,
+    Outcome,
+    recommended,
+    register,
+    sound,
+)
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
@@ -48,7 +57,7 @@ _SETTLED = 0.1  # last step over length of the coefficients, below which the ite
 class NewtonParameters(PmtParameters):
     """Public parameters of the noisy Newton methods."""
 
-    steps: int = parameter(5, label="Newton steps", help="Each step spends its share of the budget.", low=1, high=1000)
+    steps: int = parameter(5, "Newton steps", "Each step spends its share of the budget.", low=1, high=1000)
     indefinite: str = choice(
         "Indefinite Hessian",
         floor="eigenvalues below the noise level are raised to it",
@@ -73,7 +82,6 @@ class BoundedNewtonParameters(NewtonParameters):
     response_bound: float = unset(
         "Response bound (0: automatic)",
         "Responses are clipped to it; automatic: 1 for labels, else 1.5 times the largest public one.",
-        high=1e12,
     )
 
 
@@ -91,7 +99,7 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class NewtonPlan(Plan):
+class NewtonPlan(IterativePlan[RowCache[IntegerRows]]):
     """``T`` noisy Newton steps."""
 
     public: PublicData
@@ -127,11 +135,7 @@ class NewtonPlan(Plan):
         """One for each step."""
         return self.parameters.steps
 
-    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
-        """Return the iteration on these rows."""
-        return partial(self._iterate, self.quantized(rows))
-
-    def quantized(self, rows: PrivateRows) -> RowCache[IntegerRows]:
+    def prepared(self, rows: PrivateRows) -> RowCache[IntegerRows]:
         """Return transformed and truncated rows in integers, private."""
         s = self.steps
         low = 0.0 if self.public.family.binary else -s.response_bound
@@ -141,7 +145,7 @@ class NewtonPlan(Plan):
 
         return integer_pieces(rows, prepare)
 
-    def _iterate(self, rows: RowCache[IntegerRows], source: NoiseSource, trials: int) -> NewtonOutcome:
+    def release(self, prepared: RowCache[IntegerRows], source: NoiseSource, trials: int) -> NewtonOutcome:
         """Return the iterates of all trials at once.
 
         Guarantee: each of 2T Gaussian mechanisms is ``mu/sqrt(2T)``-GDP under replace-one, together mu-GDP (A, Theorems
@@ -155,7 +159,7 @@ class NewtonPlan(Plan):
         path = [np.zeros((trials, self.public.d))]
         for _ in range(self.parameters.steps):
             here = path[-1]
-            both = at(rows, partial(_scores_and_hessians, family, here, s))
+            both = at(prepared, partial(_scores_and_hessians, family, here, s))
             scores, hessians = both.map(lambda sums: sums[..., 0]), both.map(lambda sums: sums[..., 1:])
             score = noisy_vector(scores, (1 + SLACK) * score_sd / unit, source, trials) * unit
             hessian = noisy_symmetric(hessians, (1 + SLACK) * hessian_sd / curved, source, trials, "papers") * curved
@@ -217,7 +221,7 @@ class NewtonOutcome(Outcome):
 
     def notes(self) -> tuple[str, ...]:
         """Return a note where the iteration did not converge, and that there are no error bands."""
-        sentences = ["This method has no error bands; pmt-objective has."]
+        sentences = [f"This method has no error bands; {recommended(self.plan.public).id} has."]
         last = np.linalg.norm(self.path[-1, 0] - self.path[-2, 0])
         if not last <= _SETTLED * np.linalg.norm(self.path[-1, 0]):
             sentences.append("The iteration did not settle: the last step was as long as a tenth of the coefficients.")
@@ -315,6 +319,7 @@ register(
         origin=Origin("A, Algorithm 4", names=("DP-PMTGLM",), errata=("E2", "E3", "E23")),
         claim=_TRUNCATED,
         plan=_pmt_glm,
+        behind_public_fit=("gaussian", "poisson"),
         colour="#E377C2",
         families=tuple(FAMILIES),
         needs_labels=False,

@@ -55,8 +55,10 @@ class OutcomeInterval:
         """Return the prediction with its median and interval, which contains both; unchanged without public rows.
 
         Args:
+            prediction: standard errors by public figures alone.
             n: number of private rows; ``prediction.sampling`` is that of a fit to them.
             m: number of public rows.
+            mu: total budget.
         """
         error = float(np.linalg.norm(prediction.to_exact))
         sampling = float(np.linalg.norm(prediction.sampling))

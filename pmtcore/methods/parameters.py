@@ -21,9 +21,9 @@ Value = TypeVar("Value", str, int, float)
 
 def parameter(
     default: Value,
-    *,
     label: str,
     help: str,
+    *,
     low: float | None = None,
     high: float | None = None,
     choices: tuple[str, ...] = (),
@@ -55,17 +55,17 @@ def choice(label: str, **meanings: str) -> str:
     """
     choices = tuple(meanings)
     help = "; ".join(f"{name}: {meaning}" for name, meaning in meanings.items())
-    return parameter(choices[0], label=label, help=f"{help}.", choices=choices)
+    return parameter(choices[0], label, f"{help}.", choices=choices)
 
 
-def unset(label: str, help: str, high: float) -> float:
+def unset(label: str, help: str, high: float = 1e12) -> float:
     """Return a field of a number from 0 to ``high``, where 0 means that it is not given."""
-    return parameter(0.0, label=label, help=help, low=0.0, high=high)
+    return parameter(0.0, label, help, low=0.0, high=high)
 
 
 def penalty(label: str, help: str, high: float = 1e9) -> float:
     """Return a field of a penalty or weight from 0, which is the default, to ``high``, on a logarithmic scale."""
-    return parameter(0.0, label=label, help=help, low=0.0, high=high, log=True)
+    return parameter(0.0, label, help, low=0.0, high=high, log=True)
 
 
 def truncation_radius() -> float:
@@ -84,17 +84,17 @@ def radius_purpose(error: str) -> str:
 
 def failure_probability(help: str) -> float:
     """Return the field of the papers' eta."""
-    return parameter(0.05, label="Failure probability eta", help=help, low=1e-9, high=0.999, log=True)
+    return parameter(0.05, "Failure probability eta", help, low=1e-9, high=0.999, log=True)
 
 
 def noise_share(label: str, help: str) -> float:
     """Return the field of a perturbed objective's share of the budget that goes to its noise."""
-    return parameter(0.5, label=label, help=help, low=0.01, high=0.99)
+    return parameter(0.5, label, help, low=0.01, high=0.99)
 
 
 def reporting_delta(default: float, label: str, help: str) -> float:
     """Return the field of a delta at which a budget is stated as epsilon."""
-    return parameter(default, label=label, help=help, low=1e-12, high=0.1, log=True)
+    return parameter(default, label, help, low=1e-12, high=0.1, log=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ which is what the proof needs (decision 0009).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
@@ -27,7 +27,16 @@ from pmtcore.mechanisms.truncation import SHORTER, bounded
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, in_frame
 from pmtcore.methods.parameters import Parameters, choice, parameter, truncation_radius, unset
-from pmtcore.methods.registry import REPLACE_ONE, Mechanism, Method, Origin, Outcome, Plan, Prediction, register, sound
+from pmtcore.methods.registry import (
+    REPLACE_ONE,
+    IterativePlan,
+    Method,
+    Origin,
+    Prediction,
+    StatisticOutcome,
+    register,
+    sound,
+)
 from pmtcore.methods.score_equation import Posterior, ScoreEquation
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip, choose_clip
@@ -52,13 +61,11 @@ class ObjectiveParameters(GlmParameters):
     reach: float = unset(
         "Reach (0: automatic)", "Rows are clipped at this many radii; between, their loss is weighted down.", high=100.0
     )
-    modulus: float = parameter(
-        1.0, label="Modulus", help="In units of the least that privacy needs.", low=1.0, high=1e6, log=True
-    )
+    modulus: float = parameter(1.0, "Modulus", "In units of the least that privacy needs.", low=1.0, high=1e6, log=True)
 
 
 @dataclass(frozen=True)
-class ObjectivePlan(Plan):
+class ObjectivePlan(IterativePlan[RowCache[Rows]]):
     """``pmt-objective`` with clip and modulus fixed."""
 
     public: PublicData
@@ -107,11 +114,7 @@ class ObjectivePlan(Plan):
         """See :class:`Plan`."""
         return bytes_kept(d)
 
-    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
-        """Return the perturbed objective of these rows."""
-        return partial(self._release, self.weighted(rows))
-
-    def weighted(self, rows: PrivateRows) -> RowCache[Rows]:
+    def prepared(self, rows: PrivateRows) -> RowCache[Rows]:
         """Return whitened, clipped and weighted rows, private."""
         reach, root = self.clip.radius * self.clip.reach, self.around.feature_root
 
@@ -121,13 +124,13 @@ class ObjectivePlan(Plan):
 
         return row_pieces(rows, prepare)
 
-    def _release(self, rows: RowCache[Rows], source: NoiseSource, trials: int) -> ObjectiveOutcome:
+    def release(self, prepared: RowCache[Rows], source: NoiseSource, trials: int) -> ObjectiveOutcome:
         """Return released minimizers.
 
         Guarantee: mu-GDP under replace-one: one perturbed objective (proofs/objective.md, 9.1); all else is
         post-processing.
         """
-        return ObjectiveOutcome(self, self.mechanism.release(rows, source, trials))
+        return ObjectiveOutcome(self, self.mechanism.release(prepared, source, trials))
 
     @property
     def clusters_errors(self) -> bool:
@@ -170,16 +173,8 @@ class ObjectivePlan(Plan):
         )
 
 
-class ObjectiveOutcome(Outcome):
+class ObjectiveOutcome(StatisticOutcome[ObjectivePlan]):
     """Post-processing of released minimizers (trials, d) in whitened coordinates."""
-
-    def __init__(self, plan: ObjectivePlan, minimizer: np.ndarray) -> None:
-        self.plan = plan
-        self.minimizer = minimizer
-
-    def seen(self) -> np.ndarray:
-        """Return the released minimizers."""
-        return self.minimizer
 
     @cached_property
     def posterior(self) -> Posterior | None:
@@ -190,13 +185,13 @@ class ObjectiveOutcome(Outcome):
         plan = self.plan
         if plan.equation is None:
             return None
-        scores = plan.pull * (self.minimizer - plan.around.centre) + self.minimizer @ plan.around.penalty
-        return plan.equation.solve(self.minimizer, scores)
+        scores = plan.pull * (self.statistic - plan.around.centre) + self.statistic @ plan.around.penalty
+        return plan.equation.solve(self.statistic, scores)
 
     @property
     def coefficients(self) -> np.ndarray:
         """Coefficients (trials, d) in the units of the table."""
-        whitened = self.minimizer if self.posterior is None else self.posterior.fits
+        whitened = self.statistic if self.posterior is None else self.posterior.fits
         return back_transform(self.plan.around.feature_root, whitened)
 
     def bands(self) -> Bands | None:

@@ -25,7 +25,16 @@ from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, in_frame
 from pmtcore.methods.pmt_objective import GlmParameters
-from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
+from pmtcore.methods.registry import (
+    REPLACE_ONE,
+    Method,
+    Origin,
+    Prediction,
+    StatisticOutcome,
+    StatisticPlan,
+    register,
+    sound,
+)
 from pmtcore.methods.score_equation import Posterior, ScoreEquation
 from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.shape import Clip, choose_clip
@@ -110,22 +119,14 @@ class ScorePlan(StatisticPlan[np.ndarray]):
         )
 
 
-class ScoreOutcome(Outcome):
+class ScoreOutcome(StatisticOutcome[ScorePlan]):
     """Post-processing of released scores (trials, d)."""
-
-    def __init__(self, plan: ScorePlan, score: np.ndarray) -> None:
-        self.plan = plan
-        self.score = score
-
-    def seen(self) -> np.ndarray:
-        """Return the released scores."""
-        return self.score
 
     @cached_property
     def posterior(self) -> Posterior:
         """Return the solutions of the equation, combined with the public fit by precision."""
-        points = np.tile(self.plan.frame.start[0], (len(self.score), 1))
-        return self.plan.equation.solve(points, self.score)
+        points = np.tile(self.plan.frame.start[0], (len(self.statistic), 1))
+        return self.plan.equation.solve(points, self.statistic)
 
     @property
     def coefficients(self) -> np.ndarray:

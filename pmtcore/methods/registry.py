@@ -28,6 +28,7 @@ from pmtcore.base.bands import Bands
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, MethodMessage, Refusal, RefusedError, ReleaseMessage
 from pmtcore.base.private_rows import Private, PrivateRows
+from pmtcore.base.symmetric import upper_triangle
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import bytes_kept
@@ -37,6 +38,7 @@ from pmtcore.public.moments import PublicData
 
 Role = Literal["method", "public", "reference"]
 Statistic = TypeVar("Statistic")
+Prepared = TypeVar("Prepared")
 Mechanism = Callable[[NoiseSource, int], "Outcome"]
 Planner = Callable[[PublicData, int, Budget, Any], "Plan"]
 REPLACE_ONE = Neighbours.REPLACE_ONE
@@ -74,6 +76,25 @@ class Outcome(ABC):
     def notes(self) -> tuple[str, ...]:
         """Stated outcomes of the first trial, a sentence each."""
         return ()
+
+
+PlanType = TypeVar("PlanType", bound="Plan")
+
+
+class StatisticOutcome(Outcome, Generic[PlanType]):
+    """Outcome computed from one released statistic, which is all that an attacker gets.
+
+    Args:
+        plan: what released it.
+        statistic: released vectors (trials, k), or symmetric matrices (trials, k, k).
+    """
+
+    def __init__(self, plan: PlanType, statistic: np.ndarray) -> None:
+        self.plan, self.statistic = plan, statistic
+
+    def seen(self) -> np.ndarray:
+        """Return the statistic, the entries of a symmetric matrix once each."""
+        return upper_triangle(self.statistic) if self.statistic.ndim == 3 else self.statistic
 
 
 @dataclass(frozen=True)
@@ -216,6 +237,22 @@ class StatisticPlan(Plan, Generic[Statistic]):
         return partial(self.perturb, self.measure(rows))
 
 
+class IterativePlan(Plan, Generic[Prepared]):
+    """A plan whose solver or steps read the private rows as often as they need, with noise in between."""
+
+    @abstractmethod
+    def prepared(self, rows: PrivateRows) -> Prepared:
+        """Return the private rows in the form that the steps read: transformed, truncated, in memory where they fit."""
+
+    @abstractmethod
+    def release(self, prepared: Prepared, source: NoiseSource, trials: int) -> Outcome:
+        """Return ``trials`` independent releases of prepared rows; the docstring ends with the ``Guarantee:``."""
+
+    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
+        """Return the release of these rows, which are prepared once."""
+        return partial(self.release, self.prepared(rows))
+
+
 @dataclass(frozen=True)
 class Claim:
     """What a method claims of its releases, and on what ground.
@@ -280,6 +317,8 @@ class Method:
         same_target: whether its coefficients estimate the family's own fit.
         weighs_losses: whether rows of labels and counts may have weights.
         needs_labels: whether public rows must have the response.
+        behind_public_fit: families in which the public fit or zero was nearer to the fit without privacy on half of the
+            real tables or more, at mu 0.5 and at 1.5 (docs/accuracy.md): offered last, and with a note.
         role: the public fit alone is ``public``, the fit without privacy ``reference``.
         at_first: whether it is drawn beside the recommended one at first sight: the papers' own.
         studied_with: the command that draws what it does in the lab.
@@ -301,6 +340,7 @@ class Method:
     same_target: bool = True
     weighs_losses: bool = False
     needs_labels: bool = True
+    behind_public_fit: tuple[str, ...] = ()
     role: Role = "method"
     at_first: bool = False
     studied_with: str = "compare"
@@ -402,6 +442,7 @@ _RECORDED = {  # where each entry of the record stands
     "recommended": "recommended",
     "standing_reason": "claim.reason",
     "errata": "origin.errata",
+    "behind_public_fit": "behind_public_fit",
 }
 _METHODS: dict[str, Method] = {}
 _CLOSE = 16.0  # of 441 between black and white: nearer colours look the same in a line two pixels wide
@@ -465,6 +506,13 @@ def suiting(public: PublicData) -> list[Method]:
         and (public.weights is None or entry.weighs_losses)
         and (public.covariates_are_public or not entry.protects_responses_only)
     ]
+
+
+def offered(public: PublicData) -> list[Method]:
+    """Return the sound methods that suit: the recommended one first, those that are behind the public fit last."""
+    sound = [entry for entry in suiting(public) if entry.standing is ReleaseStatus.SOUND]
+    first = recommended(public)
+    return sorted(sound, key=lambda entry: (entry is not first, public.family.id in entry.behind_public_fit))
 
 
 def recommended(public: PublicData) -> Method:

@@ -10,18 +10,17 @@ mode of the posterior given q: ``pmt-score`` has t at the public fit, ``pmt-obje
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from pmtcore.base.bands import Bands
-from pmtcore.glm.rows import Rows
 from pmtcore.methods.gradients.frame import Frame
 from pmtcore.methods.registry import Prediction
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.gaussian_update import inflate_on_conflict
-from pmtcore.public.shape import Clip, lost_scores
+from pmtcore.public.shape import Clip, LeftOutRows
 
 # What errors are longer by than their covariance says, which is of first order and takes the public fit's as known:
 # bands of 22 settings of *tune* (m = 5d, mu .5 and 1.5) cover .90 to .93 at 1
@@ -62,9 +61,10 @@ class ScoreEquation:
     combined: bool = True
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> LeftOutRows:
         """Return the public rows as if each had been left out of the whitening, clipped."""
-        return self.clip.apply(self.frame.left_out, self.frame.response)
+        frame = self.frame
+        return LeftOutRows.of(frame.rows, frame.left_out, frame.response, frame.start[0]).clipped(self.clip)
 
     @cached_property
     def _prior(self) -> np.ndarray:
@@ -79,13 +79,14 @@ class ScoreEquation:
 
         Where public rows have no response, a residual's mean is taken to be 0 for all features: nothing is added back.
         """
-        if not self.frame.public.labelled:
-            lost = self.frame.left_out - self.rows.features * self.rows.weights[:, None]
-            parts = lost * self.frame.residuals(self.frame.start[0][None])[0][:, None]
-            return np.zeros(self.frame.public.d), parts.T @ parts / self.frame.m / self.frame.n
-        frame = self.frame
-        lost = lost_scores(frame.public.family, frame.left_out, self.rows, frame.start[0])
-        parts = lost * frame.inflation[:, None]
+        frame, rows = self.frame, self.rows
+        if not frame.public.labelled:
+            lost = rows.features - rows.shortened * rows.weights[:, None]
+            parts = lost * frame.residuals(rows.centre[None])[0][:, None]
+            return np.zeros(frame.public.d), parts.T @ parts / frame.m / frame.n
+        unclipped = replace(rows, factors=np.ones(frame.m), weights=np.ones(frame.m))
+        parts = unclipped.scores(frame.public.family) - rows.scores(frame.public.family)
+        parts = parts * frame.inflation[:, None]
         return np.mean(parts, axis=0), self._sampled(parts)
 
     def _sampled(self, parts: np.ndarray) -> np.ndarray:
@@ -95,16 +96,17 @@ class ScoreEquation:
 
     def hessians(self, fits: np.ndarray) -> np.ndarray:
         """Return the penalized Hessians (t, d, d) of clipped public rows at fits (t, d)."""
-        return np.asarray(self.rows.sums(self.frame.public.family, fits)[1] / self.frame.m + self.frame.penalty)
+        slopes = self.rows.slopes(self.frame.public.family, fits) * self.rows.factors**2
+        return np.asarray(self.frame.hessians(slopes.T) + self.frame.penalty)
 
     def _changes(self, points: np.ndarray, fits: np.ndarray) -> np.ndarray:
         """Return the changes (t, m) of the weighted means of clipped public rows from points (t, d) to fits (t, d)."""
-        mean, x = self.frame.public.family.mean, self.rows.features
-        return np.asarray(self.rows.weights * (mean(fits @ x.T) - mean(points @ x.T)))
+        mean, rows = self.frame.public.family.mean, self.rows
+        return np.asarray(rows.weights * (mean(rows.predictors(fits)) - mean(rows.predictors(points))))
 
     def moved(self, points: np.ndarray, fits: np.ndarray) -> np.ndarray:
         """Return how far the penalized mean score (t, d) moves from points (t, d) to fits (t, d)."""
-        change = self._changes(points, fits) @ self.rows.features / self.frame.m
+        change = self._changes(points, fits) @ self.rows.shortened / self.frame.m
         return np.asarray(change + (fits - points) @ self.frame.penalty)
 
     def _error(self, points: np.ndarray, fits: np.ndarray, covariance: np.ndarray | None = None) -> np.ndarray:
@@ -115,10 +117,10 @@ class ScoreEquation:
             fits: the private fits are expected around these (t, d).
             covariance: with this covariance (t, d, d); ``None``: exactly there.
         """
-        x = self.rows.features
+        x = self.rows.shortened
         squares = self._changes(points, fits) ** 2
         if covariance is not None:
-            slopes = self.rows.weights * self.frame.public.family.slope(fits @ x.T)
+            slopes = self.rows.slopes(self.frame.public.family, fits)
             squares = squares + slopes**2 * np.stack([np.sum((x @ one) * x, axis=1) for one in covariance])
         known = self.noise + self._clipped[1]
         return np.stack([known + self._sampled(x * np.sqrt(square)[:, None]) for square in squares])

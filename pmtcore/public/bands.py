@@ -11,6 +11,8 @@ from pmtcore.base.distributions import student
 from pmtcore.base.messages import InputError, PublicMessage
 
 _FEWEST_CLUSTERS = 10  # fewer say next to nothing of a variance between groups: 9 degrees of freedom at most
+_KNOWN = 1e12  # degrees of freedom of a variance that is as good as known
+_TINY = np.finfo(float).tiny
 Z95 = 1.959964  # half of a 95 % band in standard deviations of a normal law
 
 
@@ -35,19 +37,17 @@ class Part:
         return cls(np.maximum(np.diag(covariance), 0.0), freedom, np.asarray(covariance))
 
     def plus(self, other: Part) -> Part:
-        """Both together, if independent; degrees of freedom by Satterthwaite's rule, infinite where both are zero."""
+        """Both together, if independent."""
         total = self.variance + other.variance
-        doubt = self.variance**2 / self.freedom + other.variance**2 / other.freedom
         known = self.covariance is not None and other.covariance is not None
         both = np.asarray(self.covariance + other.covariance) if known else None  # type: ignore[operator]
-        freedom = total**2 / np.maximum(doubt, 1e-300 + total**2 * 1e-12)
-        return Part(total, np.where(total > 0, freedom, np.inf), both)
+        return Part(total, combined_freedom(self, other), both)
 
     def with_variance(self, variance: np.ndarray) -> Part:
         """Return the part with other variances (d,) and the same correlations."""
         if self.covariance is None:
             return Part(variance, self.freedom)
-        stretch = np.sqrt(variance / np.maximum(self.variance, 1e-300))
+        stretch = np.divide(np.sqrt(variance), self.sd, out=np.zeros_like(variance), where=self.variance > 0)
         covariance = self.covariance * np.outer(stretch, stretch)
         np.fill_diagonal(covariance, variance)
         return Part(variance, self.freedom, covariance)
@@ -58,22 +58,34 @@ class Part:
         return np.sqrt(self.variance)
 
 
+def combined_freedom(*parts: Part) -> np.ndarray:
+    """Return the degrees of freedom (d,) of a sum of independent parts, in whatever units (Satterthwaite).
+
+    A variance as good as known has as many as are told apart; a sum of nothing has that many too.
+    """
+    total = np.sum([part.variance for part in parts], axis=0)
+    positive = (total > 0) & np.isfinite(total)
+    shares = [np.divide(part.variance, total, out=np.zeros_like(total), where=positive) for part in parts]
+    return np.asarray(1 / np.maximum(sum(s**2 / p.freedom for s, p in zip(shares, parts, strict=True)), 1 / _KNOWN))
+
+
 def limits(
     estimate: np.ndarray, centre: np.ndarray, privacy: Part, sampling: Part, truncation: Part | None = None
 ) -> Bands:
     """Return standard errors of each part, and 95 % limits of their sum around ``centre``.
 
-    A part that was itself estimated from few rows makes the limits wider: the quantile is Student's, with
-    degrees of freedom combined by Satterthwaite's rule.
+    A part that was itself estimated from few rows makes the limits wider: the quantile is Student's.
 
     Args:
         estimate: the published coefficients (d,); the limits are widened to contain them.
         centre: the coefficients (d,) the parts belong to.
+        privacy: part of the noise that protects.
+        sampling: part of the rows being a sample.
+        truncation: part of rows that were truncated or clipped; ``None``: not told apart.
     """
     parts = [privacy, sampling] + ([] if truncation is None else [truncation])
     total = np.sum([part.variance for part in parts], axis=0)
-    doubt = np.sum([part.variance**2 / part.freedom for part in parts], axis=0)
-    freedom = np.maximum(total**2 / np.maximum(doubt, 1e-300 + total**2 * 1e-12), 1.0)
+    freedom = np.maximum(combined_freedom(*parts), 1.0)
     half = student.ppf(0.975, freedom) * np.sqrt(total)
     named = {"privacy": privacy, "sampling": sampling} | ({} if truncation is None else {"truncation": truncation})
     covariances = {name: part.covariance for name, part in named.items() if part.covariance is not None}
@@ -98,6 +110,9 @@ def robust_part(
     most a quarter of the rows: what Gaussian rows with Gaussian errors have (``E[r^4 x^4] = 9``).
 
     Args:
+        influence: (m, d), in the units of the table.
+        scale: factor of each variance.
+        rows: number of rows that the error is of.
         clusters: the group (m,) of each public row: rows of a group are summed before they are squared
             (proofs/results.md, 5), and the groups are what is counted.
     """
@@ -106,7 +121,7 @@ def robust_part(
     squares = influence**2
     mean = np.mean(squares, axis=0)
     m = len(influence)
-    variation = np.var(squares, axis=0) / np.maximum(mean**2, 1e-300) / m
+    variation = np.var(squares / np.maximum(mean, _TINY), axis=0) / m
     covariance = scale * (influence.T @ influence) / m / rows
     return Part(scale * mean / rows, 2 / np.maximum(variation, 8 / m), np.asarray(covariance))
 

@@ -123,14 +123,7 @@ def is_conflict(ratio: np.ndarray, share: np.ndarray, entries: float, prior_dof:
 
 
 def conflict_inflation(ratio: np.ndarray, share: np.ndarray, entries: float, prior_dof: float = np.inf) -> np.ndarray:
-    """Return the factor (...,) of the conflict law for a mean of squares that is already known.
-
-    Args:
-        ratio: z (...,), the mean over ``entries`` of squared innovations in units of their expected size.
-        share: s (...,), the prior's part of that size, between 0 and 1.
-        entries: k, independent entries behind the mean.
-        prior_dof: degrees of freedom behind the scale of the prior.
-    """
+    """Return the factor (...,) of the conflict law for a mean of squares as :func:`is_conflict` takes it."""
     conflict = is_conflict(ratio, share, entries, prior_dof)
     share = np.clip(share, _LEAST_SHARE, 1.0)
     explained = (ratio - (1 - share)) / share

@@ -28,6 +28,7 @@ from pmtcore.public.deduplicate import one_copy
 INTERCEPT = cholesky.INTERCEPT
 _LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five times as far as it looks, squared
 _LEAST_SLACK = 0.1  # a row that decides its own fit says little: no more than ten times its residual
+_MOST_PENALTY = 1e6  # of a coefficient, in units of its own curvature: nothing is left of the coefficient
 
 
 @dataclass(frozen=True)
@@ -219,9 +220,19 @@ class PublicData:
         return np.asarray(inverse @ inverse.T)
 
     @property
+    def penalties(self) -> np.ndarray:
+        """Return the problem's penalty of each coefficient (d,): ``lam``, and 0 for the intercept.
+
+        A coefficient that is penalized a million times its own curvature is 0 whatever more there is.
+        """
+        most = np.where(self.spread > 0, _MOST_PENALTY * self.spread**2, np.inf)
+        return np.minimum(self.lam, most) * self.penalized
+
+    @property
     def penalty(self) -> np.ndarray:
-        """``lam`` times :attr:`unit_penalty` (d, d)."""
-        return self.lam * self.unit_penalty
+        """Return :attr:`penalties` in whitened coordinates (d, d)."""
+        inverse = solve_triangular(self.feature_root, np.diag(np.sqrt(self.penalties)), lower=True)
+        return np.asarray(inverse @ inverse.T)
 
     @property
     def spread(self) -> np.ndarray:
@@ -352,13 +363,18 @@ def back_transform(root: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
 def ridge_from_least_squares(fit: np.ndarray, moment: np.ndarray, penalty: np.ndarray) -> np.ndarray:
     """Return the ridge fit that a least-squares fit becomes under a penalty: ``b - (M + P)^{-1} P b``.
 
+    Solved in units in which the diagonal is one; see :func:`equilibrated_inverse`.
+
     Args:
         fit: least-squares fits (..., d), in the units of the table.
         moment: second moment of the features (..., d, d), in the units of the table, positive definite.
         penalty: of each coefficient (d,), not negative.
     """
-    inverse = equilibrated_inverse(moment + np.diag(penalty))
-    return np.asarray(fit - np.einsum("...ij,...j->...i", inverse, penalty * fit))
+    matrix = moment + np.diag(penalty)
+    scale = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))
+    matrix /= scale[..., :, None]
+    matrix /= scale[..., None, :]
+    return np.asarray(fit - np.linalg.solve(matrix, (penalty * fit / scale)[..., None])[..., 0] / scale)
 
 
 def equilibrated_inverse(matrix: np.ndarray) -> np.ndarray:
@@ -386,12 +402,17 @@ def public_from_rows(
     """Public data from rows (m, d) and (m,), or from features alone.
 
     Args:
-        features, response: of a table pasted together several times one copy counts (``deduplicate``); ``m`` is its
+        features: (m, d). Of a table pasted together several times one copy counts (``deduplicate``); ``m`` is its
             number of rows.
+        response: (m,); ``None``: unknown.
+        names: of the features.
+        target: name of the response.
+        ridge: added to the diagonal of the equilibrated moment of the features, the intercept excepted; an opt-in for
+            features that are collinear in the public rows.
+        family: of the response.
+        lam: ridge penalty of the problem itself, per row.
         clusters: the group (m,) of each row, where rows of a group are alike.
         weights: of the loss of each row (m,).
-        ridge: added to the diagonal of the equilibrated moment of the features, the intercept excepted; an
-            opt-in for features that are collinear in the public rows.
 
     Raises:
         InputError: too few rows, or columns that are constant or collinear; the sentence names them.

@@ -59,21 +59,48 @@ class Ball:
         return ball_weights(scaled, self.radius)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Candidates:
     """Candidate balls with the parts of their price that do not depend on the budget.
 
+    A price takes an inverse and a product of matrices. So all balls are first priced as if truncation left the public
+    Gram matrix as it is, but for the largest weight: for one inverse and one product of matrices together, and too low.
+    Only balls of which that says less than the least price known are then priced.
+
     Attributes:
+        rows: whitened joint rows (m, d + 1).
         radii: (K,).
         scales: response scales (K,).
-        bias: squared bias of truncation (K,).
-        spread: ``||P_w^{-1}||_F^2`` (K,), the factor on the variance of the noise.
+        weights: of the rows in each ball (K, m).
+        low: squared bias of truncation, and the factor on the variance of the noise, both too low (2, K).
+        known: the same figures as they are (2, K), NaN until they are asked for.
     """
 
+    rows: np.ndarray
     radii: np.ndarray
     scales: np.ndarray
-    bias: np.ndarray
-    spread: np.ndarray
+    weights: np.ndarray
+    low: np.ndarray
+    known: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray) -> _Candidates:
+        """Return them for whitened joint rows (m, d + 1)."""
+        rows = rows[:: math.ceil(len(rows) / _MOST_PUBLIC_ROWS)]
+        norms = np.linalg.norm(rows, axis=1)
+        radii = np.geomspace(0.5 * float(np.median(norms)), 4 * float(np.max(norms)), _RADII_TRIED)
+        scales = np.repeat(RESPONSE_SCALES, _RADII_TRIED)
+        radii = np.tile(radii, len(RESPONSE_SCALES))
+        squared = np.sum(rows[:, :-1] ** 2, axis=1) + (scales[:, None] * rows[:, -1]) ** 2  # (K, m)
+        weights = ball_weights(squared, radii[:, None])
+        largest = np.max(weights, axis=1)
+        inverse = _inverse_gram(rows, np.ones(len(rows)))
+        moves = (rows[:, :-1] * rows[:, -1:]) @ inverse / len(rows)
+        bias = squared_bias((1 - weights) @ moves, (1 - weights) @ np.abs(moves))
+        low = np.array([bias, np.full(len(radii), np.sum(inverse**2))]) / largest**2
+        # A ball that cuts no row leaves the matrix as it is.
+        known = np.where(np.min(weights, axis=1) == 1.0, low, np.nan)
+        return cls(rows, radii, scales, weights, low, known)
 
     def best(self, prior: float, n: int, mu: float) -> Ball:
         """Return the largest ball priced within 5 % of the best, at the response scale of the best.
@@ -84,10 +111,23 @@ class _Candidates:
             mu: budget of the moment.
         """
         variance = (sigma_for(moment_sensitivity(1.0, n), mu) * self.radii**2) ** 2 / 2
-        price = self.bias + variance * (1 / self.scales**2 + prior) * self.spread
+        noise = variance * (1 / self.scales**2 + prior)
+        low = self.low[0] + noise * self.low[1]
+        price = np.full(len(low), np.inf)
+        for k in np.argsort(low):
+            if low[k] > _PRICE_TOLERANCE * np.min(price):
+                break
+            bias, spread = self._of(k)
+            price[k] = bias + noise[k] * spread
         scale = self.scales[np.argmin(price)]
         near = (price <= _PRICE_TOLERANCE * np.min(price)) & (self.scales == scale)
         return Ball(float(np.max(self.radii[near])), float(scale))
+
+    def _of(self, k: int) -> np.ndarray:
+        """Return squared bias and factor of the noise (2,) of one ball."""
+        if np.isnan(self.known[0, k]):
+            self.known[:, k] = _priced(self.rows, self.weights[k])
+        return np.asarray(self.known[:, k])
 
 
 _CACHE: WeakKeyDictionary[PublicData, _Candidates] = WeakKeyDictionary()  # public figures only
@@ -104,7 +144,7 @@ def accurate_ball(public: PublicData, n: int, mu: float) -> Ball:
     if public.whitened is None or public.m is None:
         return moment_only_ball(public.d + 1)
     if public not in _CACHE:
-        _CACHE[public] = _candidates(public.whitened)
+        _CACHE[public] = _Candidates.of(public.whitened)
     prior = public.d * public.fit_variance  # expected size of the correction, squared
     return _CACHE[public].best(prior, n, mu)
 
@@ -160,70 +200,12 @@ def truncation_variance(public: PublicData, ball: Ball) -> float:
     rows = public.whitened
     if rows is None:
         return 0.0
-    removed = cut_off(rows, ball.weights(rows))
+    weights = ball.weights(rows)
+    if np.all(weights == 1):
+        return 0.0
+    removed = cut_off(rows, weights)
     mean, mean_size = np.mean(removed, axis=0), np.mean(np.linalg.norm(removed, axis=1))
     return float(np.sum(mean**2) + ABSOLUTE_SHARE * mean_size**2) / public.d
-
-
-def _candidates(rows: np.ndarray) -> _Candidates:
-    rows = rows[:: math.ceil(len(rows) / _MOST_PUBLIC_ROWS)]
-    norms = np.linalg.norm(rows, axis=1)
-    radii = np.geomspace(0.5 * float(np.median(norms)), 4 * float(np.max(norms)), _RADII_TRIED)
-    scales = np.repeat(RESPONSE_SCALES, _RADII_TRIED)
-    radii = np.tile(radii, len(RESPONSE_SCALES))
-    squared = np.sum(rows[:, :-1] ** 2, axis=1) + (scales[:, None] * rows[:, -1]) ** 2  # (K, m)
-    weights = ball_weights(squared, radii[:, None])
-    price, spread = np.empty(len(radii)), np.empty(len(radii))
-    untruncated: tuple[float, float] | None = None
-    every_row_cut: dict[float, _AllCut] = {}
-    # One candidate at a time: all at once would need K m d numbers.
-    for k in range(len(radii)):
-        cut = weights[k] < 1
-        if untruncated is not None and not np.any(cut):
-            result = untruncated
-        elif np.all(cut):
-            scale = float(scales[k])
-            if scale not in every_row_cut:
-                every_row_cut[scale] = _AllCut.of(rows, 1 / squared[k])
-            result = every_row_cut[scale].priced(float(radii[k]))
-        else:
-            result = _priced(rows, weights[k], cut)
-            untruncated = untruncated if np.any(cut) else result  # the same for all radii that cut no row
-        price[k], spread[k] = result
-    return _Candidates(radii, scales, price, spread)
-
-
-@dataclass(frozen=True)
-class _AllCut:
-    """What prices every radius R below the shortest row: all weights are ``R^2 u``, with the same u for each R.
-
-    Then ``P_w = R^2 P_u``, and what is cut off is ``(1 - R^2 u) x r``: one inverse and one product of matrices serve
-    all these radii, each then a product with a vector.
-
-    Attributes:
-        moves: ``(x r) P_u^{-1}`` of each row (m, d).
-        sizes: their absolute values.
-        unit: u (m,).
-        square: ``||P_u^{-1}||_F^2``.
-    """
-
-    moves: np.ndarray
-    sizes: np.ndarray
-    unit: np.ndarray
-    square: float
-
-    @classmethod
-    def of(cls, rows: np.ndarray, unit: np.ndarray) -> _AllCut:
-        """Return it for whitened joint rows (m, d + 1) and weights u (m,)."""
-        inverse = _inverse_gram(rows, unit)
-        gradients = rows[:, :-1] * rows[:, -1:]
-        moves = gradients @ inverse
-        return cls(moves, np.abs(moves), unit, float(np.sum(inverse**2)))
-
-    def priced(self, radius: float) -> tuple[float, float]:
-        """Return what :func:`_priced` does at a radius."""
-        m, factor = len(self.moves), 1 / radius**2 - self.unit
-        return squared_bias(factor @ self.moves / m, np.abs(factor) @ self.sizes / m), self.square / radius**4
 
 
 def _inverse_gram(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -238,19 +220,24 @@ def _inverse_gram(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
 
 
-def squared_bias(mean: np.ndarray, mean_size: np.ndarray) -> float:
-    """Return the squared bias of truncation with its absolute part, of mean moves (d,) and mean absolute ones (d,)."""
-    return float(np.sum(mean**2) + ABSOLUTE_SHARE * np.sum(mean_size**2))
+def squared_bias(mean: np.ndarray, mean_size: np.ndarray) -> np.ndarray:
+    """Return the squared bias (...,) of truncation with its absolute part.
+
+    Args:
+        mean: mean moves (..., d).
+        mean_size: mean absolute moves (..., d).
+    """
+    return np.asarray(np.sum(mean**2, axis=-1) + ABSOLUTE_SHARE * np.sum(mean_size**2, axis=-1))
 
 
-def _priced(rows: np.ndarray, weights: np.ndarray, cut: np.ndarray) -> tuple[float, float]:
+def _priced(rows: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     """Return the squared bias of truncation, its absolute part included, and ``||P_w^{-1}||_F^2``.
 
     Args:
         rows: whitened joint rows (m, d + 1).
         weights: truncation weights (m,).
-        cut: True for the rows that are truncated (m,).
     """
-    inverse, m = _inverse_gram(rows, weights), len(rows)
+    inverse, m, cut = _inverse_gram(rows, weights), len(rows), weights < 1
     moves = cut_off(rows[cut], weights[cut]) @ inverse
-    return squared_bias(np.sum(moves, axis=0) / m, np.sum(np.abs(moves), axis=0) / m), float(np.sum(inverse**2))
+    bias = squared_bias(np.sum(moves, axis=0) / m, np.sum(np.abs(moves), axis=0) / m)
+    return float(bias), float(np.sum(inverse**2))

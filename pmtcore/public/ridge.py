@@ -100,7 +100,7 @@ class _Point:
         penalty: in units of the spread.
         fit: coefficients (d,).
         losses: left-out losses (m,).
-        hessian: penalized Hessian (d, d) of the mean loss.
+        hessian: Hessian (d, d) of the mean loss, without penalties.
         dispersion: left-out mean squared residual over mean slope.
         columns: effective number of columns, the trace of the hat matrix.
     """
@@ -157,17 +157,17 @@ def prior_of(
     own = lam * free + _STABILIZING_RIDGE * np.maximum(spread, _LEAST_SPREAD)
     together = _LeastSquares.of(data.rows, hessian + np.diag(own), spread) if linear else None
     for a in _PENALTY_PATH:
-        penalty_matrix = np.diag(a * spread + own)
         if together is not None:
             fit, leverage = together.at(float(a))
         else:
+            penalty_matrix = np.diag(a * spread + own)
             if linear:
                 fit = np.linalg.solve(hessian + penalty_matrix, -gradient)
             else:
                 fit = solvers.fit(data, penalty_matrix, fit, least_ridge=0.0)
                 hessian = _mean_derivatives(data, fit)[1]
             leverage = _leverage(x, hessian + penalty_matrix)
-        path.append(_left_out(data, float(a), hessian + penalty_matrix, fit, leverage=leverage))
+        path.append(_left_out(data, float(a), hessian, fit, leverage=leverage))
     best = min(path, key=lambda point: float(np.mean(point.losses)))
     excess_losses = [point.losses - best.losses for point in path]
     as_good = [
@@ -176,7 +176,8 @@ def prior_of(
         if np.mean(excess) <= np.std(excess) / np.sqrt(m)
     ]
     most = _MOST_COVARIANCE_PENALTY_LINEAR if linear else _MOST_COVARIANCE_PENALTY
-    curvature = best.hessian - np.diag(max(best.penalty - most, 0.0) * spread)
+    penalized = best.hessian + np.diag(best.penalty * spread + own)
+    curvature = penalized - np.diag(max(best.penalty - most, 0.0) * spread)
     covariance = best.dispersion / m * np.linalg.inv(curvature)
     supported = [point.penalty for point in path if point.columns <= _COLUMNS_PER_ROW * m]
     # Two or three public rows may support no penalty of the path: then the largest serves.
@@ -252,9 +253,9 @@ def _left_out(
     Args:
         data: the rows.
         penalty: of the fit, in units of the spread.
-        hessian: penalized Hessian (d, d) of the mean loss at the fit.
+        hessian: Hessian (d, d) of the mean loss at the fit, without penalties.
         fit: coefficients (d,).
-        leverage: of the rows (m,), at this Hessian.
+        leverage: of the rows (m,), at this Hessian and penalty.
     """
     family, x, y, weights = data.loss, data.x, data.y, data.rows.weights
     m, z = len(x), x @ fit
@@ -302,6 +303,6 @@ def _ridge_regularized(public: PublicData, rows: np.ndarray, m: int) -> PublicDa
     inverse = np.linalg.inv(moment + np.diag(prior.penalty * prior.spread))
     leverage = np.einsum("ij,jk,ik->i", x, inverse, x, optimize=True) / m
     covariance = prior.whitened(root, residual_scale)[1]
-    solve = root.T @ inverse @ root
-    shrinkage = covariance - root.T @ inverse @ moment @ inverse @ root / m
-    return replace(public, factor=factor, around=RidgeFitCovariance(covariance, leverage, solve, shrinkage))
+    half = root.T @ inverse
+    shrinkage = covariance - half @ moment @ inverse @ root / m
+    return replace(public, factor=factor, around=RidgeFitCovariance(covariance, leverage, half @ root, shrinkage))

@@ -9,7 +9,7 @@ noise leaves (proofs/objective.md, 9.3).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -57,7 +57,7 @@ class Clip:
         factor = length_weights(norms, outer)
         return factor, length_weights(norms * factor, self.radius)
 
-    def apply(self, features: np.ndarray, response: np.ndarray, norms: np.ndarray | None = None) -> Rows:
+    def apply(self, features: np.ndarray, response: np.ndarray) -> Rows:
         """Clip and weight rows.
 
         A row without a finite length becomes a row of zeros, so that its weight is a number.
@@ -65,13 +65,70 @@ class Clip:
         Args:
             features: whitened features (k, d).
             response: responses (k,).
-            norms: lengths (k,) to clip by, where they are not the rows' own.
         """
-        if norms is None:
-            features = bounded(features, _LENGTH_CAP)
-            norms = np.linalg.norm(features, axis=1)
-        factor, weights = self.factors(norms)
+        features = bounded(features, _LENGTH_CAP)
+        factor, weights = self.factors(np.linalg.norm(features, axis=1))
         return Rows(features * factor[:, None], response, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOutRows:
+    """Public rows as if each had been left out of the whitening, clipped as private rows would be.
+
+    Left out, a row is longer, and so is what it adds to a score. Its predictor at the public fit is that of the row as
+    it is, which no whitening changes: an exponential mean at the longer row would be that of no row.
+
+    Attributes:
+        features: before the clip (m, d).
+        response: responses (m,).
+        factors: what the clip shortens the rows by (m,).
+        weights: weights of their loss (m,).
+        centre: public fit (d,).
+        predictors_at_centre: of the rows as they are (m,).
+    """
+
+    features: np.ndarray
+    response: np.ndarray
+    factors: np.ndarray
+    weights: np.ndarray
+    centre: np.ndarray
+    predictors_at_centre: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray, left_out: np.ndarray, response: np.ndarray, centre: np.ndarray) -> LeftOutRows:
+        """Return rows that nothing is clipped from.
+
+        Args:
+            rows: whitened features as they are (m, d).
+            left_out: the same as if each had been left out (m, d).
+            response: responses (m,).
+            centre: public fit (d,).
+        """
+        ones = np.ones(len(response))
+        return cls(left_out, response, ones, ones, centre, rows @ centre)
+
+    def clipped(self, clip: Clip) -> LeftOutRows:
+        """Return the rows clipped by their left-out lengths."""
+        factors, weights = clip.factors(np.linalg.norm(self.features, axis=1))
+        return replace(self, factors=factors, weights=weights)
+
+    @cached_property
+    def shortened(self) -> np.ndarray:
+        """Return the clipped features (m, d)."""
+        return np.asarray(self.features * self.factors[:, None])
+
+    def predictors(self, points: np.ndarray) -> np.ndarray:
+        """Return the predictors (t, m) of the clipped rows at points (t, d)."""
+        return np.asarray((points - self.centre) @ self.shortened.T + self.factors * self.predictors_at_centre)
+
+    def slopes(self, family: Family, points: np.ndarray) -> np.ndarray:
+        """Return the weighted slopes (t, m) of the means of the clipped rows at points (t, d)."""
+        return np.asarray(self.weights * family.slope(self.predictors(points)))
+
+    def scores(self, family: Family) -> np.ndarray:
+        """Return the scores (m, d) of the clipped rows at the public fit."""
+        residual = self.response - family.mean(self.factors * self.predictors_at_centre)
+        return np.asarray(self.shortened * (self.weights * residual)[:, None])
 
 
 @dataclass(frozen=True)
@@ -127,26 +184,19 @@ class Shape:
         return np.asarray(self.covariance * (1 + len(self.influence) / n))
 
     @cached_property
-    def left_out(self) -> np.ndarray:
-        """Return the features (m, d) as if each row had been left out of the whitening."""
-        inside = np.linalg.norm(self.rows.features, axis=1)
-        return np.asarray(self.rows.features * (self.norms / np.maximum(inside, 1e-300))[:, None])
+    def left_out(self) -> LeftOutRows:
+        """Return the rows as if each had been left out of the whitening."""
+        features = self.rows.features
+        inside = np.linalg.norm(features, axis=1)
+        longer = features * (self.norms / np.maximum(inside, 1e-300))[:, None]
+        return LeftOutRows.of(features, longer, self.rows.response, self.public.centre)
 
-    def clipped(self, clip: Clip) -> Rows:
-        """Return the public rows clipped by their left-out lengths, as private rows would be."""
-        return clip.apply(self.left_out, self.rows.response)
+    def hessian(self, rows: LeftOutRows) -> np.ndarray:
+        """Return the penalized Hessian (d, d) of the mean loss of clipped public rows at the public fit."""
+        x, slope = rows.shortened, rows.slopes(self.public.family, self.public.centre[None])[0]
+        return np.asarray((x * slope[:, None]).T @ x / len(x) + self.public.penalty + 1e-9 * np.eye(x.shape[1]))
 
-    def hessians(self, rows: Rows, theta: np.ndarray) -> np.ndarray:
-        """Return the penalized Hessians (t, d, d) of the mean loss of clipped public rows.
-
-        Args:
-            rows: clipped public rows.
-            theta: coefficients (t, d).
-        """
-        mean = rows.sums(self.public.family, theta)[1] / len(rows.response)
-        return np.asarray(mean + self.public.penalty + 1e-9 * np.eye(theta.shape[1]))
-
-    def moves(self, rows: Rows, inverse: np.ndarray) -> np.ndarray:
+    def moves(self, rows: LeftOutRows, inverse: np.ndarray) -> np.ndarray:
         """Return the shift (m, d) of the public fit by clipping each public row, to first order.
 
         Args:
@@ -155,21 +205,8 @@ class Shape:
         """
         if not self.public.labelled:
             return np.zeros_like(self.influence)
-        return np.asarray(-lost_scores(self.public.family, self.left_out, rows, self.public.centre) @ inverse)
-
-
-def lost_scores(family: Family, features: np.ndarray, clipped: Rows, centre: np.ndarray) -> np.ndarray:
-    """Return what clipping takes from the scores of rows at a point, (m, d).
-
-    Args:
-        family: of the response.
-        features: of the rows before (m, d).
-        clipped: the same rows clipped and weighted, with their responses.
-        centre: the point (d,).
-    """
-    before = features * (clipped.response - family.mean(features @ centre))[:, None]
-    residual = clipped.weights * (clipped.response - family.mean(clipped.features @ centre))
-    return np.asarray(before - clipped.features * residual[:, None])
+        family = self.public.family
+        return np.asarray((rows.scores(family) - self.left_out.scores(family)) @ inverse)
 
 
 @dataclass(frozen=True)
@@ -197,10 +234,10 @@ class Candidate:
             clip: the clip.
             from_public: include the variance of the public side of the score equation.
         """
-        rows = shape.clipped(clip)
-        inverse = np.linalg.inv(shape.hessians(rows, shape.public.centre[None])[0])
+        rows = shape.left_out.clipped(clip)
+        inverse = np.linalg.inv(shape.hessian(rows))
         moves = shape.moves(rows, inverse)
-        bias = squared_bias(np.mean(moves, axis=0), np.mean(np.abs(moves), axis=0))
+        bias = float(squared_bias(np.mean(moves, axis=0), np.mean(np.abs(moves), axis=0)))
         return cls(clip, inverse, bias, public_score_covariance(shape, rows) if from_public else None)
 
     def price(self, prior: np.ndarray, noise: float) -> float:
@@ -216,11 +253,11 @@ class Candidate:
         return float(self.bias + np.trace(prior - prior @ np.linalg.pinv(prior + spread, hermitian=True) @ prior))
 
 
-def public_score_covariance(shape: Shape, rows: Rows) -> np.ndarray:
+def public_score_covariance(shape: Shape, rows: LeftOutRows) -> np.ndarray:
     """Return the covariance (d, d) of the public side of the score equation: it is a mean of m rows (D3)."""
-    spread = np.sqrt(np.einsum("ij,jk,ik->i", rows.features, shape.covariance, rows.features))
-    slope = shape.public.family.slope(rows.features @ shape.public.centre)
-    parts = rows.features * (rows.weights * slope * spread)[:, None]
+    x = rows.shortened
+    spread = np.sqrt(np.einsum("ij,jk,ik->i", x, shape.covariance, x))
+    parts = x * (rows.slopes(shape.public.family, shape.public.centre[None])[0] * spread)[:, None]
     return np.asarray(parts.T @ parts / len(parts) ** 2)
 
 

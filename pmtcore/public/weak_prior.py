@@ -50,7 +50,9 @@ def weakly_informed_fit(
     """Return the posterior mode (d,) and its covariance (d, d) around the population's own fit.
 
     Args:
-        features, response: public rows in whitened coordinates (k, d) and (k,).
+        family: of the response.
+        features: public rows (k, d) in whitened coordinates.
+        response: (k,).
         penalty: of the problem itself (d, d), part of what is fitted.
         ridge: the left-out penalty and the matrix (d, d) that it multiplies.
         dispersion: mean squared residual over mean slope, left out.

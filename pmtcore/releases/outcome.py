@@ -9,22 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum
 
+from pmtcore.base.labels import SpendState
 from pmtcore.base.messages import InputError
 from pmtcore.ledger.account import Account
 from pmtcore.ledger.log import Ledger, LedgerError, UnclearSpend
 
 NOTHING = "Nothing was released and nothing was spent."
-
-
-class SpendState(Enum):
-    """What the ledger says of a key."""
-
-    NOT_SPENT = "not spent"
-    NO_RESULT = "spent, without a result"
-    RECORD_KEPT = "spent, and the record is kept"
-    UNKNOWN = "the ledger cannot be asked"
 
 
 @dataclass(frozen=True)

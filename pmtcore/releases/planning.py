@@ -18,7 +18,7 @@ from pmtcore.public.bands import Z95
 from pmtcore.public.moments import PublicData
 
 _STEPS = 60  # budgets of a curve over five decades, twelve a decade
-_NO_GAIN = 0.9  # predictions are good to about 10 %: less than that is no gain to speak of
+NO_GAIN = 0.9  # predictions are good to about 10 %: less than that is no gain to speak of
 _FAR_WORSE = 100.0  # beyond, the figure itself says nothing more
 _CLOSE = 1e-3  # relative: where the reverse question stops
 _MOST = 60  # budgets at a time: as many as a curve has
@@ -174,6 +174,7 @@ def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
 
     Args:
         planned_now: plans of other methods at the same budget.
+        mine: the plan that they are compared with.
     """
 
     def ratio(other: Planned) -> float:
@@ -189,7 +190,7 @@ def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
         and (less or not method(one.method).protects_responses_only)
     ]
     best = min(others, key=ratio, default=None)
-    return best if best is not None and ratio(best) < _NO_GAIN else None
+    return best if best is not None and ratio(best) < NO_GAIN else None
 
 
 def budget_for(public: PublicData, n: int, id: str, coefficient: str, half_width: float) -> float | None:
@@ -224,30 +225,37 @@ def verdict_of(public: PublicData, mine: Planned) -> str:
         return "Without the number of public rows, the public fit's error is not known."
     title = method(mine.method).title
     left_out = "" if mine.is_complete else " What truncated rows add is not predicted, and left out."
-    unit = np.maximum(alone.total, 1e-300)
-    total = float(np.median(mine.prediction.total / unit))
+    ratio, between = beside_public(mine.prediction, alone)
     start = f"At mu = {mine.mu:g} “{title}”"
-    if not math.isfinite(total) or total > _FAR_WORSE:
+    if not ratio <= _FAR_WORSE:
         return f"{start} cannot improve on the public fit: its noise swamps the private rows."
-    if total > _NO_GAIN:
-        return f"{start} cannot improve on the public fit: its standard error is {total:.2g} times as large."
+    if ratio > NO_GAIN:
+        return f"{start} cannot improve on the public fit: its standard error is {ratio:.2g} times as large."
     return (
-        f"{start} is predicted to be {figure(1 / total, 2)} times as precise as the public fit, for the typical "
-        f"coefficient and if private rows are like the public ones{_between(mine, unit)}.{left_out}"
+        f"{start} is predicted to be {figure(1 / ratio, 2)} times as precise as the public fit{between}, for the "
+        f"typical coefficient and if private rows are like the public ones.{left_out}"
     )
 
 
-def _between(mine: Planned, unit: np.ndarray) -> str:
-    """Return the clause that gives the 80 % interval of a precision; empty where none was calibrated.
+def beside_public(prediction: Prediction, alone: Prediction) -> tuple[float, str]:
+    """Return a release's standard error over that of the public fit, and the range of its precision in words.
+
+    Both are medians over the coefficients. Half of the releases come out above the figure; the words give the 80 %
+    interval of its inverse in brackets, and are empty where a method's outcomes were not calibrated.
 
     Args:
-        unit: standard errors (d,) of the public fit, of which the precision is told.
+        prediction: of the method.
+        alone: of the public fit.
     """
-    ends = mine.prediction.total_interval
+
+    def ratio(total: np.ndarray) -> float:
+        return float(np.median(total / np.maximum(alone.total, 1e-300)))
+
+    ends = prediction.total_interval
     if ends is None:
-        return ""
-    least, most = (figure(1 / float(np.median(end / unit)), 2) for end in reversed(ends))
-    return f" ({least} to {most} times in eight of ten tables)"
+        return ratio(prediction.median_total), ""
+    most, least = (figure(1 / max(ratio(end), 1e-300), 2) for end in ends)
+    return ratio(prediction.median_total), f" ({least} to {most} times in eight of ten tables)"
 
 
 def _half(public: PublicData, n: int, id: str, mu: float, j: int) -> float:

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
 from pmtcore.accounting.budgets import (
     MOST_ROWS,
     MU_RANGE,
@@ -43,7 +41,7 @@ from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters
 from pmtcore.methods.registry import Method, Plan, Prediction, make_parameters, method, recommended
 from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, before_spend, sentence
-from pmtcore.releases.planning import public_alone, with_common_sampling
+from pmtcore.releases.planning import NO_GAIN, beside_public, public_alone, with_common_sampling
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import UNRECORDED, Ground, Release
 from pmtcore.tables.demo import SYNTHETIC, is_demo
@@ -55,7 +53,6 @@ from pmtcore.tables.problem import Problem
 _LAST_PLANS: WeakKeyDictionary[Problem, tuple[Request, tuple[Method, Parameters, Plan]]] = WeakKeyDictionary()
 _ADMITTED: set[tuple[str, str, str]] = set()  # what this process has let the ledger know already
 _SWAMPED = 0.5  # noise of half the signal's size: the moment is about to lose its sign
-_NO_GAIN = 0.9  # a release that takes less than a tenth off the public fit's error is not worth its budget
 
 
 @dataclass(frozen=True)
@@ -123,7 +120,7 @@ def request_from_json(data: bytes) -> Request:
     """
     try:
         fields = parsed(data)
-    except (ValueError, RecursionError):
+    except ValueError:
         raise InputError(ReleaseMessage.CONFIGURATION_NOT_JSON) from None
     if not isinstance(fields, dict):
         raise InputError(ReleaseMessage.CONFIGURATION_FORM)
@@ -156,15 +153,16 @@ def preview(problem: Problem, request: Request) -> Preview:
     if predicted is not None:
         predicted = with_common_sampling(predicted, problem.public, problem.private.n, entry.id)
     alone = public_alone(problem.public)
+    guarantee = _guarantee(problem, request, plan.mu)
     return Preview(
         entry,
         parameters,
-        _guarantee(problem, request, plan.mu),
+        guarantee,
         facts,
         problem.public.names,
         predicted,
         alone,
-        _verdict(facts, predicted, alone) if plan.mu > 0 else (),
+        _cautions(problem, entry, guarantee) + (_verdict(facts, predicted, alone) if plan.mu > 0 else ()),
     )
 
 
@@ -180,6 +178,9 @@ def release(
     Figures that may leave come from :func:`recorded_release`, which writes the spend down first.
 
     Args:
+        problem: the tables and what was chosen about them.
+        request: method, budget and parameters.
+        source: source of the noise.
         watch: told of each look at the private rows.
         stated: a weaker guarantee to state than the noise gives, for those who know a part of the noise; ``None``: the
             plan's own.
@@ -218,7 +219,7 @@ def release(
         facts=plan.facts(),
         parts=plan.parts(),
         released=outcome.released_under(guarantee),
-        notes=problem.notes + _unclustered(problem, plan) + outcome.notes(),
+        notes=problem.notes + _unclustered(problem, plan) + _cautions(problem, entry, guarantee) + outcome.notes(),
         design={} if problem.design is None else problem.design.as_dict(),
         disagrees=outcome.disagrees,
     )
@@ -254,6 +255,14 @@ def recorded_release(
     The only way to figures that may leave. A key that was released before gives the release kept with it.
 
     Args:
+        problem: the tables and what was chosen about them.
+        request: method, budget and parameters.
+        source: source of the noise.
+        ledger: that the spend is written to.
+        dataset: whose cap it counts against.
+        key: name of the release.
+        purpose: what it is for, kept in the ledger.
+        by: who releases.
         progress: told of each look at the table; it may stop the release before the spend, and not after.
 
     Raises:
@@ -330,6 +339,10 @@ def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = ""
     """Return what a release would spend, in the fields of the ledger: asked for beforehand, or made.
 
     Args:
+        problem: the tables and what was chosen about them.
+        request: method, budget and parameters.
+        purpose: what it is for.
+        by: who releases.
         tables: digest of what it would be made from (:func:`tables_digest`), where a second person agrees to it.
 
     Raises:
@@ -453,6 +466,22 @@ def _unclustered(problem: Problem, plan: Plan) -> tuple[str, ...]:
     return (Note(TableNote.METHOD_UNCLUSTERED),)
 
 
+def _cautions(problem: Problem, entry: Method, guarantee: Guarantee) -> tuple[str, ...]:
+    """Return what to know of a request before the spend, and of the release after it.
+
+    A delta that a release of one whole row would keep, and a method behind the public fit, or zero, on most tables.
+    """
+    notes: tuple[str, ...] = ()
+    if guarantee.mu > 0 and guarantee.delta * problem.private.n >= 1:
+        usual = reporting_delta(problem.private.n)
+        notes += (Note(TableNote.LARGE_DELTA, delta=guarantee.delta, rows=problem.private.n, usual=usual),)
+    family = problem.public.family
+    if family.id in entry.behind_public_fit:
+        other = recommended(problem.public).id
+        notes += (Note(TableNote.METHOD_BEHIND_PUBLIC_FIT, method=entry.id, family=family.title, methods=[other]),)
+    return notes
+
+
 def guarantee_of_budget(problem: Problem, request: Request) -> Guarantee:
     """Return the guarantee of a release that spends the whole budget of a request; nothing is planned."""
     return _guarantee(problem, request, request.budget.mu)
@@ -478,11 +507,12 @@ def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | Non
             "public data, and the error bands will be wide."
         )
     if predicted is not None and alone is not None:
-        ratio = float(np.median(predicted.total / np.maximum(alone.total, 1e-300)))
-        if ratio > _NO_GAIN:
+        ratio, _ = beside_public(predicted, alone)
+        if ratio > NO_GAIN:
+            more = "better" if ratio > 1 / NO_GAIN else "as well"
             objections.append(
-                f"The public fit alone is predicted to do as well: its standard errors are about "
-                f"{1 / ratio:.2g} times those of this release."
+                f"The public fit alone is predicted to do {more}: its standard errors are about {1 / ratio:.2g} times "
+                f"those of this release."
             )
     return tuple(objections)
 

@@ -98,9 +98,12 @@ def truncation_words(found: Diagnosis, radius: float) -> str:
         return "Without public rows the share of rows outside cannot be predicted."
     whose = {Label.PUBLIC: "public ", Label.PRIVATE: "private "}.get(found.label, "")
     if rate <= 0:
+        loss = (
+            "at no loss" if found.label is Label.PRIVATE else "though a few longer private rows may then be truncated"
+        )
         return (
-            f"At radius {figure(radius)}, of your choice, no {whose}row is truncated: a smaller radius would mean less "
-            f"noise at no loss, down to {figure(float(found.norms[-1]))}."
+            f"At radius {figure(radius)}, of your choice, no {whose}row is truncated. The longest has "
+            f"{figure(float(found.norms[-1]))}: a radius down to there would mean less noise, {loss}."
         )
     if rate >= 1:
         return f"At radius {figure(radius)}, of your choice, every {whose}row is truncated: what is left says little."
@@ -221,6 +224,7 @@ def example_words(shown: pd.DataFrame, unit: Unit, references: Mapping[str, str]
     Args:
         shown: rows of a table of coefficients in this unit; the first whose band leaves out no effect is explained, or
             the first of all.
+        unit: of the displayed coefficients.
         references: levels that categories are compared with, by column.
     """
     rows = shown[shown["coefficient"] != INTERCEPT]

@@ -1,4 +1,4 @@
-"""Why a study cannot begin, or stopped: a kind, and the sites it concerns; the sentence is rendered last."""
+"""The words of a study: why it cannot begin or stopped, as a kind and the sites it concerns, and who looks at it."""
 
 from __future__ import annotations
 
@@ -45,6 +45,15 @@ class Kind(Coded):
     STOPPED = "The coordinator stopped the study"
     RANGE = "An opened sum is out of the range of any sum of these rows: a site did not follow the protocol"
     UNREACHABLE = "The coordinator cannot be reached at this address"
+
+
+class Party(Coded):
+    """Who looks at a study, in words."""
+
+    OUTSIDERS = "the coordinator, and whoever reads all messages of the study"
+    ONE_SITE = "one site that looks at what it received and takes its own noise off"
+    COALITION = "{sites} sites that pool all they know with the coordinator"
+    PERSON_IN_TWO_SITES = "anybody of these, about a person with rows at two sites"
 
 
 class StudyError(InputError):

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from pmtcore.auditing.faults import Weaker
-from pmtcore.auditing.lower_bound import CONFIDENCE, Audit, bound, power
+from pmtcore.auditing.lower_bound import Audit, audit_of
 from pmtcore.mechanisms.grid import FINE, integer_sd
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
 from pmtcore.sites import sharing
@@ -79,8 +80,7 @@ class Setting:
 
     def audit(self, mu: float = 1.0, trials: int = 20_000, words: str = "as it is") -> Audit:
         """Return a lower bound on what the coalition learns, beside the claim."""
-        lower, alarms, detections = bound(lambda which, count, stream: self.view(mu, which, count, stream), trials)
-        return Audit("study", mu, lower, CONFIDENCE, trials, words, alarms, detections, power(mu, trials))
+        return audit_of("study", mu, partial(self.view, mu), trials, words)
 
 
 def _signed(words: np.ndarray) -> np.ndarray:

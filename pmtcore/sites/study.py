@@ -18,14 +18,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
-from pmtcore.accounting.budgets import MU_RANGE, Budget
+from pmtcore.accounting.budgets import MU_RANGE, Budget, Unit
 from pmtcore.base.messages import InputError, SiteMessage, TableMessage, number_between, whole_number_between
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.base.strict_json import parsed
+from pmtcore.base.strict_json import parsed_object
 from pmtcore.methods.registry import method
 from pmtcore.releases.release import Request
 from pmtcore.sites import effects
-from pmtcore.sites.errors import Coded, Kind, StudyError
+from pmtcore.sites.errors import Kind, Party, StudyError
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.labelled import labelled
 from pmtcore.tables.problem import Problem, PublicSide, design_of, prepare, public_side
@@ -48,12 +48,9 @@ def fields_of(data: bytes) -> dict[str, Any]:
         StudyError: there is none.
     """
     try:
-        fields = parsed(data)
-    except (ValueError, RecursionError):
+        return parsed_object(data)
+    except ValueError:
         raise StudyError(Kind.NOT_A_STUDY) from None
-    if not isinstance(fields, dict):
-        raise StudyError(Kind.NOT_A_STUDY)
-    return fields
 
 
 @dataclass(frozen=True)
@@ -446,21 +443,12 @@ class _Columns:
     columns: tuple[str, ...]
 
 
-class Party(Coded):
-    """Who looks at a study, in words."""
-
-    OUTSIDERS = "the coordinator, and whoever reads all messages of the study"
-    ONE_SITE = "one site that looks at what it received and takes its own noise off"
-    COALITION = "{sites} sites that pool all they know with the coordinator"
-    PERSON_IN_TWO_SITES = "anybody of these, about a person with rows at two sites"
-
-
 @dataclass(frozen=True)
 class Knowledge:
     """What a party can learn of one row: what mu-GDP leaves.
 
     Attributes:
-        sites: how many sites are in the party.
+        sites: how many sites are in the party, at most.
         mu: infinite where nothing is promised.
     """
 
@@ -474,7 +462,8 @@ class Knowledge:
         who = self.party.value.format(sites=self.sites)
         if math.isinf(self.mu):
             return f"Nothing is promised against {who}."
-        return f"Against {who} each row is protected as by mu = {self.mu:.4g}."
+        rows = "all their rows together are" if self.party is Party.PERSON_IN_TWO_SITES else "each row is"
+        return f"Against {who} {rows} protected as by mu = {self.mu:.4g}."
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields."""
@@ -490,6 +479,7 @@ def knowledge(study: Study, *answering: int) -> tuple[Knowledge, ...]:
     ]
     if study.colluders > 1:
         known.append(Knowledge(Party.COALITION, study.colluders, study.mu_against(study.colluders, *answering)))
-    # Two rows of a person: the guarantee of a group of two (mu adds up), against the declared coalition.
-    known.append(Knowledge(Party.PERSON_IN_TWO_SITES, study.colluders, 2 * study.request.budget.mu))
-    return tuple(known)
+    # The rows of a person at both sites are a group: mu adds up, against whoever of these learns the most.
+    most = max(known, key=lambda one: one.mu)
+    unit = study.choices.unit or Unit(study.request.rows_per_person)
+    return (*known, Knowledge(Party.PERSON_IN_TWO_SITES, most.sites, 2 * unit.rows * most.mu))

@@ -254,7 +254,7 @@ def _as_text(cells: pa.Array) -> pa.Array:
     text = cells.cast(pa.large_string())
     if not pt.is_time(cells.type):
         return text
-    return pc.replace_substring_regex(pc.replace_substring_regex(text, r"(\.\d*?)0+$", r"\1"), r"\.$", "")
+    return pc.replace_substring_regex(text, r"(\.\d*[1-9])0*$|\.0*$", r"\1")
 
 
 def _unmarked(text: pa.Array) -> pa.Array:

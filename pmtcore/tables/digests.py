@@ -20,6 +20,8 @@ def content_digest(table: Table, key: bytes, dialect: Dialect | None = None) -> 
     """Return the digest of all cells of a table, in one look at its rows, whatever the table is read from.
 
     Args:
+        table: whose cells are read.
+        key: of the ledger, under which the digest says nothing to others.
         dialect: how the table is written; ``None``: in the usual way.
     """
     digest = hmac.new(key, repr(table.columns).encode(), hashlib.sha256)

@@ -23,6 +23,7 @@ from pmtcore.tables.schema import Column, as_kind
 
 OTHER = "other"
 _SLASHED = re.compile(r"[0-9]{1,4}[/-][0-9]{1,2}[/-][0-9]{1,4}.*")  # a date whose order a cell does not tell
+_SIGNED = re.compile(r"[%€$£] ?[+-]?[0-9][0-9.,' ]*|[+-]?[0-9][0-9.,' ]* ?[%€$£]")
 _FEWEST_ROWS = 2  # a level seen once is a dummy that one public row decides
 
 
@@ -126,8 +127,11 @@ def _categories(name: str, counts: dict[str, int], choices: Choices) -> Feature:
     """Make the feature of a categorical column: public levels with at least two rows, or the declared among them."""
     declared = {cells.canonical(level) for level in choices.levels.get(name, ())}
     if not declared and len(counts) > MAX_LEVELS:
-        dates = any(map(_SLASHED.fullmatch, counts))
-        kind = TableMessage.SLASHED_DATES if dates else TableMessage.TOO_MANY_CATEGORIES
+        kind = TableMessage.TOO_MANY_CATEGORIES
+        if any(map(_SLASHED.fullmatch, counts)):
+            kind = TableMessage.SLASHED_DATES
+        elif 2 * sum(map(bool, map(_SIGNED.fullmatch, counts))) > len(counts):
+            kind = TableMessage.SIGNED_NUMBERS
         raise InputError(kind, column=name, count=len(counts), limit=MAX_LEVELS)
     often = sorted(k for k, count in counts.items() if count >= _FEWEST_ROWS and (not declared or k in declared))
     if len(often) < 2:
@@ -151,6 +155,8 @@ def category_notes(features: Sequence[Feature], unseen: str) -> tuple[str, ...]:
         return ()
     notes = [Note(TableNote.REFERENCES, references={one.name: one.reference for one in categorical})]
     for one in categorical:
+        if alike := schema.spelled_alike(one.column.levels):
+            notes.append(Note(TableNote.SPELLINGS, column=one.name, levels=alike))
         if one.merged:
             become = "missing" if one.home is None else repr(one.home)
             notes.append(Note(TableNote.RARE_LEVELS, column=one.name, become=become, levels=sorted(one.merged)))

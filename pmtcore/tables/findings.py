@@ -19,7 +19,7 @@ from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.limits import MAX_LEVELS
-from pmtcore.tables.problem import PublicSide, default_choices, numbers_rows, public_side
+from pmtcore.tables.problem import PublicSide, default_choices, features_taken, public_side
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table
 
@@ -34,6 +34,7 @@ _ROUNDS = 12  # repairs that follow from one another
 _ABOUT: Mapping[Message | None, About] = {
     TableNote.LEFT_OUT: "features",
     TableNote.IDENTIFIER_LEFT_OUT: "features",
+    TableNote.SPELLINGS: "features",
     TableNote.ZERO: "collinear",
     TableNote.CONSTANT: "collinear",
     TableNote.COLLINEAR: "collinear",
@@ -106,22 +107,31 @@ def findings(
         declared: schema in place of what the public table suggests.
     """
     collected = [*_tables(private, public, choices), *_columns(private, public, choices)]
+    going_in = features_taken(private, public, choices, declared)
     if isinstance(public, Table):
         collected += [*_target(public, choices)]
-        collected += [] if choices.formula else [*_features(private, public, choices)]
-    collected += _rest(private, public, choices, public_rows, declared, any(one.stops for one in collected))
+        collected += [] if choices.formula else [*_features(private, public, choices, going_in)]
+    stopped = any(one.stops for one in collected)
+    collected += _rest(private, public, choices, public_rows, declared, stopped, going_in)
     return tuple(sorted(collected, key=lambda one: not one.stops))
 
 
 def repaired(private: Table, public: Table | MomentTable, choices: Choices, declared: Schema | None = None) -> Choices:
     """Return the choices after the recommended repair of everything that stops, as far as there is one."""
+    return ([choices] + [after for _, after in repairing(private, public, choices, declared)])[-1]
+
+
+def repairing(
+    private: Table, public: Table | MomentTable, choices: Choices, declared: Schema | None = None
+) -> Iterator[tuple[Finding, Choices]]:
+    """Yield what stops, one after the other, and the choices after its recommended repair."""
     for _ in range(_ROUNDS):
         every = findings(private, public, choices, None, declared)
         first = next((one for one in every if one.stops and one.repairs), None)
         if first is None:
-            break
+            return
         choices = first.repairs[0].apply(choices)
-    return choices
+        yield first, choices
 
 
 def _tables(private: Table, public: Table | MomentTable, choices: Choices) -> Iterator[Finding]:
@@ -204,28 +214,34 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
         numbers = {"family": GAUSSIAN.id, "lam": None, "positive": None}
         linear = (Repair("Linear regression", numbers),) if share >= 0.5 and len(levels) > 2 else ()
         marks = _as_labels(list(levels), choices.family)
-        few = len(levels) <= MAX_LEVELS
+        many = len(levels) > MAX_LEVELS
         yield Finding(
             "labels",
             Note(TableNote.NOT_TWO_LABELS, column=name, count=len(levels)),
             (name,),
             True,
-            (*marks, *linear) if few else (*linear, *marks),
+            linear if linear and many else (*marks, *linear),
         )
+    alike = schema.spelled_alike(levels)
+    if alike and (choices.model.binary or share < 0.5):
+        yield Finding("labels", Note(TableNote.SPELLINGS, column=name, levels=alike), (name,))
 
 
 def _as_labels(levels: list[str], family: str = "logistic") -> tuple[Repair, ...]:
-    """Return repairs that make labels: two levels as they are, of more each of the most frequent against the rest."""
-    title = FAMILIES[family].title.capitalize()
-    if len(levels) == 2:
+    """Return repairs that make labels: two levels as they are, of more each of the most frequent against the rest.
+
+    A level that has another spelling is no label: its own kind would be among the rest.
+    """
+    title, alike = FAMILIES[family].title.capitalize(), schema.spelled_alike(levels)
+    if len(levels) == 2 and not alike:
         return (Repair(f"{title} regression of the two labels", {"family": family, "positive": None}),)
     return tuple(
         Repair(f"{title} regression: {level!r} against the rest", {"family": family, "positive": level})
-        for level in levels[:3]
+        for level in [level for level in levels if level not in alike][:3]
     )
 
 
-def _features(private: Table, public: Table, choices: Choices) -> Iterator[Finding]:
+def _features(private: Table, public: Table, choices: Choices, going_in: tuple[str, ...]) -> Iterator[Finding]:
     """Yield findings on text columns that are mostly numbers, on dates, and on columns no regression can use."""
     chosen = choices.features or tuple(name for name in public.columns if name in private.columns)
     for name in chosen:
@@ -244,26 +260,19 @@ def _features(private: Table, public: Table, choices: Choices) -> Iterator[Findi
             note = Note(TableNote.SOME_NOT_NUMBERS, column=name)
             yield Finding("numbers", note, (name,), False, (levels,))
         if kind == "date":
-            leave = _without(private, public, choices, (name,))
+            leave = _without(going_in, (name,))
             yield Finding("dates", Note(TableNote.DATES, column=name), (name,), False, (leave,))
         elif (
             kind == "number"
             and choices.features
             and schema.like_identifier(schema.values(column, "number", public.decimal))
         ):
-            leave = _without(private, public, choices, (name,))
+            leave = _without(going_in, (name,))
             yield Finding("features", Note(TableNote.LIKE_IDENTIFIER, column=name), (name,), False, (leave,))
 
 
-def _going_in(private: Table, public: Table | MomentTable, choices: Choices) -> tuple[str, ...]:
-    """Return the features: those that were chosen, else all common columns but identifiers."""
-    common = (name for name in public.columns if name in private.columns and name != choices.target)
-    return choices.features or tuple(name for name in common if not numbers_rows(public, name))
-
-
-def _without(private: Table, public: Table | MomentTable, choices: Choices, names: tuple[str, ...]) -> Repair:
-    every = _going_in(private, public, choices)
-    return Repair(f"Leave out {listed(names)}", {"features": tuple(n for n in every if n not in names)})
+def _without(going_in: tuple[str, ...], names: tuple[str, ...]) -> Repair:
+    return Repair(f"Leave out {listed(names)}", {"features": tuple(n for n in going_in if n not in names)})
 
 
 def _rest(
@@ -273,32 +282,30 @@ def _rest(
     public_rows: int | None,
     declared: Schema | None,
     stopped: bool,
+    going_in: tuple[str, ...],
 ) -> list[Finding]:
     """Yield findings that only the attempt shows: the first error that stops it, or its notes."""
     try:
         side = public_side(private, public, choices, public_rows, declared)
     except InputError as error:
-        return [] if stopped else [_stopping(error, private, public, choices)]
+        return [] if stopped else [_stopping(error, going_in, choices)]
     noted = [Finding(_ABOUT[kind], note) for note in side.notes if (kind := kind_of(note)) in _ABOUT]
     # Where persons have several rows, their number is private.
-    near = [] if choices.unit is not None else [*_nearly_collinear(side.data, private, public, choices)]
+    near = [] if choices.unit is not None else [*_nearly_collinear(side.data, private.n, going_in, choices)]
     return noted + _thin(side) + near
 
 
-def _nearly_collinear(
-    data: PublicData, private: Table, public: Table | MomentTable, choices: Choices
-) -> Iterator[Finding]:
+def _nearly_collinear(data: PublicData, rows: int, going_in: tuple[str, ...], choices: Choices) -> Iterator[Finding]:
     """Yield a finding on features whose variance other features inflate by more than the number of private rows.
 
     The effect of a standard deviation of such a feature then has a sampling error above a whole residual.
     """
     inflation = data.variance_inflation
-    names = tuple(data.names[j] for j in np.argsort(-inflation) if inflation[j] > private.n)
+    names = tuple(data.names[j] for j in np.argsort(-inflation) if inflation[j] > rows)
     if names:
-        going_in = _going_in(private, public, choices)
         first = next((name for name in names if name in going_in and not choices.formula), None)
-        leave = () if first is None else (_without(private, public, choices, (first,)),)
-        note = Note(TableNote.NEARLY_COLLINEAR, columns=names, rows=private.n)
+        leave = () if first is None else (_without(going_in, (first,)),)
+        note = Note(TableNote.NEARLY_COLLINEAR, columns=names, rows=rows)
         yield Finding("collinear", note, names, False, leave)
 
 
@@ -309,7 +316,7 @@ def _thin(side: PublicSide) -> list[Finding]:
     return [Finding("rows", Note(TableNote.FEW_PUBLIC_ROWS, rows=m, count=d))]
 
 
-def _stopping(error: InputError, private: Table, public: Table | MomentTable, choices: Choices) -> Finding:
+def _stopping(error: InputError, going_in: tuple[str, ...], choices: Choices) -> Finding:
     """Make a finding of the error that stopped the attempt, with the repair that removes its kind."""
     kind, about = error.message, _STOPPING.get(error.message, "other")
     repairs: list[Repair] = []
@@ -320,19 +327,18 @@ def _stopping(error: InputError, private: Table, public: Table | MomentTable, ch
         repairs.append(Repair("Leave out what others give away", {"collinear": "drop"}))
     elif kind is PublicMessage.TOO_FEW_COMPLETE_ROWS:
         columns = tuple(error.facts["columns"])
-        repairs.append(_without(private, public, choices, columns))
+        repairs.append(_without(going_in, columns))
         repairs.append(Repair("Fill gaps with public medians", {"missing": "public-median"}))
     elif kind is PublicMessage.TOO_FEW_ROWS:
-        repairs += _fewer(private, public, choices)
+        repairs += _fewer(going_in)
     elif error.facts.get("column") in (choices.features or ()) and len(choices.features or ()) > 1:
         about, columns = "features", (str(error.facts["column"]),)
-        repairs.append(_without(private, public, choices, columns))
+        repairs.append(_without(going_in, columns))
     return Finding(about, error.note, columns, True, tuple(repairs))
 
 
-def _fewer(private: Table, public: Table | MomentTable, choices: Choices) -> Iterator[Repair]:
+def _fewer(going_in: tuple[str, ...]) -> Iterator[Repair]:
     """Yield the repair of too few public rows: the first half of the features."""
-    every = _going_in(private, public, choices)
-    if len(every) > 1:
-        half = every[: len(every) // 2]
+    if len(going_in) > 1:
+        half = going_in[: len(going_in) // 2]
         yield Repair(f"Only the first {len(half)} features", {"features": half})

@@ -89,6 +89,7 @@ def parse(formula: str, names: Sequence[str] = (), given: Sequence[str] | None =
     """Return the parts of a formula, read by formulaic.
 
     Args:
+        formula: what the user wrote.
         names: columns that there are; one with blanks or signs in its name may stand without backticks.
         given: those that ``.`` stands for, the response excepted; ``None``: all of them.
 

@@ -27,7 +27,7 @@ from pmtcore.base.messages import (
     kind_of,
 )
 from pmtcore.base.numbers import plural
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import MOST_KEPT, PrivateRows
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.cholesky import partners
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
@@ -115,6 +115,7 @@ class PublicSide:
         """Private rows, to be read row by row when they are summed; only the strict policies read them now.
 
         Args:
+            private: the private table.
             cluster: where sums are taken; ``None``: here.
             parsed: where another pass may leave the numbers of all rows.
 
@@ -127,7 +128,8 @@ class PublicSide:
         n = private.source.rows(self.dialect)
         adder = None if cluster is None else cluster.adder(private.source, coder, self.dialect)
         blocks, beside = row_blocks(private.source, coder, self.dialect, n, parsed), coder.has_loss_weights
-        return PrivateRows(blocks, n, coder.names, adder, weighted=beside)
+        keeps = max(MOST_KEPT, private.source.table.nbytes) if isinstance(private.source, ArrowSource) else MOST_KEPT
+        return PrivateRows(blocks, n, coder.names, adder, keeps, beside)
 
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:
@@ -143,7 +145,7 @@ def default_choices(private: Table, public: Table | MomentTable) -> Choices:
         return Choices(target=names[-1])
     rules = public.schema
     numbers = [name for name in names if rules[name].kind == "number"]
-    measured = next((name for name in reversed(numbers) if not numbers_rows(public, name)), None)
+    measured = next((name for name in reversed(numbers) if not _numbers_rows(public, name)), None)
     if measured is not None:
         return Choices(target=measured)
     labels = [name for name in names if rules[name].kind == "level" and len(rules[name].levels) == 2]
@@ -154,11 +156,32 @@ def default_choices(private: Table, public: Table | MomentTable) -> Choices:
     raise InputError(TableMessage.NO_NUMERIC_COLUMN)
 
 
-def numbers_rows(public: Table | MomentTable, name: str) -> bool:
-    """Return whether a column looks like row numbers or identifiers, so that nothing takes it by default."""
-    if not isinstance(public, Table) or name not in public.columns or public.schema[name].kind != "number":
-        return False
+def _numbers_rows(public: Table, name: str) -> bool:
+    """Return whether a column of numbers looks like row numbers or identifiers, so that it is no target by default."""
     return like_identifier(values(public.cells[public.columns.index(name)], "number", public.decimal))
+
+
+def features_taken(
+    private: Table, public: Table | MomentTable, choices: Choices, schema: Schema | None = None
+) -> tuple[str, ...]:
+    """Return the columns that become features: those that were chosen, else those taken by default, if there are any.
+
+    Args:
+            private: whose names and number of columns count, no cell.
+        public: rows or a moment.
+        choices: with the target, and features where they were chosen.
+            schema: declared; takes the place of what the public table suggests.
+    """
+    if choices.features:
+        return choices.features
+    try:
+        names = _features(private, public, choices)
+        if isinstance(public, MomentTable):
+            return tuple(names)
+        features, _ = _usable(public, names, choices, schema or public.schema, public.decimal)
+    except InputError:
+        return ()
+    return tuple(one.name for one in features)
 
 
 def prepare(
@@ -174,6 +197,9 @@ def prepare(
     """Check the shapes of the tables against each other, and prepare the reading of private rows.
 
     Args:
+        private: the private table.
+        public: the public table, or a public moment.
+        choices: what was chosen about them.
         lab_reasons: why a release from these tables would be a lab figure.
         public_rows: rows behind a public moment matrix, if known.
         schema: declared; takes the place of what the public table suggests.
@@ -416,7 +442,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         notes += (Note(TableNote.COVARIATES_PUBLIC),)
     if data.m is not None and data.m < len(x):
         notes += (Note(TableNote.PASTED, count=len(x) - data.m, rows=len(x)),)
-    notes += dropped + ((Note(TableNote.EMPTY_ROWS),) if choices.missing == "empty-row" else ())
+    notes += dropped + _gap_notes(choices)
     return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
 
 
@@ -595,8 +621,13 @@ def _moment_side(
         lam=choices.penalty,
     )
     data = replace(data, covariates_are_public=choices.covariates_are_public)
-    notes = (Note(TableNote.EMPTY_ROWS),) if choices.missing == "empty-row" else ()
-    return PublicSide(data, coder, schema.dialect if schema else Dialect(), notes)
+    return PublicSide(data, coder, schema.dialect if schema else Dialect(), _gap_notes(choices))
+
+
+def _gap_notes(choices: Choices) -> tuple[Note, ...]:
+    """Return what becomes of private rows with gaps under a policy that fills them."""
+    kinds = {"empty-row": TableNote.EMPTY_ROWS, "public-median": TableNote.FILLED_GAPS}
+    return (Note(kinds[choices.missing]),) if choices.missing in kinds else ()
 
 
 def schema_summary(private: Table, public: Table | MomentTable) -> pd.DataFrame:

@@ -7,7 +7,7 @@ alone: the property on which every sensitivity rests (proofs/rows.md, 20).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -102,7 +102,7 @@ def schema_from_json(data: bytes) -> Schema:
     """
     try:
         fields = parsed(data)
-    except (ValueError, RecursionError):
+    except ValueError:
         raise InputError(TableMessage.SCHEMA_NOT_JSON) from None
     return Schema.from_dict(fields)
 
@@ -131,6 +131,14 @@ def frequencies(column: Sequence[pa.Array] | pa.ChunkedArray, levels: bool = Tru
                 level = cells.canonical(entry["values"])
                 counts[level] = counts.get(level, 0) + int(entry["counts"])
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def spelled_alike(levels: Iterable[str]) -> list[str]:
+    """Return the public levels that differ from another one in capitals or blanks alone, beside each other."""
+    by_form: dict[str, list[str]] = {}
+    for level in levels:
+        by_form.setdefault("".join(level.casefold().split()), []).append(level)
+    return [level for alike in by_form.values() if len(alike) > 1 for level in alike]
 
 
 def values(column: pa.ChunkedArray, kind: Kind, decimal: str | None) -> np.ndarray:

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from pages.common.ledger_form import balance
 from pmtcore.ledger.account import START_CAP
 from pmtcore.ledger.log import Ledger
 from tests.app.conftest import go, words
@@ -40,6 +41,16 @@ def test_an_uploaded_table_spends_from_the_ledger(app):
     assert "mine.csv" in app.selectbox[0].options[0] and any(
         "Private regression of" in part.proto.body for part in app.get("html")
     )
+
+
+@pytest.mark.parametrize(("cap", "closed"), [(3.0, False), (1.0, True), (0.5, True)], ids=["room", "spent", "lowered"])
+def test_a_cap_that_is_used_up_is_said(tmp_path, cap, closed):
+    """What is left is a figure as long as there is some."""
+    book = Ledger(str(tmp_path / "budget.db"))
+    book.cap("survey", 2.0)
+    book.reserve("survey", "key", {}, 1.0, "replace-one")
+    said = balance(book.cap("survey", cap))
+    assert ("nothing more" in said) is closed and ("up to 0" not in said)
 
 
 @pytest.mark.slow

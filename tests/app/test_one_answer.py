@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from pages.common.showcase import quick
+from pages.common.showcase import _quick, quick
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import of_role
 from pmtcore.releases.planning import planned
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.table import table_from
 from tests.app.conftest import go, words
 from tests.app.test_families import by_name, plan_ridge
 from tests.app.test_pages import do_release, session, upload
@@ -65,6 +70,16 @@ def test_data_measures_what_plan_predicts(app):
     assert "typical coefficient, as on Plan" in words(app)
 
 
+@pytest.mark.parametrize("labelled", [True, False])
+def test_a_first_look_says_what_its_errors_are(labelled):
+    """Standard errors of the public fit are a unit only where that fit has any: public rows with labels."""
+    private, public = (pd.read_csv(io.BytesIO(table(n, n))) for n in (300, 60))
+    public = public if labelled else public.drop(columns="class")
+    tables = (table_from(frame, name, name) for frame, name in ((private, "private"), (public, "public")))
+    choices = Choices(target="class", features=("size", "y"), family="logistic", positive="dear")
+    assert ("typical coefficient" in _quick(prepare(*tables, choices)).measure) is labelled
+
+
 @pytest.mark.slow
 def test_a_method_chosen_on_release_is_the_plan_too(app):
     """After a release with another method no page says that the first one is planned."""
@@ -107,6 +122,17 @@ def test_what_ruins_a_fit_is_said_before_the_spend(app):
     for page in ("data", "plan", "release"):
         go(app, page)
         assert sum("'id'" in one.value for one in app.warning) == 1, page
+
+
+@pytest.mark.slow
+def test_nobody_is_asked_about_an_identifier_first(app):
+    """Where a coefficient is chosen, an identifier that was kept comes last, on every page."""
+    with_identifier(app)
+    choose(app, "y", ["id", "size"])
+    for page in ("work/plan", "study/sites"):
+        app.switch_page(f"pages/{page}.py").run()
+        offered = next(box for box in app.selectbox if box.label == "Coefficient").options
+        assert offered == ["size", "id"], page
 
 
 @pytest.mark.slow
@@ -167,3 +193,30 @@ def test_clear_leaves_a_column_of_the_model(app):
     app.button_group(key=key).set_value(["x3", "x2"]).run()
     app.button(key="explore-clear").click().run()
     assert not app.exception and app.session_state[key] == ["x2"]
+
+
+def wide(n: int, columns: int, seed: int) -> bytes:
+    """Return a table of so many features and a target."""
+    numbers = np.random.default_rng(seed).normal(size=(n, columns + 1))
+    named = pd.DataFrame(numbers[:, 1:], columns=[f"v{j}" for j in range(columns)])
+    return named.assign(y=numbers[:, 0] + numbers[:, 1]).to_csv(index=False).encode()
+
+
+@pytest.mark.slow
+def test_columns_that_a_repair_left_out_are_told_openly_and_come_back(app):
+    """Too few public rows: why half of the columns are out stands open; better files begin with all of them again."""
+    upload(app, wide(300, 12, 1), wide(12, 12, 2))
+    told = [one.value for one in app.warning if "Done already: Only the first" in one.value]
+    assert len(told) == 1 and session(app).problem.public.d < 13
+    upload(app, wide(300, 12, 3), wide(1, 12, 4))
+    upload(app, wide(300, 12, 5), wide(100, 12, 6))
+    assert session(app).problem.public.d == 13
+    assert not any("Done already" in one.value for one in app.warning)
+
+
+@pytest.mark.slow
+def test_what_makes_a_release_worthless_is_no_small_print(app):
+    """A private table of one row, or files that look swapped, are told openly on Data."""
+    upload(app, wide(1, 3, 1), wide(100, 3, 2))
+    told = " ".join(one.value for one in app.warning)
+    assert "1 row" in told and "not swapped" in told

@@ -17,6 +17,7 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.base.numbers import figure
 from pmtcore.methods.registry import methods
 from pmtcore.releases.release import Request, preview
+from pmtcore.report.figures import conditioning
 from pmtcore.report.html import report
 from pmtcore.report.names import title
 from tests.app.conftest import ROOT, go, words
@@ -226,10 +227,21 @@ def test_a_radius_of_another_table_is_brought_in(app):
     assert app.slider(key="radius").value <= app.slider(key="radius").max
 
 
+def test_a_page_that_breaks_keeps_its_sidebar(app, monkeypatch):
+    """What was switched on in the sidebar can be switched off where it breaks a page."""
+    monkeypatch.setattr(conditioning, "ellipses", lambda *_: 1 / 0)
+    assert app.switch_page("pages/work/conditioning.py").run().exception
+    assert app.toggle(key="curator") and app.button(key="forget")
+    monkeypatch.undo()
+    assert not app.run().exception
+
+
 def test_a_reload_says_what_it_lost(app):
     """Own tables leave a mark in the address, no more; a new session with it says that they are gone."""
     upload(app)
-    assert dict(app.query_params) == {"table": "own"}
+    sent = [each.proto.body for each in app.get("html") if "replaceState" in each.proto.body]
+    assert len(sent) == 1 and "p.set('table', 'own')" in sent[0]
+    assert not app.query_params  # that would be an entry of the history, and the back button would need two presses
     again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     again.query_params["table"] = "own"
     again.run()
@@ -384,13 +396,15 @@ def test_bad_budget_is_a_sentence(app):
 
 
 def test_units_agree(app):
-    """A budget in rho or epsilon shows the same total in mu."""
+    """A budget in rho or epsilon shows the same total in mu; another unit changes no amount."""
     go(app, "release")
     app.segmented_control(key="release-unit").set_value("rho").run()
     app.number_input(key="release-rho").set_value(2.0).run()
     assert "mu = 2 ·" in words(app)
-    app.segmented_control(key="release-unit").set_value("epsilon").run()
-    assert "epsilon = 4 at" in words(app)
+    for unit in ("epsilon", "mu", "epsilon", "rho"):
+        app.segmented_control(key="release-unit").set_value(unit).run()
+        assert "mu = 2 · rho = 2 · epsilon = 9.997 at" in words(app), unit
+    assert app.number_input(key="release-rho").value == 2.0
 
 
 @pytest.mark.slow

@@ -75,7 +75,7 @@ def test_the_moment_release_keeps_its_claim():
 
     def entries(outcome):
         at = np.triu_indices(D)
-        return outcome.whitened[:, at[0], at[1]]
+        return outcome.statistic[:, at[0], at[1]]
 
     found = plan("pmt-moment", data, 10, 1.0)
     assert 0.9 < attack(found, tables, entries) <= 1.0

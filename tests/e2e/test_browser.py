@@ -47,8 +47,8 @@ def test_a_deep_link_on_a_fresh_server(page: Page, server: str) -> None:
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
-def test_upload_release_download(page: Page, server: str, tmp_path: Path) -> None:
-    """Two tables uploaded, one release, a double click, a download: one spend, and a record with its keys."""
+def upload(page: Page, server: str) -> None:
+    """A private table with the planted value, a public one, and the Release page with its box ticked."""
     page.goto(f"{server}/data")
     page.get_by_role("radio", name="Upload").click()
     inputs = page.get_by_test_id("stFileUploaderDropzoneInput")
@@ -61,6 +61,12 @@ def test_upload_release_download(page: Page, server: str, tmp_path: Path) -> Non
     page.get_by_role("link", name="Release", exact=True).click()
     settled(page)
     page.get_by_text("I spend mu = 1 on this table").click()
+    settled(page)
+
+
+def test_upload_release_download(page: Page, server: str, tmp_path: Path) -> None:
+    """Two tables uploaded, one release, a double click, a download: one spend, and a record with its keys."""
+    upload(page, server)
     button = page.get_by_test_id("stMain").get_by_role("button", name="Release", exact=True)
     expect(button).to_be_enabled()
     button.dblclick()

@@ -17,7 +17,7 @@ from playwright.sync_api import Page, expect
 
 from pmtcore.ledger.log import Ledger
 from tests.e2e.conftest import PATIENCE, ROOT, free_port
-from tests.e2e.test_browser import MARK, csv, file, settled
+from tests.e2e.test_browser import MARK, settled, upload
 
 pytestmark = pytest.mark.slow
 
@@ -78,23 +78,6 @@ def server(tmp_path: Path) -> Iterator[str]:
 
 
 _PLACES: dict[str, Place] = {}
-
-
-def upload(page: Page, server: str) -> None:
-    """A private table with the planted value, a public one, and the Release page with its box ticked."""
-    page.goto(f"{server}/data")
-    page.get_by_role("radio", name="Upload").click()
-    inputs = page.get_by_test_id("stFileUploaderDropzoneInput")
-    expect(inputs).to_have_count(2)
-    inputs.nth(0).set_input_files(file("mine.csv", csv(800, 1, mark=True)))
-    expect(page.get_by_text("mine.csv").first).to_be_visible()
-    settled(page)
-    inputs.nth(1).set_input_files(file("theirs.csv", csv(60, 2)))
-    expect(page.get_by_text("800 private rows, 60 public rows; PE on 2 columns and an intercept.")).to_be_visible()
-    page.get_by_role("link", name="Release", exact=True).click()
-    settled(page)
-    page.get_by_text("I spend mu = 1 on this table").click()
-    settled(page)
 
 
 def test_nothing_private_is_left_behind(page: Page, server: str, tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_printed_responses_divide_by_zero():
     """E15: l'(0) = 0 for squared loss at response 0 and for Poisson at 1; the repaired ones are not 0."""
     zero = np.zeros(1)
     assert losses.linear(1.0).first(zero, np.zeros(1))[0] == 0
-    assert losses.loss("poisson", response=5.0).first(zero, np.ones(1))[0] == 0
+    assert losses.poisson(5.0, math.log(5.0)).first(zero, np.ones(1))[0] == 0
     for loss in LOSSES:
         assert all(abs(loss.first(zero, np.full(1, label))[0]) > 0.1 for label in loss.augmented)
 

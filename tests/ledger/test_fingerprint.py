@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 
 import numpy as np
 import pandas as pd
@@ -41,9 +40,7 @@ def csv(frame: pd.DataFrame, **more) -> bytes:
 
 
 def parquet(frame: pd.DataFrame) -> bytes:
-    out = io.BytesIO()
-    frame.to_parquet(out)
-    return out.getvalue()
+    return frame.to_parquet()
 
 
 def noisy(frame: pd.DataFrame) -> pd.DataFrame:

@@ -24,6 +24,7 @@ import pytest
 import sqlalchemy as sql
 
 from pmtcore.accounting.budgets import Budget
+from pmtcore.base.labels import SpendState
 from pmtcore.base.messages import LedgerMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
@@ -31,7 +32,7 @@ from pmtcore.ledger import database
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.ledger.sidecar import data_folder
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
-from pmtcore.releases.outcome import SpendFailure, SpendState
+from pmtcore.releases.outcome import SpendFailure
 from pmtcore.releases.release import Request, recorded_release
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare

@@ -96,17 +96,10 @@ def test_the_choice_is_drawn_with_its_probabilities(d, epsilon, seed):
     assert abs(share - 1.05 * found.keep) > 5 * sd
 
 
-class Recorded(NoiseSource):
-    """A source that remembers the words it gave."""
+class WordsOnly(NoiseSource):
+    """A source whose other draws a report must not use."""
 
     secure = False
-
-    def __init__(self, source: NoiseSource) -> None:
-        self.source, self.made = source, []
-
-    def words(self, trials, size):
-        self.made.append(self.source.words(trials, size))
-        return self.made[-1]
 
     def normal(self, trials, size):
         raise AssertionError("a report is made of words alone")
@@ -116,6 +109,17 @@ class Recorded(NoiseSource):
 
     def spherical(self, scale, trials, size):
         raise AssertionError("a report is made of words alone")
+
+
+class Recorded(WordsOnly):
+    """A source that remembers the words it gave."""
+
+    def __init__(self, source: NoiseSource) -> None:
+        self.source, self.made = source, []
+
+    def words(self, trials, size):
+        self.made.append(self.source.words(trials, size))
+        return self.made[-1]
 
 
 def near_share(found, unit, chosen, words):
@@ -169,10 +173,8 @@ def _unit(made, row):
     return v / length if length > 0 else np.eye(1, made.d)
 
 
-class Fixed(NoiseSource):
+class Fixed(WordsOnly):
     """The same directions every time; the choice (the last words) runs over all that there are."""
-
-    secure = False
 
     def __init__(self, source: NoiseSource, at: int) -> None:
         self.source, self.at = source, at
@@ -182,15 +184,6 @@ class Fixed(NoiseSource):
             near = np.uint64(0 if self.at % 2 else 2**64 - 1)
             return np.array([[near, np.uint64((self.at // 2) * 2**59)]], dtype=np.uint64)
         return self.source.words(trials, size)
-
-    def normal(self, trials, size):
-        raise AssertionError("a report is made of words alone")
-
-    def integers(self, sigma, trials, size):
-        raise AssertionError("a report is made of words alone")
-
-    def spherical(self, scale, trials, size):
-        raise AssertionError("a report is made of words alone")
 
 
 @pytest.mark.slow
@@ -278,7 +271,7 @@ def test_the_shortcut_has_the_distribution_of_the_sum(seed):
     exact = made.statistic(x, y).mean(axis=0)
     sds = found.noise_sds / 20
     long = np.stack([made.randomize(x, y, SeededNoise(seed, t)).mean(axis=0) for t in range(400)])
-    short = found.run(rows, SeededNoise(seed), 400).mean
+    short = found.run(rows, SeededNoise(seed), 400).statistic
     for reports in (long, short):
         z = ((reports - exact) / sds).ravel()
         assert kstest(z, "norm").pvalue > FALSE_ALARM
@@ -438,7 +431,7 @@ def test_a_collection_of_moments_at_another_budget_is_planned_alike(seed):
     public, rows, *_ = sides(3000, 500, 4, seed)
     for id in ("ldp-glm-gaussian", "ldp-glm", "ldp-glm-printed", "ldp-glm-gaussian-printed"):
         one, two = (
-            made.perturb(made.measure(rows), SeededNoise(seed), 1).mean
+            made.perturb(made.measure(rows), SeededNoise(seed), 1).statistic
             for made in (plan(id, public, 3000, 1.0).at(2.5), plan(id, public, 3000, 2.5))
         )
         assert np.array_equal(one, two)

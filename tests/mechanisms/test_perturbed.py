@@ -34,7 +34,7 @@ from pmtcore.public.penalized import best_weights, public_fit
 from tests.helpers import FALSE_ALARM, clipped_table, names, refused
 
 BOTH = (Neighbours.ADD_REMOVE_ONE, Neighbours.REPLACE_ONE)
-LOSSES = (losses.linear(0.5), losses.loss("poisson", response=6.0), losses.LOGISTIC, losses.BOOSTING, losses.HINGE)
+LOSSES = (losses.linear(0.5), losses.poisson(6.0, math.log(6.0)), losses.LOGISTIC, losses.BOOSTING, losses.HINGE)
 by_id = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.id)
 
 

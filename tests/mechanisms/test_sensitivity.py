@@ -151,7 +151,7 @@ def test_each_mechanism_adds_the_noise_it_states(seed):
             joint.first.sigma / math.sqrt(2),
         ),
         "moment": (
-            moment.run(rows, SeededNoise(seed), trials).whitened[:, 0, 1]
+            moment.run(rows, SeededNoise(seed), trials).statistic[:, 0, 1]
             - moment_unit * moment.measure(rows).reveal(TEST)[0, 1],
             moment.sigma,
         ),

@@ -70,7 +70,7 @@ def test_the_covariance_of_the_noise_is_what_noise_does(seed):
     outcome = found.perturb(found.measure(rows), SeededNoise(seed), 3000)
     clean = state_of(found, found.run(rows, ZeroNoise(), 1))
     for t, features in ((4, [0, 1, 2, 3]), (2, [0, 4])):
-        drawn = [solve(found.state(m), t, features).coefficients for m in outcome.moment]
+        drawn = [solve(found.state(m), t, features).coefficients for m in outcome.statistic]
         cov, stated = np.cov(np.array(drawn).T), solve(clean, t, features).privacy
         scale = np.sqrt(np.outer(np.diag(stated), np.diag(stated)))
         assert np.max(np.abs(cov - stated) / scale) < 0.2  # five standard errors of a variance from 3000 draws are 0.13
@@ -156,7 +156,7 @@ def test_integer_noise_from_the_system(seed):
     """A release uses the secure source, differs each time, and its sum stays on the grid."""
     public, rows, _ = both(n=500)
     found = plan("joint-moment", public, rows.n, 1.0)
-    one, two = (found.run(rows, SecureNoise(), 1).moment[0] for _ in range(2))
+    one, two = (found.run(rows, SecureNoise(), 1).statistic[0] for _ in range(2))
     assert np.all(one[np.triu_indices(5)] != two[np.triu_indices(5)])
     steps = one * found.n / (found.radius / 2**15) ** 2
     assert np.allclose(steps, np.rint(steps), atol=1e-3)

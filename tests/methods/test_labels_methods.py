@@ -268,7 +268,7 @@ def test_the_solver_finds_the_minimum_and_adds_little(seed):
     _, public, rows = glm(1000, 100, seed, lam=0.01)
     found = plan("pmt-objective", public, 1000, 1.0)
     m = found.mechanism
-    inside = found.weighted(rows)
+    inside = found.prepared(rows)
     theta = m.release(inside, ZeroNoise(), 1)
     gradient = gathered(inside).sums(LOGISTIC, theta)[0] + 1000 * theta @ m.penalty + m.modulus * (theta - m.centre)
     assert np.linalg.norm(gradient) <= 1e-7 * m.noise

@@ -224,10 +224,10 @@ def test_the_integers_of_an_objective_cost_mu():
     plan = entry.plan(public_of(entry), 4000, Budget(MU), make_parameters(entry, {}))
     outcome = plan.run(PrivateRows.from_arrays(x, y, names(D)), SeededNoise(5), 2000)
     inverse = np.linalg.inv(
-        plan.mechanism.modulus * np.eye(D) + 4000 * plan.equation.hessians(outcome.minimizer[:1])[0]
+        plan.mechanism.modulus * np.eye(D) + 4000 * plan.equation.hessians(outcome.statistic[:1])[0]
     )
     expected = plan.mechanism.noise * np.sqrt(np.diag(inverse @ inverse))
-    assert np.std(outcome.minimizer, axis=0) == pytest.approx(expected, rel=0.3)
+    assert np.std(outcome.statistic, axis=0) == pytest.approx(expected, rel=0.3)
 
 
 def test_a_step_is_the_mean_clipped_gradient():

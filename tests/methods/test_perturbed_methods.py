@@ -265,8 +265,8 @@ def test_the_released_noise_is_that_of_the_record(fam, noise, seed):
     for id in SOUND:
         found = plan(id, public, 400, 1.0, noise=noise)
         m = found.mechanism
-        table = clipped_table(found.clipped(rows))
-        theta = found.run(rows, SeededNoise(seed), 3000).minimizer
+        table = clipped_table(found.prepared(rows))
+        theta = found.run(rows, SeededNoise(seed), 3000).statistic
         d = public.d
         b = Data(m.terms.loss, table[:, :d], table[:, d]).derivatives(theta)[0] + m.ridge * (theta - m.centre)
         length = np.linalg.norm(b, axis=1) / m.noise.scale
@@ -291,7 +291,7 @@ def test_no_row_is_too_long(fam, seed):
     rows = PrivateRows.from_arrays(wild, np.array([1e150, -1e150, 0.5, 2.0, 1.0, 0.0]), public.names)
     for coordinates in ("scaled", "whitened"):
         found = plan("napp-public", public, 6, 1.0, coordinates=coordinates)
-        table = clipped_table(found.clipped(rows))
+        table = clipped_table(found.prepared(rows))
         assert np.all(np.isfinite(table))
         assert np.all(np.linalg.norm(table[:, :-1], axis=1) <= found.ground.radius * (1 + 1e-12))
         for row in table:

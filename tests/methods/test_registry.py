@@ -15,7 +15,7 @@ class Example(Parameters):
 
     way: str = choice("Way", short="the first", long="the second; longer")
     bound: float = unset("Bound (0: automatic)", "A bound.", high=10.0)
-    steps: int = parameter(5, label="Steps", help="How many.", low=1, high=9)
+    steps: int = parameter(5, "Steps", "How many.", low=1, high=9)
 
 
 def test_a_choice_states_each_text_once():

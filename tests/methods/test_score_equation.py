@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from pmtcore.base.private_rows import PrivateRows
+from pmtcore.glm.families import POISSON
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.gradients.frame import Frame
+from pmtcore.methods.gradients.frame import Frame, in_frame
+from pmtcore.public.moments import public_from_rows
+from pmtcore.public.shape import Clip, Shape
 from tests.helpers import FALSE_ALARM, TEST, plan
+from tests.methods.test_gradients import names
 from tests.methods.test_gradients_laws import separated, standard_errors, table, with_labels
 
 BOTH = ("pmt-objective", "pmt-score")
@@ -82,7 +88,7 @@ def test_the_last_trial_does_not_depend_on_the_others():
     """Each trial of the equation stops by itself."""
     public, rows, _ = table("rare", 2000, 60, 2)
     planned = plan("pmt-score", public, rows.n, 1.0)
-    scores = planned.run(rows, SeededNoise(0), 6).score
+    scores = planned.run(rows, SeededNoise(0), 6).statistic
     points = np.tile(planned.frame.start[0], (6, 1))
     together = planned.equation.solve(points, scores).fits
     alone = planned.equation.solve(points[5:], scores[5:]).fits
@@ -107,5 +113,53 @@ def test_the_pull_of_the_modulus_comes_out():
     planned = plan("pmt-objective", public, rows.n, 0.7, radius=8.0, shrinkage="none")
     outcome = planned.run(rows, ZeroNoise(), 1)
     exact = planned.equation.frame.root.T @ exact_fit(public, rows).reveal(TEST)
-    pulled, free = (np.linalg.norm(at - exact) for at in (outcome.minimizer[0], outcome.posterior.fits[0]))
+    pulled, free = (np.linalg.norm(at - exact) for at in (outcome.statistic[0], outcome.posterior.fits[0]))
     assert free < 0.3 * pulled
+
+
+def counts_with_a_long_row(length: float):
+    """Return 60 public rows with counts, one of them this long."""
+    rng = np.random.default_rng(1)
+    x = np.column_stack([np.ones(60), np.append(rng.exponential(1.0, 59), length)])
+    y = rng.poisson(np.exp(np.minimum(0.1 * x[:, 1], 3.0))).astype(float)
+    return x, public_from_rows(x, y, names(2), "y", 0.0, POISSON, 0.0)
+
+
+@pytest.mark.parametrize("reach", [1.0, 2.0, math.inf])
+def test_a_long_public_row_has_the_mean_of_its_own_predictor(reach):
+    """At the public fit, shortened by the clip, no longer than the row is: for the price of a clip as for the fit."""
+    x, public = counts_with_a_long_row(30.0)
+    clip = Clip(1.5, reach)
+    own = x @ Frame(public, 1000).to_table(Frame(public, 1000).start[0])
+    equation = plan("pmt-score", public, 1000, 1.0).equation
+    for rows in (equation.rows, Shape.of(in_frame(public)).left_out):
+        clipped = replace(rows, factors=np.ones(60), weights=np.ones(60)).clipped(clip)
+        lengths = np.linalg.norm(rows.features, axis=1)
+        shortened = np.minimum(1.0, 1.5 * reach / lengths)
+        assert lengths[-1] > 1.5 * np.linalg.norm(Frame(public, 1000).rows[-1])
+        assert clipped.predictors(rows.centre[None])[0] == pytest.approx(shortened * own)
+        assert clipped.slopes(POISSON, rows.centre[None])[0] == pytest.approx(
+            np.minimum(1.0, 1.5 / (lengths * shortened)) * np.exp(shortened * own), rel=1e-6
+        )
+
+
+def test_the_equation_answers_to_its_own_hessian():
+    """The penalized Hessian is the derivative of the moved score, with clipped rows and away from the public fit."""
+    _, public = counts_with_a_long_row(30.0)
+    equation = replace(plan("pmt-score", public, 1000, 1.0).equation, clip=Clip(2.0, 1.5))
+    point = equation.frame.start[0][None] + 0.1
+    for along in np.eye(2):
+        step = 1e-5 * along
+        slope = (equation.moved(point, point + step) - equation.moved(point, point - step)) / 2e-5
+        assert slope[0] == pytest.approx(equation.hessians(point)[0] @ along, rel=1e-4)
+
+
+@pytest.mark.parametrize("length", [30.0, 3e3, 3e6])
+def test_a_column_of_any_length_leaves_a_plan_for_counts(length):
+    """However long the longest public row of counts: every figure of the plan and every limit is a number."""
+    x, public = counts_with_a_long_row(length)
+    planned = plan("pmt-score", public, 1000, 1.0)
+    assert np.all(np.isfinite(planned.predicted().to_exact))
+    rows = PrivateRows.from_arrays(np.tile(x, (17, 1))[:1000], np.ones(1000), names(2))
+    bands = planned.run(rows, SeededNoise(1), 1).bands()
+    assert np.all(np.isfinite(bands.low)) and np.all(np.isfinite(bands.high))

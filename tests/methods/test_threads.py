@@ -6,6 +6,7 @@ import threading
 import time
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from pmtcore.accounting.budgets import Budget
@@ -22,11 +23,11 @@ from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.mechanisms.quantized_rows import Quantizer, bytes_kept
 from pmtcore.methods.registry import make_parameters, method, methods
 from pmtcore.public.moments import INTERCEPT, public_from_rows
-from pmtcore.tables import lines
+from pmtcore.tables import lines, problem
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import prepare
-from pmtcore.tables.table import read_table
+from pmtcore.tables.table import read_table, table_from
 from tests.helpers import TEST, refused
 
 ROWS, PUBLIC = 900, 80
@@ -156,6 +157,23 @@ def test_of_a_table_far_too_large_nothing_is_kept():
         pieces = table.pieces(quantizer, bytes_kept(3), int(900 * bytes_kept(3) * share))
         pieces.sum(lambda block: sum(piece.lengths.sum() for piece in block))
         assert len(pieces._kept) == kept
+
+
+def test_of_rows_in_memory_as_much_is_kept_as_they_take(monkeypatch):
+    """A pass over them starts from what the first one made, however many there are; rows that are read have a limit."""
+    monkeypatch.setattr(private_rows, "MOST_KEPT", 1000)
+    monkeypatch.setattr(problem, "MOST_KEPT", 1000)
+    x = np.random.default_rng(7).standard_normal((5000, 5))
+    frame = pa.table(dict(zip("abcdy", x.T, strict=True)))
+    text = b"a,b,c,d,y\n" + b"".join(b"%.9f,%.9f,%.9f,%.9f,%.9f\n" % row for row in map(tuple, x.tolist()))
+    tables = [table_from(frame, "private", "private"), read_table(text, "private", "private")]
+    public = table_from(frame[:60], "public", "public")
+    made = [PrivateRows.from_arrays(x, x[:, 0], "abcde")]
+    made += [prepare(table, public, Choices(target="y")).private for table in tables]
+    for rows, share in zip(made, (1, 1, 0), strict=True):
+        pieces = Quantizer.features_only(np.eye(5), intercept=False).pieces(rows)
+        pieces.sum(lambda block: sum(piece.lengths.sum() for piece in block))
+        assert sum(piece.rows for block in pieces._kept for piece in block) == 5000 * share
 
 
 CELLS = b"a,b,y\n" + b"".join(

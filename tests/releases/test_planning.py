@@ -16,7 +16,7 @@ from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import Prediction, recommended
 from pmtcore.releases import planning
 from pmtcore.releases.curves import LADDER, Curves
-from pmtcore.report.figures.planning import interval_words, left_out_words, table
+from pmtcore.report.figures.planning import interval_words, left_out_words, reverse_words, table
 from tests.helpers import TEST, make, plan, refused
 
 
@@ -120,6 +120,16 @@ def test_curves_are_what_a_plan_says(seed):
         curves.at("pmt-logistic", 1.0)
 
 
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [(None, "no budget up to mu = 8"), (0.05, "mu = 0.05 or less is enough"), (0.3, "It takes a total of mu = 0.3")],
+    ids=["none", "the smallest", "one"],
+)
+def test_the_smallest_budget_that_was_tried_is_no_answer_to_what_it_takes(budget, said):
+    """It may be more than that."""
+    assert said in reverse_words(budget, 208, 6000, 1.0, (0.05, 1.0, 8.0))
+
+
 @pytest.mark.slow
 def test_the_budget_is_read_off_the_curve(seed):
     """Between rungs on log axes: near the exact answer; none where the last rung is not enough."""
@@ -156,10 +166,12 @@ def test_half_widths_have_an_interval(seed):
     assert plain.half_width_interval(0) is None and plain.rows()[0]["half_width_high"] is None
     assert plain.rows()[0]["half_width_median"] is None
     ends = [figure(end) for end in found.half_width_interval(2)]
-    assert [end in interval_words(found, public.names[2]) for end in ends] == [True, True]
+    told = [figure(found.row(2)["half_width_median"]), *ends]
+    assert [end in interval_words(found, public.names[2]) for end in told] == [True] * 3
     assert interval_words(plain, public.names[2]) == "" and planning.interval_text(plain.rows()[0]) == "-"
-    shown = table([found, plain], public.names[2])[["80 % from", "80 % to"]]
-    assert tuple(shown.iloc[0]) == pytest.approx(found.half_width_interval(2)) and shown.iloc[-1].isna().all()
+    shown = table([found, plain], public.names[2])[["median", "80 % from", "80 % to"]]
+    expected = (found.row(2)["half_width_median"], *found.half_width_interval(2))
+    assert tuple(shown.iloc[0]) == pytest.approx(expected) and shown.iloc[-1].isna().all()
 
 
 def test_a_width_that_leaves_a_part_out_is_no_narrower_one():

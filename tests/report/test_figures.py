@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -14,17 +15,22 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_power
 from pmtcore.auditing.comparison import Comparison, Summary
+from pmtcore.auditing.diagnostics import QUANTILES
+from pmtcore.base.labels import Label
+from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.base.private_rows import Curator
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import method, methods
 from pmtcore.papers import lessons_papers as papers
 from pmtcore.papers.figures import learn
-from pmtcore.public.moments import INTERCEPT
+from pmtcore.public.moments import INTERCEPT, Conditioning
+from pmtcore.releases.planning import verdict
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview, Request, preview, release
 from pmtcore.report.figures import coefficients as forest
-from pmtcore.report.figures import compare, explore, style
+from pmtcore.report.figures import compare, conditioning, explore, style
 from pmtcore.report.figures import release as figures
+from pmtcore.report.figures.style import finish, log_axis
 from pmtcore.report.names import title
 from pmtcore.report.rows import axis_ends, clarity, source
 from pmtcore.tables.named import entry, load
@@ -270,6 +276,39 @@ def test_predicted_words_follow_the_budget(problem):
     assert figures.predicted_words(looked(problem, "pmt-moment")) == ""
 
 
+@pytest.mark.parametrize(("mu", "said"), [(0.001, "better"), (50.0, "")], ids=["swamped", "ample"])
+def test_a_public_fit_that_is_better_is_called_so(problem, mu, said):
+    """Its standard errors are a part of the release's, and no verdict calls that as well."""
+    objections = [text for text in looked(problem, mu=mu).verdict if "public fit alone" in text]
+    assert all("better: its standard errors are about 0." in text for text in objections) and bool(objections) == bool(
+        said
+    )
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.3, 1.0, 10.0])
+def test_release_and_plan_promise_the_same(problem, mu):
+    """The precision before a spend is the one that Plan states, with its range, and both are predictions."""
+    said = figures.predicted_words(looked(problem, mu=mu))
+    planned = verdict(problem.public, problem.private.n, mu, "joint-pmt")
+    assert "is predicted to" in said
+    gain = re.search(r"be ([\d.]+) times as precise", planned)
+    if gain is not None:
+        ranges = [re.search(r"\([\d.]+ to [\d.]+ times in eight of ten tables\)", text) for text in (said, planned)]
+        assert f"be {gain[1]} times as precise" in said and ranges[0][0] == ranges[1][0]
+        low, high = map(float, re.findall(r"[\d.]+", ranges[0][0])[:2])
+        assert low <= float(gain[1]) <= high
+
+
+@pytest.mark.parametrize(
+    ("delta", "said"), [(1e-5, False), (1e-3, False), (2e-3, True), (0.5, True)], ids=["far", "below", "at", "half"]
+)
+def test_a_delta_of_a_whole_row_is_named(problem, delta, said):
+    """From one over the number of rows on, before the spend and in the record."""
+    asked = Request("joint-pmt", Budget(1.0), delta=delta)
+    assert (TableNote.LARGE_DELTA in map(kind_of, preview(problem, asked).verdict)) is said
+    assert (TableNote.LARGE_DELTA in map(kind_of, release(problem, asked, SeededNoise(1)).notes)) is said
+
+
 @pytest.mark.parametrize("mu", [0.1, 1.0, 4.0])
 def test_tradeoff_is_the_guarantee(mu):
     """The curve rises from guessing to certainty with the budget, and the marked point is the sentence's."""
@@ -426,3 +465,32 @@ def test_an_axis_has_every_end_that_it_can_have():
     assert least < -1.5 and 2.1 < most < 6 and [one.text for one in figure.layout.annotations] == ["6 →"]
     assert axis_ends(low, high, 2.1) == (-1.5, 2.1) and axis_ends(low, high, None) == (-1.5, 6.0)
     assert axis_ends(low + 9, high + 9, None) == (0.0, 15.0) and axis_ends(low - 9, high - 9, None) == (-10.5, 0.0)
+
+
+def test_rows_of_zeros_are_drawn_too() -> None:
+    """A moment without any direction, as of rows that all lack a value, has its pictures: a point, not an error."""
+    flat = Conditioning(np.zeros(3))
+    for after in (flat, None):
+        found: Any = SimpleNamespace(
+            label=Label.PRIVATE, before=flat, after=after, norms=np.zeros(len(QUANTILES)), radius=2.0
+        )
+        assert np.ptp(np.asarray(conditioning.ellipses(found).data[0].y)) == 0
+        assert conditioning.spectrum([found]).data and conditioning.truncation([found], 1.0).data
+
+
+@pytest.mark.parametrize("text", ["mu", "mu proved by the attack, over the claimed mu", "a " * 40, "x" * 200])
+def test_titles_of_axes_have_lines_of_about_one_length(text: str) -> None:
+    """As few lines as a phone allows, none of them a word or two left over."""
+    shown = finish(go.Figure(), text, "").layout.xaxis.title.text.split("<br>")
+    lengths = [len(line) for line in shown]
+    assert max(lengths) <= 44 and len(shown) == -(-min(len(text.strip()), 132) // 44)
+    assert max(lengths) - min(lengths) <= 4
+
+
+@pytest.mark.parametrize(("low", "high", "powers"), [(0.01, 10.0, False), (1e-4, 1e9, True), (0.9, 1.1, False)])
+def test_far_spans_are_labelled_in_powers_of_ten(low: float, high: float, powers: bool) -> None:
+    """No axis has 10000 beside 1e+6."""
+    figure = go.Figure().add_scatter(x=[1, 2], y=[low, high])
+    log_axis(figure, "y")
+    assert (figure.layout.yaxis.exponentformat == "power") is powers
+    assert (figure.layout.yaxis.tickformat == "~g") is not powers

@@ -11,7 +11,7 @@ from pmtcore.base.private_rows import PrivateRows
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import findings, repaired
 from pmtcore.tables.named import entry, load
-from pmtcore.tables.problem import default_choices, prepare
+from pmtcore.tables.problem import default_choices, features_taken, prepare
 from pmtcore.tables.table import read_table, table_from
 from tests.helpers import TEST, refused
 
@@ -291,3 +291,83 @@ def test_tables_of_other_things_are_told_apart():
     private, public = pair(numbered(300, 1), {"rownames": np.arange(60), "price": np.arange(60.0) ** 0.5})
     with refused(TableMessage.NO_OTHER_COMMON_COLUMN):
         prepare(private, public, default_choices(private, public))
+
+
+READ_ANOTHER_WAY = {
+    "a code read as categories": ({"code": np.arange(80) % 40}, {"kinds": {"code": "level"}}),
+    "row numbers with declared levels": ({"code": np.arange(80)}, {"levels": {"code": ("1", "2")}}),
+    "row numbers read as dates": ({"code": np.arange(80)}, {"kinds": {"code": "date"}}),
+    "text that makes no feature": ({"code": [f"t{i}" for i in range(80)]}, {}),
+    "text read as numbers": ({"code": [str(i) if i % 3 else "no" for i in range(80)]}, {"kinds": {"code": "number"}}),
+    "the column of persons": ({"code": np.arange(80) % 7}, {"person": "code"}),
+    "a weight": ({"code": 1.5 + np.arange(80)}, {"weights": "code"}),
+    "a group": ({"code": np.arange(80) % 20}, {"cluster": "code"}),
+    "row numbers": ({"code": np.arange(80)}, {}),
+    "nothing but row numbers": ({"code": np.arange(80), "a": None, "b": None}, {}),
+}
+
+
+@pytest.mark.parametrize("name", READ_ANOTHER_WAY)
+def test_repairs_and_lists_name_the_columns_that_go_in(name):
+    """What is taken by default is decided once: what findings and pages list is what the problem is made of."""
+    columns, changed = READ_ANOTHER_WAY[name]
+    x = np.random.default_rng(5).normal(size=(80, 3))
+    columns = {"y": x[:, 0], "a": x[:, 1], "b": x[:, 2]} | columns
+    made = {name: cells for name, cells in columns.items() if cells is not None}
+    private, public = pair({**made, "y": made["y"] + 1}, made)
+    choices = Choices(target="y", **changed)
+    coder = prepare(private, public, choices).coder
+    assert features_taken(private, public, choices) == tuple(one.name for one in coder.features)
+
+
+SPELLINGS = {
+    "capitals": ("Yes", "yes"),
+    "blanks within": ("New York", "NewYork"),
+    "another alphabet": ("STRASSE", "straße"),
+}
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_levels_spelled_alike_are_named_and_make_no_label(name):
+    """Of a feature and of a target: named everywhere, and never offered against a rest that holds its own kind."""
+    first, second = SPELLINGS[name]
+    rng = np.random.default_rng(6)
+
+    def made(n: int) -> dict:
+        texts = rng.choice([first, second, "other one", "another"], n)
+        return {"y": rng.normal(size=n), "a": rng.normal(size=n), "t": texts}
+
+    private, public = pair(made(200), made(80))
+    notes = prepare(private, public, Choices(target="y")).notes
+    (said,) = [note for note in notes if kind_of(note) is TableNote.SPELLINGS]
+    assert said.facts["column"] == "t" and {first, second} <= set(said.facts["levels"])
+    assert TableNote.SPELLINGS in [one.kind for one in findings(private, public, Choices(target="y"))]
+    found = findings(private, public, Choices(target="t", family="logistic"))
+    assert TableNote.SPELLINGS in [one.kind for one in found]
+    offered = {repair.changes.get("positive") for one in found for repair in one.repairs}
+    assert {"other one", "another"} <= offered and not offered & {first, second}
+    two = {"y": np.arange(80.0), "t": rng.choice([first, second], 80)}
+    (stop,) = [one for one in findings(*pair(two, {**two, "y": two["y"] + 1}), Choices(target="t")) if one.stops]
+    assert not stop.repairs, "two spellings of one label are no two labels"
+
+
+def test_a_number_of_many_values_is_offered_no_label():
+    """A target of numbers is offered as one: no value of it against all others."""
+    rng = np.random.default_rng(7)
+    frames = [{"y": rng.normal(size=n), "a": rng.normal(size=n)} for n in (200, 80)]
+    (stop,) = [one for one in findings(*pair(*frames), Choices(target="y", family="logistic")) if one.stops]
+    assert [repair.changes["family"] for repair in stop.repairs] == ["gaussian"]
+
+
+@pytest.mark.parametrize("form", ["{} %", "{}%", "$ {}", "€{}", "{} €", "-{} %"])
+def test_numbers_with_a_sign_are_called_so(form):
+    """They are left out as texts; what is said names the sign."""
+    rng = np.random.default_rng(8)
+
+    def made(n: int) -> dict:
+        return {"y": rng.normal(size=n), "a": rng.normal(size=n), "p": [form.format(f"{v:.3f}") for v in rng.random(n)]}
+
+    frames = [{"a": rng.normal(size=n), **made(n)} for n in (200, 80)]
+    notes = prepare(*pair(*frames), Choices(target="y")).notes
+    (said,) = [note for note in notes if kind_of(note) is TableNote.LEFT_OUT]
+    assert said.facts["cause"] is TableMessage.SIGNED_NUMBERS

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import io
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
-from pmtcore.base.messages import TableMessage, TableNote
+from pmtcore.base.messages import TableMessage, TableNote, kind_of
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.choices import Choices, levels_from_text
 from pmtcore.tables.problem import default_choices, prepare, schema_summary
@@ -28,9 +27,7 @@ def frame(n: int, seed: int) -> pd.DataFrame:
 
 
 def parquet(table: pd.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    table.to_parquet(buffer)
-    return buffer.getvalue()
+    return table.to_parquet()
 
 
 WRITERS = {
@@ -168,8 +165,9 @@ def test_a_private_row_with_a_missing_value_is_a_row_of_zeros():
 
 
 def test_public_medians_fill_private_holes():
-    """Numbers get the public median, categories the reference; a row without response stays empty."""
+    """Numbers get the public median, categories the reference; a row without response stays empty; all that is said."""
     problem = sides(holes, missing="public-median")
+    assert TableNote.FILLED_GAPS in map(kind_of, problem.notes)
     z = rows(problem)
     assert z[3, 1] == pytest.approx(np.median(frame(80, 2)["age"]))
     assert np.all(z[4] == 0)

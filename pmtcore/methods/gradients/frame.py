@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.linalg import block_diag
 
+from pmtcore.base.symmetric import from_upper_triangle
 from pmtcore.glm.families import GAUSSIAN
-from pmtcore.glm.rows import unpacked
 from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.public.bands import Part, robust_part
 from pmtcore.public.moments import PosteriorMode, PublicData, back_transform, left_out_norm, whiten
@@ -163,9 +163,8 @@ class Frame:
     @cached_property
     def penalty(self) -> np.ndarray:
         """Return the problem's own ridge (d, d) in these coordinates."""
-        free = (self.prior.spread > 0).astype(float) if self.public.labelled else self.public.penalized
-        inverse = np.linalg.solve(self.root, np.diag(free))
-        return np.asarray(self.public.lam * inverse @ inverse.T)
+        inverse = np.linalg.solve(self.root, np.diag(np.sqrt(self.public.penalties)))
+        return np.asarray(inverse @ inverse.T)
 
     @cached_property
     def inflation(self) -> np.ndarray:
@@ -198,7 +197,7 @@ class Frame:
         for start in range(0, self.m, rows):
             part = x[start : start + rows]
             packed += slopes[start : start + rows].T @ (part[:, above[0]] * part[:, above[1]])
-        return unpacked(packed / self.m, d)
+        return from_upper_triangle(packed / self.m, d)
 
     def roughness(self, slopes: np.ndarray, hessians: np.ndarray) -> np.ndarray:
         """Return the mean variance (t,) of an entry of the public Hessian around that of n private rows.
@@ -237,6 +236,7 @@ class Frame:
         """Return the sampling error of n private rows around a fit (d,), by public influence, in the table's units.
 
         Args:
+            fit: coefficients (d,) in whitened coordinates.
             hessian: penalized Hessian (d, d) of the mean loss there.
         """
         influence = self.left_out * self.residuals(fit[None])[0][:, None] @ np.linalg.inv(hessian)

@@ -24,6 +24,7 @@ from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private_rows import Private, PrivateRows, RowCache
+from pmtcore.base.symmetric import upper_triangle
 from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.glm.solvers import Data
@@ -80,8 +81,8 @@ class GradientParameters(Parameters):
 
     passes: int = parameter(
         0,
-        label="Passes (0: automatic)",
-        help="Clipped gradients; automatic: 5 with a curvature matrix, 10 with two where the budget is ample, up to "
+        "Passes (0: automatic)",
+        "Clipped gradients; automatic: 5 with a curvature matrix, 10 with two where the budget is ample, up to "
         "20 where public rows are few; 4 with one for least squares.",
         low=0,
         high=50,
@@ -165,8 +166,7 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
                 curved = CurvatureSum(family, state.points, bounds)
                 matrices = release_curvatures(rows, curved, mu * scale, many, source)
                 state = combine_curvature(frame, state, bounds, mu, matrices)
-                upper = np.triu_indices(self.public.d)
-                transcript.append(matrices[:, upper[0], upper[1]] / bounds[:, None] ** 2)
+                transcript.append(upper_triangle(matrices) / bounds[:, None] ** 2)
             mu = self.mu * math.sqrt(share)
             chosen = choose_bounds(frame, state, mu)
             sums = GradientSum(family, state.points, chosen.clipped.bounds)

@@ -26,6 +26,7 @@ from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.methods.gradients.frame import ClippedPart, Frame
 from pmtcore.public.gaussian_update import gaussian_update, inflate_on_conflict, is_conflict
 from pmtcore.public.radius import ABSOLUTE_SHARE
+from pmtcore.public.secant import raised
 from pmtcore.public.sizes import beyond
 
 # Of the mean eigenvalue: no direction of a public Hessian is without curvature.
@@ -68,6 +69,15 @@ class CurvatureRatio:
 
 
 @dataclass(frozen=True, eq=False)
+class Observation:
+    """Penalized gradients (t, d) that were released at points (t, d), and the variance (t,) of a coordinate."""
+
+    points: np.ndarray
+    gradients: np.ndarray
+    variance: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class State:
     """Where t trials stand.
 
@@ -77,6 +87,7 @@ class State:
         released: released curvature as a ratio to the public one; ``None`` before.
         start_weight: what is left (t, d, d) of an error of the start in the points.
         conflict: whether (t,) a gradient was longer than the start's error explains.
+        last: the gradients of the pass before; ``None`` at first.
     """
 
     points: np.ndarray
@@ -84,6 +95,7 @@ class State:
     released: CurvatureRatio | None
     start_weight: np.ndarray
     conflict: np.ndarray
+    last: Observation | None = None
 
     @classmethod
     def first(cls, frame: Frame, trials: int) -> State:
@@ -139,8 +151,12 @@ def choose_bounds(frame: Frame, state: State, mu: float) -> ClippingChoice:
 def advance(frame: Frame, state: State, chosen: ClippingChoice, gradients: np.ndarray) -> State:
     """Return the state after clipped gradients (t, d) at the points."""
     d = gradients.shape[1]
-    hessian = chosen.curvature.hessian + frame.penalty
     innovation = gradients + chosen.clipped.mean - state.points @ frame.penalty
+    clipping = np.trace(chosen.clipped.covariance, axis1=1, axis2=2) / d
+    now = Observation(state.points, innovation, chosen.noise**2 + clipping)
+    hessian = chosen.curvature.hessian + frame.penalty
+    if state.last is not None:
+        hessian = _raised_by_overshoot(hessian, chosen.curvature.variance, state.last, now)
     noise = (chosen.noise**2)[:, None, None] * np.eye(d) + chosen.clipped.covariance
     rough = hessian_error(state.covariance, chosen.curvature.variance)
     from_prior = hessian @ state.covariance @ hessian + rough
@@ -159,7 +175,30 @@ def advance(frame: Frame, state: State, chosen: ClippingChoice, gradients: np.nd
         covariance=(covariance + np.swapaxes(covariance, 1, 2)) / 2,
         start_weight=shrinkage @ state.start_weight,
         conflict=state.conflict | _conflicts(frame, state, hessian, innovation, from_prior + noise),
+        last=now,
     )
+
+
+def _raised_by_overshoot(
+    hessian: np.ndarray, entry_variance: np.ndarray, before: Observation, after: Observation
+) -> np.ndarray:
+    """Return Hessians (t, d, d) raised where the gradient after the last step points back.
+
+    Such a step went past the lowest point along it, so the secant between its ends is the curvature around that point:
+    with a smaller one steps go to and fro, further each time. Where the gradient still points on, a secant of a
+    curvature that falls on the way would only shorten the next steps.
+
+    Args:
+        hessian: known curvature (t, d, d), with the penalty.
+        entry_variance: of one of its entries (t,).
+        before: gradients where the step began.
+        after: gradients where it ended.
+    """
+    step = after.points - before.points
+    points_back = np.sum(step * after.gradients, axis=1) < 0
+    difference, variance = before.gradients - after.gradients, before.variance + after.variance
+    higher = raised(hessian, step, difference, variance, entry_variance)
+    return np.where(points_back[:, None, None], higher, hessian)
 
 
 def _conflicts(

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from pmtcore.accounting.budgets import Spend
-from pmtcore.base.private_rows import MOST_KEPT, Private, PrivateRows, RowCache
+from pmtcore.base.private_rows import Private, PrivateRows, RowCache
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.quantized_rows import QuantizedRows, Quantizer
@@ -60,8 +60,8 @@ class FirstPass:
         whitening = Whitening(self.public.factor, self.public.has_intercept)
         return MomentSum(whitening.through(np.diag(wanted), len(wanted)), self.ball.radius)
 
-    def pieces(self, rows: PrivateRows, most: int = MOST_KEPT) -> RowCache[QuantizedRows]:
-        """Whitened rows for this pass and those after it; ``most`` bytes are kept between them."""
+    def pieces(self, rows: PrivateRows, most: int | None = None) -> RowCache[QuantizedRows]:
+        """Whitened rows for this pass and those after it; at most ``most`` bytes are kept between them."""
         return Quantizer(self.statistic.product, self.public.d, self.ball.response_scale).pieces(rows, most)
 
     def measure(self, pieces: RowCache[QuantizedRows]) -> Private[np.ndarray]:

@@ -25,8 +25,8 @@ class JointParameters(Parameters):
     )
     passes: str = parameter(
         "auto",
-        label="Passes",
-        help="1: one release of the moment; 2: then a clipped gradient at what it says, with most of the "
+        "Passes",
+        "1: one release of the moment; 2: then a clipped gradient at what it says, with most of the "
         "budget; 3: a further gradient between the two; auto: 3 where public rows are known, else 1.",
         choices=("auto", "1", "2", "3"),
     )

@@ -114,6 +114,9 @@ def parse(text: str, base: tuple[str, ...], rows: np.ndarray, weighted: bool = F
     """Return the derived columns that a text declares, their constants from public rows (m, base).
 
     Args:
+        text: rules separated by semicolons: ``log(a); a:b``.
+        base: names of the columns they are made from.
+        rows: public rows (m, base).
         weighted: whether the rows are multiplied by the root of their weight.
 
     Raises:

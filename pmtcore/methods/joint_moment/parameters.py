@@ -20,20 +20,20 @@ class MomentParameters(Parameters):
     )
     important: str = parameter(
         "",
-        label="Columns that matter most",
-        help="Names separated by semicolons: regressions of these columns get less noise, all others more, by as much "
+        "Columns that matter most",
+        "Names separated by semicolons: regressions of these columns get less noise, all others more, by as much "
         "as makes the predicted error of the former least.",
     )
     derived: str = parameter(
         "",
-        label="Derived columns",
-        help="Declared by name, separated by semicolons: log(a); square(b); a:b; spline(c, 4). Constants and knots "
+        "Derived columns",
+        "Declared by name, separated by semicolons: log(a); square(b); a:b; spline(c, 4). Constants and knots "
         "come from public rows.",
     )
     public_rows: str = parameter(
         "no",
-        label="Public rows in the record",
-        help="What the bands need of the public rows. no: only their fourth moments; yes: at most 2000 of the "
+        "Public rows in the record",
+        "What the bands need of the public rows. no: only their fourth moments; yes: at most 2000 of the "
         "rows themselves, readable by anybody who has the record. Logistic regressions need them. auto: "
         "as yes.",
         choices=("no", "yes", "auto"),

@@ -39,8 +39,8 @@ from pmtcore.methods.registry import (
     Claim,
     Method,
     Origin,
-    Outcome,
     Planner,
+    StatisticOutcome,
     StatisticPlan,
     register,
     sound,
@@ -55,7 +55,7 @@ class LocalParameters(Parameters):
     """Public parameters of the local methods."""
 
     response_bound: float = unset(
-        "Response bound (0: automatic)", "Responses are clipped to it on the device; labels need none.", high=1e12
+        "Response bound (0: automatic)", "Responses are clipped to it on the device; labels need none."
     )
 
 
@@ -65,12 +65,12 @@ class MomentParameters(LocalParameters):
 
     pool: str = parameter(
         "yes",
-        label="Pool the public Gram matrix",
-        help="Public rows carry no label, but know the Gram matrix (C, Remark 11).",
+        "Pool the public Gram matrix",
+        "Public rows carry no label, but know the Gram matrix (C, Remark 11).",
         choices=("yes", "no"),
     )
     zeta: float = parameter(
-        0.05, label="Failure probability zeta", help="Sets the radius of the Gaussian design.", low=1e-9, high=0.999
+        0.05, "Failure probability zeta", "Sets the radius of the Gaussian design.", low=1e-9, high=0.999
     )
 
 
@@ -79,15 +79,11 @@ class RegressionParameters(MomentParameters):
     """Public parameters of the papers' nonlinear regressions."""
 
     link: str = parameter(
-        "sigmoid",
-        label="Link",
-        help="y = f(x'w) + noise; cubic is z^3/3, softplus log(1 + e^-z).",
-        choices=tuple(LINKS),
+        "sigmoid", "Link", "y = f(x'w) + noise; cubic is z^3/3, softplus log(1 + e^-z).", choices=tuple(LINKS)
     )
     noise_bound: float = unset(
         "Bound C on the error of the response (0: unknown)",
         "With it responses are bounded by L r + |f(0)| + C, as published, where no response bound is given.",
-        high=1e12,
     )
 
 
@@ -97,8 +93,8 @@ class WhitenedParameters(LocalParameters):
 
     randomizer: str = parameter(
         "gaussian",
-        label="Randomizer",
-        help="At one mu the Gaussian has less variance; PrivUnit is purely epsilon-private as well, and far "
+        "Randomizer",
+        "At one mu the Gaussian has less variance; PrivUnit is purely epsilon-private as well, and far "
         "better than a Gaussian of the same epsilon and a small delta.",
         choices=("gaussian", "privunit"),
     )
@@ -214,16 +210,8 @@ class LocalPlan(StatisticPlan[Any]):
         )
 
 
-class LocalOutcome(Outcome):
+class LocalOutcome(StatisticOutcome[LocalPlan]):
     """Post-processing of mean reports (trials, dimension): any number of losses from one collection."""
-
-    def __init__(self, plan: LocalPlan, mean: np.ndarray) -> None:
-        self.plan = plan
-        self.mean = mean
-
-    def seen(self) -> np.ndarray:
-        """Return the mean reports."""
-        return self.mean
 
     @cached_property
     def coefficients(self) -> np.ndarray:
@@ -235,7 +223,12 @@ class LocalOutcome(Outcome):
         chosen, plan = FAMILIES[family], self.plan
         if plan.configuration.scheme == "whitened":
             theta = estimators.score_equation(
-                chosen, plan.weighted, self.mean, plan.mean_variance, plan.configuration.centre, np.zeros(plan.public.d)
+                chosen,
+                plan.weighted,
+                self.statistic,
+                plan.mean_variance,
+                plan.configuration.centre,
+                np.zeros(plan.public.d),
             )
             return back_transform(plan.configuration.root, theta)
         return self._scaled(plan.link or estimators.of_family(chosen))
@@ -243,7 +236,7 @@ class LocalOutcome(Outcome):
     def _scaled(self, link: Link) -> np.ndarray:
         """``c w_ols`` (trials, d); the intercept, where there is one, reproduces the released mean response."""
         plan, made, d = self.plan, self.plan.configuration, self.plan.public.d
-        gram, cross = unfold(self.mean, d)
+        gram, cross = unfold(self.statistic, d)
         pool = (plan.gram, len(plan.rows)) if getattr(plan.parameters, "pool", "no") == "yes" else None
         ols = estimators.least_squares(gram, cross, pool, plan.n)
         first = 1 if plan.public.has_intercept else 0
@@ -335,6 +328,7 @@ def algorithm(
         plan=plan,
         colour=colour,
         families=(GAUSSIAN.id,) if nonlinear else _FAMILIES,
+        behind_public_fit=() if nonlinear or printed else ("logistic", "poisson"),
         task="nonlinear" if nonlinear else "glm",
         local=True,
         same_target=not nonlinear,
@@ -362,6 +356,7 @@ register(
         origin=Origin("beyond C"),
         claim=_CLIPPED,
         plan=_whitened,
+        behind_public_fit=("logistic", "poisson"),
         colour="#AA3377",
         families=_FAMILIES,
         local=True,

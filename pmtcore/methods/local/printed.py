@@ -100,11 +100,7 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
 
 def _power() -> float:
     return parameter(
-        _POWER,
-        label="Power of n in delta",
-        help="delta = n^-power: 1.1 in the paper, and 1 in its figure 7.",
-        low=0.5,
-        high=5.0,
+        _POWER, "Power of n in delta", "delta = n^-power: 1.1 in the paper, and 1 in its figure 7.", low=0.5, high=5.0
     )
 
 
@@ -116,8 +112,8 @@ class PrintedMomentParameters(MomentParameters):
 
     responses: str = parameter(
         CLIPPED,
-        label="Responses beyond the bound",
-        help="The listing assumes that there are none, and lets them in as they are (E19); the noise is for the bound.",
+        "Responses beyond the bound",
+        "The listing assumes that there are none, and lets them in as they are (E19); the noise is for the bound.",
         choices=(CLIPPED, "as they are"),
     )
 
@@ -130,8 +126,8 @@ class PrintedRegressionParameters(RegressionParameters):
 
     noise_bound: float = parameter(
         0.001,
-        label="Bound C on the error of the response",
-        help="Responses are taken to be at most L r + |f(0)| + C; 0.001 in the paper's experiments.",
+        "Bound C on the error of the response",
+        "Responses are taken to be at most L r + |f(0)| + C; 0.001 in the paper's experiments.",
         low=0.0,
         high=1e12,
     )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,14 +27,14 @@ from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, recycled, retrieved_share
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Losses, Penalty, minimize
-from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept
+from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.mechanisms.noise import NoiseSource, in_the_lab
 from pmtcore.mechanisms.perturbed import draw, draw_above, draw_sampled
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, noise_share, parameter, reporting_delta, unset
 from pmtcore.methods.perturbed.napp_public import FAMILIES
-from pmtcore.methods.perturbed.setting import Setting, bound_field, loss_field, setting
-from pmtcore.methods.registry import Mechanism, Method, Origin, Outcome, Plan, Planner, lab, register
+from pmtcore.methods.perturbed.setting import PerturbedPlan, bound_field, loss_field, setting
+from pmtcore.methods.registry import Method, Origin, Outcome, Planner, lab, register
 from pmtcore.public.moments import PublicData
 
 _DIRECT = 1e-6  # subgradient at which a direct fit ends, in root rows: as near as the iterated ones
@@ -44,25 +44,17 @@ _DIRECT = 1e-6  # subgradient at which a direct fit ends, in root rows: as near 
 class PrintedParameters(Parameters):
     """Public parameters of paper D's methods."""
 
-    regularizer: str = parameter("lasso", label="Regularizer", help="The target.", choices=REGULARIZERS)
+    regularizer: str = parameter("lasso", "Regularizer", "The target.", choices=REGULARIZERS)
     target: float = parameter(
-        1.0, label="Lambda", help="Of the target regularizer, on the sum of losses.", low=0.0, high=1e9, log=True
+        1.0, "Lambda", "Of the target regularizer, on the sum of losses.", low=0.0, high=1e9, log=True
     )
-    gamma: float = parameter(0.5, label="Bridge exponent gamma", help="Of the bridge.", low=0.0, high=1.9)
-    kappa: float = parameter(0.5, label="Elastic net kappa", help="Share of the square.", low=0.0, high=1e6)
+    gamma: float = parameter(0.5, "Bridge exponent gamma", "Of the bridge.", low=0.0, high=1.9)
+    kappa: float = parameter(0.5, "Elastic net kappa", "Share of the square.", low=0.0, high=1e6)
     share: float = noise_share("Share of the noise (r)", "The rest is for the Jacobian.")
-    moor: str = parameter(
-        "yes",
-        label="MOOR",
-        help="The larger of both weights, not their sum (Claim 2).",
-        choices=("yes", "no"),
-    )
+    moor: str = parameter("yes", "MOOR", "The larger of both weights, not their sum (Claim 2).", choices=("yes", "no"))
     weights: str = choice("Weights", repaired="realizes Lambda", printed="2/(2 - gamma) times it (E14)")
     noise: str = parameter(
-        "pure",
-        label="Noise",
-        help="pure epsilon, or Gaussian at (epsilon, delta).",
-        choices=("pure", "gaussian"),
+        "pure", "Noise", "pure epsilon, or Gaussian at (epsilon, delta).", choices=("pure", "gaussian")
     )
     delta: float = reporting_delta(1e-3, "Delta", "Of the claim with Gaussian noise.")
     form: str = choice(
@@ -75,17 +67,17 @@ class PrintedParameters(Parameters):
     bound: float = bound_field("Of residuals (linear) or counts (Poisson).")
     recycle: str = parameter(
         "no",
-        label="Recycle what is retrieved",
-        help="Algorithm 2: the same noise made smaller by what the private fit seems to leave (E13).",
+        "Recycle what is retrieved",
+        "Algorithm 2: the same noise made smaller by what the private fit seems to leave (E13).",
         choices=("no", "yes"),
     )
-    passes: int = parameter(1, label="Passes of recycling", help="Re-runs of Algorithm 2, at most.", low=1, high=20)
+    passes: int = parameter(1, "Passes of recycling", "Re-runs of Algorithm 2, at most.", low=1, high=20)
     retrieval: str = choice(
         "What is retrieved",
         example="equation 13 as its worked example has it, over the coordinates that surpass Lambda0 (E10)",
         displayed="equation 13 as displayed, over all coordinates, where half comes back with any fit (E9)",
     )
-    iterations: int = parameter(80, label="Iterations", help="Of the weights.", low=1, high=500)
+    iterations: int = parameter(80, "Iterations", "Of the weights.", low=1, high=500)
     fit: str = choice(
         "Fit",
         iterated="Algorithm 1",
@@ -97,17 +89,15 @@ class PrintedParameters(Parameters):
         plain="as they are, as in the paper's experiments",
     )
     row_bound: float = unset(
-        "Bound zeta1 on rows (0: the longest public row)", "Rows are clipped to it, in these coordinates.", high=1e12
+        "Bound zeta1 on rows (0: the longest public row)", "Rows are clipped to it, in these coordinates."
     )
     floor: float = unset(
-        "Lambda0 (0: automatic)",
-        "zeta3/(2 (1 - r) epsilon), what the claim needs, or a value that the paper states.",
-        high=1e12,
+        "Lambda0 (0: automatic)", "zeta3/(2 (1 - r) epsilon), what the claim needs, or a value that the paper states."
     )
     rows: int = parameter(
         0,
-        label="Augmented rows n_e (0: their limit)",
-        help="Drawn anew in each iteration and handed to an ordinary solver; the paper has 10,000.",
+        "Augmented rows n_e (0: their limit)",
+        "Drawn anew in each iteration and handed to an ordinary solver; the paper has 10,000.",
         low=0,
         high=100_000,
     )
@@ -125,10 +115,9 @@ class SelectionParameters(PrintedParameters):
 
 
 @dataclass(frozen=True)
-class PrintedPlan(Plan):
+class PrintedPlan(PerturbedPlan):
     """Paper D's algorithm with everything fixed but what it takes from the private fit."""
 
-    ground: Setting
     mu: float
     target: Target
     claim: ApproxDP
@@ -136,26 +125,14 @@ class PrintedPlan(Plan):
     selection: str
     parameters: PrintedParameters
 
-    def bytes_kept(self, d: int) -> int:
-        """See :class:`Plan`."""
-        return bytes_kept(d)
-
-    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
-        """Return the iteration on these rows."""
-        return partial(self._iterate, self.clipped(rows))
-
-    def clipped(self, rows: PrivateRows) -> LossSums[Loss]:
-        """Return the sums of losses of clipped rows."""
-        return self.ground.clipped(rows)
-
-    def _iterate(self, data: LossSums[Loss], source: NoiseSource, trials: int) -> PrintedOutcome:
+    def release(self, prepared: LossSums[Loss], source: NoiseSource, trials: int) -> PrintedOutcome:
         """Return the last iterates.
 
         Guarantee: none. The claim is ``claim`` under add-remove-one; weights and support leak (E11, E12).
         """
         b = self.noise_draws(source, trials)
         rows = Augmentation(self.parameters.rows, _generator(source)) if self.parameters.rows else None
-        return PrintedOutcome(self, _fitted(data, [self] * trials, b, rows))
+        return PrintedOutcome(self, _fitted(prepared, [self] * trials, b, rows))
 
     def aimed(self, lam: float) -> PrintedPlan:
         """Return the same plan with another Lambda of the target: neither noise nor Lambda0 depends on it."""
@@ -202,6 +179,8 @@ def fit_together(
     """Fit several plans that clip rows alike to one table, all in one stack, which takes little longer than one.
 
     Args:
+        plans: one for each fit.
+        rows: private rows.
         sources: noise of each plan; alike where methods that differ in one step are to share it.
 
     Raises:
@@ -211,7 +190,7 @@ def fit_together(
     if any(plan.ground.radius != first.ground.radius or plan.parameters.rows for plan in plans):
         raise ValueError("plans fitted together clip rows alike and use the limit of many augmented rows")
     b = np.vstack([plan.noise_draws(source, 1) for plan, source in zip(plans, sources, strict=True)])
-    fits = _fitted(first.clipped(rows), plans, b, None)
+    fits = _fitted(first.prepared(rows), plans, b, None)
     return [
         PrintedOutcome(plan, Iterated(fits.theta[k : k + 1], fits.weights[k : k + 1])) for k, plan in enumerate(plans)
     ]

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,16 +25,14 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours, Spend, mu_from_pure_epsilon, pure_epsilon_from_mu
 from pmtcore.accounting.gdp import Gdp
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP
-from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.losses import Loss
-from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept
+from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.perturbed import Budgeted, Mechanism, dp_erm, napp_public
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, noise_share, parameter, penalty, reporting_delta
-from pmtcore.methods.perturbed.setting import COORDINATES, Setting, bound_field, loss_field, setting
-from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Plan, register, sound
-from pmtcore.methods.registry import Mechanism as ReleaseMechanism
+from pmtcore.methods.perturbed.setting import COORDINATES, PerturbedPlan, Setting, bound_field, loss_field, setting
+from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, StatisticOutcome, register, sound
 from pmtcore.public.moments import PublicData
 from pmtcore.public.penalized import best_weights
 
@@ -46,8 +43,8 @@ FAMILIES = ("gaussian", "logistic", "poisson", "boosting")
 def _coordinates(start: str) -> str:
     return parameter(
         start,
-        label="Coordinates",
-        help="whitened: by the public moment; scaled: columns by their public root mean square, which a lasso needs.",
+        "Coordinates",
+        "whitened: by the public moment; scaled: columns by their public root mean square, which a lasso needs.",
         choices=COORDINATES,
     )
 
@@ -87,28 +84,26 @@ class NappParameters(ErmParameters):
     coordinates: str = _coordinates("whitened")
     gamma: float = parameter(
         0.0,
-        label="Bridge exponent gamma",
-        help="Weights grow as |public coefficient|^-gamma: 0 is ridge, 1 leans to the lasso.",
+        "Bridge exponent gamma",
+        "Weights grow as |public coefficient|^-gamma: 0 is ridge, 1 leans to the lasso.",
         low=0.0,
         high=1.9,
     )
     modulus: float = penalty(
-        "Least weight (0: automatic)",
-        "In units of Lambda0 = zeta3/epsilon; automatic: the least predicted error.",
+        "Least weight (0: automatic)", "In units of Lambda0 = zeta3/epsilon; automatic: the least predicted error."
     )
     retrieved: str = parameter(
         "recycle",
-        label="Retrieved budget",
-        help="recycle: less noise; return: a smaller guarantee. Chosen before a private row is read.",
+        "Retrieved budget",
+        "recycle: less noise; return: a smaller guarantee. Chosen before a private row is read.",
         choices=CHOICES,
     )
 
 
 @dataclass(frozen=True)
-class ErmPlan(Plan):
+class ErmPlan(PerturbedPlan):
     """A perturbed objective with everything public fixed."""
 
-    ground: Setting
     n: int
     mu: float
     mechanism: Mechanism
@@ -118,25 +113,13 @@ class ErmPlan(Plan):
         """Return the mechanism of this plan at another promise: under the papers' relation, for comparisons."""
         return self.build(planned)
 
-    def bytes_kept(self, d: int) -> int:
-        """See :class:`Plan`."""
-        return bytes_kept(d)
-
-    def mechanism_on(self, rows: PrivateRows) -> ReleaseMechanism:
-        """Return the perturbed objective of these rows."""
-        return partial(self.release, self.clipped(rows))
-
-    def clipped(self, rows: PrivateRows) -> LossSums[Loss]:
-        """Return the sums of losses of clipped rows."""
-        return self.ground.clipped(rows)
-
-    def release(self, clipped: LossSums[Loss], source: NoiseSource, trials: int) -> ErmOutcome:
+    def release(self, prepared: LossSums[Loss], source: NoiseSource, trials: int) -> ErmOutcome:
         """Return released minimizers.
 
         Guarantee: mu-GDP under replace-one; with pure noise epsilon-private, which is more (proofs/erm.md, 15.2 to
         15.5).
         """
-        return ErmOutcome(self, self.mechanism.release(clipped, self.n, source, trials))
+        return ErmOutcome(self, self.mechanism.release(prepared, self.n, source, trials))
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the spends of the perturbed objective and of the noise that covers its distance to the optimum."""
@@ -174,27 +157,19 @@ class ErmPlan(Plan):
         return f"{guarantee} Retrieved: epsilon {split.retrieved:.3g} of {split.planned.epsilon:.3g}, {way}."
 
 
-class ErmOutcome(Outcome):
+class ErmOutcome(StatisticOutcome[ErmPlan]):
     """Released minimizers (trials, d)."""
-
-    def __init__(self, plan: ErmPlan, minimizer: np.ndarray) -> None:
-        self.plan = plan
-        self.minimizer = minimizer
 
     @property
     def coefficients(self) -> np.ndarray:
         """Coefficients (trials, d) in the units of the table."""
-        return self.plan.ground.table(self.minimizer)
-
-    def seen(self) -> np.ndarray:
-        """Return the released minimizers."""
-        return self.minimizer
+        return self.plan.ground.table(self.statistic)
 
     def released(self) -> dict[str, Any]:
         """Return how many coefficients are exactly 0, where there is a lasso."""
         if not np.any(self.plan.mechanism.lasso > 0):
             return {}
-        return {"zeros": int(np.sum(self.minimizer[0] == 0))}
+        return {"zeros": int(np.sum(self.statistic[0] == 0))}
 
     def notes(self) -> tuple[str, ...]:
         """Return the guarantee, the retrieved budget, and that there are no bands."""
@@ -274,6 +249,7 @@ register(
         origin=Origin("Kifer et al. 2012; D, equation 2", names=("DP-ERM",), errata=("E8", "E17", "E18")),
         claim=sound(REPLACE_ONE, "one perturbed objective with a public modulus and bounded scores"),
         plan=_dp_erm,
+        behind_public_fit=("poisson",),
         colour="#6B4C3B",
         families=FAMILIES,
         needs_labels=False,

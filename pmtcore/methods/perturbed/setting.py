@@ -16,8 +16,9 @@ from pmtcore.base.messages import InputError, MethodMessage, one_of
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.losses import Loss
-from pmtcore.mechanisms.loss_sums import LossSums
+from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept
 from pmtcore.methods.parameters import parameter, unset
+from pmtcore.methods.registry import IterativePlan
 from pmtcore.public.moments import PublicData
 from pmtcore.public.penalized import PublicFit, public_fit
 from pmtcore.public.radius import moment_only_ball
@@ -32,17 +33,12 @@ _FAR = 10.0  # times the largest public response, at which private ones are clip
 
 def loss_field() -> str:
     """Return the field of the loss of a perturbed objective."""
-    return parameter(
-        LOSSES[0],
-        label="Loss",
-        help="The family's own, or for labels the smoothed hinge.",
-        choices=LOSSES,
-    )
+    return parameter(LOSSES[0], "Loss", "The family's own, or for labels the smoothed hinge.", choices=LOSSES)
 
 
 def bound_field(help: str) -> float:
     """Return the field of the bound on residuals (linear) or counts (Poisson)."""
-    return unset("Bound (0: automatic)", help, high=1e12)
+    return unset("Bound (0: automatic)", help)
 
 
 @dataclass(frozen=True)
@@ -102,12 +98,30 @@ class Setting:
         return lasso * self.public.penalized
 
 
+@dataclass(frozen=True)
+class PerturbedPlan(IterativePlan[LossSums[Loss]]):
+    """A plan on the sums of losses of rows that are clipped in the coordinates of its setting."""
+
+    ground: Setting
+
+    def bytes_kept(self, d: int) -> int:
+        """See :class:`Plan`."""
+        return bytes_kept(d)
+
+    def prepared(self, rows: PrivateRows) -> LossSums[Loss]:
+        """Return the sums of losses of clipped rows."""
+        return self.ground.clipped(rows)
+
+
 def setting(
     public: PublicData, coordinates: str, loss: str = "family", bound: float = 0.0, *, centred: bool = False
 ) -> Setting:
     """Return coordinates, loss and bounds for these public data.
 
     Args:
+        public: the public data.
+        coordinates: ``scaled``, ``whitened`` or ``plain``.
+        loss: ``family`` or ``hinge``.
         bound: of residuals (linear) or counts (Poisson); 0: from public responses. Labels need none.
         centred: whether fits start from the public fit, so that residuals are those of it.
 
@@ -143,7 +157,7 @@ def chosen_loss(public: PublicData, loss: str, bound: float, centred: bool) -> L
             raise InputError(MethodMessage.HINGE_NEEDS_LABELS, family=family.title)
         return losses.HINGE
     if family.binary:
-        return losses.loss(family.id)
+        return losses.LABEL_LOSSES[family.id]
     if not bound and not public.labelled:
         raise InputError(MethodMessage.BOUND_NEEDED)
     if family.id == "poisson":

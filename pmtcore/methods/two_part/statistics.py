@@ -15,6 +15,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.private_rows import Private, PrivateRows
+from pmtcore.base.symmetric import upper_triangle
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.integers import gram_and_cross
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
@@ -157,8 +158,7 @@ class TwoPartOutcome(Outcome):
 
     def seen(self) -> np.ndarray:
         """Both released statistics."""
-        rows, columns = np.triu_indices(self.cross.shape[1])
-        return np.column_stack([self.gram[:, rows, columns], self.cross])
+        return np.column_stack([upper_triangle(self.gram), self.cross])
 
     @cached_property
     def whitened(self) -> np.ndarray:

@@ -46,12 +46,10 @@ class PublicRidgeParameters(PmtRidgeParameters):
     trace: float = unset(
         "Known trace of the second moment (0: from public rows)",
         "As Theorem 4.3 of paper A takes it; a declared number, never one of private rows.",
-        high=1e12,
     )
     length: float = unset(
         "Known length of the coefficients (0: from public rows)",
         "Responses are truncated to radius times length (A, Theorem 4.3); declared as well.",
-        high=1e12,
     )
 
 
@@ -138,6 +136,7 @@ register(
         origin=Origin("B, Algorithm 4, repaired"),
         claim=_PUBLIC_SCALES,
         plan=_dp_ols_public,
+        behind_public_fit=("gaussian",),
         colour="#E69F00",
     )
 )
@@ -149,6 +148,7 @@ register(
         origin=Origin("A, Theorem 4.3", names=("DP-RR, Theorem 4.3",)),
         claim=_PUBLIC_SCALES,
         plan=_dp_ridge_public,
+        behind_public_fit=("gaussian",),
         colour="#B8860B",
     )
 )

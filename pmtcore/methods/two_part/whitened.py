@@ -34,7 +34,7 @@ from pmtcore.mechanisms.truncation import (
 )
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, failure_probability, penalty
-from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, StatisticPlan, register, sound
+from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, StatisticOutcome, StatisticPlan, register, sound
 from pmtcore.methods.two_part.statistics import Coordinates, TwoPartPlan, predicted_truncation
 from pmtcore.public.moments import PublicData, conditioning
 
@@ -136,32 +136,23 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         return Facts(radius=self.radius, noise_sd=self.sigma, predicted_truncation_rate=rate)
 
 
-class MomentOutcome(Outcome):
+class MomentOutcome(StatisticOutcome[MomentPlan]):
     """Released second moments in whitened coordinates (trials, d, d)."""
-
-    def __init__(self, plan: MomentPlan, whitened: np.ndarray) -> None:
-        self.plan = plan
-        self.whitened = whitened
 
     @property
     def coefficients(self) -> np.ndarray:
         """None: this method estimates a moment."""
-        return np.empty((len(self.whitened), 0))
-
-    def seen(self) -> np.ndarray:
-        """Return the released moment."""
-        rows, columns = np.triu_indices(self.whitened.shape[1])
-        return np.asarray(self.whitened[:, rows, columns])
+        return np.empty((len(self.statistic), 0))
 
     @property
     def moments(self) -> np.ndarray:
         """``S^{1/2} M S^{1/2}`` (trials, d, d): the moment in the units of the table (A, Theorem 3.3)."""
         root, _ = self.plan.public.symmetric_root
-        return np.asarray(root @ self.whitened @ root)
+        return np.asarray(root @ self.statistic @ root)
 
     def released(self) -> Mapping[str, Any]:
         """Return the moment, its inverse where it is positive definite, and condition numbers."""
-        spectrum = conditioning(self.whitened[0])
+        spectrum = conditioning(self.statistic[0])
         fields: dict[str, Any] = {
             "names": list(self.plan.public.names),
             "moment": self.moments[0].tolist(),
@@ -174,21 +165,21 @@ class MomentOutcome(Outcome):
         return fields
 
     @property
-    def held(self) -> np.ndarray:
+    def penalized(self) -> np.ndarray:
         """``M + lam S^{-1}`` (trials, d, d), in whitened coordinates."""
         _, inverse_root = self.plan.public.symmetric_root
-        return np.asarray(self.whitened + self.plan.lam * inverse_root @ inverse_root)
+        return np.asarray(self.statistic + self.plan.lam * inverse_root @ inverse_root)
 
     @property
     def inverses(self) -> np.ndarray:
         """``S^{-1/2} (M + lam S^{-1})^{-1} S^{-1/2}`` (trials, d, d): of the table's moment plus ``lam I`` (A, 3.3)."""
         _, inverse_root = self.plan.public.symmetric_root
-        return np.asarray(inverse_root @ np.linalg.inv(self.held) @ inverse_root)
+        return np.asarray(inverse_root @ np.linalg.inv(self.penalized) @ inverse_root)
 
     @property
     def invertible(self) -> bool:
         """Return whether the first trial's matrix, its penalty included, is positive definite."""
-        return bool(np.linalg.eigvalsh(self.held[0])[0] > 0)
+        return bool(np.linalg.eigvalsh(self.penalized[0])[0] > 0)
 
     def notes(self) -> tuple[str, ...]:
         """Return a note where the moment cannot be inverted."""

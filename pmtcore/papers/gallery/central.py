@@ -102,7 +102,7 @@ def _spectra(seed: int, problem: Mapping[str, Any]) -> tuple[np.ndarray, np.ndar
     outcome = plan.run(rows, ZeroNoise(), 1)
     if not isinstance(outcome, MomentOutcome):
         raise TypeError("pmt-moment has another outcome")
-    return np.linalg.eigvalsh(outcome.moments[0]), np.linalg.eigvalsh(outcome.whitened[0])
+    return np.linalg.eigvalsh(outcome.moments[0]), np.linalg.eigvalsh(outcome.statistic[0])
 
 
 def sides(

@@ -13,6 +13,7 @@ from scipy.linalg import block_diag
 
 from pmtcore.accounting.budgets import Budget, mu_from_epsilon
 from pmtcore.base.private_rows import Private, PrivateRows
+from pmtcore.base.symmetric import isometric_scale, upper_triangle
 from pmtcore.glm.families import LOGISTIC, Family
 from pmtcore.glm.families import family as family_of
 from pmtcore.glm.solvers import Data, fit
@@ -92,9 +93,7 @@ class Nested:
         """Return the sum of the reports of the first n devices before noise; ``None`` if a row may pass the radius."""
         if np.linalg.norm(self._reach + np.abs(made.shift)) > made.radius * (1 + _ROUNDING):
             return None
-        rows, columns = np.triu_indices(made.d)
-        isometric = np.where(rows == columns, 1.0, np.sqrt(2))
-        gram = self.gram(made.shift, n)[rows, columns] * isometric
+        gram = upper_triangle(self.gram(made.shift, n)) * isometric_scale(made.d)
         return np.concatenate([gram, self.cross(made.shift, n, made.low, made.high)])
 
 
@@ -216,7 +215,7 @@ def collected(
         plan = server if isinstance(plan, LocalPlan) else replace(plan, repaired=server)
     statistic = _measured(plan, rows, None if sums is None else sums[0], clipped=clipped)
     outcomes = [plan.at(mu).perturb(statistic, SeededNoise(seed, 1), 1) for mu in mus]
-    return LocalOutcome(outcomes[0].plan, np.vstack([outcome.mean for outcome in outcomes])).coefficients
+    return LocalOutcome(outcomes[0].plan, np.vstack([outcome.statistic for outcome in outcomes])).coefficients
 
 
 def _measured(

@@ -62,7 +62,8 @@ def overview(found: Mapping[str, Audit]) -> go.Figure:
     # Whole marks at 0, and room beyond the largest.
     most = max((one.lower_bound / one.claimed for one in found.values() if one.claimed > 0), default=1.0)
     figure.update_xaxes(range=[-0.03 * most, 1.03 * most])
-    return finish(figure, "mu proved by the attack, over the claimed mu", "", 300).update_layout(showlegend=False)
+    finish(figure, "mu proved by the attack, over the claimed mu", "", 300)
+    return figure.update_layout(showlegend=False, margin={"t": 24})  # room for the word at the claim
 
 
 def overview_table(found: Mapping[str, Audit]) -> pd.DataFrame:

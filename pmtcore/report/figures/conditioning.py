@@ -13,10 +13,14 @@ from pmtcore.base.numbers import figure as said
 from pmtcore.public.moments import Conditioning
 from pmtcore.report.figures.style import AFTER, BEFORE, LABEL_COLOURS, QUIET, finish, log_axis
 
+# Directions that have a mark and a number each; of more, marks lie over each other.
+_FEW = 15
+
 
 def spectrum(diagnoses: list[Diagnosis]) -> go.Figure:
     """Draw the eigenvalues of the second moment before and after whitening, on a log axis."""
     figure = go.Figure()
+    size = 8 if len(diagnoses[0].before.eigenvalues) <= _FEW else 4
     for diagnosis in diagnoses:
         exact = diagnosis.label is Label.PRIVATE
         for name, part, colour in (("before", diagnosis.before, BEFORE), ("after", diagnosis.after, AFTER)):
@@ -27,10 +31,10 @@ def spectrum(diagnoses: list[Diagnosis]) -> go.Figure:
                     name=f"{name}, {'exact' if exact else 'predicted'}",
                     mode="lines+markers",
                     line={"color": colour, "dash": "dot" if exact else "solid", "width": 2},
-                    marker={"size": 8, "symbol": "diamond-open" if exact else "circle", "color": colour},
+                    marker={"size": size, "symbol": "diamond-open" if exact else "circle", "color": colour},
                 )
     log_axis(figure, "y")
-    figure.update_xaxes(dtick=1 if len(diagnoses[0].before.eigenvalues) <= 15 else None)
+    figure.update_xaxes(dtick=1 if len(diagnoses[0].before.eigenvalues) <= _FEW else None)
     return finish(figure, "direction, from longest to shortest", "eigenvalue", 300)
 
 
@@ -51,7 +55,8 @@ def ellipses(diagnosis: Diagnosis) -> go.Figure:
     figure = make_subplots(rows=1, cols=len(drawn), subplot_titles=[_axes_words(n, p) for n, p, _ in drawn])
     angle = np.linspace(0, 2 * np.pi, 181)
     for column, (_, part, colour) in enumerate(drawn, start=1):
-        short = np.sqrt(max(part.lambda_min, 0.0) / float(part.eigenvalues[-1]))
+        longest = float(part.eigenvalues[-1])
+        short = np.sqrt(max(part.lambda_min, 0.0) / longest) if longest > 0 else 0.0  # rows of zeros have no direction
         line = {"color": colour, "width": 3}
         figure.add_scatter(
             x=np.cos(angle), y=short * np.sin(angle), mode="lines", line=line, fill="toself", row=1, col=column
@@ -72,18 +77,19 @@ def truncation(diagnoses: list[Diagnosis], radius: float) -> go.Figure:
     """Draw the share of rows outside a radius, as the radius varies, with the chosen radius marked."""
     figure = go.Figure()
     drawn = [diagnosis for diagnosis in diagnoses if len(diagnosis.norms)]
+    end = 2 * diagnoses[0].radius
     for diagnosis in drawn:
         exact = diagnosis.label is Label.PRIVATE
         figure.add_scatter(
-            x=diagnosis.norms,
-            y=1 - QUANTILES,
+            x=[*diagnosis.norms, max(end, diagnosis.norms[-1])],
+            y=[*(1 - QUANTILES), 0.0],
             name="private rows, exact" if exact else "public rows, as if new",
             mode="lines",
             line={"color": LABEL_COLOURS[diagnosis.label], "width": 2.5, "dash": "dot" if exact else "solid"},
         )
     figure.add_vline(x=radius, line={"color": QUIET, "dash": "dash"}, annotation_text="radius", annotation_yshift=14)
     figure.update_yaxes(tickformat=".0%", rangemode="tozero")
-    figure.update_xaxes(range=[0, 2 * diagnoses[0].radius])
+    figure.update_xaxes(range=[0, end])
     return finish(figure, "radius, in whitened units", "share of rows outside", 250)
 
 

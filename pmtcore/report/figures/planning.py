@@ -34,6 +34,7 @@ _COLUMNS = {
     "sampling_sd": "sampling sd",
     "truncation_sd": "truncation sd",
     "half_width": "95 % half-width",
+    "half_width_median": "median",
     "half_width_low": "80 % from",
     "half_width_high": "80 % to",
 }
@@ -46,6 +47,8 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
 
     Args:
         found: plans that are there already, one at least.
+        coefficient: name of the coefficient.
+        mu: the chosen budget; ``None``: none yet.
     """
     figure = go.Figure()
     j = found[0].names.index(coefficient)
@@ -80,7 +83,7 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
         )
     figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}, for one unit of it", 430)
     return figure.update_layout(
-        legend={"font": {"size": 10}, "entrywidth": _ENTRY, "entrywidthmode": "pixels"}, margin={"t": _LEGEND}
+        legend={"font": {"size": 11}, "entrywidth": _ENTRY, "entrywidthmode": "pixels"}, margin={"t": _LEGEND}
     )
 
 
@@ -138,13 +141,14 @@ def truncation_words(one: Planned) -> str:
 
 
 def interval_words(one: Planned, coefficient: str) -> str:
-    """Return the 80 % interval of a half-width in a sentence; empty where the method's outcomes were not calibrated."""
-    ends = one.half_width_interval(one.names.index(coefficient))
-    if ends is None:
+    """Return median and 80 % interval of a half-width in a sentence; empty where the method was not calibrated."""
+    record = one.row(one.names.index(coefficient))
+    if record["half_width_low"] is None:
         return ""
-    low, high = (said(end) for end in ends)
+    median, low, high = (said(record[f"half_width_{part}"]) for part in ("median", "low", "high"))
     return (
-        f"By what real tables showed it is ± {low} to ± {high} in eight of ten: tails and truncation show afterwards."
+        f"By what real tables showed, half of the releases come out above ± {median}, and eight of ten between "
+        f"± {low} and ± {high}: tails and truncation show afterwards."
     )
 
 
@@ -157,12 +161,21 @@ def narrower_words(mine: Planned, other: Planned) -> str:
     )
 
 
-def reverse_words(budget: float | None, rows: int | None, n: int, mu: float, least: float) -> str:
-    """Which budget, or how many rows, a wanted half-width takes."""
-    first = (
-        f"With {n:,} rows no budget up to mu = {said(least)} is enough"
-        if budget is None
-        else f"It takes a total of mu = {said(budget)} with {n:,} rows"
-    )
+def reverse_words(budget: float | None, rows: int | None, n: int, mu: float, tried: Sequence[float]) -> str:
+    """Say which budget, or how many rows, a wanted half-width takes.
+
+    Args:
+        budget: that is enough; ``None`` where none is.
+        rows: the same.
+        n: private rows.
+        mu: total budget at which rows were sought.
+        tried: budgets in increasing order; the smallest one may be more than it takes.
+    """
+    if budget is None:
+        first = f"With {n:,} rows no budget up to mu = {said(tried[-1])} is enough"
+    elif budget <= tried[0]:
+        first = f"A total of mu = {said(budget)} or less is enough with {n:,} rows"
+    else:
+        first = f"It takes a total of mu = {said(budget)} with {n:,} rows"
     second = f"no number of rows is enough at mu = {said(mu)}" if rows is None else f"{rows:,} rows at mu = {said(mu)}"
     return f"{first}; {'or ' if budget is not None and rows is not None else ''}{second}."

@@ -15,6 +15,7 @@ from pmtcore.base.numbers import percent
 from pmtcore.methods.facts import Facts, Passes
 from pmtcore.methods.registry import Prediction
 from pmtcore.public.moments import INTERCEPT
+from pmtcore.releases.planning import beside_public
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview
 from pmtcore.report.figures.coefficients import Unit
@@ -71,12 +72,12 @@ def predicted_words(preview: Preview) -> str:
         return ""
     if preview.guarantee.mu == 0:
         return "This is the public fit itself: its error comes from the few public rows, not from privacy."
-    share = float(np.median(preview.predicted.total / np.maximum(preview.public_alone.total, 1e-300)))
+    ratio, between = beside_public(preview.predicted, preview.public_alone)
     longer = float(np.median(preview.predicted.total / np.maximum(preview.predicted.sampling, 1e-300)))
-    start = "If private rows are like the public ones, the typical coefficient " + (
-        f"is {said(1 / share, 2)} times as precise as in the public fit alone"
-        if 0 < share < 1
-        else f"has {said(share, 2)} times the standard error that it has in the public fit alone"
+    start = "If private rows are like the public ones, the typical coefficient is predicted to " + (
+        f"be {said(1 / ratio, 2)} times as precise as in the public fit alone{between}"
+        if 0 < ratio < 1
+        else f"have {said(ratio, 2)} times the standard error that it has in the public fit alone"
     )
     if not math.isfinite(longer):
         return f"{start}. Privacy noise is all there is of it."

@@ -24,7 +24,8 @@ QUIET = "#8a8f98"
 PRIVACY, SAMPLING, TRUNCATION = "#0072B2", "#E69F00", "#CC79A7"
 _OURS = {"hovertemplate", "texttemplate", "annotations", "template"}  # tags of our own; no name stands in them
 _AT_MARKS = {"x", "y", "text", "categoryarray", "ticktext", "labels"}  # beside a mark there is little room
-_TITLE, _LINE = 132, 34  # characters of an axis title, and of one line of it
+_TITLE, _LINE = 132, 44  # characters of an axis title, and of one line of it, as a phone shows in that size
+_TITLE_SIZE = 13  # pixels of an axis title
 _NARROW = 40  # characters there, as in the report's drawings
 # Characters of a name above its marks, which a phone shows, and pixels of its line.
 _ABOVE, NAME_HEIGHT = 54, 20
@@ -54,8 +55,8 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360, name: int = _NA
         font={"size": 14},
     )
     harmless(figure, name)
-    figure.update_xaxes(title=_axis_title(x), automargin=True, zeroline=False)
-    figure.update_yaxes(title=_axis_title(y), automargin=True, zeroline=False)
+    for title, update in ((x, figure.update_xaxes), (y, figure.update_yaxes)):
+        update(title={"text": _axis_title(title), "font": {"size": _TITLE_SIZE}}, automargin=True, zeroline=False)
     for title, update in ((x, figure.update_xaxes), (y, figure.update_yaxes)):
         if title.startswith(_SHARES):
             update(minallowed=0.0, maxallowed=1.0)
@@ -63,8 +64,10 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360, name: int = _NA
 
 
 def _axis_title(text: str) -> str:
-    """Return a title in lines that fit a phone: unabridged, but for a name without end."""
-    lines = textwrap.wrap(escaping.one_line(text)[:_TITLE], _LINE)
+    """Return a title in lines of about one length that fit a phone: unabridged, but for a name without end."""
+    text = escaping.one_line(text)[:_TITLE]
+    many = len(textwrap.wrap(text, _LINE))
+    lines = next(lines for width in range(1, _LINE + 1) if len(lines := textwrap.wrap(text, width)) <= many)
     return "<br>".join(escaping.chart(line) for line in lines)
 
 
@@ -97,6 +100,7 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12
         dtick=1,
         showticklabels=False,
     )
+    figure.update_shapes(layer="below", opacity=0.5)  # a line at zero goes through names, which stay readable
     title = len(_axis_title(x).split("<br>"))
     return finish(figure, x, "", _AROUND + _TITLE_LINE * title + round(row * (len(names) - 0.5 - top)), _ABOVE)
 
@@ -157,8 +161,10 @@ _TICKS = 5  # labels on an axis that spans less
 
 
 def log_axis(figure: go.Figure, axis: str) -> None:
-    """Label a log axis in plain numbers: at powers of ten, or closer where what is drawn spans little."""
-    settings = {"type": "log", "dtick": _log_step(figure, axis), "tickformat": "~g", "minor": {"showgrid": False}}
+    """Label a log axis in plain numbers, far spans in powers of ten, or closer where what is drawn spans little."""
+    step = _log_step(figure, axis)
+    numbers = {"exponentformat": "power"} if isinstance(step, int) and step > 1 else {"tickformat": "~g"}
+    settings = {"type": "log", "dtick": step, "minor": {"showgrid": False}, **numbers}
     (figure.update_xaxes if axis == "x" else figure.update_yaxes)(**settings)
 
 

@@ -43,7 +43,10 @@ def thumbnail(lines: Sequence[Line], words: str, log_x: bool = False, log_y: boo
     """Return the lines as a small SVG that scales with its place.
 
     Args:
+        lines: to draw, in one frame.
         words: what the picture shows, for those who do not see it.
+        log_x: whether the horizontal axis is logarithmic.
+        log_y: whether the vertical axis is logarithmic.
     """
     scaled = [_scaled(line, log_x, log_y) for line in lines]
     xs = np.concatenate([x for x, _ in scaled]) if scaled else np.empty(0)

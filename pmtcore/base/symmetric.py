@@ -1,0 +1,49 @@
+"""Symmetric matrices as the vectors of their distinct entries, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def upper_triangle(matrices: np.ndarray) -> np.ndarray:
+    """Return the entries on and above the diagonal, row by row: (..., d, d) -> (..., d (d + 1)/2)."""
+    rows, columns = np.triu_indices(matrices.shape[-1])
+    return np.asarray(matrices[..., rows, columns])
+
+
+def from_upper_triangle(entries: np.ndarray, d: int) -> np.ndarray:
+    """Return the symmetric matrices of these entries: (..., d (d + 1)/2) -> (..., d, d), of the same type."""
+    rows, columns = np.triu_indices(d)
+    matrices = np.empty((*entries.shape[:-1], d, d), dtype=entries.dtype)
+    matrices[..., rows, columns] = entries
+    matrices[..., columns, rows] = entries
+    return matrices
+
+
+def isometric_scale(d: int) -> np.ndarray:
+    """Return 1 for a diagonal entry and sqrt(2) for another (d (d + 1)/2,): lengths become Frobenius norms."""
+    rows, columns = np.triu_indices(d)
+    return np.where(rows == columns, 1.0, np.sqrt(2))
+
+
+def lower_triangle(matrix: np.ndarray) -> list[float]:
+    """Return the lower triangle of a matrix (d, d), row by row, as records keep it."""
+    return np.asarray(matrix)[np.tril_indices(len(matrix))].tolist()
+
+
+def from_lower_triangle(values: Sequence[float] | np.ndarray, d: int) -> np.ndarray:
+    """Return the lower triangular matrix (d, d) of these entries.
+
+    Raises:
+        ValueError: another number of values.
+    """
+    matrix = np.zeros((d, d))
+    matrix[np.tril_indices(d)] = np.asarray(values, dtype=float).reshape(d * (d + 1) // 2)
+    return matrix
+
+
+def mirrored(lower: np.ndarray) -> np.ndarray:
+    """Return the symmetric matrix (d, d) with this lower triangle."""
+    return np.asarray(lower + np.tril(lower, -1).T)
