@@ -345,6 +345,32 @@ def test_below_at_every_x_needs_no_more_at_many_x():
     )
 
 
+def test_places_of_other_panels_count_in_general():
+    """'In general' is said of all panels: one above is outvoted by two below, and outvotes none where two are above."""
+    under, over = ({"a": curve("a", [level] * 4), "b": curve("b", [1.0] * 4, seed=1)} for level in (0.5, 2.0))
+    for here, others, expected in (
+        (over, [under, under], Answer.HOLDS),
+        (under, [over, over], Answer.FAILS),
+        (over, [under], Answer.FAILS),
+    ):
+        panels = [lambda each=each: each for each in others]
+        finding = checks.below_somewhere([("a", "b")], mostly=True, panels=panels)(here)
+        assert finding.answer is expected and f"of {4 * (1 + len(others))} values" in finding.figures
+    for id in ("D5b", "DS2e", "D6"):
+        claim = next(claim for claim in figure(id).claims if "in general" in claim.words)
+        assert "at most places of all panels" in claim.readings and set(claim.stated) == {
+            "at most of them",
+            "at most places",
+        }
+
+
+def test_pure_noise_of_the_other_length_keeps_a_sentence_from_being_refuted():
+    """The text samples a length of shape 1, which the pure figures do not draw: none on recycling fails there."""
+    for id, pure in (("DS4", True), ("DS4c", True), ("D8", False)):
+        gains = [claim for claim in figure(id).claims if "more evident" in claim.words]
+        assert gains and all(any("shape 1" in name for name in claim.readings) is pure for claim in gains)
+
+
 def test_answers_are_seldom_wrong_by_chance():
     """Of 200 sets of ten equal curves at most 20 are told apart; with one of ten equal at most 16 are called below."""
     rng, told, missed = np.random.default_rng(13), 0, 0

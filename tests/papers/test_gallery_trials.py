@@ -6,15 +6,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from pmtcore.base.messages import AccountingMessage
-from pmtcore.base.private_rows import Private
+from pmtcore.base.private_rows import Private, PrivateRows
+from pmtcore.glm.losses import LOGISTIC
+from pmtcore.glm.rows import Rows
+from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.local import setup
+from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.mechanisms.perturbed import add_remove
 from pmtcore.methods.perturbed.napp_erm import fit_together
 from pmtcore.papers.figures import retrieval as pictures
 from pmtcore.papers.gallery.catalogue import figures
 from pmtcore.papers.gallery.erm import (
+    NearHessians,
     Trial,
     area,
     corner_trial,
@@ -242,3 +248,27 @@ def test_rows_that_a_device_may_clip_are_not_added_up_at_once():
     assert sums.reports(made, 500) is not None
     short = replace(made, radius=float(np.linalg.norm(drawn.x - made.shift, axis=1).max()) * 0.999)
     assert sums.reports(short, 500) is None
+
+
+def test_hessians_of_points_near_by_lead_to_the_same_fits():
+    """Fits end where they do with Hessians of their own, though far fewer are formed."""
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-1, 1, (400, 6))
+    y = (rng.random(400) < expit(x @ np.arange(6.0))).astype(float)
+    rows = PrivateRows.from_arrays(x, y, tuple(f"x{j}" for j in range(6)))
+    exact = LossSums.clipped(rows, LOGISTIC, 3.0)
+    formed = []
+
+    class Counted(Rows):
+        def sums(self, loss, theta):
+            formed.append(len(theta))
+            return super().sums(loss, theta)
+
+    near = NearHessians(exact, Counted(x, y, np.ones(400)))
+    penalty = Penalty.of(rng.normal(0, 3, (8, 6)), 2.0, 0.0, np.full((8, 6), 1.5))
+    fits = [minimize(sums, penalty, 1e-9).theta for sums in (exact, near)]
+    assert np.allclose(*fits, rtol=0, atol=1e-8) and np.any(fits[0] == 0)
+    assert len(formed) < 8 * 5  # eight fits take about five steps each
+    gradient, hessian = near.derivatives(fits[0])
+    own = exact.derivatives(fits[0])
+    assert np.allclose(gradient, own[0]) and np.allclose(hessian, own[1], rtol=0.2, atol=4.0)

@@ -6,7 +6,7 @@ lead with the axis of the resamples, whose first entry is the figure itself (:mo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -163,25 +163,41 @@ def all_below(pairs: Sequence[tuple[str, str]], statistic: Statistic = "mean") -
     return lambda curves: together([below(a, b, statistic)(curves) for a, b in pairs])
 
 
-def below_somewhere(pairs: Sequence[tuple[str, str]], statistic: Statistic = "mean", *, mostly: bool = False) -> Check:
+def below_somewhere(
+    pairs: Sequence[tuple[str, str]],
+    statistic: Statistic = "mean",
+    *,
+    mostly: bool = False,
+    panels: Sequence[Callable[[], Curves]] = (),
+) -> Check:
     """Check that there is an x at which each first curve is below its second; or, ``mostly``, that at most x they are.
 
     That at least u of k values do so is believed where u do surely among as many as k - u + 1 that were looked at,
     since of any k - u + 1 one must (Benjamini and Heller 2008), or where all do, each by itself. It fails where too
     many are left at which one surely is not below.
+
+    Args:
+        panels: other figures whose values of x count as well, each with its own trials.
     """
 
     def check(curves: Curves) -> Finding:
-        gaps = np.stack([_ratio(curves[a], curves[b], statistic) for a, b in pairs])  # (pairs, 1 + resamples, k)
-        points = gaps.shape[-1]
+        drawn = [curves, *(panel() for panel in panels)]
+        gaps = [np.stack([_ratio(each[a], each[b], statistic) for a, b in pairs]) for each in drawn]
+        trials = [_trials(*(each[name] for pair in pairs for name in pair)) for each in drawn]
+        points = sum(gap.shape[-1] for gap in gaps)
         wanted = points // 2 + 1 if mostly else 1
-        trials = _trials(*(curves[name] for pair in pairs for name in pair))
-        spread = np.stack([spread_of(gap) for gap in gaps])
+
+        def surely(side: int, tests: int) -> np.ndarray:
+            ends = [
+                side * gap[:, 0] + two_sided(count, tests) * np.stack([spread_of(draws) for draws in gap])
+                for gap, count in zip(gaps, trials, strict=True)
+            ]
+            return np.concatenate(ends, axis=1)
+
         with np.errstate(invalid="ignore"):
-            single = np.all(gaps[:, 0] + two_sided(trials) * spread < 0, axis=0)
-            among = np.all(gaps[:, 0] + two_sided(trials, points - wanted + 1) * spread < 0, axis=0)
+            single, among = (np.all(surely(1, tests) < 0, axis=0) for tests in (1, points - wanted + 1))
             yes = int(np.sum(single if np.all(single) else among))
-            no = int(np.sum(np.any(gaps[:, 0] - two_sided(trials, wanted * len(pairs)) * spread >= 0, axis=0)))
+            no = int(np.sum(np.any(surely(-1, wanted * len(pairs)) <= 0, axis=0)))
         answer = Answer.HOLDS if yes >= wanted else Answer.FAILS if points - no < wanted else Answer.OPEN
         words = f"surely below at {yes} of {points} values of x, surely not at {no}"
         left = points - yes - no

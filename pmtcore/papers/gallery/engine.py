@@ -472,6 +472,13 @@ def load_stored(figure: Figure, only: Path | None = None) -> dict[str, Any] | No
     return max(records, key=lambda record: (record["trials"], record["computed"]), default=None)
 
 
+@cache
+def shipped_curves(id: str) -> Curves:
+    """Return the curves of the result that ships for a figure."""
+    record = json.loads((_ASSETS / f"{id}.json").read_text(encoding="utf-8"))
+    return {fields["name"]: Curve.from_dict(fields) for fields in record["series"]}
+
+
 def _finite(value: Any) -> Any:
     if isinstance(value, float):
         return value if np.isfinite(value) else None

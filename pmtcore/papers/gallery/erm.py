@@ -50,7 +50,6 @@ _SETTINGS: dict[str, tuple[float, np.ndarray]] = {  # half width of x, the 8 non
 _BOUNDS = {"linear": 0.5, "poisson": _COUNTS, "logistic": 0.0, "adult": 0.0}  # on residuals and counts
 _ALMOST_NO_RIDGE = 1e-6  # Lambda0 of a fit without privacy: it leaves the minimizer one
 _FLAT = 1e-6  # of the largest public square: directions that 50 or 300 public rows do not show
-_WIDE = 64  # columns beyond which Hessians of a stack of fits take nearly all of the time
 _NEAR = 0.2  # root mean square of the difference of predictors at which a curvature is nearly the same
 
 
@@ -187,8 +186,7 @@ class NearHessians(LossSums[Loss]):
     def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradients (t, p), and Hessians (t, p, p) of points whose predictors are near."""
         x, y = self._own.features, self._own.response[:, None]
-        parts = self._own.parts(len(theta))
-        gradient = sum(self.loss.first(x[part] @ theta.T, y[part]).T @ x[part] for part in parts)
+        gradient = self.loss.first(x @ theta.T, y).T @ x
         places = theta @ self._root
         for place, coefficients in zip(places, theta, strict=True):
             if not len(self._places) or np.min(np.linalg.norm(self._places - place, axis=1)) > _NEAR:
@@ -216,7 +214,6 @@ class Trial:
     """What all methods of a trial share.
 
     Attributes:
-        bound: zeta1: ``box`` (Table 4's) or ``public`` (the longest public row).
         floor: Lambda0 where the paper states it; what the claim needs if ``None``.
     """
 
@@ -224,7 +221,6 @@ class Trial:
     epsilon: float
     delta: float
     seed: int
-    bound: str = "box"
     floor: float | None = None
 
     @cached_property
@@ -241,13 +237,12 @@ class Trial:
     def published(self, id: str, values: Mapping[str, Any]) -> PrintedPlan:
         """Plan a method of the paper, DP-ERM and the fit without privacy among them, as the experiments state."""
         direct = id in ("dp-erm", "non-private")
-        length = self.drawn.longest if self.bound == "public" or self.drawn.kind == "adult" else self.drawn.box
         values = dict(values)
-        bound = values.pop("zeta1", None)
+        public = values.pop("zeta1", None) == "public" or self.drawn.kind == "adult"
         chosen: dict[str, Any] = {
             "regularizer": "lasso",
             "coordinates": "plain",
-            "row_bound": self.drawn.longest if bound == "public" else length,
+            "row_bound": self.drawn.longest if public else self.drawn.box,
             "bound": _BOUNDS[self.drawn.kind],
             "noise": "gaussian" if self.delta else "pure",
             "delta": self.delta or 1e-3,
@@ -258,8 +253,8 @@ class Trial:
         plan = entry.plan(self.drawn.public, len(self.drawn.y), self.budget, make_parameters(entry, chosen | values))
         if not isinstance(plan, PrintedPlan):
             raise TypeError(f"{id} is not one of paper D's")
-        wide = self.drawn.x.shape[1] > _WIDE
-        return replace(plan, ground=_Wide(**vars(plan.ground), drawn=self.drawn)) if wide else plan
+        many = self.drawn.kind == "adult"  # columns, so that Hessians of a stack take nearly all of the time
+        return replace(plan, ground=_Wide(**vars(plan.ground), drawn=self.drawn)) if many else plan
 
     def ours(self, values: Mapping[str, Any], **more: Any) -> ErmPlan:
         """Plan ``napp-public`` on the same rows."""
@@ -314,20 +309,13 @@ def coefficients(trials: Sequence[Trial], tried: Tried, lams: Sequence[float]) -
 
 
 def _at(
-    seed: int,
-    kind: str,
-    n: int,
-    epsilons: Sequence[float],
-    *,
-    delta: float,
-    bound: str = "box",
-    floor: float | str | None = None,
+    seed: int, kind: str, n: int, epsilons: Sequence[float], *, delta: float, floor: float | str | None = None
 ) -> list[Trial]:
     """All budgets of one draw; a floor of ``1/epsilon`` is that of each."""
     drawn = made(seed, kind, n)
     floors = [1 / epsilon if floor == "1/epsilon" else floor for epsilon in epsilons]
     return [
-        Trial(drawn, epsilon, delta, seed, bound, None if least is None else float(least))
+        Trial(drawn, epsilon, delta, seed, None if least is None else float(least))
         for epsilon, least in zip(epsilons, floors, strict=True)
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,12 +24,16 @@ from pmtcore.papers.gallery.checks import (
     rises,
 )
 from pmtcore.papers.gallery.claims import Check, Claim, not_drawn
-from pmtcore.papers.gallery.engine import Figure, Run
+from pmtcore.papers.gallery.engine import Figure, Run, shipped_curves
 
 EPSILONS = (0.4, 0.6, 0.8, 1.0)  # D, Table 4
 _MAIN = 1e-4  # delta of the main text and its figures; Table 4 has 0.001 (E21)
 _MANY = {"linear": 500, "poisson": 1000, "logistic": 1000, "adult": 0}
 _FEW = {"linear": 200, "poisson": 500, "logistic": 500}
+_PANELS = tuple((kind, rows[kind]) for rows in (_MANY, _FEW) for kind in ("logistic", "linear", "poisson"))
+_PREDICTED = {_MAIN: ("D5", "D5b", "D5c", "D5e", "D5f", "D5d"), 0.0: ("DS2", "DS2b", "DS2c", "DS2d", "DS2e", "DS2f")}
+_BY_WEIGHT = ("D5h", "D5i", "D5j", "D5k", "D5l", "D5m")
+_ADULT_LAMS = {"D6": 1.0, "D6b": 0.4, "D6c": 0.1}
 _DATA = ("E21",)  # labels have the sign of the table here turned
 LAMS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)  # the paper draws a range; from all kept to none
 _RELATION = (
@@ -87,42 +91,33 @@ _WEIGHT_NOTES = "Lambda = 1 and Lambda0 = 1 (not stated), weights as printed; 10
 def _weights() -> Iterator[Figure]:
     kinds = (("lasso", "lasso"), ("elastic-net", "elastic net"), ("bridge", "l0.5"))
     drawn: dict[str, Any] = {"errata": (), "trials": 5, "quick": 1, "x_label": "coefficient", "notes": _WEIGHT_NOTES}
+    drawn["named"] = ("napp-erm",)
     places = [t / 20 for t in range(1, 41)]
-    for id, (kind, title) in zip(("D1", "D1b", "D1c"), kinds, strict=True):
-        yield _figure(
-            id,
-            f"The penalty that one quadratic weight gives, {title}",
-            "D, Figure 1",
-            [Run(x, "erm:weight_trial", {"kind": kind, "theta": x}) for x in places],
-            claims=[
-                Claim(
-                    "Both deviate from the target, NAPP-ERM less than DP-ERM.",
-                    closer("NAPP-ERM", "DP-ERM", "target"),
-                    _ENOUGH if kind == "elastic-net" else "",
-                )
-            ],
-            y_label="penalty realized",
-            named=("napp-erm",),
-            **drawn,
-        )
-    for id, (kind, title) in zip(("D1d", "D1e", "D1f"), kinds, strict=True):
-        yield _figure(
-            id,
-            f"The convexity that one quadratic weight gives, {title}",
-            "D, Figure 1",
-            [Run(x, "erm:modulus_trial", {"kind": kind, "theta": x}) for x in places],
-            claims=[
-                Claim("NAPP-ERM keeps the required modulus everywhere (Prop. 3).", never_below("NAPP-ERM", "required")),
-                Claim("DP-ERM has more of it everywhere.", below("NAPP-ERM", "DP-ERM")),
-                Claim(
-                    "With 10,000 rows the modulus is nearly what the formula says.",
-                    alike([("NAPP-ERM, rows drawn", "NAPP-ERM")], 1.15),
-                ),
-            ],
-            y_label="modulus of strong convexity",
-            named=("napp-erm",),
-            **{**drawn, "log_y": True},
-        )
+    both = "Both deviate from the target, NAPP-ERM less than DP-ERM."
+    convex = [
+        Claim("NAPP-ERM keeps the required modulus everywhere (Prop. 3).", never_below("NAPP-ERM", "required")),
+        Claim("DP-ERM has more of it everywhere.", below("NAPP-ERM", "DP-ERM")),
+        Claim(
+            "With 10,000 rows the modulus is nearly what the formula says.",
+            alike([("NAPP-ERM, rows drawn", "NAPP-ERM")], 1.15),
+        ),
+    ]
+    for of_penalty, of_modulus, (kind, title) in zip(("D1", "D1b", "D1c"), ("D1d", "D1e", "D1f"), kinds, strict=True):
+        nearer = Claim(both, closer("NAPP-ERM", "DP-ERM", "target"), _ENOUGH if kind == "elastic-net" else "")
+        for id, what, task, label, claims in (
+            (of_penalty, "penalty", "weight", "penalty realized", [nearer]),
+            (of_modulus, "convexity", "modulus", "modulus of strong convexity", convex),
+        ):
+            yield _figure(
+                id,
+                f"The {what} that one quadratic weight gives, {title}",
+                "D, Figure 1",
+                [Run(x, f"erm:{task}_trial", {"kind": kind, "theta": x}) for x in places],
+                claims=claims,
+                y_label=label,
+                log_y=task == "modulus",
+                **drawn,
+            )
 
 
 _MOOR_LAMS = (0.25, 0.5, 1.0)  # the paper draws a range that it does not state
@@ -167,30 +162,26 @@ def _selection(id: str, kind: str, n: int, delta: float) -> Figure:
     small = n == _FEW[kind]
     large = "; 'when n and epsilon are large' is not stated: at this n, the smaller of Table 4, it may not be meant"
 
-    def better(worse: str, best: str) -> dict[str, Check]:
-        return {"at every epsilon": below(worse, best), "at the largest epsilon": last_below(worse, best)}
-
     unstated = "how large n and epsilon must be" + (large if small else "")
+    better = [("NAPP-VS+", "NAPP-VS", "NAPP-VS with MOOR"), ("NAPP-VS", "NAPP-ERM", "NAPP-ERM with MOOR")]
+    better.append(("NAPP-VS", "DP-ERM", "DP-ERM"))
     return _figure(
         id,
         f"Selection, {kind}, n = {n}, {_privacy(delta)}",
         _source(4, delta),
         [Run(EPSILONS, "erm:selection_trial", {**setting, "epsilons": list(EPSILONS)})],
         claims=[
-            Claim(
-                "When n and epsilon are large, NAPP-VS+ selects better than NAPP-VS.",
-                unstated=unstated,
-                readings=better("NAPP-VS with MOOR", "NAPP-VS+ with MOOR"),
-                stated=("at the largest epsilon",),
-            ),
             *(
                 Claim(
-                    f"When n and epsilon are large, NAPP-VS selects better than {name}.",
+                    f"When n and epsilon are large, {best} selects better than {name}.",
                     unstated=unstated,
-                    readings=better(worse, "NAPP-VS with MOOR"),
+                    readings={
+                        "at every epsilon": below(worse, f"{best} with MOOR"),
+                        "at the largest epsilon": last_below(worse, f"{best} with MOOR"),
+                    },
                     stated=("at the largest epsilon",),
                 )
-                for name, worse in (("NAPP-ERM", "NAPP-ERM with MOOR"), ("DP-ERM", "DP-ERM"))
+                for best, name, worse in better
             ),
             Claim(
                 "MOOR makes little difference to selection.",
@@ -236,15 +227,17 @@ def _false_features(id: str, kind: str, delta: float) -> Figure:
 
 # Figure 5: prediction.
 
+_STATED_IN_GENERAL = ("at most of them", "at most places")
 _IN_GENERAL = "what exceptions 'in general' leaves room for; the paper says it of all panels together"
 
 
-def _in_general(pairs: Sequence[tuple[str, str]]) -> dict[str, Check]:
-    """Return readings of 'in general', of which the last leaves room for a panel that is an exception."""
+def _in_general(pairs: Sequence[tuple[str, str]], panels: Iterable[str] = ()) -> dict[str, Check]:
+    """Return readings of 'in general': of this panel, and of it with the results that ship for the other panels."""
+    others = [partial(shipped_curves, id) for id in panels]
     return {
         "at every epsilon": all_below(pairs, "median"),
         "at most of them": below_somewhere(pairs, "median", mostly=True),
-        "in most panels": not_drawn("one panel alone does not refute what is said of all panels together"),
+        "at most places of all panels": below_somewhere(pairs, "median", mostly=True, panels=others),
     }
 
 
@@ -268,24 +261,25 @@ def _predicting(id: str, kind: str, n: int, delta: float, *, bounds: bool = Fals
     tried = _SELECTING + _FITTING + _OURS + _NONE + (_PUBLIC_BOUND if bounds else ())
     zeta1 = "zeta1: Table 4's box, or the longest of 50 public rows"
 
-    def claim(words: str, pairs: Sequence[tuple[str, str]]) -> Claim:
+    def claim(words: str, pair: tuple[str, str], more: Sequence[str] = ()) -> Claim:
         """Return a claim that the paper makes 'in general' of all its panels, of which this is one."""
-        public = [(f"{a}, public zeta1", f"{b}, public zeta1") for a, b in pairs]
-        sides = {", zeta1 of the box": pairs, ", public zeta1": public} if bounds else {"": pairs}
-        readings = {
-            f"{how}{side}": check for side, chosen in sides.items() for how, check in _in_general(chosen).items()
-        }
+        readings = _in_general([pair], [*(other for other in _PREDICTED[delta] if other != id), *more])
+        readings["at the other pairs of Lambda and epsilon"] = not_drawn("not in these figures")
+        if bounds:
+            public = [(f"{pair[0]}, public zeta1", f"{pair[1]}, public zeta1")]
+            readings |= {f"{how}, public zeta1": check for how, check in list(_in_general(public).items())[:2]}
         unstated = _IN_GENERAL + (f"; {zeta1}" if bounds else "")
-        return Claim(words, unstated=unstated, readings=readings, stated=("at most of them",))
+        return Claim(words, unstated=unstated, readings=readings, stated=_STATED_IN_GENERAL)
 
     def claims() -> Iterator[Claim]:
         for name in ("NAPP-VS", "NAPP-VS+"):
             if not (kind == "linear" and few):  # the paper's own exception
                 pair = (f"{name} with MOOR", f"{name} without MOOR")
-                yield claim(f"MOOR predicts better with {name}, in general.", [pair])
+                yield claim(f"MOOR predicts better with {name}, in general.", pair)
         for other in ("NAPP-VS+", "NAPP-ERM"):
             pair = ("NAPP-VS with MOOR", f"{other} with MOOR")
-            yield claim(f"NAPP-VS has smaller prediction errors than {other}, in general.", [pair])
+            words = f"NAPP-VS has smaller prediction errors than {other}, in general."
+            yield claim(words, pair, _BY_WEIGHT if delta else ())
         if kind == "poisson" or (kind == "logistic" and few):
             pairs = [(f"{name} with MOOR", "NAPP-VS+ with MOOR") for name in ("NAPP-VS", "NAPP-ERM")]
             yield _largest_somewhere(pairs, "at Lambda = 1", "at another Lambda")
@@ -355,23 +349,21 @@ def _adult(id: str, lam: float) -> Figure:
     tried = _SELECTING + _FITTING + _NONE
     best = [("NAPP-VS+ with MOOR", name) for name in ("NAPP-VS with MOOR", "NAPP-ERM with MOOR", "DP-ERM")]
     second = [("NAPP-VS with MOOR", name) for name in ("NAPP-ERM with MOOR", "DP-ERM")]
-    runs = [_predicted("adult", 0, tried, _ADULT_EPSILONS, delta=_MAIN, lams=[lam], floor="1/epsilon")]
+    moor = below("NAPP-VS+ with MOOR", "NAPP-VS+ without MOOR", "median")
     at_one = (
-        Claim(
-            "MOOR makes NAPP-VS+ predict better at Lambda = 1.",
-            below("NAPP-VS+ with MOOR", "NAPP-VS+ without MOOR", "median"),
-        ),
+        Claim("MOOR makes NAPP-VS+ predict better at Lambda = 1.", moor),
         Claim("Without privacy 15.2 % are misclassified.", near("without privacy", 0.152, 0.002, 1.0)),
     )
 
     def general(words: str, pairs: Sequence[tuple[str, str]]) -> Claim:
-        return Claim(words, unstated=_IN_GENERAL, readings=_in_general(pairs), stated=("at most of them",))
+        readings = _in_general(pairs, [other for other in _ADULT_LAMS if other != id])
+        return Claim(words, unstated=_IN_GENERAL, readings=readings, stated=_STATED_IN_GENERAL)
 
     return _figure(
         id,
-        f"Adult, Lambda = {lam:g}",
+        f"Adult, Lambda = {lam:g}, {_privacy(_MAIN)}",
         "D, Figure 6",
-        runs,
+        [_predicted("adult", 0, tried, _ADULT_EPSILONS, delta=_MAIN, lams=[lam], floor="1/epsilon")],
         claims=[
             general("NAPP-VS+ performs best of the private ones, in general.", best),
             general("NAPP-VS follows.", second),
@@ -471,8 +463,8 @@ def _retrieved(id: str, kind: str, n: int, delta: float) -> Figure:
     )
 
 
-def _grows_more_than_positive(name: str, how: str) -> Check:
-    return grows_more(f"{name}, {how}", f"NAPP-VS+, {how}")
+def _outgrows(name: str) -> Callable[[str], Check]:
+    return lambda how: grows_more(f"{name}, {how}", f"NAPP-VS+, {how}")
 
 
 def _retrieved_by_epsilon(id: str, kind: str, n: int, delta: float) -> Figure:
@@ -491,7 +483,7 @@ def _retrieved_by_epsilon(id: str, kind: str, n: int, delta: float) -> Figure:
             *(
                 _read(
                     f"The share of {name} grows more than that of NAPP-VS+.",
-                    partial(_grows_more_than_positive, name),
+                    _outgrows(name),
                     "at another Lambda",
                 )
                 for name in ("NAPP-ERM", "NAPP-VS")
@@ -503,17 +495,8 @@ def _retrieved_by_epsilon(id: str, kind: str, n: int, delta: float) -> Figure:
     )
 
 
+_SHAPE_1 = {"noise of a length of shape 1, as the text samples it (E8)": not_drawn("not in this figure")}
 _RECYCLED = {"as displayed": ", recycled as displayed", "as the example has it": ", recycled"}
-
-
-def _by_reading(words: str, check: Callable[[str], Check]) -> Claim:
-    """Return a claim about recycling with both readings of what is retrieved.
-
-    Args:
-        check: from what stands behind the name of a method that is recycled.
-    """
-    readings = {how: check(suffix) for how, suffix in _RECYCLED.items()}
-    return Claim(words, unstated=_WHICH_RETRIEVED, readings=readings, stated=_READINGS[:1])
 
 
 def _recycling(passes: Sequence[int]) -> Tried:
@@ -537,7 +520,7 @@ def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figu
 
     def better(name: str) -> Claim:
         words = f"Recycling the retrieved budget lets {name} predict better."
-        return _by_reading(words, lambda how: below(name + how, name, "median"))
+        return _read(words, lambda how: below(name + _RECYCLED[how], name, "median"))
 
     def gains(name: str) -> Claim:
         pairs = {how: (("NAPP-VS+", f"NAPP-VS+{way}"), (name, name + way)) for how, way in _RECYCLED.items()}
@@ -550,7 +533,8 @@ def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figu
                 for kind, share in (("by share", True), ("by amount", False))
                 for where, last in (("at every epsilon", False), ("at the largest", True))
             }
-            | ({"at a larger n": not_drawn("not in this figure")} if n == _FEW[kind] else {}),
+            | ({"at a larger n": not_drawn("not in this figure")} if n == _FEW[kind] else {})
+            | ({} if delta else _SHAPE_1),
         )
 
     def claims() -> Iterator[Claim]:
@@ -581,7 +565,7 @@ def _selecting_recycled(id: str, kind: str, n: int, delta: float) -> Figure:
     setting = {"kind": kind, "n": n, "tried": _recycling((0, 1)), "lams": list(LAMS), "delta": delta}
 
     def better(name: str) -> Claim:
-        return _by_reading(f"Recycling lets {name} select better.", lambda how: below(name, name + how))
+        return _read(f"Recycling lets {name} select better.", lambda how: below(name, name + _RECYCLED[how]))
 
     return _figure(
         id,
@@ -590,9 +574,9 @@ def _selecting_recycled(id: str, kind: str, n: int, delta: float) -> Figure:
         [Run((0.4, 1.0), "erm:selection_trial", {**setting, "epsilons": [0.4, 1.0]})],
         claims=[
             *(better(name) for name in ("NAPP-ERM", "NAPP-VS")),
-            _by_reading(
+            _read(
                 "NAPP-VS+ selects about as well with recycling.",
-                lambda how: alike([("NAPP-VS+", f"NAPP-VS+{how}")], 1.05),
+                lambda how: alike([("NAPP-VS+", f"NAPP-VS+{_RECYCLED[how]}")], 1.05),
             ),
             Claim(
                 "Recycled, NAPP-ERM and NAPP-VS select about as well as NAPP-VS+ without.",
@@ -609,61 +593,37 @@ def _selecting_recycled(id: str, kind: str, n: int, delta: float) -> Figure:
     )
 
 
-FIGURES = [
-    *_weights(),
-    _moor("D3", "logistic"),
-    _moor("D3b", "linear"),
-    _moor("D3c", "poisson"),
-    _selection("D4", "logistic", 1000, _MAIN),
-    _selection("D4b", "linear", 500, _MAIN),
-    _selection("D4c", "linear", 200, _MAIN),
-    _false_features("D4d", "logistic", _MAIN),
-    _selection("D4e", "logistic", 500, _MAIN),
-    _selection("D4f", "poisson", 1000, _MAIN),
-    _selection("D4g", "poisson", 500, _MAIN),
-    _predicting("D5", "logistic", 1000, _MAIN, bounds=True),
-    _predicting("D5b", "linear", 500, _MAIN),
-    _predicting("D5c", "poisson", 1000, _MAIN),
-    _predicting("D5d", "poisson", 500, _MAIN),
-    _predicting("D5e", "logistic", 500, _MAIN),
-    _predicting("D5f", "linear", 200, _MAIN),
-    _by_weight("D5h", "logistic", 1000),
-    _by_weight("D5i", "linear", 500),
-    _by_weight("D5j", "poisson", 1000),
-    _by_weight("D5k", "logistic", 500),
-    _by_weight("D5l", "linear", 200),
-    _by_weight("D5m", "poisson", 500),
-    _adult("D6", 1.0),
-    _adult("D6b", 0.4),
-    _adult("D6c", 0.1),
-    _retrieved("D7", "logistic", 1000, _MAIN),
-    _retrieved("D7b", "linear", 500, _MAIN),
-    _retrieved_by_epsilon("D7c", "logistic", 1000, _MAIN),
-    _retrieved("D7d", "poisson", 1000, _MAIN),
-    _retrieved("D7e", "logistic", 500, _MAIN),
-    _retrieved("D7f", "linear", 200, _MAIN),
-    _retrieved("D7g", "poisson", 500, _MAIN),
-    _recycled("D8", "linear", 500, _MAIN, stated=True),
-    _recycled("D8b", "logistic", 1000, _MAIN, stated=False),
-    _selecting_recycled("D8c", "linear", 500, _MAIN),
-    _recycled("D8d", "linear", 200, _MAIN, stated=True),
-    _selection("DS1", "logistic", 1000, 0.0),
-    _selection("DS1b", "linear", 500, 0.0),
-    _false_features("DS1c", "logistic", 0.0),
-    _selection("DS1d", "logistic", 500, 0.0),
-    _selection("DS1e", "linear", 200, 0.0),
-    _selection("DS1f", "poisson", 1000, 0.0),
-    _selection("DS1g", "poisson", 500, 0.0),
-    _predicting("DS2", "logistic", 1000, 0.0),
-    _predicting("DS2b", "linear", 500, 0.0),
-    _predicting("DS2c", "poisson", 1000, 0.0),
-    _predicting("DS2d", "logistic", 500, 0.0),
-    _predicting("DS2e", "linear", 200, 0.0),
-    _predicting("DS2f", "poisson", 500, 0.0),
-    _retrieved("DS3", "logistic", 1000, 0.0),
-    _retrieved("DS3b", "linear", 500, 0.0),
-    _retrieved("DS3c", "poisson", 1000, 0.0),
-    _recycled("DS4", "linear", 500, 0.0, stated=True),
-    _recycled("DS4c", "linear", 200, 0.0, stated=True),
-    _selecting_recycled("DS4b", "linear", 500, 0.0),
-]
+FIGURES = sorted(
+    [
+        *_weights(),
+        *(_moor(id, kind) for id, kind in (("D3", "logistic"), ("D3b", "linear"), ("D3c", "poisson"))),
+        *(
+            _selection(id, *panel, delta)
+            for delta, ids in ((_MAIN, "D4 D4b D4f D4e D4c D4g"), (0.0, "DS1 DS1b DS1f DS1d DS1e DS1g"))
+            for id, panel in zip(ids.split(), _PANELS, strict=True)
+        ),
+        _false_features("D4d", "logistic", _MAIN),
+        _false_features("DS1c", "logistic", 0.0),
+        *(
+            _predicting(id, *panel, delta, bounds=id == "D5")
+            for delta, ids in _PREDICTED.items()
+            for id, panel in zip(ids, _PANELS, strict=True)
+        ),
+        *(_by_weight(id, *panel) for id, panel in zip(_BY_WEIGHT, _PANELS, strict=True)),
+        *(_adult(id, lam) for id, lam in _ADULT_LAMS.items()),
+        *(
+            _retrieved(id, *panel, _MAIN)
+            for id, panel in zip(("D7", "D7b", "D7d", "D7e", "D7f", "D7g"), _PANELS, strict=True)
+        ),
+        _retrieved_by_epsilon("D7c", "logistic", 1000, _MAIN),
+        *(_retrieved(id, *panel, 0.0) for id, panel in zip(("DS3", "DS3b", "DS3c"), _PANELS[:3], strict=True)),
+        _recycled("D8", "linear", 500, _MAIN, stated=True),
+        _recycled("D8b", "logistic", 1000, _MAIN, stated=False),
+        _selecting_recycled("D8c", "linear", 500, _MAIN),
+        _recycled("D8d", "linear", 200, _MAIN, stated=True),
+        _recycled("DS4", "linear", 500, 0.0, stated=True),
+        _recycled("DS4c", "linear", 200, 0.0, stated=True),
+        _selecting_recycled("DS4b", "linear", 500, 0.0),
+    ],
+    key=lambda figure: figure.id,
+)
