@@ -1751,6 +1751,25 @@ def _page_mutants() -> list[Mutant]:
             ("a number as a label", "linear if linear and many else", "linear if linear and not many else"),
         ),
         *_of(
+            "cli/files.py",
+            "tests/cli/test_output.py -k full_disk",
+            (
+                "an empty file is left behind",
+                "        if not there:\n            file.unlink(missing_ok=True)\n        raise",
+                "        raise",
+            ),
+            (
+                "a file of before is deleted",
+                "        if not there:\n            file.unlink(missing_ok",
+                "        if True:\n            file.unlink(missing_ok",
+            ),
+        ),
+        *_of(
+            "cli/explore.py",
+            "tests/cli/test_output.py -k read_once",
+            ("a record from a pipe", "Moment.from_bytes(read_small(chosen.record))", "Moment.load(chosen.record)"),
+        ),
+        *_of(
             "public/bands.py",
             "tests/public/test_bands.py",
             ("degrees of freedom have a unit", "positive = (total > 0)", "positive = (total > 1e-200)"),
