@@ -152,6 +152,10 @@ def _mutants() -> list[Mutant]:
     plant(
         "noise: more than asked for", "mechanisms/noise.py", "min(_DRAWN_AT_ONCE, count - at)", "_DRAWN_AT_ONCE", pool
     )
+    units = ("public/moments.py", "[..., None])[..., 0] / scale)", "[..., None])[..., 0])")
+    plant("ridge: solved in units of the diagonal and left in them", *units, "tests/public/test_moments.py")
+    prices = ("public/radius.py", "if low[k] > _PRICE_TOLERANCE * np.min(price):", "if low[k] > 0.9 * np.min(price):")
+    plant("radius: balls that may be the best are not priced", *prices, "tests/public/test_radius.py")
     limit = ("base/private_rows.py", "max(MOST_KEPT, features.nbytes + response.nbytes)", "MOST_KEPT")
     plant("kept: of an array no more than of a file", *limit, pool)
     frames = ("tables/problem.py", "max(MOST_KEPT, private.source.table.nbytes) if", "MOST_KEPT if")
@@ -381,6 +385,14 @@ def _mutants() -> list[Mutant]:
     refined, secant = "methods/joint/refined.py", "public/secant.py"
     plant("joint: curvature lowered too", secant, "believed = by >", "believed = np.abs(by) >", FILTER)
     step = "truncation.plus(Part.of(np.outer(moved, moved)))"
+    floor = "np.maximum(together.variance, _least_squares_variance(first))"
+    plant(
+        "joint: bands of the prior alone",
+        "methods/joint/bands.py",
+        floor,
+        "together.variance",
+        f"{FILTER} -k determine",
+    )
     plant("joint: bands without the last step", "methods/joint/bands.py", step, "truncation", FILTER)
     plant("bands: nothing has no freedom", "public/bands.py", "np.where(total > 0, freedom, np.inf)", "freedom", FILTER)
     plant(
@@ -400,7 +412,13 @@ def _mutants() -> list[Mutant]:
         "_COMMON_POWER = 0.062, 0.1, 0.0",
         FILTER,
     )
-    plant("joint: rows beyond every bound cost nothing", refined, "lost_with_far_rows[0]", "lost[0]", FILTER)
+    plant(
+        "joint: rows beyond every bound cost nothing",
+        refined,
+        "clipping_mse_with_far_rows[0]",
+        "clipping_mse[0]",
+        FILTER,
+    )
     plant("joint: rows beyond every bound unsaid", refined, "if self.gradient.exceeds_reach[0]:", "if False:", FILTER)
     plant("joint: bounds do not grow", "public/sizes.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
     plant(
@@ -450,7 +468,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "noise: OpenDP's sampler bypassed",
         noise,
-        "np.asarray(discrete_gaussian(sigma)([0] * count), dtype=np.int64)",
+        "np.asarray(discrete_gaussian(sigma)(np.zeros(count, dtype=np.int64)), dtype=np.int64)",
         "np.rint(sigma * np.random.default_rng().standard_normal(count)).astype(np.int64)",
         NOISE,
     )
@@ -573,6 +591,29 @@ def _mutants() -> list[Mutant]:
         "self.parameters.clip, clipped=True",
         "self.parameters.clip, clipped=False",
         f"{ARRIVES} -k mean_clipped",
+    )
+    offered = "tests/methods/test_registry_offered.py"
+    plant(
+        "offered: in any order",
+        "methods/registry.py",
+        "entry is not first, public.family.id in",
+        "entry is not first, public in",
+        offered,
+    )
+    plant(
+        "offered: a method unmeasured",
+        "methods/dp_gd.py",
+        'behind_public_fit=("poisson",)',
+        "behind_public_fit=()",
+        offered,
+    )
+    noted = f"{offered} -k says_so"
+    plant(
+        "offered: nothing said of it",
+        "releases/release.py",
+        "not in entry.behind_public_fit",
+        "in entry.behind_public_fit",
+        noted,
     )
     plant(
         "pmt-score: sensitivity of one sign",
@@ -1263,8 +1304,8 @@ def _mutants() -> list[Mutant]:
         (
             "responses: no noise of the first pass",
             method,
-            "variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.lost)",
-            "variance[:, None])[..., None] * unit for variance in (0 * gradient.noise, 0 * gradient.lost)",
+            "variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.clipping_mse)",
+            "variance[:, None])[..., None] * unit for variance in (0 * gradient.noise, 0 * gradient.clipping_mse)",
             "held",
         ),
         (
@@ -1805,9 +1846,9 @@ def _noise_mutants() -> list[Mutant]:
         ("fresh: all threads draw the same", "def _drawn(", "@cache\ndef _drawn("),
         (
             "fresh: the second half mirrors the first",
-            "np.asarray(discrete_gaussian(sigma)([0] * count), dtype=np.int64)",
+            "np.asarray(discrete_gaussian(sigma)(np.zeros(count, dtype=np.int64)), dtype=np.int64)",
             "(lambda x: np.concatenate([x, -x])[:count])("
-            "np.asarray(discrete_gaussian(sigma)([0] * ((count + 1) // 2)), dtype=np.int64))",
+            "np.asarray(discrete_gaussian(sigma)(np.zeros((count + 1) // 2, dtype=np.int64)), dtype=np.int64))",
         ),
         (
             "fresh: one vector for all trials",

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.common.actors import actor
-from pages.common.widgets import show_error
+from pages.common.widgets import cap_input, number, show_error
 from pmtcore.accounting.budgets import FIRST, MEAN, MOST_ROWS, Unit
-from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
+from pmtcore.ledger.account import START_CAP
 from pmtcore.ledger.log import Ledger
 from pmtcore.releases import register
 from pmtcore.report.glossary import help_for
@@ -48,18 +48,19 @@ def _run(form: Callable[[Ledger, list[str]], bool], book: Ledger, names: list[st
 
 def _cap(book: Ledger, names: list[str]) -> bool:
     with st.form("cap-form"):
-        name = st.text_input("Data set", help=plain(f"There are: {', '.join(names) or 'none'}."))
-        cap = st.number_input(
-            "Cap (total mu)", 1e-3, 1000.0, 3.0, format="%g", key="cap-mu", help=help_for("cap"), required=True
-        )
+        name = st.selectbox(
+            "Data set", names, index=None, key="cap-dataset", help="Type another name to set the cap of a new one.",
+            accept_new_options=True, placeholder="choose one",
+        )  # fmt: skip
+        cap = cap_input("Cap (total mu)", "cap-mu", START_CAP, help_for("cap"))
         why = st.text_input("Reason (needed where a cap is raised)", key="cap-why", help=_WHY)
         sent = st.form_submit_button("Set")
-    if not sent:
+    if not sent or name is None:
         return False
     before = book.account(name).cap
     if before is not None and cap > before and not why.strip():
         raise InputError("Say why the cap is raised; the reason is kept in the ledger.")
-    register.cap(actor(), book, name, float(cap), why)
+    register.cap(actor(), book, name, cap, why)
     return True
 
 
@@ -68,9 +69,7 @@ def _register(book: Ledger, _: list[str]) -> bool:
         name = st.text_input("Name", key="register-name-new", help="What analysts choose it by.")
         private = st.text_input("Private table", key="register-private", help="A path on the server, or an address.")
         public = st.text_input("Public companion", key="register-public", help="A path on the server, or an address.")
-        cap = st.number_input(
-            "Cap (total mu)", 1e-3, 1000.0, 3.0, format="%g", key="register-cap", help=help_for("cap"), required=True
-        )
+        cap = cap_input("Cap (total mu)", "register-cap", START_CAP, help_for("cap"))
         column = st.text_input(
             "Column that says whose a row is (empty: none)",
             key="register-person",
@@ -83,14 +82,8 @@ def _register(book: Ledger, _: list[str]) -> bool:
             key="register-rule",
             help="With a column.",
         )
-        rows = st.number_input(
-            "Rows of one person, at most",
-            1,
-            MOST_ROWS,
-            1,
-            key="register-rows",
-            help="Analysts cannot declare fewer.",
-            required=True,
+        rows = number(
+            st, "Rows of one person, at most", 1, MOST_ROWS, 1, "register-rows", "Analysts cannot declare fewer."
         )
         second = st.toggle(
             "A second person agrees to each release",
@@ -109,7 +102,7 @@ def _register(book: Ledger, _: list[str]) -> bool:
     declared = None if schema is None else schema_from_json(schema.getvalue()).as_dict()
     unit = Unit(int(rows), column.strip(), rule if column.strip() else FIRST)
     register.register(
-        actor(), book, name, private.strip(), public.strip(), float(cap), unit=unit, second=second, schema=declared
+        actor(), book, name, private.strip(), public.strip(), cap, unit=unit, second=second, schema=declared
     )
     return True
 

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.common.explore_release import completing, confirming
-from pages.common.widgets import PLAIN, at_first, badge, chart, download_table, frame, show_error
+from pages.common.widgets import PLAIN, at_first, badge, chart, download_table, frame, number, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
@@ -117,9 +117,7 @@ def question(here: Held) -> Regression | None:
     response = left.selectbox(
         "Response", moment.columns, index=start, key="explore-response", help="The column to be explained."
     )
-    lam = middle.number_input(
-        "Ridge penalty", 0.0, 1e9, 0.0, format="%g", key="explore-ridge", help="0: none.", required=True
-    )
+    lam = number(middle, "Ridge penalty", 0.0, 1e9, 0.0, "explore-ridge", "0: none.")
     right.selectbox(
         "Bands hold for",
         list(_WORDS),

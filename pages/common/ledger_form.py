@@ -9,12 +9,12 @@ import streamlit as st
 
 from pages.common.actors import actor, require
 from pages.common.session import Tables, session
-from pages.common.widgets import show_error
+from pages.common.widgets import cap_input, show_error
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.messages import InputError, listed
+from pmtcore.base.messages import InputError, listed, number_between
 from pmtcore.base.numbers import figure
 from pmtcore.base.roles import Action
-from pmtcore.ledger.account import START_CAP, Account
+from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account
 from pmtcore.ledger.agreements import Asked
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import NoiseSource
@@ -118,24 +118,19 @@ def spend_form(mu: float) -> Spend | None:
             icon=":material/link:",
         )
     if account.cap is None:
-        cap = st.number_input(
-            "Cap of this data set (total mu)",
-            1e-3,
-            1000.0,
-            START_CAP,
-            format="%g",
-            key=f"ledger-cap-{name}",
-            help="Set with the first spend; all later releases count against it.",
-            required=True,
-        )
-        if cap < mu:
-            st.error(
-                f"A release of mu = {figure(mu)} is beyond this cap. Lower the budget, or raise the cap.",
-                icon=":material/error:",
-            )
+        words = "Set with the first spend; all later releases count against it."
+        cap = cap_input("Cap of this data set (total mu)", f"ledger-cap-{name}", START_CAP, words)
+        try:
+            number_between("cap", cap, *CAP_RANGE)
+            if cap < mu:
+                raise InputError(
+                    f"A release of mu = {figure(mu)} is beyond this cap. Lower the budget, or raise the cap."
+                )
+        except InputError as error:
+            show_error(error)
             return None
         st.caption(f"The spend is written to {plain(book.place)} before a private row is used.")
-        return Spend(name, purpose, float(cap), account.second)
+        return Spend(name, purpose, cap, account.second)
     st.caption(plain(f"{balance(account)} Written to {book.place}."))
     if account.spent:
         total = account.total_with(mu)

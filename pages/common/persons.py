@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common.session import Tables, session
+from pages.common.widgets import number
 from pmtcore.accounting.budgets import FIRST, MEAN, MOST_ROWS, Unit
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.glm.families import GAUSSIAN
@@ -44,15 +45,14 @@ def whose(tables: Tables, current: Choices, target: str, key: str) -> Unit:
     )
     if rule == MEAN:
         return Unit(1, column, MEAN)
-    rows = right.number_input(
+    rows = number(
+        right,
         "Rows that count, at most",
         1,
         MOST_ROWS,
         current.person_rows,
-        key=f"person-rows-{key}",
-        persist_state="session",
-        help="A person is protected by so many times mu.",
-        required=True,
+        f"person-rows-{key}",
+        "A person is protected by so many times mu.",
     )
     return Unit(int(rows), column)
 
@@ -65,15 +65,14 @@ def declared(problem: Problem) -> int:
         st.caption(plain(fixed.words))
         return fixed.rows
     return int(
-        st.number_input(
+        number(
+            st,
             "Rows that one person may have",
             1,
             MOST_ROWS,
             1,
-            key="release-rows",
-            persist_state="session",
-            help="The budget is of one row; a person with k rows is protected by k times its mu, and that is what the "
+            "release-rows",
+            "The budget is of one row; a person with k rows is protected by k times its mu, and that is what the "
             "ledger counts. A column that says whose a row is can be chosen on the Data page.",
-            required=True,
         )
     )

@@ -18,7 +18,7 @@ from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import power_of_ten
-from pmtcore.methods.registry import method, methods, recommended, suiting
+from pmtcore.methods.registry import method, methods, offered, recommended
 from pmtcore.papers.errata import words
 from pmtcore.public.moments import PublicData
 from pmtcore.releases.release import Preview, request_from_json
@@ -26,24 +26,22 @@ from pmtcore.report.figures import release as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option, source
 from pmtcore.report.statistics import shortened_words
-from pmtcore.report.strength import strength
-
-# Detections at 5 % false alarms from which a budget protects nobody.
-_NO_PROTECTION = 0.99
+from pmtcore.report.strength import unprotected_words
 
 
 def method_choice(public: PublicData) -> str:
     """Draw the sound methods that suit the problem; return the chosen id."""
-    sound = [entry.id for entry in suiting(public) if entry.standing is ReleaseStatus.SOUND]
+    sound = [entry.id for entry in offered(public)]
     key = f"release-method-{public.family.id}"
-    start = at_first(key, index=sound.index(recommended(public).id))
+    start = at_first(key, index=0)
     chosen: str = st.selectbox(
         "Method",
         sound,
         format_func=option,
         key=key,
         persist_state="session",
-        help="Sound methods that suit the tables; the recommended one is chosen first. The id is small behind it.",
+        help="Sound methods that suit the tables: the recommended one first, those that the public fit mostly beats "
+        "last. The id is small behind it.",
         **start,
     )
     return chosen
@@ -86,10 +84,8 @@ def cost(found: Preview) -> None:
         f"delta {power_of_ten(guarantee.delta)}. {plain(guarantee.words)}",
         help=help_for("mu", "rho", "epsilon", "delta"),
     )
-    if strength(person.mu).detections >= _NO_PROTECTION:
-        st.warning(
-            "At this budget an attacker detects nearly everybody: it protects nobody.", icon=":material/warning:"
-        )
+    if nobody := unprotected_words(person.mu):
+        st.warning(nobody, icon=":material/warning:")
     if guarantee.unit.rows > 1:
         st.caption(f"These are figures of a person with all rows that count; of one row mu is {guarantee.mu:.4g}.")
 

@@ -43,6 +43,7 @@ from pmtcore.report.names import title
 from pmtcore.report.rows import MANY
 from pmtcore.report.sheet import csv
 from pmtcore.report.statistics import DISAGREES, penalty_words, shortened, shortened_words
+from pmtcore.report.strength import unprotected_words
 from pmtcore.report.words import (
     as_planned_words,
     coefficient_words,
@@ -223,7 +224,10 @@ def retrieved(found: Release) -> None:
 
 def standing(found: Release) -> None:
     """Draw whether the figures may leave."""
-    if found.standing is ReleaseStatus.SOUND:
+    nobody = unprotected_words(found.guarantee.person.mu)
+    if found.standing is ReleaseStatus.SOUND and nobody:
+        st.warning(f"{badge(Label.RELEASED)} {nobody}", icon=":material/warning:")
+    elif found.standing is ReleaseStatus.SOUND:
         st.success(f"{badge(Label.RELEASED)} These figures may be published.", icon=":material/verified_user:")
     else:
         reasons = "; ".join(found.standing_reasons)

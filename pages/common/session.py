@@ -45,6 +45,7 @@ class Tables:
     named: Choices | None = None  # what a table opened by name is fitted with
     schema: Schema | None = None  # declared, in place of what the public table suggests
     source: Registered | None = None  # where a curator registered them
+    repaired: tuple[str, tuple[str, ...] | None] | None = None  # columns left out at once: why, and what was taken
 
     @property
     def registered(self) -> str:

@@ -16,7 +16,7 @@ from pages.common.persons import whose
 from pages.common.registered import named_by_a_curator, on_offer
 from pages.common.session import Tables
 from pages.common.uploads import own_tables
-from pages.common.widgets import at_first, badge, show_error, study_label
+from pages.common.widgets import at_first, badge, number, show_error, study_label
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -42,7 +42,13 @@ from pmtcore.tables.table import Table
 # Table that is opened first: its picture shows what most tables show, that a larger budget comes nearer.
 _FIRST = "power-plant"
 # What is asked openly although nothing stops: a release with it would be spent for nothing.
-_OPEN = (TableNote.LIKE_IDENTIFIER, TableNote.NAMES_ALIKE, TableNote.PUBLIC_ONLY)
+_OPEN = (
+    TableNote.LIKE_IDENTIFIER,
+    TableNote.NAMES_ALIKE,
+    TableNote.PUBLIC_ONLY,
+    TableNote.FEW_PRIVATE_ROWS,
+    TableNote.SWAPPED,
+)
 # Features up to which all of them are listed, so that one is left out by one click.
 _LISTED = 20
 _LOOKING = "Looking at the public table"
@@ -182,6 +188,8 @@ def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]
             left.warning(plain(one.sentence), icon=":material/warning:")
             with right:
                 _repairs(one, choices, f"open-{at}")
+    if tables.repaired is not None and choices.features == tables.repaired[1]:
+        st.warning(plain(tables.repaired[0]), icon=":material/warning:")
     return {one.sentence for one in stops}
 
 
@@ -260,16 +268,14 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         b, "Unseen categories", UNSEEN_POLICIES, current.unseen, f"unseen-{key}", help, _UNSEEN.__getitem__
     )
     with c:
-        ridge = st.number_input(
+        ridge = number(
+            st,
             "Ridge on the public moment",
             0.0,
             1e6,
             current.public_ridge,
-            format="%g",
-            key=f"ridge-{key}",
-            persist_state="session",
-            help="For features that are collinear in the public rows.",
-            required=True,
+            f"ridge-{key}",
+            "For features that are collinear in the public rows.",
         )
     declared = st.text_area(
         "Declared categories",
@@ -450,17 +456,15 @@ def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, s
         return None, None
     left, right = st.columns([1, 3])
     start = current.penalty if current.family == family else Choices(target=current.target, family=family).penalty
-    lam = left.number_input(
+    lam = number(
+        left,
         "Ridge penalty",
         0.0,
         1e9,
         start,
-        format="%g",
-        key=f"lam-{key}-{family}",
-        persist_state="session",
-        help="Part of what is fitted, by every method; the intercept is not penalized. Labels that are almost "
+        f"lam-{key}-{family}",
+        "Part of what is fitted, by every method; the intercept is not penalized. Labels that are almost "
         "separable have no finite fit without it.",
-        required=True,
     )
     positive = None
     if FAMILIES[family].binary:

@@ -12,11 +12,11 @@ import streamlit as st
 from pages.common import session as state
 from pages.common.actors import require
 from pages.common.session import Tables
-from pages.common.widgets import at_first, show_error
+from pages.common.widgets import at_first, number, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
-from pmtcore.tables.findings import repaired
+from pmtcore.tables.findings import repairing
 from pmtcore.tables.limits import MAX_UPLOAD_MB, in_words
 from pmtcore.tables.problem import schema_summary
 from pmtcore.tables.table import MomentTable, Table, read_moment, read_table
@@ -54,15 +54,14 @@ def own_tables() -> None:
         )
         behind = 0
         if kind == "moment matrix":
-            behind = st.number_input(
+            behind = number(
+                st,
                 "Rows behind the matrix (0: unknown)",
                 0,
                 10**9,
                 0,
-                key="upload-behind",
-                persist_state="session",
-                help="With it, the errors of the public fit are known.",
-                required=True,
+                "upload-behind",
+                "With it, the errors of the public fit are known.",
             )
     if private is None or public is None:
         tables = state.session().tables
@@ -96,16 +95,25 @@ def _remembered(role: str, file: Any, read: Callable[[bytes, str], Any]) -> tupl
 
 
 def _open_own(private: Table, public: Table | MomentTable, rows: int | None) -> None:
-    """Open somebody's own tables; choices made for the ones before are kept where they still fit."""
+    """Open somebody's own tables; choices made for the ones before are kept where they still fit.
+
+    Features are kept where a fit was made with them: else a repair of the tables before may have left columns out.
+    """
     found = state.session()
     before = found.choices if found.tables is not None and not found.tables.may_be_studied else None
+    chosen = None if before is None or found.problem is None else before.features
     tables = Tables(uuid4().hex, f"{private.name}, {public.name}", private, public, (), rows)
     found.open(tables)
     names = schema_summary(private, public)["column"].tolist()
     try:
         first = tables.first
         if before is not None and before.target in names:
-            first = replace(before, features=tuple(name for name in before.features or () if name in names) or None)
-        found.take(repaired(private, public, first))
+            first = replace(before, features=chosen if set(chosen or ()) <= set(names) else None)
+        last = first
+        for one, choices in repairing(private, public, first):
+            if choices.features != last.features:
+                tables.repaired = (f"{one.sentence} Done already: {one.repairs[0].label}.", choices.features)
+            last = choices
+        found.take(last)
     except InputError:
         return  # nothing to start from; the chooser says why

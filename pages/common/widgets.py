@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -27,6 +27,7 @@ from pmtcore.tables.problem import Problem
 
 # Plotly's tool bar would lie on the legend, and its boxes for the ends of an axis open at a click beside a mark.
 PLAIN = {"displayModeBar": False, "showAxisRangeEntryBoxes": False}
+Number = TypeVar("Number", int, float)
 _BADGES = {
     Label.PUBLIC: ":green-badge[:material/public: public]",
     Label.RELEASED: ":blue-badge[:material/lock_open: released]",
@@ -198,10 +199,28 @@ def _field(item: dataclasses.Field[Any], key: str) -> Any:
     start = at_first(key, value=item.default)
     if isinstance(item.default, str):
         return st.text_input(max_chars=10_000, **start, **common)
-    whole = isinstance(item.default, int)
-    low, high = (None if meta[end] is None else (int if whole else float)(meta[end]) for end in ("low", "high"))
-    limits: dict[str, Any] = {"min_value": low, "max_value": high, "step": 1 if whole else None}
-    return st.number_input(format=None if whole else "%g", required=True, **limits, **start, **common)
+    # Without limits, beyond which a field keeps its last number in silence: the parameters say what is out of range.
+    form: dict[str, Any] = {"step": 1} if isinstance(item.default, int) else {"format": "%g"}
+    return st.number_input(required=True, **form, **start, **common)
+
+
+def number(place: Any, label: str, low: Number, high: Number, start: Number, key: str, words: str) -> Number:
+    """Draw a number field and return its number, within its range.
+
+    The field itself has no limits: one that has keeps its last number beyond them, and says nothing.
+
+    Args:
+        place: where to draw it.
+        start: where it starts; a whole number for whole numbers.
+        words: of its help.
+    """
+    form = None if isinstance(start, int) else "%g"
+    more: dict[str, Any] = {"format": form, "persist_state": "session", "required": True}
+    asked = place.number_input(plain(label), value=start, key=key, help=words, **more)
+    taken: Number = min(max(asked, low), high)
+    if taken != asked:
+        place.caption(f":red[{plain(label)} goes from {low:g} to {high:g}: {taken:g} is taken.]")
+    return taken
 
 
 def at_first(key: str, **start: Any) -> dict[str, Any]:
@@ -241,6 +260,8 @@ def budget_input(key: str, n: int) -> tuple[Budget, float]:
         required=True,
         persist_state="session",
         help=help_for("mu", "rho", "epsilon"),
+        on_change=_same_budget,
+        args=(key,),
         **at_first(f"{key}-unit", default="mu"),
     )
     starts = {"mu": 1.0, "rho": 0.5, "epsilon": 4.0}
@@ -254,7 +275,22 @@ def budget_input(key: str, n: int) -> tuple[Budget, float]:
         "rho": lambda: Budget.from_rho(amount),
         "epsilon": lambda: Budget.from_epsilon(amount, delta),
     }[unit or "mu"]()
+    st.session_state[f"{key}-asked"] = (budget.mu, delta)
     return budget, delta
+
+
+def _same_budget(key: str) -> None:
+    """Write the budget that was asked for in the unit that was just chosen: a unit changes no amount."""
+    if f"{key}-asked" in st.session_state:
+        mu, delta = st.session_state[f"{key}-asked"]
+        unit = st.session_state[f"{key}-unit"]
+        amount = getattr(Guarantee(mu, Neighbours.REPLACE_ONE, delta), unit)
+        st.session_state[f"{key}-{unit}"] = float(f"{amount:.6g}")
+
+
+def cap_input(label: str, key: str, start: float, words: str) -> float:
+    """Draw a cap; the ledger says what is out of range, where a limited field would keep its last number in silence."""
+    return float(st.number_input(label, value=start, format="%g", key=key, help=words, required=True))
 
 
 def _number(label: str, key: str, start: float, words: str) -> float:

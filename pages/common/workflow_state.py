@@ -42,7 +42,7 @@ def steps(here: str, problem: Problem | None) -> None:
     """
     planned, spent = st.session_state.get("planned"), session().spent
     states = {
-        "data": "Data: a choice is missing" if problem is None else f"Data: {count(problem.private.n)} rows",
+        "data": "Data: a choice is missing" if problem is None else f"Data: {plural(problem.private.n, 'row')}",
         "conditioning": "Conditioning",
         "plan": f"Plan: mu {figure(planned.budget.mu)}" if isinstance(planned, Request) else "Plan",
         "release": f"Release: {_made(spent)}" if spent else "Release: not yet",

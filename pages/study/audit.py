@@ -7,7 +7,7 @@ import streamlit as st
 from pages.common import actors, job_slots
 from pages.common.live import redrawn, work
 from pages.common.session import current_problem
-from pages.common.widgets import badge, chart, frame, picture, show_error
+from pages.common.widgets import badge, chart, frame, number, picture, show_error
 from pmtcore.auditing import attacks
 from pmtcore.auditing.audits import TRIALS, Record, Sweep, store, stored
 from pmtcore.auditing.faults import FAULTS, wrong_shape
@@ -128,9 +128,7 @@ def one() -> None:
     ids = [entry.id for entry in methods() if entry.role != "reference"]
     left, right = st.columns(2)
     id = left.selectbox("Method", ids, index=_first(ids), format_func=option, key="audit-method", help="Sound or lab.")
-    mu = right.number_input(
-        "Claimed mu", 0.1, 10.0, 1.0, format="%g", key="audit-mu", help=help_for("claim"), required=True
-    )
+    mu = number(right, "Claimed mu", 0.1, 10.0, 1.0, "audit-mu", help_for("claim"))
     if st.button("Run", type="primary", key="audit-run", icon=":material/play_arrow:"):
         with st.spinner(f"{TRIALS:,} runs on two tables built to be told apart", show_time=True):
             st.session_state["audit-found"] = audit(id, float(mu), TRIALS)

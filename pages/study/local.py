@@ -142,8 +142,8 @@ def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> bool:
     picture(found, kind, axis, run)
     work(run.step, A_MOMENT)  # after the picture, which else would wait for it
     if not run.live and kind is Label.LAB and not run.stopped:
-        figures_now = run.summaries().reveal(Curator("shown on the Local page, harmless"))
-        remember(key, lambda: Quick(figures_now, TRIALS, typical=False))
+        done = run.summaries().reveal(Curator("shown on the Local page, harmless"))
+        remember(key, lambda: Quick(done, TRIALS, typical=False))
     return run.live
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import streamlit as st
 from pandas import DataFrame
 
-from pages.common.widgets import ask_coefficient, at_first, chart, figure_first, frame, on_tables, show_error
+from pages.common.widgets import ask_coefficient, at_first, chart, figure_first, frame, number, on_tables, show_error
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -47,14 +47,8 @@ def ask(problem: Problem) -> tuple[str, str, float, int]:
         help=help_for("mu"),
         **at_first("sites-mu", value=1.0),
     )
-    rows = fourth.number_input(
-        "Rows of each site",
-        10,
-        10**9,
-        max(problem.private.n // 3, 10),
-        key="sites-rows",
-        help="Public, like n.",
-        required=True,
+    rows = number(
+        fourth, "Rows of each site", 10, 10**9, max(problem.private.n // 3, 10), "sites-rows", "Public, like n."
     )
     return id, coefficient, float(mu), int(rows)
 
@@ -72,23 +66,11 @@ def creation(id: str, mu: float) -> None:
         "Sites and their rows", "north=1000\nsouth=1000\nwest=1000", key="sites-list", help="One in a line: NAME=ROWS."
     )
     left, right, last = st.columns(3, vertical_alignment="bottom")
-    least = left.number_input(
-        "Sites that must answer",
-        2,
-        MOST_SITES,
-        2,
-        key="sites-least",
-        help="With fewer answers the study ends.",
-        required=True,
+    least = number(
+        left, "Sites that must answer", 2, MOST_SITES, 2, "sites-least", "With fewer answers the study ends."
     )
-    colluders = right.number_input(
-        "Sites that may collude",
-        0,
-        MOST_SITES - 1,
-        0,
-        key="sites-colluders",
-        help="Their noise is not counted on.",
-        required=True,
+    colluders = number(
+        right, "Sites that may collude", 0, MOST_SITES - 1, 0, "sites-colluders", "Their noise is not counted on."
     )
     effects = last.toggle(
         "A level for each site", key="sites-effects", help="With joint-moment; tests whether all agree."

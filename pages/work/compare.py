@@ -11,7 +11,7 @@ from pages.common import job_slots, runs, workflow_state
 from pages.common.live import redrawn, work
 from pages.common.session import curator, session
 from pages.common.showcase import quick
-from pages.common.widgets import at_first, chart, on_tables, show_error, study_label, take_along
+from pages.common.widgets import at_first, chart, number, on_tables, show_error, study_label, take_along
 from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, grid, moves, rescaled
 from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import Curator
@@ -55,27 +55,23 @@ def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
         "steps": (1.0, 20.0),
     }
     name = _ENDS[axis]
-    more: dict[str, Any] = {"format": "%g", "help": _AXIS_HELP[axis], **KEEP}
+    words = _AXIS_HELP[axis]
     a, b = st.columns(2)
     c, e = st.columns(2)
     start = ranges[axis]
-    low = a.number_input(f"Smallest {name}", 1e-9, 1e9, start[0], key=f"compare-low-{axis}", required=True, **more)
-    high = b.number_input(f"Largest {name}", 1e-9, 1e9, start[1], key=f"compare-high-{axis}", required=True, **more)
-    count = c.number_input(
+    low = number(a, f"Smallest {name}", 1e-9, 1e9, start[0], f"compare-low-{axis}", words)
+    high = number(b, f"Largest {name}", 1e-9, 1e9, start[1], f"compare-high-{axis}", words)
+    count = number(
+        c,
         "Places",
         1,
         50,
         10 if axis == "budget" else 6,
-        key=f"compare-count-{axis}",
-        help="How many places on the axis, evenly on a log scale.",
-        required=True,
-        **KEEP,
+        f"compare-count-{axis}",
+        "How many places on the axis, evenly on a log scale.",
     )
-    mu = 1.0
-    if axis != "budget":
-        more["help"] = help_for("mu")
-        mu = e.number_input("Total mu", 1e-3, 100.0, 1.0, key="compare-mu", required=True, **more)
-    return float(low), float(high), int(count), float(mu)
+    mu = 1.0 if axis == "budget" else number(e, "Total mu", 1e-3, 100.0, 1.0, "compare-mu", help_for("mu"))
+    return low, high, count, mu
 
 
 def offered(problem: Problem, axis: str) -> list[Method]:
@@ -146,11 +142,9 @@ def _methods(problem: Problem, axis: str) -> list[str]:
 def _trials() -> tuple[int, int, Any]:
     a, b = st.columns(2)
     c = st.container()
-    trials = a.number_input(
-        "Trials", 1, 5000, 100, key="compare-trials", help="Repeated releases of the same rows.", required=True, **KEEP
-    )
+    trials = number(a, "Trials", 1, 5000, 100, "compare-trials", "Repeated releases of the same rows.")
     words = f"{help_for('seed')} The same seed gives the same figure."
-    seed = b.number_input("Seed", 0, 2**31, 1, key="compare-seed", help=words, required=True, **KEEP)
+    seed = number(b, "Seed", 0, 2**31, 1, "compare-seed", words)
     scale = c.selectbox(
         "Scale the whole table",
         list(SCALES),

@@ -13,6 +13,7 @@ from pages.common.widgets import (
     badge,
     chart,
     epsilon_delta,
+    number,
     on_tables,
     strength_line,
     take_along,
@@ -193,21 +194,20 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
     halfway = (curves.at(id, mu).half_width(j) + curves.at(id, LADDER[-1]).half_width(j)) / 2
     with st.form("plan-reverse"):
         left, right = st.columns([2, 1], vertical_alignment="bottom")
-        width = left.number_input(
-            f"Wanted 95 % half-width of {plain(coefficient)}",
+        width = number(
+            left,
+            f"Wanted 95 % half-width of {coefficient}",
             1e-12,
             1e12,
             float(f"{halfway:.3g}"),
-            format="%g",
-            key=f"plan-width-{id}-{coefficient}-{mu}",
-            help=help_for("half_width"),
-            required=True,
+            f"plan-width-{id}-{coefficient}-{mu}",
+            help_for("half_width"),
         )
         if right.form_submit_button("Which budget, how many rows?", key="plan-reverse-ask", width="stretch"):
             with st.spinner("Searching", show_time=True):
                 budget = curves.budget_for(id, coefficient, width)
                 rows = rows_for(problem.public, id, mu, coefficient, width)
-            words = figures.reverse_words(budget, rows, problem.private.n, mu, LADDER[-1])
+            words = figures.reverse_words(budget, rows, problem.private.n, mu, LADDER)
             st.session_state["plan-reversed"] = (curves, id, coefficient, mu, words)
     # Kept, for the page is drawn anew when the other methods' curves are there.
     answered = st.session_state.get("plan-reversed")

@@ -11,7 +11,7 @@ from pages.common.agreements import ask_for, waiting
 from pages.common.ledger_form import SURE, Spend, spend_form
 from pages.common.persons import declared
 from pages.common.session import prospect, session
-from pages.common.widgets import budget_input, on_tables, parameter_form, show_error
+from pages.common.widgets import budget_input, number, on_tables, parameter_form, show_error
 from pmtcore.base.messages import InputError
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import method
@@ -44,20 +44,10 @@ def source() -> NoiseSource:
             persist_state="session",
             help="The result can be repeated, so it is a lab figure.",
         )
-        seed = st.number_input(
-            "Seed",
-            0,
-            2**31,
-            1,
-            key="release-seed",
-            persist_state="session",
-            disabled=not seeded,
-            help=help_for("seed"),
-            required=True,
-        )
+        seed = number(st, "Seed", 0, 2**31, 1, "release-seed", help_for("seed")) if seeded else 0
     if seeded:
         st.warning("With a seed the result is a lab figure and may not leave.", icon=":material/science:")
-    return SeededNoise(int(seed)) if seeded else SecureNoise()
+    return SeededNoise(seed) if seeded else SecureNoise()
 
 
 def confirm(problem: Problem, request: Request, expected: Preview) -> None:

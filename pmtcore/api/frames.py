@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 
-def table(data: Any, role: Role) -> Table:
+def table(data: object, role: Role) -> Table:
     """Return a frame or the path of a file as a table.
 
     Raises:
@@ -49,7 +49,7 @@ def is_table(data: Any) -> bool:
         return False
 
 
-def is_empty(data: Any) -> bool:
+def is_empty(data: object) -> bool:
     """Return True where it is a frame without rows."""
     frame = None if isinstance(data, str | Path | Table) else _eager(data)
     return frame is not None and not len(frame)
@@ -60,7 +60,7 @@ def moment(path: str | Path) -> MomentTable:
     return read_moment_path(path)
 
 
-def file_name(data: Any) -> str:
+def file_name(data: object) -> str:
     """Return the name of a table's file, empty for a frame."""
     return Path(data).name if isinstance(data, str | Path) else ""
 

@@ -88,7 +88,7 @@ class Figures:
         return f"<p><b>{Label.PRIVATE.value}</b>: {escape(self.words)}</p>{shown}"
 
 
-def describe(private: Any, public: Any, *, target: str, eta: float = 0.05, **choices: Any) -> Figures:
+def describe(private: object, public: object, *, target: str, eta: float = 0.05, **choices: object) -> Figures:
     """Return the exact conditioning of the private rows before and after whitening, for the curator alone.
 
     With it, rows that could not be read, and public rows that are private rows beyond what chance explains.
@@ -114,8 +114,8 @@ def describe(private: Any, public: Any, *, target: str, eta: float = 0.05, **cho
 
 
 def compare(
-    private: Any,
-    public: Any,
+    private: object,
+    public: object,
     *,
     target: str | None = None,
     methods: Sequence[str],
@@ -125,7 +125,7 @@ def compare(
     scale: Literal["none", "z", "minmax", "max"] = "none",
     axis: str = "budget",
     values: Sequence[float] = (),
-    **choices: Any,
+    **choices: object,
 ) -> Figures:
     """Compare methods in the lab: distance to the non-private fit over repeated trials with seeded noise.
 
@@ -161,7 +161,7 @@ def _inputs(target: str | None, choices: Mapping[str, Any]) -> Inputs:
 
 
 def audit(
-    estimator: Any,
+    estimator: object,
     *,
     mu: float | None = None,
     epsilon: float | None = None,

@@ -61,7 +61,7 @@ class Inputs:
 
         return cls(Choices(target=target_of(formula), formula=formula, **fields), schema)
 
-    def public_data(self, public: Any, public_rows: int | None) -> PublicData:
+    def public_data(self, public: object, public_rows: int | None) -> PublicData:
         """Return the public side alone.
 
         Raises:
@@ -71,7 +71,7 @@ class Inputs:
             return prepare_moment(public, self.choices, public_rows)
         return prepare_public(frames.table(public, "public"), self.choices)
 
-    def prepared(self, private: Any, public: Any, public_rows: int | None = None) -> tuple[Problem, Design, str]:
+    def prepared(self, private: object, public: object, public_rows: int | None = None) -> tuple[Problem, Design, str]:
         """Both tables as a problem, how new rows are read, and what tells the tables from others in this process.
 
         No private row is read.
@@ -103,7 +103,7 @@ def schema_of(given: Mapping[str, Any] | str | Path | None) -> Schema | None:
         raise InputError(FaceMessage.SCHEMA_UNREADABLE, given=str(given)[:200]) from None
 
 
-def new_rows(frame: Any, design: Design) -> np.ndarray:
+def new_rows(frame: object, design: Design) -> np.ndarray:
     """Return features (k, d) of new rows, NaN throughout a row that lacks a value.
 
     Raises:

@@ -196,7 +196,7 @@ class LocalClient:
         made = self.published.configuration
         return {"mu": made.mu, "epsilon": made.epsilon, "relation": "replace-one, of one's own row"}
 
-    def report(self, rows: Any) -> list[str]:
+    def report(self, rows: object) -> list[str]:
         """Make a report for each row (a frame or a path), one JSON text each. Reporting a row twice spends twice.
 
         Every row answers: one with a missing value too, so that its report does not tell.
@@ -228,7 +228,7 @@ class LocalAggregator:
 
     def __init__(
         self,
-        public: Any,
+        public: object,
         *,
         target: str,
         epsilon: float | None = None,

@@ -109,7 +109,7 @@ class PrivateModel(Parametrized, Reported):
 
     def plan(
         self,
-        public: Any,
+        public: object,
         *,
         n: int,
         target: str | None = None,
@@ -138,7 +138,7 @@ class PrivateModel(Parametrized, Reported):
 
     def needed(
         self,
-        public: Any,
+        public: object,
         *,
         n: int,
         coefficient: str,
@@ -158,8 +158,8 @@ class PrivateModel(Parametrized, Reported):
 
     def fit(
         self,
-        private: Any,
-        public: Any = None,
+        private: object,
+        public: object = None,
         *,
         target: str | None = None,
         ledger: Ledger | str | Path | None = None,
@@ -242,7 +242,7 @@ class PrivateModel(Parametrized, Reported):
         self._fitted()
         return self.release_.guarantee
 
-    def _linear(self, frame: Any) -> np.ndarray:
+    def _linear(self, frame: object) -> np.ndarray:
         """``x' beta`` of each row (k,), NaN where a value is missing."""
         self._fitted()
         return np.asarray(new_rows(frame, self._design) @ self.release_.coefficients)
@@ -311,7 +311,7 @@ class PrivateRegressor(PrivateModel):
     PrivateRegressor(mu=1.0)
     """
 
-    def predict(self, frame: Any) -> np.ndarray:
+    def predict(self, frame: object) -> np.ndarray:
         """Predict the response of each row (k,); free. NaN where a value is missing."""
         scores = self._linear(frame)
         return np.asarray(family(self.release_.ground.family).mean(scores))
@@ -342,17 +342,17 @@ class PrivateClassifier(PrivateModel):
 
     _families = _LABELS
 
-    def decision_function(self, frame: Any) -> np.ndarray:
+    def decision_function(self, frame: object) -> np.ndarray:
         """Return ``x' beta`` of each row (k,); positive where the label that counts as 1 is likelier."""
         return self._linear(frame)
 
-    def predict_proba(self, frame: Any) -> np.ndarray:
+    def predict_proba(self, frame: object) -> np.ndarray:
         """Return the probability of each label (k, 2), in the order of ``classes_``; NaN where a value is missing."""
         scores = self._linear(frame)
         p = np.asarray(family(self.release_.ground.family).mean(scores))
         return np.column_stack([1 - p, p])
 
-    def predict(self, frame: Any) -> np.ndarray:
+    def predict(self, frame: object) -> np.ndarray:
         """Return the likelier label of each row (k,); the one that counts as 0 where a value is missing."""
         scores = self._linear(frame)
         return np.asarray(self.classes_[(np.nan_to_num(scores) > 0).astype(int)])

@@ -24,7 +24,7 @@ class Parametrized:
         """Return the constructor's arguments by name."""
         return {name: getattr(self, name) for name in self._parameter_names()}
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Change arguments; what was fitted stays until the next fit.
 
         Raises:

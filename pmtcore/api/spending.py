@@ -148,5 +148,5 @@ def unnamed(problem: Problem, book: Ledger) -> str:
     return f"unnamed table {mark[:_MARK]}".strip()
 
 
-def _digest(*fields: Any) -> str:
+def _digest(*fields: object) -> str:
     return hashlib.sha256(json.dumps(fields, sort_keys=True, default=str).encode()).hexdigest()

@@ -14,7 +14,7 @@ _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 _ALIASES = {"const": "Intercept", "_cons": "Intercept"}  # statsmodels' array face, and Stata
 
 
-def etable(*fits: Any, titles: Sequence[str] | None = None, digits: int = 3) -> pd.DataFrame:
+def etable(*fits: object, titles: Sequence[str] | None = None, digits: int = 3) -> pd.DataFrame:
     """Return fits side by side: a coefficient with its stars, its standard error in brackets below, R^2 and n last.
 
     Args:
@@ -37,7 +37,7 @@ def etable(*fits: Any, titles: Sequence[str] | None = None, digits: int = 3) -> 
     return pd.DataFrame([[column.get(row, "") for column in columns] for row in rows], index=index, columns=headings)
 
 
-def great_table(*fits: Any, titles: Sequence[str] | None = None, digits: int = 3) -> Any:
+def great_table(*fits: object, titles: Sequence[str] | None = None, digits: int = 3) -> Any:
     """Return the same as a table of great-tables, for HTML and LaTeX; needs the extra ``tables``.
 
     Raises:
@@ -55,7 +55,7 @@ def great_table(*fits: Any, titles: Sequence[str] | None = None, digits: int = 3
 _LAST = ("R2", "N")
 
 
-def _column(fit: Any, digits: int) -> dict[tuple[str, str], str]:
+def _column(fit: object, digits: int) -> dict[tuple[str, str], str]:
     """Cells of one fit by row."""
     try:
         params, errors, p = (pd.Series(getattr(fit, name)) for name in ("params", "bse", "pvalues"))

@@ -14,7 +14,7 @@ from pmtcore.base.private_rows import Private, PrivateRows
 _PLAIN = frozenset((type(None), str, bool, int, float))
 
 
-def plain(value: Any, name: str = "value") -> Any:
+def plain(value: object, name: str = "value") -> Any:
     """Return the value in plain JSON types; every export passes this gate.
 
     Raises:

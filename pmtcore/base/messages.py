@@ -66,7 +66,7 @@ class Message(Enum):
         """Return the names of the facts that the template takes."""
         return frozenset(name for _, name, _, _ in _FORMATTER.parse(self.value) if name)
 
-    def sentence(self, **facts: Any) -> str:
+    def sentence(self, **facts: object) -> str:
         """Render the sentence.
 
         Raises:
@@ -74,7 +74,7 @@ class Message(Enum):
         """
         return _FORMATTER.vformat(self.value, (), facts)
 
-    def statement(self, **facts: Any) -> str:
+    def statement(self, **facts: object) -> str:
         """Render what is wrong, without the advice: the template up to its first semicolon, without a full stop.
 
         The template is cut before names are put in, so a semicolon in a column's name cuts nothing.
@@ -93,7 +93,7 @@ class Note(str):
     kind: Message
     facts: Mapping[str, Any]
 
-    def __new__(cls, kind: Message, /, **facts: Any) -> Self:
+    def __new__(cls, kind: Message, /, **facts: object) -> Self:
         """Render the sentence of a kind from its facts."""
         made = super().__new__(cls, kind.sentence(**facts))
         made.kind, made.facts = kind, facts
@@ -130,7 +130,7 @@ class InputError(ValueError):
     message: Message | None = None
     endings: tuple[str, ...] = ()
 
-    def __init__(self, message: Message | str, /, **facts: Any) -> None:
+    def __init__(self, message: Message | str, /, **facts: object) -> None:
         super().__init__(message.sentence(**facts) if isinstance(message, Message) else message)
         self.facts: Mapping[str, Any] = facts
         if isinstance(message, Message):
@@ -245,7 +245,7 @@ class RefusedError(InputError):
 
     kind: Refusal
 
-    def __init__(self, kind: Refusal, message: Message | str, /, **facts: Any) -> None:
+    def __init__(self, kind: Refusal, message: Message | str, /, **facts: object) -> None:
         super().__init__(message, **facts)
         self.kind = kind
 
@@ -331,6 +331,10 @@ class TableMessage(Message):
         "dates as 2020-12-31 or 31.12.2020, leave it out, or declare its levels."
     )
     PARQUET_UNREADABLE = "{where} looks like Parquet but cannot be read; write the file again."
+    TITLE_LINE = (
+        "{where} has a first line with text in one of its {count} cells, as a title has; delete the lines above the "
+        "row of column names."
+    )
     UNNAMED_COLUMN = "{where} has a column without a name (number {number}); name every column."
     EMPTY_COLUMN = "Column {column!r} of the public table is empty; leave it out."
     ONE_CATEGORY = "Column {column!r} has fewer than two categories with public rows; leave it out."
@@ -614,6 +618,10 @@ class TableNote(Message):
     )
     METHOD_UNCLUSTERED = (
         "The method's errors take the rows of one person as independent: they are too small where those are alike."
+    )
+    METHOD_BEHIND_PUBLIC_FIT = (
+        "On most real tables {method} was further from the {family} fit without privacy than the public fit or zero, "
+        "at mu 0.5 and 1.5; {methods:listed}, with a curator, is nearer."
     )
     SHARED_ROWS = "On public rows that are private rows too the curator states: {reason}"
     UNIT = "{unit}"

@@ -424,7 +424,7 @@ class PrivateRows:
         raise TypeError("private rows stay in the session that loaded them")
 
 
-def _added_after(adder: Callable[[Summand], np.ndarray], function: Any, summand: Summand) -> np.ndarray:
+def _added_after(adder: Callable[[Summand], np.ndarray], function: object, summand: Summand) -> np.ndarray:
     return adder(partial(_after, function, summand))
 
 

@@ -201,7 +201,7 @@ class Results:
         covariance = self._covariance if part is None else self._part(part)
         return pd.DataFrame(covariance, index=self.index, columns=self.index)
 
-    def wald_test(self, constraints: Any) -> WaldTest:
+    def wald_test(self, constraints: object) -> WaldTest:
         """Test linear constraints jointly.
 
         Args:
@@ -224,7 +224,7 @@ class Results:
             return WaldTest(statistic, float(chi2.sf(q * statistic, q)), q, math.inf)
         return WaldTest(statistic, float(f_distribution.sf(statistic, q, freedom)), q, freedom)
 
-    def t_test(self, constraints: Any, level: float = _LEVEL) -> pd.DataFrame:
+    def t_test(self, constraints: object, level: float = _LEVEL) -> pd.DataFrame:
         """Return each contrast by itself: ``coef``, ``std err``, ``t``, ``p``, ``low``, ``high``.
 
         Raises:
@@ -246,7 +246,7 @@ class Results:
         }
         return pd.DataFrame(columns)
 
-    def predict(self, frame: Any) -> np.ndarray:
+    def predict(self, frame: object) -> np.ndarray:
         """Return the expected response of each row (k,); NaN where a value is missing. Free.
 
         Raises:
@@ -254,7 +254,7 @@ class Results:
         """
         return np.asarray(self.mean(self._design(frame) @ self.values))
 
-    def get_prediction(self, frame: Any) -> Prediction:
+    def get_prediction(self, frame: object) -> Prediction:
         """Return predictions with standard errors and limits, of the mean and of a new row.
 
         Raises:
@@ -268,7 +268,7 @@ class Results:
             np.asarray(self.mean(linear)), linear, x @ self.centre, error, freedom, self.residual_sd, self.mean
         )
 
-    def score(self, *_: Any, **__: Any) -> float:
+    def score(self, *_: object, **__: object) -> float:
         """Refuse: an exact figure of private rows has a price.
 
         Raises:
@@ -406,12 +406,12 @@ class Results:
         half = student.isf((1 - _checked(level)) / 2, self.freedom) * self._total
         return np.minimum(self.centre - half, self.values), np.maximum(self.centre + half, self.values)
 
-    def _design(self, frame: Any) -> np.ndarray:
+    def _design(self, frame: object) -> np.ndarray:
         if self.features is None:
             raise RefusedError(Refusal.NO_DESIGN, ResultMessage.NO_DESIGN)
         return self.features(frame)
 
-    def _constraints(self, asked: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _constraints(self, asked: object) -> tuple[np.ndarray, np.ndarray]:
         """Weights (q, d) and right sides (q,)."""
         d = len(self.names)
         if isinstance(asked, str):
@@ -543,19 +543,19 @@ class Reported:
         """See :meth:`Results.cov_params`."""
         return self.results_.cov_params(part)
 
-    def wald_test(self, constraints: Any) -> WaldTest:
+    def wald_test(self, constraints: object) -> WaldTest:
         """See :meth:`Results.wald_test`."""
         return self.results_.wald_test(constraints)
 
-    def t_test(self, constraints: Any, level: float = _LEVEL) -> pd.DataFrame:
+    def t_test(self, constraints: object, level: float = _LEVEL) -> pd.DataFrame:
         """See :meth:`Results.t_test`."""
         return self.results_.t_test(constraints, level)
 
-    def get_prediction(self, frame: Any) -> Prediction:
+    def get_prediction(self, frame: object) -> Prediction:
         """See :meth:`Results.get_prediction`."""
         return self.results_.get_prediction(frame)
 
-    def score(self, *_: Any, **__: Any) -> float:
+    def score(self, *_: object, **__: object) -> float:
         """See :meth:`Results.score`: refused, with the reason."""
         raise RefusedError(Refusal.SCORE, ResultMessage.NO_SCORE)
 

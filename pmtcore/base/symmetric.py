@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 
@@ -24,3 +26,24 @@ def isometric_scale(d: int) -> np.ndarray:
     """Return 1 for a diagonal entry and sqrt(2) for another (d (d + 1)/2,): lengths become Frobenius norms."""
     rows, columns = np.triu_indices(d)
     return np.where(rows == columns, 1.0, np.sqrt(2))
+
+
+def lower_triangle(matrix: np.ndarray) -> list[float]:
+    """Return the lower triangle of a matrix (d, d), row by row, as records keep it."""
+    return np.asarray(matrix)[np.tril_indices(len(matrix))].tolist()
+
+
+def from_lower_triangle(values: Sequence[float] | np.ndarray, d: int) -> np.ndarray:
+    """Return the lower triangular matrix (d, d) of these entries.
+
+    Raises:
+        ValueError: another number of values.
+    """
+    matrix = np.zeros((d, d))
+    matrix[np.tril_indices(d)] = np.asarray(values, dtype=float).reshape(d * (d + 1) // 2)
+    return matrix
+
+
+def mirrored(lower: np.ndarray) -> np.ndarray:
+    """Return the symmetric matrix (d, d) with this lower triangle."""
+    return np.asarray(lower + np.tril(lower, -1).T)

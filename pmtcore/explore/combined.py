@@ -17,7 +17,7 @@ import numpy as np
 
 from pmtcore.base.messages import ExploreMessage, Refusal, RefusedError
 from pmtcore.methods.joint_moment.influence import Rows
-from pmtcore.methods.joint_moment.record import Record, alike
+from pmtcore.methods.joint_moment.record import Record, mean_difference_variance
 
 _SAME = 1e-9  # relative: coordinates that were written and read again differ by less
 
@@ -51,7 +51,7 @@ def combined_record(records: Sequence[Record], disjoint: str) -> Record:
         noisy=noisy,
         sigma=sigma,
         n=n,
-        prior=first.prior * alike(n, first.m) / alike(first.n, first.m),
+        prior=first.prior * mean_difference_variance(n, first.m) / mean_difference_variance(first.n, first.m),
         influence=influence,
         guarantee=dict(max((record.guarantee for record in records), key=lambda promise: promise["mu"])),
     )

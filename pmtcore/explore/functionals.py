@@ -51,14 +51,14 @@ def figures(
         completed: whether what truncation took was added back from public rows: then only the doubt about it is left.
     """
     influence = state.influence
-    mean, spread = influence.lost_of(gradients)
+    mean, spread = influence.residual_moments(gradients)
     rows = max(influence.m, 1)
     lost = (0.0 if completed else mean**2) + spread / rows + (spread + influence.beyond_of(gradients)) / state.n
     limited = limits(
         values,
         values,
         Part(state.variances(gradients)),
-        Part(influence.kept_of(gradients) / state.n, max(rows / 4, 1.0) if influence.m else np.inf),
+        Part(influence.truncated_variances(gradients) / state.n, max(rows / 4, 1.0) if influence.m else np.inf),
         Part(lost) if influence.m else None,
     )
     if within is not None:
@@ -77,7 +77,7 @@ class Marginals:
     def moment(self) -> np.ndarray:
         """Second moment (D, D) in the units of the table."""
         root = self.state.root
-        return np.asarray(root @ (self.state.moment + self.state.influence.lost_moment) @ root.T)
+        return np.asarray(root @ (self.state.moment + self.state.influence.residual_moment) @ root.T)
 
     def centred(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Means (D,), covariance (D, D) and centred coordinates (D, D): row j is column j less its mean."""
@@ -186,7 +186,7 @@ class Marginals:
         s, root = self.moment, self.state.root
         rest = root[0] - np.sum(root[list(dummies)], axis=0)
         chosen = np.vstack([root[list(dummies)], rest])  # (g, D)
-        inner = self.state.moment + self.state.influence.lost_moment
+        inner = self.state.moment + self.state.influence.residual_moment
         share = chosen @ inner @ root[0]
         mean = (chosen @ inner @ root[value]) / np.maximum(share, 1e-9)
         derivatives = [

@@ -60,8 +60,8 @@ def two_stage(state: State, response: int, features: Sequence[int], instruments:
         raise RefusedError(Refusal.INSTRUMENTS, ExploreMessage.TOO_FEW_INSTRUMENTS)
     root_x, root_z = state.root[list(features)], state.root[list(instruments)]
     # Columns in units of their own root mean squares, so that the solves are as good as the moment is.
-    scale_x = np.linalg.norm(root_x @ state.half, axis=1)
-    scale_z = np.linalg.norm(root_z @ state.half, axis=1)
+    scale_x = np.linalg.norm(root_x @ state.cholesky_factor, axis=1)
+    scale_z = np.linalg.norm(root_z @ state.cholesky_factor, axis=1)
     x, z = root_x / scale_x[:, None], root_z / scale_z[:, None]
     s_zx, s_zz = z @ state.moment @ x.T, z @ state.moment @ z.T
     stage = np.linalg.solve(s_zz, s_zx)  # (l, q)

@@ -142,10 +142,10 @@ def best_subsets(
 
 def _left(state: State, response: int, some: Sequence[int], free: Sequence[int]) -> float:
     used = [*free, *some]
-    target = state.root[response] @ state.half
+    target = state.root[response] @ state.cholesky_factor
     if not used:
         return float(target @ target)
-    q, _ = np.linalg.qr((state.root[used] @ state.half).T)
+    q, _ = np.linalg.qr((state.root[used] @ state.cholesky_factor).T)
     return float(target @ target - np.sum((target @ q) ** 2))
 
 
@@ -164,7 +164,7 @@ def drawn(state: State, draws: int) -> np.ndarray:
         y = state.influence.inside * np.sqrt(state.influence.weights)[:, None]
         sampling = np.einsum("tm,mi,mj->tij", weights, y, y, optimize=True) * np.sqrt(m / state.n)
     else:
-        half = state.half
+        half = state.cholesky_factor
         unit = symmetric_noise(source, draws, d, "isometric") * np.sqrt(2 / state.n)
         sampling = half @ unit @ half.T
     return floored(state.moment + noise + sampling, state.expected)

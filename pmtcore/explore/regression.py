@@ -185,7 +185,7 @@ class Regression(Reported):
         p = float(f_distribution.sf(size / q, q, freedom)) if freedom < 1e5 else float(chi2.sf(size, q))
         return Test(size / q, q, freedom, p)
 
-    def predict(self, values: Any) -> Any:
+    def predict(self, values: object) -> Any:
         """Return the prediction at values of the features by name, with its limits; or means (k,) of a frame's rows.
 
         Raises:

@@ -17,6 +17,7 @@ from pmtcore.accounting.budgets import PERSON, Guarantee, Neighbours, Unit, comp
 from pmtcore.accounting.mixed import mixed_epsilon
 
 _ROOM = 1 + 1e-12  # a cap may be used up to rounding
+CAP_RANGE = (1e-6, 1000.0)  # total mu
 START_CAP = 3.0  # total mu where nobody chose: at 5 % false alarms the best attacker detects 91 %
 _DELTA = 1e-6  # where totals are stated when no entry names a delta
 

@@ -43,7 +43,7 @@ class Damaged(LedgerError):
 
     kind: Damage
 
-    def __init__(self, kind: Damage, /, **facts: Any) -> None:
+    def __init__(self, kind: Damage, /, **facts: object) -> None:
         self.why = kind.sentence(**facts)
         super().__init__(LedgerMessage.DAMAGED, reason=self.why, **facts)
         self.kind = kind
@@ -150,11 +150,11 @@ def _amount(low: float, high: float) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
 
-def _text(value: Any) -> bool:
+def _text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _table(value: Any) -> bool:
+def _table(value: object) -> bool:
     return isinstance(value, dict)
 
 

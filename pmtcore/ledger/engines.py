@@ -90,19 +90,19 @@ class LiteConnection:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def rows(self, statement: str, **values: Any) -> Iterator[dict[str, Any]]:
+    def rows(self, statement: str, **values: object) -> Iterator[dict[str, Any]]:
         """Yield the rows of an answer, each cell by the name of its column."""
         cursor = self._connection.execute(statement, values)
         names = [column[0] for column in cursor.description]
         for row in cursor:
             yield dict(zip(names, row, strict=True))
 
-    def value(self, statement: str, **values: Any) -> Any:
+    def value(self, statement: str, **values: object) -> Any:
         """Return the first cell of an answer; ``None`` where there is none."""
         row = self._connection.execute(statement, values).fetchone()
         return None if row is None else row[0]
 
-    def run(self, statement: str, **values: Any) -> None:
+    def run(self, statement: str, **values: object) -> None:
         """Carry out a statement that has no answer."""
         self._connection.execute(statement, values)
 
@@ -127,16 +127,16 @@ class ServerConnection:
 
         return self._connection.execute(sql.text(statement), values)
 
-    def rows(self, statement: str, **values: Any) -> Iterator[dict[str, Any]]:
+    def rows(self, statement: str, **values: object) -> Iterator[dict[str, Any]]:
         """Yield the rows of an answer, each cell by the name of its column."""
         for row in self._answer(statement, values).mappings():
             yield dict(row)
 
-    def value(self, statement: str, **values: Any) -> Any:
+    def value(self, statement: str, **values: object) -> Any:
         """Return the first cell of an answer; ``None`` where there is none."""
         return self._answer(statement, values).scalar()
 
-    def run(self, statement: str, **values: Any) -> None:
+    def run(self, statement: str, **values: object) -> None:
         """Carry out a statement that has no answer."""
         if values:
             self._answer(statement, values)

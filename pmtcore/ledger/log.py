@@ -18,7 +18,7 @@ from typing import Any
 from pmtcore.base.exports import plain
 from pmtcore.base.messages import InputError, LedgerMessage, number_between
 from pmtcore.ledger import chain, reading, rules
-from pmtcore.ledger.account import START_CAP, Account, Entry
+from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account, Entry
 from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import Database, unusable
@@ -84,7 +84,7 @@ class Ledger:
 
     def cap(self, dataset: str, mu: float, reason: str = "", by: str = "", role: str = "") -> Account:
         """Set a data set's cap, a total mu under replace-one; a new cap replaces the old from now on."""
-        self.note(dataset, "cap", {"mu": number_between("cap", mu, 1e-6, 1000.0)}, reason, by, role)
+        self.note(dataset, "cap", {"mu": number_between("cap", mu, *CAP_RANGE)}, reason, by, role)
         return self.account(dataset)
 
     def note(

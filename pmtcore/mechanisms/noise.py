@@ -172,7 +172,7 @@ class ZeroNoise(LabNoise):
 
 
 @cache
-def discrete_gaussian(sigma: float) -> Callable[[list[int]], list[int]]:
+def discrete_gaussian(sigma: float) -> Callable[[np.ndarray], list[int]]:
     """Return OpenDP's exact discrete Gaussian on integer vectors, at this scale or, by its own rounding, above it."""
     # Only real releases need OpenDP; its prelude would load scikit-learn and Polars too, where they are installed.
     from opendp.domains import atom_domain, vector_domain  # noqa: PLC0415
@@ -186,7 +186,7 @@ def discrete_gaussian(sigma: float) -> Callable[[list[int]], list[int]]:
 
 def _drawn(sigma: float, count: int) -> np.ndarray:
     """Return independent integers (count,), drawn outside the interpreter's lock."""
-    return np.asarray(discrete_gaussian(sigma)([0] * count), dtype=np.int64)
+    return np.asarray(discrete_gaussian(sigma)(np.zeros(count, dtype=np.int64)), dtype=np.int64)
 
 
 def uniform(source: NoiseSource, trials: int, size: int) -> np.ndarray:

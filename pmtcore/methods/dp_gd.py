@@ -168,6 +168,7 @@ register(
         origin=Origin("A, section 6; Avella-Medina et al. 2023", names=("DP-GD",), errata=("E20",)),
         claim=sound(REPLACE_ONE, "T Gaussian mechanisms on clipped gradients"),
         plan=_plan,
+        behind_public_fit=("poisson",),
         colour="#F0E442",
         families=tuple(FAMILIES),
         task="any",

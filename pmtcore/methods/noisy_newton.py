@@ -36,7 +36,16 @@ from pmtcore.mechanisms.truncation import calibration_factor, papers_radius, tra
 from pmtcore.methods.as_published import LEAKS, AsPublished
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import choice, parameter, unset
-from pmtcore.methods.registry import REPLACE_ONE, IterativePlan, Method, Origin, Outcome, register, sound
+from pmtcore.methods.registry import (
+    REPLACE_ONE,
+    IterativePlan,
+    Method,
+    Origin,
+    Outcome,
+    recommended,
+    register,
+    sound,
+)
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
@@ -212,7 +221,7 @@ class NewtonOutcome(Outcome):
 
     def notes(self) -> tuple[str, ...]:
         """Return a note where the iteration did not converge, and that there are no error bands."""
-        sentences = ["This method has no error bands; pmt-objective has."]
+        sentences = [f"This method has no error bands; {recommended(self.plan.public).id} has."]
         last = np.linalg.norm(self.path[-1, 0] - self.path[-2, 0])
         if not last <= _SETTLED * np.linalg.norm(self.path[-1, 0]):
             sentences.append("The iteration did not settle: the last step was as long as a tenth of the coefficients.")
@@ -310,6 +319,7 @@ register(
         origin=Origin("A, Algorithm 4", names=("DP-PMTGLM",), errata=("E2", "E3", "E23")),
         claim=_TRUNCATED,
         plan=_pmt_glm,
+        behind_public_fit=("gaussian", "poisson"),
         colour="#E377C2",
         families=tuple(FAMILIES),
         needs_labels=False,

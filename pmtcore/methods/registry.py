@@ -317,6 +317,8 @@ class Method:
         same_target: whether its coefficients estimate the family's own fit.
         weighs_losses: whether rows of labels and counts may have weights.
         needs_labels: whether public rows must have the response.
+        behind_public_fit: families in which the public fit or zero was nearer to the fit without privacy on half of the
+            real tables or more, at mu 0.5 and at 1.5 (docs/accuracy.md): offered last, and with a note.
         role: the public fit alone is ``public``, the fit without privacy ``reference``.
         at_first: whether it is drawn beside the recommended one at first sight: the papers' own.
         studied_with: the command that draws what it does in the lab.
@@ -338,6 +340,7 @@ class Method:
     same_target: bool = True
     weighs_losses: bool = False
     needs_labels: bool = True
+    behind_public_fit: tuple[str, ...] = ()
     role: Role = "method"
     at_first: bool = False
     studied_with: str = "compare"
@@ -439,6 +442,7 @@ _RECORDED = {  # where each entry of the record stands
     "recommended": "recommended",
     "standing_reason": "claim.reason",
     "errata": "origin.errata",
+    "behind_public_fit": "behind_public_fit",
 }
 _METHODS: dict[str, Method] = {}
 _CLOSE = 16.0  # of 441 between black and white: nearer colours look the same in a line two pixels wide
@@ -502,6 +506,13 @@ def suiting(public: PublicData) -> list[Method]:
         and (public.weights is None or entry.weighs_losses)
         and (public.covariates_are_public or not entry.protects_responses_only)
     ]
+
+
+def offered(public: PublicData) -> list[Method]:
+    """Return the sound methods that suit: the recommended one first, those that are behind the public fit last."""
+    sound = [entry for entry in suiting(public) if entry.standing is ReleaseStatus.SOUND]
+    first = recommended(public)
+    return sorted(sound, key=lambda entry: (entry is not first, public.family.id in entry.behind_public_fit))
 
 
 def recommended(public: PublicData) -> Method:

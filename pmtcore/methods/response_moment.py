@@ -29,7 +29,7 @@ from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, Quantizer
 from pmtcore.mechanisms.whitening import Whitening
 from pmtcore.methods.baselines import NoParameters
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.joint.plan import sizes_of
+from pmtcore.methods.joint.plan import gradient_norms
 from pmtcore.methods.joint.second_pass import COUNTING, Gradient, SecondPass, Shares
 from pmtcore.methods.registry import Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
 from pmtcore.public.bands import Part, limits, robust_part
@@ -106,9 +106,9 @@ class Estimate:
 
     def after(self, where: Coordinates, gradient: Gradient) -> Estimate:
         """Return the estimate combined with a clipped cross moment at its mean (proofs/response.md, 4)."""
-        unit, share = np.eye(self.mean.shape[1]), gradient.whole[:, None]
+        unit, share = np.eye(self.mean.shape[1]), gradient.unclipped_share[:, None]
         noise, clipping = (
-            (variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.lost)
+            (variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.clipping_mse)
         )
         m, d = where.public.m or 0, where.public.d
         update = gaussian_update(
@@ -127,7 +127,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class CovariatesAndRows:
     """H (d, d), of the covariates alone; the rows, whose passes depend on the noise before them."""
 
     moment: np.ndarray
@@ -135,7 +135,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class ResponsePlan(StatisticPlan[Measured]):
+class ResponsePlan(StatisticPlan[CovariatesAndRows]):
     """``response-moment`` with its passes fixed."""
 
     public: PublicData
@@ -153,16 +153,16 @@ class ResponsePlan(StatisticPlan[Measured]):
         """Return True: sampling errors are summed over groups first."""
         return True
 
-    def measure(self, rows: PrivateRows) -> Private[Measured]:
+    def measure(self, rows: PrivateRows) -> Private[CovariatesAndRows]:
         """Return H, into which no response enters, and the rows in the coordinates that it whitens."""
         covariates = Quantizer.features_only(self.public.feature_root, self.public.has_intercept)
         words = rows.sum(lambda x, y: covariate_moment(covariates(x, np.zeros(len(y))), self.public.d))
         values, vectors = np.linalg.eigh(from_words(words.reveal(_DECLARED)).astype(float) / (PRODUCT * self.n))
         # Of few rows the rounding may leave an eigenvalue below 0.
         moment = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return Private(Measured(moment, Coordinates(self.public, moment).quantizer.pieces(rows)))
+        return Private(CovariatesAndRows(moment, Coordinates(self.public, moment).quantizer.pieces(rows)))
 
-    def perturb(self, statistic: Private[Measured], source: NoiseSource, trials: int) -> ResponseOutcome:
+    def perturb(self, statistic: Private[CovariatesAndRows], source: NoiseSource, trials: int) -> ResponseOutcome:
         """Return estimates from H, histograms and noisy cross moments.
 
         Guarantee: mu-GDP where the response of one row is replaced, for the bits that leave: in each pass a histogram
@@ -260,7 +260,7 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) 
     if public.rows is None:
         raise RefusedError(Refusal.PUBLIC_COVARIATES, ReleaseMessage.RESPONSES_NEED_ROWS)
     public, left = ridge_regularized_public(public), 1 - 2 * COUNTING
-    sizes, passes = sizes_of(public, n, budget.mu), []
+    sizes, passes = gradient_norms(public, n, budget.mu), []
     for at, share in enumerate((FIRST_SHARE * left, (1 - FIRST_SHARE) * left), 1):
         shares = Shares(budget.mu, 1 - share - COUNTING, COUNTING)
         name = f"clipped cross moment {at}, in units of its bound"

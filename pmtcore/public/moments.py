@@ -363,13 +363,18 @@ def back_transform(root: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
 def ridge_from_least_squares(fit: np.ndarray, moment: np.ndarray, penalty: np.ndarray) -> np.ndarray:
     """Return the ridge fit that a least-squares fit becomes under a penalty: ``b - (M + P)^{-1} P b``.
 
+    Solved in units in which the diagonal is one; see :func:`equilibrated_inverse`.
+
     Args:
         fit: least-squares fits (..., d), in the units of the table.
         moment: second moment of the features (..., d, d), in the units of the table, positive definite.
         penalty: of each coefficient (d,), not negative.
     """
-    inverse = equilibrated_inverse(moment + np.diag(penalty))
-    return np.asarray(fit - np.einsum("...ij,...j->...i", inverse, penalty * fit))
+    matrix = moment + np.diag(penalty)
+    scale = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))
+    matrix /= scale[..., :, None]
+    matrix /= scale[..., None, :]
+    return np.asarray(fit - np.linalg.solve(matrix, (penalty * fit / scale)[..., None])[..., 0] / scale)
 
 
 def equilibrated_inverse(matrix: np.ndarray) -> np.ndarray:

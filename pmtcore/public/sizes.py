@@ -71,7 +71,7 @@ def beyond(ordered: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 @dataclass(frozen=True, eq=False)
-class Sizes:
+class GradientNorms:
     """Lengths of the gradients of public rows as if left out (m,), whitened units; everything here is public."""
 
     lengths: np.ndarray
@@ -79,7 +79,7 @@ class Sizes:
     reach: float = _REACH
 
     @classmethod
-    def at(cls, lengths: np.ndarray, d: int, n: int, mu: float) -> Sizes:
+    def at(cls, lengths: np.ndarray, d: int, n: int, mu: float) -> GradientNorms:
         """Return lengths whose histogram reaches to the bound whose noise is half a sampling error at n rows."""
         top = max(float(np.max(lengths)), 1e-12)
         farthest = _FARTHEST / HARMLESS * harmless_bound(n, mu)
@@ -184,24 +184,24 @@ class Sizes:
 
     def bound(self, n: int, mu: float, counts: np.ndarray | None, noise: float) -> np.ndarray:
         """Clipping bounds (T,) with the least predicted squared error at this budget."""
-        losses = self.losses(self.expected(n, counts, noise), n, self._bounds)
+        losses = self.clipping_mse_by_bound(self.expected(n, counts, noise), n, self._bounds)
         return np.asarray(self._bounds[np.argmin(losses + self._noise(n, mu), axis=1)])
 
-    def losses(self, rows: np.ndarray, n: int, bounds: np.ndarray) -> np.ndarray:
+    def clipping_mse_by_bound(self, rows: np.ndarray, n: int, bounds: np.ndarray) -> np.ndarray:
         """Squared error (T, B) that clipping at bounds (B,) is expected to cause, with rows (T, K) in the bins.
 
         A clipped row moves the mean by what is cut off: in a direction of its own, in part in a common one.
         """
         cut = np.maximum(self._middles - bounds[:, None], 0.0)  # (B, K)
-        return self._moved(rows @ (cut**2).T, rows @ cut.T, rows @ (cut > 0).T, n)
+        return self._mean_square_shift(rows @ (cut**2).T, rows @ cut.T, rows @ (cut > 0).T, n)
 
-    def lost(self, rows: np.ndarray, n: int, bounds: np.ndarray) -> np.ndarray:
+    def clipping_mse(self, rows: np.ndarray, n: int, bounds: np.ndarray) -> np.ndarray:
         """Return the same (T,) of a bound (T,) for each row of counts (T, K)."""
         cut = np.maximum(self._middles - bounds[:, None], 0.0)
         squares, sums = np.sum(rows * cut**2, axis=1), np.sum(rows * cut, axis=1)
-        return self._moved(squares, sums, np.sum(rows * (cut > 0), axis=1), n)
+        return self._mean_square_shift(squares, sums, np.sum(rows * (cut > 0), axis=1), n)
 
-    def lost_beyond_reach(self, rows: np.ndarray, n: int) -> np.ndarray:
+    def clipping_mse_beyond_reach(self, rows: np.ndarray, n: int) -> np.ndarray:
         """Return what rows (T, K) add to it (T,) by what they have beyond the last edge, which nobody counted.
 
         They follow a power law, Hill's by the rows beyond the start of the public tail; of those in the open bin only
@@ -214,10 +214,12 @@ class Sizes:
         power = np.maximum((counted + PRIOR_ROWS) / (rows[:, tail] @ logs + PRIOR_ROWS / PRIOR_POWER), _LEAST_POWER)
         edge = self.edges[-1]
         far = rows[:, -1] * (edge / low[-1]) ** -power
-        return self._moved(far * 2 * edge**2 / ((power - 1) * (power - 2)), far * edge / (power - 1), far, n)
+        return self._mean_square_shift(
+            far * 2 * edge**2 / ((power - 1) * (power - 2)), far * edge / (power - 1), far, n
+        )
 
     @staticmethod
-    def _moved(squares: np.ndarray, sums: np.ndarray, many: np.ndarray, n: int) -> np.ndarray:
+    def _mean_square_shift(squares: np.ndarray, sums: np.ndarray, many: np.ndarray, n: int) -> np.ndarray:
         """Return the expected squared length of ``(1/n) sum c_i`` by squares, sum and number of lengths cut off."""
         pairs = np.maximum(sums**2 - squares, 0.0)
         return np.asarray((squares + common_direction(many / n) * pairs) / n**2)

@@ -14,6 +14,7 @@ from pmtcore.accounting.budgets import Guarantee, Neighbours, Spend, unit_of
 from pmtcore.base.bands import Bands
 from pmtcore.base.exports import plain
 from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.symmetric import from_lower_triangle, lower_triangle, mirrored
 from pmtcore.methods.facts import Facts
 
 
@@ -169,24 +170,8 @@ class Release:
             return {}
         fields = {"centre": plain(bands.centre), "freedom": plain(bands.freedom)}
         if bands.covariance is not None and len(self.names) <= _MOST_COVARIANCES:
-            fields["covariance"] = {part: triangle(matrix) for part, matrix in bands.covariance.items()}
+            fields["covariance"] = {part: lower_triangle(matrix) for part, matrix in bands.covariance.items()}
         return fields
-
-
-def triangle(matrix: np.ndarray) -> list[float]:
-    """Return the lower triangle of a symmetric matrix, row by row."""
-    return np.asarray(matrix)[np.tril_indices(len(matrix))].tolist()
-
-
-def symmetric(values: Iterable[float], d: int) -> np.ndarray:
-    """Return the symmetric matrix (d, d) with this lower triangle.
-
-    Raises:
-        ValueError: another number of values.
-    """
-    lower = np.zeros((d, d))
-    lower[np.tril_indices(d)] = np.asarray(list(values), dtype=float).reshape(d * (d + 1) // 2)
-    return np.asarray(lower + np.tril(lower, -1).T)
 
 
 def modelled(target: str, positive: str | None) -> str:
@@ -219,7 +204,9 @@ def bands_of(record: Mapping[str, Any]) -> Bands | None:
         parts.get("truncation"),
         centre=None if "centre" not in inference else np.asarray(inference["centre"], dtype=float),
         freedom=None if "freedom" not in inference else np.asarray(inference["freedom"], dtype=float),
-        covariance=None if covariance is None else {k: symmetric(v, len(rows)) for k, v in covariance.items()},
+        covariance=None
+        if covariance is None
+        else {part: mirrored(from_lower_triangle(v, len(rows))) for part, v in covariance.items()},
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from pmtcore.accounting.budgets import Budget, Unit
 from pmtcore.base.messages import InputError, ReleaseMessage, number_between
 from pmtcore.base.roles import Action, Actor
-from pmtcore.ledger.account import Account
+from pmtcore.ledger.account import CAP_RANGE, Account
 from pmtcore.ledger.agreements import Asked
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import NoiseSource
@@ -93,7 +93,7 @@ def register(
         Forbidden: the actor is no curator; InputError: the tables cannot be read or do not fit, or the ledger refuses.
     """
     actor.require(Action.REGISTER)
-    number_between("cap", cap, 1e-6, 1000.0)
+    number_between("cap", cap, *CAP_RANGE)
     unit = unit or Unit()
     shown = read_path(public, "public")
     declared = shown.schema if schema is None else Schema.from_dict(schema)

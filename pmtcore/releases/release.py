@@ -162,7 +162,7 @@ def preview(problem: Problem, request: Request) -> Preview:
         problem.public.names,
         predicted,
         alone,
-        _verdict(facts, predicted, alone) + _large_delta(guarantee, problem.private.n) if plan.mu > 0 else (),
+        _cautions(problem, entry, guarantee) + (_verdict(facts, predicted, alone) if plan.mu > 0 else ()),
     )
 
 
@@ -219,10 +219,7 @@ def release(
         facts=plan.facts(),
         parts=plan.parts(),
         released=outcome.released_under(guarantee),
-        notes=problem.notes
-        + _unclustered(problem, plan)
-        + _large_delta(guarantee, problem.private.n)
-        + outcome.notes(),
+        notes=problem.notes + _unclustered(problem, plan) + _cautions(problem, entry, guarantee) + outcome.notes(),
         design={} if problem.design is None else problem.design.as_dict(),
         disagrees=outcome.disagrees,
     )
@@ -469,11 +466,20 @@ def _unclustered(problem: Problem, plan: Plan) -> tuple[str, ...]:
     return (Note(TableNote.METHOD_UNCLUSTERED),)
 
 
-def _large_delta(guarantee: Guarantee, n: int) -> tuple[str, ...]:
-    """Return what to say of a delta that a release of one whole row among n would keep."""
-    if guarantee.mu == 0 or guarantee.delta * n < 1:
-        return ()
-    return (Note(TableNote.LARGE_DELTA, delta=guarantee.delta, rows=n, usual=reporting_delta(n)),)
+def _cautions(problem: Problem, entry: Method, guarantee: Guarantee) -> tuple[str, ...]:
+    """Return what to know of a request before the spend, and of the release after it.
+
+    A delta that a release of one whole row would keep, and a method behind the public fit, or zero, on most tables.
+    """
+    notes: tuple[str, ...] = ()
+    if guarantee.mu > 0 and guarantee.delta * problem.private.n >= 1:
+        usual = reporting_delta(problem.private.n)
+        notes += (Note(TableNote.LARGE_DELTA, delta=guarantee.delta, rows=problem.private.n, usual=usual),)
+    family = problem.public.family
+    if family.id in entry.behind_public_fit:
+        other = recommended(problem.public).id
+        notes += (Note(TableNote.METHOD_BEHIND_PUBLIC_FIT, method=entry.id, family=family.title, methods=[other]),)
+    return notes
 
 
 def guarantee_of_budget(problem: Problem, request: Request) -> Guarantee:
@@ -503,10 +509,10 @@ def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | Non
     if predicted is not None and alone is not None:
         ratio, _ = beside_public(predicted, alone)
         if ratio > NO_GAIN:
-            gain = "better" if ratio > 1 / NO_GAIN else "as well"
+            more = "better" if ratio > 1 / NO_GAIN else "as well"
             objections.append(
-                f"The public fit alone is predicted to do {gain}: its standard errors are about "
-                f"{1 / ratio:.2g} times those of this release."
+                f"The public fit alone is predicted to do {more}: its standard errors are about {1 / ratio:.2g} times "
+                f"those of this release."
             )
     return tuple(objections)
 

@@ -34,7 +34,9 @@ def at_a_glance(
     rows. Of very wide tables the first columns are taken.
     """
     summary = schema_summary(private, public)
-    dropped = {note.facts["column"] for note in notes if isinstance(note, Note) and note.kind in _DROPPED}
+    noted = [note for note in notes if isinstance(note, Note)]
+    dropped = {note.facts["column"] for note in noted if note.kind in _DROPPED}
+    dropped |= {name for note in noted if note.kind is TableNote.LEFT_OUT for name in note.facts["columns"]}
     part = ["left out" if name in dropped else _part(name, choices) for name in summary["column"]]
     summary.insert(1, "part", part)
     summary = summary.iloc[np.argsort([kind != "target" for kind in part], kind="stable")].head(_MOST)

@@ -90,5 +90,5 @@ def _yaml(value: Mapping[str, Any], depth: int) -> list[str]:
     return lines
 
 
-def _scalar(value: Any) -> str:
+def _scalar(value: object) -> str:
     return json.dumps(one_line(value) if isinstance(value, str) else value, ensure_ascii=False)

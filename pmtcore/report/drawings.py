@@ -119,7 +119,7 @@ def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> s
     )
 
 
-def number(value: Any) -> str:
+def number(value: object) -> str:
     """Write a figure in four digits, escaped."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return escape(str(value))

@@ -27,8 +27,8 @@ from pmtcore.report.drawings import curve, forest, number, table
 from pmtcore.report.names import source
 from pmtcore.report.reproduce import cap_command, command, configuration
 from pmtcore.report.rows import source as source_column
-from pmtcore.report.statistics import DISAGREES, NAME, SOURCES, penalty_words, released_titles, shortened, title
-from pmtcore.report.strength import DEPLOYMENTS, strength
+from pmtcore.report.statistics import DISAGREES, NAME, SCALES, SOURCES, penalty_words, released_titles, shortened, title
+from pmtcore.report.strength import DEPLOYMENTS, strength, unprotected_words
 
 _STYLE = "\n" + Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 
@@ -72,7 +72,10 @@ def _entry(record: Mapping[str, Any], account: Mapping[str, Any] | None) -> Mapp
 
 
 def _summary(record: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
-    if record["standing"] == "sound":
+    nobody = unprotected_words(float(of_person(record["guarantee"])["mu"]))
+    if record["standing"] == "sound" and nobody:
+        box = f'<p class="lab">{escape(nobody)}</p>'
+    elif record["standing"] == "sound":
         box = (
             '<p class="ok">This report may be published: every figure in it is public, or was released by a mechanism '
             "whose guarantee is proved.</p>"
@@ -89,12 +92,9 @@ def _summary(record: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
         ("Data set", escape(record.get("ledger", {}).get("dataset", "")) or "without a name: in no ledger"),
         ("What left the private rows", escape(_left(record))),
     ]
-    scale = _SCALE_WORDS.get(record["public"].get("family", ""), "")
+    scale = SCALES.get(record["public"].get("family", ""), "")
     question = f'<p class="note">Regression of {scale}{escape(_modelled(record))} on {_features(record)}.</p>\n{box}'
     return question + "\n" + table("About this release", ("what", "value"), facts)
-
-
-_SCALE_WORDS = {"logistic": "the log-odds of ", "boosting": "the score of ", "poisson": "the log of the mean of "}
 
 
 def _modelled(record: Mapping[str, Any]) -> str:

@@ -133,7 +133,7 @@ def planned(choices: Mapping[str, Any], n: int, method: str, mu: float) -> Recip
     return Recipe(title, "Free: it reads public rows and the number of private ones.", tuple(_lines("plan", given)))
 
 
-def compared(choices: Mapping[str, Any], **asked: Any) -> Recipe:
+def compared(choices: Mapping[str, Any], **asked: object) -> Recipe:
     """Return a comparison; the same seed gives the same figures."""
     title = f"Methods compared on a regression of {_plain(choices['target'])}, for the lab."
     note = "Distances to the exact private fit: for the curator's eyes, or for tables that harm nobody."
@@ -145,7 +145,7 @@ def _lines(name: str, given: Mapping[str, Any]) -> list[str]:
     return [f"result = pc.{name}(", *tables, *(f"    {key}={value!r}," for key, value in given.items()), ")"]
 
 
-def _plain(target: Any) -> str:
+def _plain(target: object) -> str:
     """Return a column's name as it may stand inside a title."""
     return one_line(str(target)).replace("\\", " ").replace('"', " ")
 

@@ -14,6 +14,13 @@ from typing import Any
 from pmtcore.base.numbers import figure, percent
 
 NAME = "Truncated rows"
+# What a coefficient changes, by family of regression: these words, then the response.
+SCALES = {
+    "gaussian": "",
+    "logistic": "the log-odds of ",
+    "boosting": "the score of ",
+    "poisson": "the log of the mean of ",
+}
 
 
 class Origin(StrEnum):

@@ -17,6 +17,7 @@ from pmtcore.base.numbers import figure, percent
 
 # The customary level of a test.
 FALSE_ALARMS = 0.05
+_NEARLY_ALL = 0.99  # detections from which on a budget counts as no protection: mu of about 4
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,11 @@ class Strength:
 
     mu: float
     detections: float
+
+    @property
+    def protects_nobody(self) -> bool:
+        """Return True where fewer than one person in a hundred escapes the best attacker."""
+        return self.detections >= _NEARLY_ALL
 
     @property
     def times_guessing(self) -> float:
@@ -65,6 +71,16 @@ class Strength:
             f"{percent(self.detections, 3)} of the cases: {figure(self.times_guessing, 2)} times as often as by "
             "guessing."
         )
+
+
+def unprotected_words(mu: float) -> str:
+    """Return what to say of figures from a sound method whose budget protects nobody; empty where it protects."""
+    if not strength(mu).protects_nobody:
+        return ""
+    return (
+        f"At mu = {figure(mu)} an attacker detects nearly everybody: this budget protects nobody. Publish its figures "
+        "only where the table itself may be published."
+    )
 
 
 @dataclass(frozen=True)

@@ -246,7 +246,7 @@ def served(board: Board, study: Study, host: str, port: int) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(data)
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, *_: object) -> None:
             """Log nothing: the board is the log."""
 
     server = ThreadingHTTPServer((host, port), Handler)

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
-from pmtcore.accounting.budgets import MU_RANGE, Budget
+from pmtcore.accounting.budgets import MU_RANGE, Budget, Unit
 from pmtcore.base.messages import InputError, SiteMessage, TableMessage, number_between, whole_number_between
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.strict_json import parsed_object
@@ -448,7 +448,7 @@ class Knowledge:
     """What a party can learn of one row: what mu-GDP leaves.
 
     Attributes:
-        sites: how many sites are in the party.
+        sites: how many sites are in the party, at most.
         mu: infinite where nothing is promised.
     """
 
@@ -462,7 +462,8 @@ class Knowledge:
         who = self.party.value.format(sites=self.sites)
         if math.isinf(self.mu):
             return f"Nothing is promised against {who}."
-        return f"Against {who} each row is protected as by mu = {self.mu:.4g}."
+        rows = "all their rows together are" if self.party is Party.PERSON_IN_TWO_SITES else "each row is"
+        return f"Against {who} {rows} protected as by mu = {self.mu:.4g}."
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields."""
@@ -478,6 +479,7 @@ def knowledge(study: Study, *answering: int) -> tuple[Knowledge, ...]:
     ]
     if study.colluders > 1:
         known.append(Knowledge(Party.COALITION, study.colluders, study.mu_against(study.colluders, *answering)))
-    # Two rows of a person: the guarantee of a group of two (mu adds up), against the declared coalition.
-    known.append(Knowledge(Party.PERSON_IN_TWO_SITES, study.colluders, 2 * study.request.budget.mu))
-    return tuple(known)
+    # The rows of a person at both sites are a group: mu adds up, against whoever of these learns the most.
+    most = max(known, key=lambda one: one.mu)
+    unit = study.choices.unit or Unit(study.request.rows_per_person)
+    return (*known, Knowledge(Party.PERSON_IN_TWO_SITES, most.sites, 2 * unit.rows * most.mu))

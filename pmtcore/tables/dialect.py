@@ -105,6 +105,8 @@ def check_names(names: Sequence[str], where: str, hide_names: bool) -> None:
     """
     if len(names) > MAX_COLUMNS:
         raise InputError(TableMessage.TOO_MANY_COLUMNS, where=where, count=len(names), limit=MAX_COLUMNS)
+    if len(names) > 2 and sum(map(bool, names)) == 1:
+        raise InputError(TableMessage.TITLE_LINE, where=where, count=len(names))
     if any(not name for name in names):
         number = list(names).index("") + 1
         raise InputError(TableMessage.UNNAMED_COLUMN, where=where, number=number)

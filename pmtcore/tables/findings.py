@@ -118,13 +118,20 @@ def findings(
 
 def repaired(private: Table, public: Table | MomentTable, choices: Choices, declared: Schema | None = None) -> Choices:
     """Return the choices after the recommended repair of everything that stops, as far as there is one."""
+    return ([choices] + [after for _, after in repairing(private, public, choices, declared)])[-1]
+
+
+def repairing(
+    private: Table, public: Table | MomentTable, choices: Choices, declared: Schema | None = None
+) -> Iterator[tuple[Finding, Choices]]:
+    """Yield what stops, one after the other, and the choices after its recommended repair."""
     for _ in range(_ROUNDS):
         every = findings(private, public, choices, None, declared)
         first = next((one for one in every if one.stops and one.repairs), None)
         if first is None:
-            break
+            return
         choices = first.repairs[0].apply(choices)
-    return choices
+        yield first, choices
 
 
 def _tables(private: Table, public: Table | MomentTable, choices: Choices) -> Iterator[Finding]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
+import pytest
+from streamlit.testing.v1 import AppTest
+
 from tests.app.conftest import ROOT
 
 INPUTS = {
@@ -25,16 +28,37 @@ INPUTS = {
 
 
 def test_a_number_that_was_not_understood_keeps_the_last_one() -> None:
-    """Each number field is required: letters typed into it would else become its least number, or 0, in silence."""
+    """Each number field is required: letters typed into it would else become its least number, or 0, in silence.
+
+    None has limits: beyond them the browser keeps the last number in silence too (widgets.number says what it takes).
+    """
     fields = [
-        (path.name, node)
+        (path.name, {keyword.arg for keyword in node.keywords}, len(node.args))
         for path in sorted((ROOT / "pages").rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "number_input"
     ]
-    assert len(fields) > 20
-    silent = [name for name, node in fields if "required" not in {keyword.arg for keyword in node.keywords}]
-    assert not silent
+    assert fields
+    assert not [name for name, given, _ in fields if "required" not in given and None not in given]
+    assert not [name for name, given, many in fields if many > 1 or {"min_value", "max_value"} & given]
+
+
+@pytest.mark.parametrize(("asked", "taken"), [(0.0, 0.1), (5.0, 5.0), (1e9, 10.0), (-1.0, 0.1)])
+def test_a_number_beyond_its_range_is_said(asked: float, taken: float) -> None:
+    """What is taken in its place stands below the field."""
+    app = AppTest.from_function(_ask_a_number).run()
+    app.number_input(key="asked").set_value(asked).run()
+    assert app.text[0].value == f"{taken:g}"
+    said = [one.value for one in app.caption]
+    assert len(said) == (asked != taken) and all(f"0.1 to 10: {taken:g} is taken" in one for one in said)
+
+
+def _ask_a_number() -> None:
+    import streamlit as st
+
+    from pages.common.widgets import number
+
+    st.text(f"{number(st, 'Claimed mu', 0.1, 10.0, 1.0, 'asked', 'help'):g}")
 
 
 def test_no_page_writes_entries_of_the_history_by_itself() -> None:

@@ -193,3 +193,30 @@ def test_clear_leaves_a_column_of_the_model(app):
     app.button_group(key=key).set_value(["x3", "x2"]).run()
     app.button(key="explore-clear").click().run()
     assert not app.exception and app.session_state[key] == ["x2"]
+
+
+def wide(n: int, columns: int, seed: int) -> bytes:
+    """Return a table of so many features and a target."""
+    numbers = np.random.default_rng(seed).normal(size=(n, columns + 1))
+    named = pd.DataFrame(numbers[:, 1:], columns=[f"v{j}" for j in range(columns)])
+    return named.assign(y=numbers[:, 0] + numbers[:, 1]).to_csv(index=False).encode()
+
+
+@pytest.mark.slow
+def test_columns_that_a_repair_left_out_are_told_openly_and_come_back(app):
+    """Too few public rows: why half of the columns are out stands open; better files begin with all of them again."""
+    upload(app, wide(300, 12, 1), wide(12, 12, 2))
+    told = [one.value for one in app.warning if "Done already: Only the first" in one.value]
+    assert len(told) == 1 and session(app).problem.public.d < 13
+    upload(app, wide(300, 12, 3), wide(1, 12, 4))
+    upload(app, wide(300, 12, 5), wide(100, 12, 6))
+    assert session(app).problem.public.d == 13
+    assert not any("Done already" in one.value for one in app.warning)
+
+
+@pytest.mark.slow
+def test_what_makes_a_release_worthless_is_no_small_print(app):
+    """A private table of one row, or files that look swapped, are told openly on Data."""
+    upload(app, wide(1, 3, 1), wide(100, 3, 2))
+    told = " ".join(one.value for one in app.warning)
+    assert "1 row" in told and "not swapped" in told

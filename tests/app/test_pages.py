@@ -396,13 +396,15 @@ def test_bad_budget_is_a_sentence(app):
 
 
 def test_units_agree(app):
-    """A budget in rho or epsilon shows the same total in mu."""
+    """A budget in rho or epsilon shows the same total in mu; another unit changes no amount."""
     go(app, "release")
     app.segmented_control(key="release-unit").set_value("rho").run()
     app.number_input(key="release-rho").set_value(2.0).run()
     assert "mu = 2 ·" in words(app)
-    app.segmented_control(key="release-unit").set_value("epsilon").run()
-    assert "epsilon = 4 at" in words(app)
+    for unit in ("epsilon", "mu", "epsilon", "rho"):
+        app.segmented_control(key="release-unit").set_value(unit).run()
+        assert "mu = 2 · rho = 2 · epsilon = 9.997 at" in words(app), unit
+    assert app.number_input(key="release-rho").value == 2.0
 
 
 @pytest.mark.slow

@@ -137,7 +137,10 @@ def test_a_curator_works_with_forms(app, files):
     account = book.account("survey")
     assert account.cap == 3.0 and account.second and account.units == (Unit(4),)
     assert "Each person is taken to have at most 4 rows" in words(app) or "4 rows" in words(app)
-    box(app, "text_input", "Data set").set_value("survey")
+    app.selectbox(key="cap-dataset").set_value("survey")
+    app.number_input(key="cap-mu").set_value(-1.0)
+    box(app, "button", "Set").click().run()
+    assert any("cap must be between" in error.value for error in app.error) and book.account("survey").cap == 3.0
     app.number_input(key="cap-mu").set_value(5.0)
     box(app, "button", "Set").click().run()
     assert any("Say why the cap is raised" in error.value for error in app.error)

@@ -13,11 +13,13 @@ import pytest
 import sqlalchemy as sql
 
 from pmtcore.accounting.budgets import Budget
+from pmtcore.base.labels import SpendState
 from pmtcore.base.messages import ArgumentMessage, InputError, LedgerMessage
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.ledger.schema import SCHEMA
 from pmtcore.mechanisms.noise import SecureNoise
+from pmtcore.releases.outcome import SpendFailure
 from pmtcore.releases.release import Request, recorded_release
 from tests.helpers import refused
 from tests.ledger.tables import VERSION, take_steps
@@ -132,8 +134,9 @@ def test_a_read_only_ledger(book, problem):  # noqa: F811
 def test_a_record_that_cannot_be_kept_says_that_it_is_spent(book, problem, monkeypatch):  # noqa: F811
     """The disk fills up between the spend and the record: nothing leaves, and the sentence does not hide the spend."""
     monkeypatch.setattr(Ledger, "finish", lambda *_: (_ for _ in ()).throw(LedgerError("The disk is full.")))
-    with pytest.raises(LedgerError, match="budget is spent"):
+    with pytest.raises(SpendFailure) as failure:
         recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), book, "survey", "k")
+    assert failure.value.kind is SpendState.NO_RESULT
     assert book.account("survey").spent == 0.5
     with refused(LedgerMessage.SPENT_UNFINISHED, LedgerError):
         recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), book, "survey", "k")

@@ -13,8 +13,8 @@ from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import public_from_rows
 from pmtcore.public.secant import raised
-from pmtcore.public.sizes import Sizes, common_direction, harmless_bound
-from tests.helpers import names
+from pmtcore.public.sizes import GradientNorms, common_direction, harmless_bound
+from tests.helpers import names, plan
 
 TEST = Curator("a test of the filter on synthetic rows")
 
@@ -141,14 +141,14 @@ def test_bounds_grow_with_the_budget() -> None:
         bound = harmless_bound(n, mu)
         assert 2 * bound / (mu * n) == pytest.approx(0.02 / np.sqrt(n))
     lengths = np.linspace(0.1, 3.0, 50)
-    assert Sizes.at(lengths, 3, 1000, 0.5).edges[-1] == pytest.approx(12.0)
-    assert Sizes.at(lengths, 3, 1000, 300.0).edges[-1] == pytest.approx(25 * harmless_bound(1000, 300.0))
+    assert GradientNorms.at(lengths, 3, 1000, 0.5).edges[-1] == pytest.approx(12.0)
+    assert GradientNorms.at(lengths, 3, 1000, 300.0).edges[-1] == pytest.approx(25 * harmless_bound(1000, 300.0))
 
 
 @pytest.mark.parametrize("mu", [0.5, 4.5, 300.0])
 def test_a_histogram_that_reaches_further_has_more_bins_of_the_same_width(mu: float) -> None:
     """The bins within the public lengths are as fine at any budget, and every row falls in exactly one."""
-    sizes = Sizes.at(np.linspace(0.1, 3.0, 50), 3, 5000, mu)
+    sizes = GradientNorms.at(np.linspace(0.1, 3.0, 50), 3, 5000, mu)
     edges = sizes.edges
     assert len(edges) == sizes.many + 1
     assert np.allclose(edges[2:] / edges[1:-1], 1.25)
@@ -169,7 +169,7 @@ def test_fewer_rows_beyond_a_bound_have_more_of_one_direction() -> None:
 def test_rows_that_public_rows_do_not_foresee_are_believed_beyond_chance() -> None:
     """Twelve rows ten times as far as any public one choose a bound near them; a count that is noise does not."""
     lengths = np.abs(np.random.default_rng(3).standard_normal(200)) + 0.1
-    sizes = Sizes.at(lengths, 3, 5000, 30.0)
+    sizes = GradientNorms.at(lengths, 3, 5000, 30.0)
     counts = sizes.whole_rows(5000)[None].astype(float)
     place = int(sizes.bins(np.array([30.0]))[0])
     alone = sizes.bound(5000, 30.0, counts, 0.2)[0]
@@ -186,17 +186,17 @@ def test_rows_that_public_rows_do_not_foresee_are_believed_beyond_chance() -> No
 @pytest.mark.parametrize("power", [2.5, 3.0, 4.0])
 def test_rows_beyond_every_bound_are_priced_by_the_lengths_that_were_counted(power: float) -> None:
     """The more rows beyond the last edge, and the more on the way there, the more is lost; none there, nothing."""
-    sizes = Sizes.at(np.linspace(0.1, 3.0, 50), 3, 5000, 0.5)
+    sizes = GradientNorms.at(np.linspace(0.1, 3.0, 50), 3, 5000, 0.5)
     edge = np.array([sizes.edges[-1]])
     lengths = sizes.tail.start[0] * (1 - (np.arange(200_000) + 0.5) / 200_000) ** (-1 / power)
     rows = sizes.counts(sizes.bins(lengths)).astype(float)[None]
     excess = np.maximum(lengths - edge, 0.0)
     share = common_direction(np.mean(excess > 0))
     expected = (np.sum(excess**2) + share * (np.sum(excess) ** 2 - np.sum(excess**2))) / 200_000**2
-    assert sizes.lost(rows, 200_000, edge)[0] == 0
-    assert sizes.lost_beyond_reach(rows, 200_000)[0] == pytest.approx(expected, rel=0.6)
+    assert sizes.clipping_mse(rows, 200_000, edge)[0] == 0
+    assert sizes.clipping_mse_beyond_reach(rows, 200_000)[0] == pytest.approx(expected, rel=0.6)
     rows[0, -1] = 0
-    assert sizes.lost_beyond_reach(rows, 200_000)[0] == 0
+    assert sizes.clipping_mse_beyond_reach(rows, 200_000)[0] == 0
 
 
 @pytest.mark.parametrize("mu", [0.5, 1.5])
@@ -213,7 +213,7 @@ def test_rows_beyond_every_bound_are_said_and_widen_the_bands(mu: float, seed) -
         z, y = x * far, np.sum(x * far, axis=1) + rng.standard_normal(4000) * far[:, 0]
         outcome = plan.run(PrivateRows.from_arrays(z[100:], y[100:], names(3)), ZeroNoise(), 1)
         assert outcome.fit.truncates_heavily == (reach > 1)
-        lost.append(outcome.fit.gradient.lost_with_far_rows[0])
+        lost.append(outcome.fit.gradient.clipping_mse_with_far_rows[0])
         assert np.all(outcome.fit.truncation_part(np.eye(3)).variance >= lost[-1])
     assert lost[1] > 10 * lost[0]
 
@@ -256,3 +256,19 @@ def test_the_plan_has_an_interval_that_narrows_with_public_rows(seed) -> None:
     assert ratios == sorted(ratios, reverse=True)
     alone = entry.plan(public, 2000, Budget(1.0), make_parameters(entry, {"passes": "1"})).predicted()
     assert alone.interval is None
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 3])
+def test_bands_of_columns_that_determine_each_other_are_those_of_the_rows(number):
+    """Of a column that is another one up to a thousandth: at least half of least squares' errors, and its fit is in."""
+    rng = np.random.default_rng(number)
+    x = rng.standard_normal((4060, 3))
+    x = np.column_stack([x, x[:, 0] + 1e-3 * rng.standard_normal(4060)])
+    y = x[:, 0] + x[:, 1] + rng.standard_normal(4060)
+    public = public_from_rows(x[:60], y[:60], names(4), "y")
+    exact, *_ = np.linalg.lstsq(x[60:], y[60:], rcond=None)
+    errors = np.sqrt(np.mean((y[60:] - x[60:] @ exact) ** 2) * np.diag(np.linalg.inv(x[60:].T @ x[60:])))
+    rows = PrivateRows.from_arrays(x[60:], y[60:], names(4))
+    bands = plan("joint-pmt", public, 4000, 1.0).run(rows, SeededNoise(number), 1).bands()
+    assert np.all(bands.sampling > 0.5 * errors)
+    assert np.all((bands.low <= exact) & (exact <= bands.high))

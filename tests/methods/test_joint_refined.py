@@ -19,7 +19,7 @@ from pmtcore.mechanisms.grid import FINE, from_words, grid_rows, in_words
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.mechanisms.passes import GRADIENT, GradientSum
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.joint.plan import sizes_of, taken
+from pmtcore.methods.joint.plan import expected_truncated_fraction, gradient_norms
 from pmtcore.methods.joint.second_pass import SecondPass
 from pmtcore.public.moments import public_from_moment, public_from_rows, whiten
 from pmtcore.public.radius import Ball
@@ -229,7 +229,7 @@ def test_never_worse_than_the_public_fit(mu):
 def test_counts_and_public_shares_are_combined_by_precision(seed):
     """Without counts the public shares; with noiseless counts the counts; between, between."""
     _, data, _ = make(100, 60, seed)
-    sizes = sizes_of(data, 1000, 1.0)
+    sizes = gradient_norms(data, 1000, 1.0)
     prior = sizes.expected(1000, None, 0.0)
     counts = prior[::-1].copy() + 5.0
     assert np.allclose(sizes.expected(1000, counts, 1e-9), counts)
@@ -311,7 +311,10 @@ def test_what_a_ball_takes(seed):
     """Less the wider it is; all of it at nothing, little at four times the longest row."""
     _, data, _ = make(3000, 60, seed)
     longest = float(np.max(np.linalg.norm(ridge_regularized_public(data).whitened, axis=1)))
-    shares = [taken(ridge_regularized_public(data), Ball(radius, 1.0)) for radius in (1e-3, 1.0, longest, 4 * longest)]
+    shares = [
+        expected_truncated_fraction(ridge_regularized_public(data), Ball(radius, 1.0))
+        for radius in (1e-3, 1.0, longest, 4 * longest)
+    ]
     assert shares == sorted(shares, reverse=True) and shares[0] > 0.95 and shares[-1] < 0.02
 
 

@@ -16,7 +16,7 @@ from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import Prediction, recommended
 from pmtcore.releases import planning
 from pmtcore.releases.curves import LADDER, Curves
-from pmtcore.report.figures.planning import interval_words, left_out_words, table
+from pmtcore.report.figures.planning import interval_words, left_out_words, reverse_words, table
 from tests.helpers import TEST, make, plan, refused
 
 
@@ -118,6 +118,16 @@ def test_curves_are_what_a_plan_says(seed):
         np.testing.assert_array_equal(curves.at("joint-pmt", mu).prediction.total, own.prediction.total)
     with pytest.raises(InputError):
         curves.at("pmt-logistic", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [(None, "no budget up to mu = 8"), (0.05, "mu = 0.05 or less is enough"), (0.3, "It takes a total of mu = 0.3")],
+    ids=["none", "the smallest", "one"],
+)
+def test_the_smallest_budget_that_was_tried_is_no_answer_to_what_it_takes(budget, said):
+    """It may be more than that."""
+    assert said in reverse_words(budget, 208, 6000, 1.0, (0.05, 1.0, 8.0))
 
 
 @pytest.mark.slow

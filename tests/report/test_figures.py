@@ -276,6 +276,15 @@ def test_predicted_words_follow_the_budget(problem):
     assert figures.predicted_words(looked(problem, "pmt-moment")) == ""
 
 
+@pytest.mark.parametrize(("mu", "said"), [(0.001, "better"), (50.0, "")], ids=["swamped", "ample"])
+def test_a_public_fit_that_is_better_is_called_so(problem, mu, said):
+    """Its standard errors are a part of the release's, and no verdict calls that as well."""
+    objections = [text for text in looked(problem, mu=mu).verdict if "public fit alone" in text]
+    assert all("better: its standard errors are about 0." in text for text in objections) and bool(objections) == bool(
+        said
+    )
+
+
 @pytest.mark.parametrize("mu", [0.05, 0.3, 1.0, 10.0])
 def test_release_and_plan_promise_the_same(problem, mu):
     """The precision before a spend is the one that Plan states, with its range, and both are predictions."""

@@ -236,6 +236,15 @@ def test_the_command_carries_every_choice():
     assert "kinds={'b': 'number'}" in reproduce.script(more) and "person='id'" in reproduce.script(more)
 
 
+@pytest.mark.parametrize(("mu", "protected"), [(0.0, True), (1.0, True), (5.0, False), (1000.0, False)])
+def test_a_report_of_a_budget_that_protects_nobody_does_not_call_for_publication(filed, mu, protected):
+    """The first sentence of a report is the one that is read."""
+    record = filed[0]
+    page = report({**record, "standing": "sound", "guarantee": {**record["guarantee"], "mu": mu}})
+    assert ("This report may be published" in page) is protected
+    assert ("protects nobody" in page) is not protected
+
+
 def test_script_and_notebook_run(filed, tmp_path, monkeypatch):
     """Both are code that runs as it is, through the package's face, and asks for the same."""
     private, public, _ = load("demo", n=800, m=80, d=4)

@@ -15,11 +15,11 @@ from pmtcore.releases import release as module
 from pmtcore.releases.release import release
 from pmtcore.sites import parties, seals, sharing
 from pmtcore.sites.boards import FolderBoard, HttpBoard, MemoryBoard, Message, served
-from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.sites.errors import Kind, Party, StudyError
 from pmtcore.sites.noise_shares import NoiseShares, share_scale
 from pmtcore.sites.parties import Coordinator, join
 from pmtcore.sites.rounds import Openings, Replay, SharedNoise
-from pmtcore.sites.study import GroundOfStudy, Site, Study
+from pmtcore.sites.study import GroundOfStudy, Site, Study, knowledge
 from pmtcore.sites.transcript import Opened, Transcript
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import table_from
@@ -424,6 +424,17 @@ def test_too_few_sites_stop_the_study_before_anything_is_opened(study):
     answers = setup.run()
     assert answers[""].kind is Kind.TOO_FEW_SITES
     assert not [m for m in setup.board.messages if m.kind in ("share", "sum")]
+
+
+@pytest.mark.parametrize("person_rows", [None, 3], ids=["a row each", "three rows each"])
+@pytest.mark.parametrize("colluders", [0, 1, 2])
+def test_rows_at_two_sites_are_as_open_as_to_whoever_learns_most(study, colluders, person_rows):
+    """A site that takes its own noise off sees both shifts through less noise: never less than twice any figure."""
+    asked = study(rows=(300, 200, 400, 100), colluders=colluders, person_rows=person_rows).ground.study
+    *single, person = knowledge(asked, 4)
+    assert person.party is Party.PERSON_IN_TWO_SITES
+    assert person.mu == 2 * (person_rows or 1) * max(one.mu for one in single)
+    assert person.mu >= 2 * asked.mu_against(1, 4)
 
 
 @pytest.mark.slow

@@ -65,6 +65,7 @@ CASES: dict[str, tuple[bytes, bytes, dict, str]] = {
     "no header": (csv(PRIVATE, header=False), csv(PUBLIC), {}, "no header row"),
     "duplicated names, private": (b"a,a,y\n4711.625,2,3\n", csv(PUBLIC), {}, "more than once"),
     "duplicated names, public": (csv(PRIVATE), b"a,a,y\n1,2,3\n", {}, "'a' more than once"),
+    "title line": (b"Health survey;;\n;;\na;b;y\n4711.625;2;3\n", csv(PUBLIC), {}, "as a title has"),
     "unnamed column": (b"a,,y\n4711.625,2,3\n", csv(PUBLIC), {}, "without a name"),
     "cut gzip": (gzip.compress(csv(PRIVATE))[:-20], csv(PUBLIC), {}, "cut short"),
     "damaged gzip": (b"\x1f\x8b" + bytes(60), csv(PUBLIC), {}, "damaged"),

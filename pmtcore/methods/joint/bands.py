@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import chi2, f_distribution
@@ -20,12 +21,12 @@ _MANY_DEGREES = 1e9  # more are infinitely many
 
 
 def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
-    """Privacy, sampling and truncation parts, apart, and 95 % limits of all together, of the first trial.
+    """Return the error bands of the first trial: privacy, sampling and truncation parts, and 95 % limits of their sum.
 
-    The limits stand on the unshrunk fit, so they do not assume that the public fit is right; with public rows and
-    without a penalty the two are combined by precision (proofs/homogeneity.md, 23), the public one trusted no
-    further than alike
-    samples allow. Where the published coefficient falls outside, the limits are widened to contain it.
+    The limits are around the unshrunk fit, so they do not assume that the public fit is right. With public rows and
+    without a penalty the two are combined by precision, the public one trusted no further than samples of one
+    population allow (proofs/homogeneity.md, 23). Limits that leave out the published coefficient are widened to
+    contain it.
 
     Args:
         first: fit of the first pass.
@@ -36,13 +37,13 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
     public = first.public
     if lam == 0 and first.shrinks and public.rows is not None and public.m is not None:
         return _with_public(first, fit, ridge)
-    root, gram = public.feature_root, fit.whole[0] * fit.gram_estimate[0]
+    root, gram = public.feature_root, fit.unclipped_share[0] * fit.gram_estimate[0]
     solved, centre = fit.unshrunk[0], ridge
     if lam == 0:
         inverse = public.residual_scale * back_transform(root, np.linalg.inv(gram)).T
         centre = public.fit + public.residual_scale * back_transform(root, fit.unshrunk[0])
     else:
-        penalty = np.diag(fit.whole[0] * lam * public.penalized)
+        penalty = np.diag(fit.unclipped_share[0] * lam * public.penalized)
         inverse = public.residual_scale * equilibrated_inverse(root @ gram @ root.T + penalty) @ root
         solved = (root.T @ ridge - public.factor[-1, : public.d]) / public.residual_scale
     privacy = Part.of(inverse @ fit.noise_covariance(solved) @ inverse.T)
@@ -62,13 +63,13 @@ def alone(first: FirstFit, fit: Fit) -> dict[str, list[Any]]:
     Coefficients (d,) of the first trial without the public fit, the covariance (d, d) of their noise, and variances
     (d,) for truncation.
     """
-    public, away = first.public, fit.unshrunk[0]
-    table = public.residual_scale * back_transform(public.feature_root, np.eye(len(away))).T
-    solve = table @ np.linalg.inv(fit.whole[0] * fit.gram_estimate[0])
-    noise = solve @ fit.noise_covariance(away) @ solve.T
+    public, deviation = first.public, fit.unshrunk[0]
+    table = public.residual_scale * back_transform(public.feature_root, np.eye(len(deviation))).T
+    solve = table @ np.linalg.inv(fit.unclipped_share[0] * fit.gram_estimate[0])
+    noise = solve @ fit.noise_covariance(deviation) @ solve.T
     cut = _with_step(fit.truncation_part(solve), table @ fit.last_step)
-    lost = np.zeros(len(away)) if cut is None else cut.variance
-    centre = public.fit + table @ away
+    lost = np.zeros(len(deviation)) if cut is None else cut.variance
+    centre = public.fit + table @ deviation
     return {"coefficients": centre.tolist(), "privacy": noise.tolist(), "truncation": lost.tolist()}
 
 
@@ -91,33 +92,53 @@ def _two_estimates(first: FirstFit, fit: Fit, inverse: np.ndarray) -> tuple[np.n
 
 def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
     """Return bands around the unshrunk fit and the public one by precision, no wider than those of the public fit."""
-    public, away = first.public, fit.unshrunk[0]
-    inverse = np.linalg.inv(fit.whole[0] * fit.gram_estimate[0])
+    public, deviation = first.public, fit.unshrunk[0]
+    inverse = np.linalg.inv(fit.unclipped_share[0] * fit.gram_estimate[0])
     mine, theirs = _two_estimates(first, fit, inverse)
-    identity: np.ndarray = np.eye(len(away))
-    both = gaussian_update(theirs, identity, away, mine, prior_dof=first.prior_dof)
+    identity: np.ndarray = np.eye(len(deviation))
+    both = gaussian_update(theirs, identity, deviation, mine, prior_dof=first.prior_dof)
     inflation, influence = float(both.inflation), public.fit_influence
     table = public.residual_scale * back_transform(public.feature_root, identity).T
     solve, rest = table @ both.gain @ inverse, table @ both.shrinkage
-    privacy = Part.of(solve @ fit.noise_covariance(away) @ solve.T)
-    sampling = _sampling_part(first, fit.clip_weights, solve, np.zeros_like(away))
+    privacy = Part.of(solve @ fit.noise_covariance(deviation) @ solve.T)
+    sampling = _sampling_part(first, fit.clip_weights, solve, np.zeros_like(deviation))
     pull = Part.of(rest @ (inflation * public.fit_pull) @ rest.T)
     theirs_part = robust_part(influence @ rest.T, inflation, len(influence), public.clusters)
     together = sampling.plus(theirs_part).plus(pull)
+    together = together.with_variance(np.maximum(together.variance, _least_squares_variance(first)))
     truncation = _with_step(fit.truncation_part(solve), table @ fit.last_step)
     return limits(estimate, public.fit + table @ both.step, privacy, together, truncation)
 
 
-def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, away: np.ndarray) -> Part:
-    """``inverse Omega inverse'/n``, ``Omega = E[w^2 r^2 x x']``: shape from public rows, size released.
+def _least_squares_variance(first: FirstFit) -> np.ndarray:
+    """Return the sampling variances (d,) of least squares without a prior on all rows, public and private.
 
-    Where one public row decides a direction its own residual says nothing, and equal variances are assumed there.
+    Where columns nearly determine each other the public prior says how far their coefficients go, the rows do not: no
+    release knows more of a coefficient than the rows themselves. An inverse moment of m rows is ``m/(m - d - 1)`` times
+    that of the population in the mean; none is known of fewer rows.
+    """
+    public = first.public
+    if public.rows is None or len(public.rows) <= public.d + 1:
+        return np.zeros(public.d)
+    features, m = public.rows[:, :-1], len(public.rows)
+    scale = np.sqrt(np.mean(features**2, axis=0))
+    basis = np.asarray(np.linalg.qr(features / scale, mode="r")) / math.sqrt(m)
+    inverse = solve_triangular(basis, np.eye(public.d)) / scale[:, None]
+    variance = first.residual_variance * public.residual_scale**2 / (first.first.n + m)
+    return np.asarray(variance * (1 - (public.d + 1) / m) * np.sum(inverse**2, axis=1))
+
+
+def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, deviation: np.ndarray) -> Part:
+    """Return the sampling part ``inverse Omega inverse'/n`` with ``Omega = E[w^2 r^2 x x']``.
+
+    The shape of Omega comes from public rows, its size from the released residual variance. In a direction that one
+    public row decides its residual says nothing, and equal variances are assumed there.
 
     Args:
         first: fit of the first pass.
         weights: truncation weights (m,) of the public rows, as the passes clip them.
         inverse: (d, d), from the equation that is solved to the correction.
-        away: from the penalized correction to the one without a penalty (d,); it adds to every residual.
+        deviation: from the penalized correction to the one without a penalty (d,); it adds to every residual.
     """
     public, n = first.public, first.first.n
     equal = Part.of(inverse @ (first.stable_gram[0] * first.residual_variance) @ inverse.T / n)
@@ -125,9 +146,9 @@ def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, aw
         return equal
     x, residual = public.whitened_in_sample[:, :-1], public.left_out_residual
     scale = first.residual_variance / np.mean(weights * residual**2)
-    rows = x * (weights * (residual + x @ away / math.sqrt(scale)))[:, None]
+    rows = x * (weights * (residual + x @ deviation / math.sqrt(scale)))[:, None]
     found = robust_part(
-        (rows - rows.mean(axis=0)) @ inverse.T if np.any(away) else rows @ inverse.T, scale, n, public.clusters
+        (rows - rows.mean(axis=0)) @ inverse.T if np.any(deviation) else rows @ inverse.T, scale, n, public.clusters
     )
     if np.max(np.sum(x**2, axis=1)) / len(x) < _DECIDES:
         return found
@@ -144,7 +165,7 @@ def looks_shifted(first: FirstFit, fit: Fit) -> bool:
     public, delta = first.public, fit.unshrunk[0]
     if public.m is None:
         return False
-    inverse = np.linalg.inv(fit.whole[0] * fit.gram_estimate[0])
+    inverse = np.linalg.inv(fit.unclipped_share[0] * fit.gram_estimate[0])
     d = public.d
     if public.rows is not None:
         mine, theirs = _two_estimates(first, fit, inverse)

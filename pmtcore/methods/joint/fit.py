@@ -35,7 +35,7 @@ class Fit(Protocol):
         """Corrections (trials, d), shrunk where noise dominates."""
 
     @property
-    def whole(self) -> np.ndarray:
+    def unclipped_share(self) -> np.ndarray:
         """Share (trials,) of P that the equation that is solved has as its slope."""
 
     @property
@@ -94,7 +94,7 @@ class FirstFit:
         return np.column_stack([upper_triangle(self.gram), self.cross, self.power])
 
     def released(self) -> Mapping[str, Any]:
-        """Nothing but the moment."""
+        """Return an empty mapping: nothing but the moment is released."""
         return {}
 
     @cached_property
@@ -112,10 +112,11 @@ class FirstFit:
 
     @cached_property
     def gram_precision(self) -> np.ndarray:
-        """Weight (trials,) of the released Gram matrix against the expected one, ``v0/(v0 + sigma^2/2)``.
+        """Return the weight (trials,) of the released Gram matrix against the expected one, ``v0/(v0 + sigma^2/2)``.
 
-        ``v0`` is about ``1/m + 1/n`` where public and private rows are alike. Where the released matrix lies further
-        from the expected one than that and the noise allow, ``v0`` is what the distance says.
+        ``v0``, the variance of an entry between the two, is about ``1/m + 1/n`` where public and private rows are from
+        one population. Where the released matrix is further from the expected one than that and the noise explain,
+        ``v0`` is estimated from the distance.
         """
         if not self.shrinks:
             return np.ones(len(self.gram))
@@ -143,12 +144,12 @@ class FirstFit:
 
     @property
     def truncates_heavily(self) -> bool:
-        """Never: one moment alone cannot say what it does not hold."""
+        """Return False: one released moment cannot show what was truncated from it."""
         return False
 
     @property
     def last_step(self) -> np.ndarray:
-        """Zero: the noise of a Gram matrix that is released with its equation is in :meth:`noise_covariance`."""
+        """Return zeros (d,): the noise of the Gram matrix is in :meth:`noise_covariance` already."""
         return np.zeros(self.public.d)
 
     @property
@@ -171,7 +172,7 @@ class FirstFit:
         return gaussian_update(prior, self.stable_gram, self.cross, noise, prior_dof=self.prior_dof)
 
     @cached_property
-    def doubt(self) -> np.ndarray:
+    def covariance(self) -> np.ndarray:
         """Covariance (trials, d, d) of the error of the correction: noise, truncation, what is shrunk.
 
         Proof: proofs/shrinkage.md, 6.
@@ -201,17 +202,17 @@ class FirstFit:
 
     def noise_covariance(self, penalized: np.ndarray) -> np.ndarray:
         """``C`` (d, d): noise of q, and of P where it multiplies the correction."""
-        return np.asarray(self.v_cross * np.eye(len(penalized)) + self.gram_doubt(penalized[None])[0])
+        return np.asarray(self.v_cross * np.eye(len(penalized)) + self.gram_noise_covariance(penalized[None])[0])
 
-    def gram_doubt(self, step: np.ndarray) -> np.ndarray:
+    def gram_noise_covariance(self, step: np.ndarray) -> np.ndarray:
         """Covariances (t, d, d) of ``(P - E P) step`` in the first t trials, P combined with the public moment."""
         v = self.entry_variance[: len(step)][:, None, None]
         size = np.sum(step**2, axis=1)[:, None, None]
         return np.asarray(v * (size * np.eye(step.shape[1]) + step[:, :, None] * step[:, None, :]))
 
     @cached_property
-    def whole(self) -> np.ndarray:
-        """All of P."""
+    def unclipped_share(self) -> np.ndarray:
+        """Return ones: the moment is solved as it was released."""
         return np.ones(len(self.gram))
 
     @property
@@ -235,11 +236,11 @@ class FirstFit:
 
     def truncation_part(self, inverse: np.ndarray) -> Part | None:
         """Return the shift of the fit by truncation on public rows."""
-        return cut_part(self.public, self.clip_weights, inverse)
+        return truncation_bias(self.public, self.clip_weights, inverse)
 
 
-def cut_part(public: PublicData, weights: np.ndarray, inverse: np.ndarray) -> Part | None:
-    """Return the shift of the fit by weights (m,) on public rows: its mean squared, and the doubt about that mean."""
+def truncation_bias(public: PublicData, weights: np.ndarray, inverse: np.ndarray) -> Part | None:
+    """Return the shift of the fit by weights (m,) on public rows: its mean squared, and the variance of that mean."""
     if public.whitened is None or public.m is None:
         return None
     moves = cut_off(public.whitened, weights) @ inverse.T

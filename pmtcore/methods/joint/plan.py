@@ -32,7 +32,7 @@ from pmtcore.methods.outcome_interval import OF_JOINT
 from pmtcore.methods.registry import Prediction, StatisticPlan
 from pmtcore.public.moments import PublicData
 from pmtcore.public.radius import Ball, accurate_ball, inference_ball, truncation_variance
-from pmtcore.public.sizes import Sizes, beyond, harmless_bound
+from pmtcore.public.sizes import GradientNorms, beyond, harmless_bound
 
 _SHARES = (0.05, 0.1, 0.15, 0.25, 0.4)  # of mu^2 for the pilot: tried, and the least predicted error taken
 _WIDER = (1.0, 1.5, 2.25)  # than the ball that is best for a pilot alone: its Gram matrix serves all passes
@@ -45,13 +45,12 @@ _REACHED = 4.0  # times the longest public gradient, at which gradients between 
 HARMLESS_GRAM = 0.02
 # The same where several gradients lie between: each leaves that share, and a wider ball takes fewer rows
 HARMLESS_GRAM_OF_MANY = 0.1
-Measured = tuple[
-    np.ndarray, RowCache[QuantizedRows]
-]  # the first pass's sum; the rows, whose second look depends on its noise
+# The first pass's sum, and the rows, whose next pass depends on its noise.
+MomentAndRows = tuple[np.ndarray, RowCache[QuantizedRows]]
 
 
 @dataclass(frozen=True)
-class JointPlan(StatisticPlan[Measured]):
+class JointPlan(StatisticPlan[MomentAndRows]):
     """``joint-pmt`` with radius, bound and noise fixed; with a second pass, the first one is its pilot."""
 
     mu: float
@@ -70,12 +69,12 @@ class JointPlan(StatisticPlan[Measured]):
         """Count the moment; then for each gradient the histogram, where there is one, and the gradient itself."""
         return 1 + sum(1 if each.clip else 2 for each in self.gradients)
 
-    def measure(self, rows: PrivateRows) -> Private[Measured]:
+    def measure(self, rows: PrivateRows) -> Private[MomentAndRows]:
         """Return the truncated joint moment's sum (D, D), and the rows: the second pass follows the pilot's noise."""
         pieces = self.first.pieces(rows) if self.second is not None else self.first.pieces(rows, 0)
         return self.first.measure(pieces).map(lambda total: (total, pieces))
 
-    def perturb(self, statistic: Private[Measured], source: NoiseSource, trials: int) -> JointOutcome:
+    def perturb(self, statistic: Private[MomentAndRows], source: NoiseSource, trials: int) -> JointOutcome:
         """Return the release: what leaves, what the audit attacks and what Compare draws.
 
         Guarantee: mu-GDP under replace-one, for the bits that leave: a joint moment of sensitivity ``sqrt(2) R^2/n``;
@@ -100,7 +99,7 @@ class JointPlan(StatisticPlan[Measured]):
         return (self.first.part(), *(part for each in self.gradients for part in each.parts()))
 
     def predicted(self) -> Prediction | None:
-        """Privacy sd, sampling sd of least squares at n rows, and what clipping is expected to cost.
+        """Predict the standard errors from noise, from sampling of least squares at n rows, and from clipping.
 
         One pass: ``s_B sigma/(sqrt(2) c) sqrt((S_xx^{-1})_jj)``. Two: noise of pilot and gradient combined.
         """
@@ -114,7 +113,9 @@ class JointPlan(StatisticPlan[Measured]):
         noise = (2 * bound / (spent * first.n)) ** 2
         kept = pilot / (pilot + noise)
         sizes = self.second.sizes
-        lost = float(sizes.lost(sizes.whole_rows(first.n)[None], first.n, np.array([bound]))[0]) / first.public.d
+        lost = (
+            float(sizes.clipping_mse(sizes.whole_rows(first.n)[None], first.n, np.array([bound]))[0]) / first.public.d
+        )
         truncation = unit * kept * math.sqrt(lost)
         found = Prediction(unit * math.sqrt(kept * noise), sampling, truncation)
         return OF_JOINT.of(found, first.n, first.public.m, self.mu)
@@ -145,7 +146,7 @@ def one_pass(public: PublicData, n: int, budget: Budget, parameters: JointParame
 
 def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
     """``joint-pmt`` in two passes."""
-    sizes = sizes_of(public, n, budget.mu)
+    sizes = gradient_norms(public, n, budget.mu)
     shares, first = _best_pilot(public, sizes, n, budget.mu, HARMLESS_GRAM, parameters)
     middle: tuple[SecondPass, ...] = ()
     if parameters.passes != "2":
@@ -169,7 +170,9 @@ def _counting(parameters: JointParameters) -> float:
     return 0.0 if parameters.clip else COUNTING * (1 if parameters.passes == "2" else 2)
 
 
-def _between(sizes: Sizes, n: int, mu: float, share: float, parameters: JointParameters) -> tuple[SecondPass, ...]:
+def _between(
+    sizes: GradientNorms, n: int, mu: float, share: float, parameters: JointParameters
+) -> tuple[SecondPass, ...]:
     """Return the gradients between pilot and last, which have this share of ``mu^2`` together.
 
     One, or as many as have little noise each at bounds that no row is expected to reach: each mends the Gram matrix.
@@ -188,8 +191,8 @@ def _between(sizes: Sizes, n: int, mu: float, share: float, parameters: JointPar
     return (SecondPass(sizes, n, shares, parameters.clip, harmless_bound(n, shares.gradient_mu), name),)
 
 
-def sizes_of(public: PublicData, n: int, mu: float) -> Sizes:
-    """Lengths of the gradients of public rows at the public fit, as if left out.
+def gradient_norms(public: PublicData, n: int, mu: float) -> GradientNorms:
+    """Return the lengths of the gradients of public rows at the public fit, as if each row had been left out.
 
     Raises:
         ValueError: no public rows.
@@ -197,7 +200,7 @@ def sizes_of(public: PublicData, n: int, mu: float) -> Sizes:
     if public.whitened is None:
         raise ValueError("public rows are needed")
     lengths = np.linalg.norm(public.whitened[:, :-1], axis=1) * np.abs(public.whitened[:, -1])
-    return Sizes.at(lengths, public.d, n, mu)
+    return GradientNorms.at(lengths, public.d, n, mu)
 
 
 def harmless_radius(n: int, mu: float, d: int, harmless: float) -> float:
@@ -226,8 +229,13 @@ def _chosen(ball: Ball, parameters: JointParameters) -> Ball:
     return Ball(parameters.radius or ball.radius, parameters.response_scale or ball.response_scale)
 
 
-def taken(public: PublicData, ball: Ball) -> float:
-    """Share of the Gram matrix that the ball is expected to take: public rows, and a power law beyond them."""
+def expected_truncated_fraction(public: PublicData, ball: Ball) -> float:
+    """Return the share of the Gram matrix that a ball is expected to truncate, from public rows and a power law.
+
+    Args:
+        public: the public data; without rows the share is 0.
+        ball: truncation of the release.
+    """
     rows = public.whitened
     if rows is None:
         return 0.0
@@ -237,9 +245,11 @@ def taken(public: PublicData, ball: Ball) -> float:
 
 
 def _best_pilot(
-    public: PublicData, sizes: Sizes, n: int, mu: float, harmless: float, parameters: JointParameters
+    public: PublicData, sizes: GradientNorms, n: int, mu: float, harmless: float, parameters: JointParameters
 ) -> tuple[Shares, FirstPass]:
-    """Shares of mu^2 and pilot with the least predicted error: a pilot too small leaves more than its share saves.
+    """Choose the budget split and the pilot that minimize predicted error.
+
+    A pilot with too little budget costs the later passes more than it saves.
 
     Args:
         public: the public data.
@@ -260,7 +270,7 @@ def _best_pilot(
         left = pilot_variance(first)
         second = sizes.predicted_mse(n, shares.gradient_mu) / public.d
         v = first.sigma**2 / 2
-        off = v * alike / (v + alike) * (public.d + 1) + taken(public, ball) ** 2
+        off = v * alike / (v + alike) * (public.d + 1) + expected_truncated_fraction(public, ball) ** 2
         price = left * second / (left + second) + off * left
         found.append((price * (1.0 if wider == 1 else _RELUCTANCE), shares, first))
     return min(found, key=lambda each: each[0])[1:]

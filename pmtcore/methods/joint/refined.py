@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.methods.joint.fit import FirstFit, cut_part
+from pmtcore.methods.joint.fit import FirstFit, truncation_bias
 from pmtcore.methods.joint.second_pass import Gradient
 from pmtcore.public.bands import Part
 from pmtcore.public.gaussian_update import GaussianUpdate, gaussian_update
@@ -43,19 +43,19 @@ class RefinedFit:
         return self.gradient.released()
 
     @cached_property
-    def whole(self) -> np.ndarray:
+    def unclipped_share(self) -> np.ndarray:
         """Share (trials,) of rows whose gradients are not clipped."""
-        return self.gradient.whole
+        return self.gradient.unclipped_share
 
     @cached_property
     def score(self) -> np.ndarray:
         """Gradient (trials, d) over the unclipped share: about the Gram matrix times the way to the fit."""
-        return np.asarray(self.gradient.score / self.whole[:, None])
+        return np.asarray(self.gradient.score / self.unclipped_share[:, None])
 
     @cached_property
     def score_variance(self) -> np.ndarray:
         """Variance (trials,) of a coordinate of :attr:`score`, from noise and clipping."""
-        return np.asarray((self.gradient.noise**2 + self.gradient.lost) / self.whole**2)
+        return np.asarray((self.gradient.noise**2 + self.gradient.clipping_mse) / self.unclipped_share**2)
 
     @cached_property
     def gram_estimate(self) -> np.ndarray:
@@ -81,13 +81,13 @@ class RefinedFit:
     @cached_property
     def _posterior(self) -> tuple[np.ndarray, GaussianUpdate]:
         """Mean (trials, d) and the last update of the filter over all gradients, the pilot's posterior as the prior."""
-        mean, covariance = self.pilot.correction, self.pilot.doubt
+        mean, covariance = self.pilot.correction, self.pilot.covariance
         eye = np.eye(mean.shape[1])
         update = None
         for each in self.passes:
             innovation = each.score - np.einsum("tij,tj->ti", self.gram_estimate, mean - each.point)
             expected = np.linalg.solve(self.gram_estimate, each.score[..., None])[..., 0]
-            noise = each.score_variance[:, None, None] * eye + self.pilot.gram_doubt(expected)
+            noise = each.score_variance[:, None, None] * eye + self.pilot.gram_noise_covariance(expected)
             update = gaussian_update(covariance, self.gram_estimate, innovation, noise, prior_dof=self.pilot.prior_dof)
             mean, covariance = mean + update.step, update.covariance
         if update is None:
@@ -95,7 +95,7 @@ class RefinedFit:
         return mean, update
 
     @cached_property
-    def doubt(self) -> np.ndarray:
+    def covariance(self) -> np.ndarray:
         """Covariance (trials, d, d) of the error of the correction."""
         return self._posterior[1].covariance
 
@@ -106,12 +106,12 @@ class RefinedFit:
 
     @cached_property
     def _weights(self) -> np.ndarray:
-        """Weights (passes, trials) of the gradients, by noise and by the Gram matrix's doubt along the way."""
+        """Weights (passes, trials) of the gradients, by their noise and by that of the Gram matrix along the way."""
         last = self.passes[-1]
         there = last.point + np.linalg.solve(self.gram_estimate, last.score[..., None])[..., 0]
         far = np.array([np.sum((there - each.point) ** 2, axis=1) for each in self.passes])
-        own = np.array([(each.gradient.noise / each.whole) ** 2 for each in self.passes])
-        clipped = np.array([each.gradient.lost for each in self.passes])
+        own = np.array([(each.gradient.noise / each.unclipped_share) ** 2 for each in self.passes])
+        clipped = np.array([each.gradient.clipping_mse for each in self.passes])
         # what the mildest bound clips all have in common, so that no weighing takes it off
         own = own + clipped - np.min(clipped, axis=0)
         precision = 1 / (own + 2 * self.pilot.entry_variance * far)
@@ -120,8 +120,8 @@ class RefinedFit:
     @cached_property
     def noise(self) -> np.ndarray:
         """Standard deviation (trials,) of the noise on a coordinate of all gradients together, as the last has it."""
-        own = np.array([(each.gradient.noise / each.whole) ** 2 for each in self.passes])
-        return np.asarray(self.whole * np.sqrt(np.sum(self._weights**2 * own, axis=0)))
+        own = np.array([(each.gradient.noise / each.unclipped_share) ** 2 for each in self.passes])
+        return np.asarray(self.unclipped_share * np.sqrt(np.sum(self._weights**2 * own, axis=0)))
 
     @cached_property
     def base(self) -> np.ndarray:
@@ -141,15 +141,15 @@ class RefinedFit:
 
     def noise_covariance(self, penalized: np.ndarray) -> np.ndarray:
         """``C`` (d, d): noise of the gradients, and of P where it multiplies the steps."""
-        step = self.whole[:1, None] * (penalized - self.base[0])
-        return np.asarray(self.noise[0] ** 2 * np.eye(step.shape[1]) + self.pilot.gram_doubt(step)[0])
+        step = self.unclipped_share[:1, None] * (penalized - self.base[0])
+        return np.asarray(self.noise[0] ** 2 * np.eye(step.shape[1]) + self.pilot.gram_noise_covariance(step)[0])
 
     def truncation_part(self, inverse: np.ndarray) -> Part | None:
         """Return the shift on public rows, floored at what the released histogram says is cut off."""
-        part = cut_part(self.pilot.public, self.clip_weights, inverse)
+        part = truncation_bias(self.pilot.public, self.clip_weights, inverse)
         if part is None or self.gradient.counts is None:
             return part
-        lost = self.gradient.lost_with_far_rows[0] * np.sum(inverse**2, axis=1)
+        lost = self.gradient.clipping_mse_with_far_rows[0] * np.sum(inverse**2, axis=1)
         return part.with_variance(np.maximum(part.variance, lost))
 
     @property
@@ -160,5 +160,5 @@ class RefinedFit:
         longer than itself.
         """
         step = self.correction[0] - self.point[0]
-        ratio = float(step @ np.linalg.solve(self.before.doubt[0], step)) / len(step)
+        ratio = float(step @ np.linalg.solve(self.before.covariance[0], step)) / len(step)
         return np.asarray(step * math.sqrt(max(1 - 1 / max(ratio, 1.0), 0.0)))

@@ -20,7 +20,7 @@ from pmtcore.mechanisms.passes import GradientSum, LengthCounts, release_gradien
 from pmtcore.mechanisms.quantized_rows import QuantizedRows
 from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.methods.facts import Passes
-from pmtcore.public.sizes import Sizes
+from pmtcore.public.sizes import GradientNorms
 
 COUNTING = 0.04  # of mu^2 for each histogram: it needs little, and less would choose bounds at random
 # Standard deviations by which the count in the open bin must exceed what public rows lead one to expect
@@ -61,7 +61,7 @@ class SecondPass:
         least: the bound that the histogram may not go below.
     """
 
-    sizes: Sizes
+    sizes: GradientNorms
     n: int
     shares: Shares
     clip: float
@@ -168,7 +168,7 @@ class Gradient:
         return self.plan.sizes.expected(self.plan.n, self.counts, self.plan.counting_sd)
 
     @cached_property
-    def whole(self) -> np.ndarray:
+    def unclipped_share(self) -> np.ndarray:
         """Share (T,) of rows whose gradients are not clipped: a clipped one does not move with its residual."""
         edges = self.plan.sizes.edges
         inside = np.clip((self.bound[:, None] - edges[:-1]) / np.diff(edges), 0.0, 1.0)
@@ -176,9 +176,9 @@ class Gradient:
         return np.maximum(np.sum(self.rows * inside, axis=1) / np.maximum(np.sum(self.rows, axis=1), 1.0), 0.05)
 
     @cached_property
-    def lost(self) -> np.ndarray:
+    def clipping_mse(self) -> np.ndarray:
         """Return the squared shift (T,) of a coordinate of the mean by clipping, as the histogram has it."""
-        losses = self.plan.sizes.lost(self.rows, self.plan.n, self.bound)
+        losses = self.plan.sizes.clipping_mse(self.rows, self.plan.n, self.bound)
         return np.asarray(losses / self.plan.sizes.d)
 
     @cached_property
@@ -191,10 +191,10 @@ class Gradient:
         return np.asarray(self.counts[:, -1] - expected > _FAR_DEVIATIONS * chance)
 
     @cached_property
-    def lost_with_far_rows(self) -> np.ndarray:
-        """Return :attr:`lost` (T,) with what rows in the open bin have beyond its edge, which nobody counted."""
-        beyond = self.plan.sizes.lost_beyond_reach(self.rows, self.plan.n) / self.plan.sizes.d
-        return np.asarray(self.lost + np.where(self.exceeds_reach, beyond, 0.0))
+    def clipping_mse_with_far_rows(self) -> np.ndarray:
+        """Return :attr:`clipping_mse` (T,) and what rows in the open bin have beyond its edge, which nobody counted."""
+        beyond = self.plan.sizes.clipping_mse_beyond_reach(self.rows, self.plan.n) / self.plan.sizes.d
+        return np.asarray(self.clipping_mse + np.where(self.exceeds_reach, beyond, 0.0))
 
     @cached_property
     def weights(self) -> np.ndarray:

@@ -94,7 +94,7 @@ class Influence(ABC):
         """``mean w (b'y)^2``."""
 
     @abstractmethod
-    def lost(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean (q,) and covariance (q, q) of ``(1 - w)(a'y)(b'y)`` over left-out rows: what truncation takes."""
 
     @abstractmethod
@@ -106,7 +106,7 @@ class Influence(ABC):
         """Means (q,) of ``((1 - w) y'J y)^2`` over such rows."""
 
     @abstractmethod
-    def kept_of(self, matrices: np.ndarray) -> np.ndarray:
+    def truncated_variances(self, matrices: np.ndarray) -> np.ndarray:
         """Variances (q,) of ``w y'J y`` over public rows."""
 
     @abstractmethod
@@ -114,12 +114,12 @@ class Influence(ABC):
         """Covariance (q, q) of ``w y'(J o rest) y`` over public rows, J symmetrized ``a b'``, ``rest`` (D, D)."""
 
     @abstractmethod
-    def lost_of(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def residual_moments(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances (q,) of ``(1 - w) y'J y`` over left-out rows."""
 
     @property
     @abstractmethod
-    def lost_moment(self) -> np.ndarray:
+    def residual_moment(self) -> np.ndarray:
         """``mean (1 - w) y y'`` (D, D) over left-out rows."""
 
     def freedom(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -186,8 +186,8 @@ class Rows(Influence):
         degrees = 2 / np.maximum(np.var(squares, axis=0) / mean**2 / count, 8 / count)
         return np.asarray(degrees if self.clusters is None else np.minimum(degrees, count - 1))
 
-    def lost(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See :meth:`Influence.lost`."""
+    def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See :meth:`Influence.residual_products`."""
         moves = (self.left_out @ a.T) * (self.cut * (self.left_out @ b))[:, None]
         mean = np.mean(moves, axis=0)
         if self.clusters is None:
@@ -211,8 +211,8 @@ class Rows(Influence):
         """See :meth:`Influence.beyond_of`."""
         return np.asarray(np.mean(_forms(self.far, matrices) ** 2, axis=0))
 
-    def kept_of(self, matrices: np.ndarray) -> np.ndarray:
-        """See :meth:`Influence.kept_of`."""
+    def truncated_variances(self, matrices: np.ndarray) -> np.ndarray:
+        """See :meth:`Influence.truncated_variances`."""
         moves = self.weights[:, None] * _forms(self.inside, matrices)
         if self.clusters is None:
             return np.asarray(np.var(moves, axis=0))
@@ -225,14 +225,14 @@ class Rows(Influence):
         moves = self.weights[:, None] * ((y * ((y * b) @ rest)) @ a.T)
         return self.mean_square(moves - np.mean(moves, axis=0))
 
-    def lost_of(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See :meth:`Influence.lost_of`."""
+    def residual_moments(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See :meth:`Influence.residual_moments`."""
         moves = self.cut[:, None] * _forms(self.left_out, matrices)
         return np.mean(moves, axis=0), np.var(moves, axis=0)
 
     @cached_property
-    def lost_moment(self) -> np.ndarray:
-        """See :meth:`Influence.lost_moment`."""
+    def residual_moment(self) -> np.ndarray:
+        """See :meth:`Influence.residual_moment`."""
         return np.asarray(self.left_out.T @ (self.cut[:, None] * self.left_out) / self.m)
 
 
@@ -259,8 +259,8 @@ class Moments(Influence):
     far_four: np.ndarray  # of the directions furthest out
 
     @property
-    def lost_moment(self) -> np.ndarray:
-        """See :meth:`Influence.lost_moment`."""
+    def residual_moment(self) -> np.ndarray:
+        """See :meth:`Influence.residual_moment`."""
         return self.lost_second
 
     @classmethod
@@ -271,7 +271,7 @@ class Moments(Influence):
             rows.m,
             np.asarray(y.T @ (w[:, None] * y) / rows.m),
             _fourth(y * np.sqrt(w)[:, None]),
-            rows.lost_moment,
+            rows.residual_moment,
             _fourth(rows.left_out * np.sqrt(rows.cut)[:, None]),
             _fourth(rows.far),
         )
@@ -297,9 +297,9 @@ class Moments(Influence):
         """See :meth:`Influence.square`."""
         return float(b @ self.kept @ b)
 
-    def lost(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See :meth:`Influence.lost`."""
-        mean = a @ self.lost_moment @ b
+    def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See :meth:`Influence.residual_products`."""
+        mean = a @ self.residual_moment @ b
         both = a @ np.einsum("ijkl,k,l->ij", self._four[1], b, b, optimize=True) @ a.T
         return mean, np.asarray(both - np.outer(mean, mean))
 
@@ -310,14 +310,14 @@ class Moments(Influence):
         square = np.einsum("qij,ijkl,rkl->qr", forms, self._four[0], forms, optimize=True)
         return np.asarray(square - np.outer(mean, mean))
 
-    def kept_of(self, matrices: np.ndarray) -> np.ndarray:
-        """See :meth:`Influence.kept_of`."""
+    def truncated_variances(self, matrices: np.ndarray) -> np.ndarray:
+        """See :meth:`Influence.truncated_variances`."""
         square = np.einsum("qij,ijkl,qkl->q", matrices, self._four[0], matrices, optimize=True)
         return np.asarray(np.maximum(square - np.einsum("qij,ij->q", matrices, self.kept) ** 2, 0.0))
 
-    def lost_of(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See :meth:`Influence.lost_of`."""
-        mean = np.einsum("qij,ij->q", matrices, self.lost_moment)
+    def residual_moments(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See :meth:`Influence.residual_moments`."""
+        mean = np.einsum("qij,ij->q", matrices, self.residual_moment)
         square = np.einsum("qij,ijkl,qkl->q", matrices, self._four[1], matrices, optimize=True)
         return mean, np.asarray(np.maximum(square - mean**2, 0.0))
 
@@ -338,7 +338,7 @@ class Gaussian(Influence):
         """See :meth:`Influence.square`."""
         return float(b @ self.moment @ b)
 
-    def lost(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Nothing is known of it: zero."""
         return np.zeros(len(a)), np.zeros((len(a), len(a)))
 
@@ -355,17 +355,17 @@ class Gaussian(Influence):
         half = (_symmetrized(a, b) * rest) @ self.moment
         return np.asarray(2 * np.einsum("qij,rji->qr", half, half))
 
-    def kept_of(self, matrices: np.ndarray) -> np.ndarray:
+    def truncated_variances(self, matrices: np.ndarray) -> np.ndarray:
         """``2 tr(J S J S)``."""
         half = matrices @ self.moment
         return np.asarray(2 * np.einsum("qij,qji->q", half, half))
 
-    def lost_of(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def residual_moments(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Nothing is known of it: zero."""
         return np.zeros(len(matrices)), np.zeros(len(matrices))
 
     @property
-    def lost_moment(self) -> np.ndarray:
+    def residual_moment(self) -> np.ndarray:
         """Nothing is known of it: zero."""
         return np.zeros_like(self.moment)
 

@@ -31,8 +31,8 @@ class State:
         moment: (D, D), the released moment, combined with the expected one where the noise is large.
         weight: (D, D), W: what share of each entry is the released one's; 1 throughout without shrinking.
         sigma: scale of the noise of the released moment.
-        doubt: variance of a mean of rows around the expected moment, in units of one row's: ``1/m + 1/n`` if rows are
-            alike, more where the release says that they are not.
+        relative_variance: variance of a mean of rows around the expected moment, in units of one row's: ``1/m + 1/n``
+            if rows are alike, more where the release says that they are not.
         expected: (D, D), what public rows lead one to expect of the moment.
         influence: what public rows say of sampling and truncation.
         n, m: private rows, public rows (0 if unknown).
@@ -42,7 +42,7 @@ class State:
     moment: np.ndarray
     weight: np.ndarray
     sigma: float
-    doubt: float
+    relative_variance: float
     expected: np.ndarray
     influence: Influence
     n: int
@@ -54,13 +54,13 @@ class State:
         return np.asarray(self.sigma**2 * self.weight)
 
     @cached_property
-    def rest(self) -> np.ndarray | None:
+    def expected_share(self) -> np.ndarray | None:
         """``1 - W`` (D, D): the expected moment's share; ``None`` where that is next to nothing."""
         removed = 1 - self.weight
         return removed if np.max(removed) > _NOTHING else None
 
     @cached_property
-    def half(self) -> np.ndarray:
+    def cholesky_factor(self) -> np.ndarray:
         """K (D, D) with ``K K' = M``."""
         return np.linalg.cholesky(self.moment)
 
@@ -72,8 +72,10 @@ class State:
     def variances(self, matrices: np.ndarray) -> np.ndarray:
         """Privacy variances (q,) of figures with gradients (q, D, D), symmetric: noise, and the expected moment's."""
         variance = self.sigma**2 * np.einsum("qij,ij->q", matrices**2, self.weight**2)
-        if self.rest is not None:
-            variance = variance + self.doubt * self.influence.kept_of(matrices * self.rest)
+        if self.expected_share is not None:
+            variance = variance + self.relative_variance * self.influence.truncated_variances(
+                matrices * self.expected_share
+            )
         return np.asarray(variance)
 
 
@@ -107,9 +109,9 @@ class Fit:
     @cached_property
     def borrowed(self) -> np.ndarray:
         """Covariance (q, q) from what was taken from the expected moment: that of ``(1 - W) J`` over public rows."""
-        if self.state.rest is None:
+        if self.state.expected_share is None:
             return np.zeros((len(self.a), len(self.a)))
-        return self.state.doubt * self.state.influence.around(self.a, self.b, self.state.rest)
+        return self.state.relative_variance * self.state.influence.around(self.a, self.b, self.state.expected_share)
 
     @property
     def privacy(self) -> np.ndarray:
@@ -125,8 +127,8 @@ class Fit:
 
     @cached_property
     def truncation(self) -> np.ndarray:
-        """Covariance (q, q): what truncation moves the fit by on public rows, squared, and the doubt about it."""
-        mean, spread = self.state.influence.lost(self.a, self.b)
+        """Covariance (q, q): what truncation moves the fit by on public rows, squared, and its variance."""
+        mean, spread = self.state.influence.residual_products(self.a, self.b)
         rows = max(self.state.influence.m, 1)
         beyond = self.state.influence.beyond(self.a, self.b)
         return np.asarray(np.outer(mean, mean) + spread / rows + (spread + beyond) / self.state.n)
@@ -137,7 +139,7 @@ class Fit:
         return self.privacy + self.sampling + self.truncation
 
     def parts(self, contrasts: np.ndarray | None = None) -> tuple[Part, Part, Part | None]:
-        """Privacy, sampling and truncation of contrasts (k, q) of the coefficients, or of each coefficient."""
+        """Return the privacy, sampling and truncation parts of contrasts (k, q), or of each coefficient without any."""
         c = np.eye(len(self.a)) if contrasts is None else contrasts
         noise, borrowed, sampling, truncation = (
             c @ matrix @ c.T for matrix in (self.noise, self.borrowed, self.sampling, self.truncation)
@@ -165,9 +167,9 @@ def solve(state: State, response: int, features: Sequence[int], lam: float = 0.0
     places = tuple(features)
     root = state.root[list(places)]  # (q, D)
     penalty = np.array([0.0 if j in free else lam for j in places])
-    scale = np.sqrt(np.sum((root @ state.half) ** 2, axis=1) + penalty)
-    stack = np.vstack([(state.half.T @ root.T) / scale, np.diag(np.sqrt(penalty) / scale)])
-    right = np.concatenate([state.half.T @ state.root[response], np.zeros(len(places))])
+    scale = np.sqrt(np.sum((root @ state.cholesky_factor) ** 2, axis=1) + penalty)
+    stack = np.vstack([(state.cholesky_factor.T @ root.T) / scale, np.diag(np.sqrt(penalty) / scale)])
+    right = np.concatenate([state.cholesky_factor.T @ state.root[response], np.zeros(len(places))])
     _, upper = np.linalg.qr(stack)
     inner = np.linalg.solve(upper, np.linalg.solve(upper.T, stack.T @ right))
     inverse = np.linalg.solve(upper, np.linalg.solve(upper.T, root / scale[:, None])) / scale[:, None]
@@ -178,7 +180,7 @@ def solve(state: State, response: int, features: Sequence[int], lam: float = 0.0
 
 
 def _residual_variance(fit: Fit, root: np.ndarray) -> float:
-    """``b'M b``, what the noise of beta took off added back, combined with the public one by precision."""
+    """Return the residual variance ``b'M b`` without the bias from the noise of beta, combined with the public one."""
     state = fit.state
     gram = root @ state.moment @ root.T
     raw = float(fit.b @ state.moment @ fit.b + np.sum(gram * fit.privacy))

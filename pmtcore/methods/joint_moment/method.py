@@ -32,9 +32,9 @@ from pmtcore.methods.facts import Facts, Regressions
 from pmtcore.methods.joint_moment.derived import Derived, parse
 from pmtcore.methods.joint_moment.influence import MOST_SHARED, MOST_TENSOR, Gaussian, Influence, Moments, Rows
 from pmtcore.methods.joint_moment.linear import Fit, State, floored, solve
-from pmtcore.methods.joint_moment.norm import Measured, Prospects, candidates, chosen, leaning, measured
+from pmtcore.methods.joint_moment.norm import Prospects, RowNorm, candidates, chosen, penalized_norm, row_norm
 from pmtcore.methods.joint_moment.parameters import MomentParameters
-from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, alike, combined
+from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, combined, mean_difference_variance
 from pmtcore.methods.outcome_interval import OF_JOINT_MOMENT
 from pmtcore.methods.registry import (
     REPLACE_ONE,
@@ -62,7 +62,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
     n: int
     mu: float
     radius: float
-    rows: Measured | None
+    rows: RowNorm | None
     parameters: MomentParameters
 
     @property
@@ -142,10 +142,10 @@ class MomentPlan(StatisticPlan[np.ndarray]):
     def prior(self) -> np.ndarray:
         """Variances (D, D) of entries of the private moment around the expected one, if rows are alike."""
         if self.rows is None:
-            return alike(self.n, self.public.m) * (1 + np.eye(self.dimension))
+            return mean_difference_variance(self.n, self.public.m) * (1 + np.eye(self.dimension))
         truncated = self.rows.left_out * np.sqrt(ball_weights(self.rows.lengths**2, self.radius))[:, None]
         square = (truncated**2).T @ truncated**2 / self.rows.m
-        variance = np.maximum(square - self.expected**2, 1e-3 * square) * alike(self.n, self.rows.m)
+        variance = np.maximum(square - self.expected**2, 1e-3 * square) * mean_difference_variance(self.n, self.rows.m)
         return np.asarray(np.maximum(variance, 1e-12 * np.max(variance)))  # the constant squared does not vary
 
     @cached_property
@@ -159,9 +159,17 @@ class MomentPlan(StatisticPlan[np.ndarray]):
     def state(self, moment: np.ndarray, weight: np.ndarray | None = None, widened: float = 1.0) -> State:
         """Return a released moment (D, D) with what its bands need; ``weight`` (D, D): combined with the public one."""
         share = np.ones_like(moment) if weight is None else weight
-        doubt = widened * alike(self.n, self.public.m)
+        relative_variance = widened * mean_difference_variance(self.n, self.public.m)
         return State(
-            self.root, moment, share, self.sigma, doubt, self.expected, self.influence, self.n, self.public.m or 0
+            self.root,
+            moment,
+            share,
+            self.sigma,
+            relative_variance,
+            self.expected,
+            self.influence,
+            self.n,
+            self.public.m or 0,
         )
 
     def regression(self, state: State) -> Fit:
@@ -313,10 +321,10 @@ def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameter
     extended, derived = _with_derived(public, base, parameters.derived)
     if len(derived.names) > MOST_COLUMNS:
         raise InputError(MethodMessage.MOMENT_TOO_WIDE, count=len(derived.names), limit=MOST_COLUMNS)
-    rows = measured(extended, parameters.weights)
+    rows = row_norm(extended, parameters.weights)
     responses = _responses(parameters.important, derived.names)
     if rows is not None:
-        rows = leaning(rows, responses, n, budget.mu)
+        rows = penalized_norm(rows, responses, n, budget.mu)
     elif responses:
         raise InputError(MethodMessage.IMPORTANT_NEED_ROWS)
     radius = chosen(rows, len(derived.names), n, budget.mu, parameters=parameters)

@@ -1,4 +1,4 @@
-"""Which rows count as far out, and from where on they are truncated: both from public rows, free.
+"""The norm in which rows are truncated, and the radius: both chosen from public rows, free.
 
 Proof: proofs/moment.md, 18.2.
 
@@ -29,13 +29,13 @@ _SHARE, _ROUNDS = 0.5, 15
 _ABSOLUTE = 0.03  # share of common direction in what truncation takes: 0 costs up to half at small budgets, 0.1 a tenth
 _STRETCHES = (1.0, 1.4, 2.0, 2.8, 4.0)  # powers of the root of 2; beyond, a row is little but that column
 _RADII = 30  # on a log grid over a range of about one to ten: a twelfth apart
-_MOST_ROWS = 1000  # public rows behind a choice; more change it by less than its own doubt
+_MOST_ROWS = 1000  # public rows behind a choice; more change it by less than its own error
 # random questions that a radius is priced by, and coefficients of them that are looked at
 _REGRESSIONS, _PAIRS = 60, 120
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class RowNorm:
     """Public rows as the mechanism measures them; everything here is public.
 
     Attributes:
@@ -91,7 +91,7 @@ class Measured:
         return np.asarray((self.left_out @ a.T) * (self.left_out @ b.T))
 
 
-def measured(public: PublicData, weights: str) -> Measured | None:
+def row_norm(public: PublicData, weights: str) -> RowNorm | None:
     """Public rows in the norm that truncation uses; ``None`` where only a moment is known."""
     if public.whitened is None or public.m is None or public.rows is None:
         return None
@@ -100,14 +100,14 @@ def measured(public: PublicData, weights: str) -> Measured | None:
     root = public.factor
     if weights == "tails":
         root = _weighted_root(public, z)
-    return Measured(root, whiten(root, public.rows), factor, public.m)
+    return RowNorm(root, whiten(root, public.rows), factor, public.m)
 
 
-def leaning(rows: Measured, responses: tuple[int, ...], n: int, mu: float) -> Measured:
-    """Return the rows, measured so that the noise falls less on regressions of some columns than on the others.
+def penalized_norm(rows: RowNorm, responses: tuple[int, ...], n: int, mu: float) -> RowNorm:
+    """Return the rows in a norm that gives regressions of some columns less noise than the others.
 
-    The part of such a column that no other explains is stretched by as much as makes the predicted error of its
-    regressions least: their noise falls by it, every row gets longer.
+    The part of such a column that no other column explains is stretched. Its noise falls by the factor and every row
+    gets longer; the factor with the least predicted error of its regressions is chosen.
     """
     if not responses:
         return rows
@@ -116,9 +116,9 @@ def leaning(rows: Measured, responses: tuple[int, ...], n: int, mu: float) -> Me
     for by in _STRETCHES:
         upper = np.asarray(np.linalg.qr((rows.root + (1 / by - 1) * (rows.root @ own) @ own.T).T, mode="r"))
         root = (upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]).T
-        leaned = Measured(root, rows.inside @ np.linalg.solve(root, rows.root).T, rows.factor, rows.m, responses)
-        priced = candidates(leaned, n)
-        scored.append((float(np.mean(np.log(priced.prospects(priced.best(mu), mu).errors))), leaned))
+        stretched = RowNorm(root, rows.inside @ np.linalg.solve(root, rows.root).T, rows.factor, rows.m, responses)
+        priced = candidates(stretched, n)
+        scored.append((float(np.mean(np.log(priced.prospects(priced.best(mu), mu).errors))), stretched))
     return min(scored, key=lambda each: each[0])[1]
 
 
@@ -195,10 +195,10 @@ class Candidates:
         return int(np.argmin(np.abs(np.log(self.radii / radius))))
 
 
-_CACHE: WeakKeyDictionary[Measured, dict[int, Candidates]] = WeakKeyDictionary()  # public figures only
+_CACHE: WeakKeyDictionary[RowNorm, dict[int, Candidates]] = WeakKeyDictionary()  # public figures only
 
 
-def candidates(rows: Measured, n: int) -> Candidates:
+def candidates(rows: RowNorm, n: int) -> Candidates:
     """Radii and what each is predicted to cost at n private rows."""
     by_size = _CACHE.setdefault(rows, {})
     if n not in by_size:
@@ -208,7 +208,7 @@ def candidates(rows: Measured, n: int) -> Candidates:
     return by_size[n]
 
 
-def _candidates(rows: Measured, n: int) -> Candidates:
+def _candidates(rows: RowNorm, n: int) -> Candidates:
     step = math.ceil(rows.m / _MOST_ROWS)
     lengths, products = rows.lengths[::step], rows.products[::step]
     m, tail = len(lengths), Tail.of(lengths, n)
@@ -229,7 +229,7 @@ def _candidates(rows: Measured, n: int) -> Candidates:
     return Candidates(radii, n * np.array(lost), shape, public, n)
 
 
-def chosen(rows: Measured | None, dimension: int, n: int, mu: float, *, parameters: MomentParameters) -> float:
+def chosen(rows: RowNorm | None, dimension: int, n: int, mu: float, *, parameters: MomentParameters) -> float:
     """Return the truncation radius: as given, covering (inference), or of least predicted error (accuracy)."""
     if parameters.radius:
         return float(parameters.radius)

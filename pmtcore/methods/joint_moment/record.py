@@ -18,7 +18,7 @@ from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, RecordMessage
 from pmtcore.base.strict_json import parsed
-from pmtcore.base.symmetric import upper_triangle
+from pmtcore.base.symmetric import from_lower_triangle, lower_triangle, mirrored, upper_triangle
 from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
 from pmtcore.methods.joint_moment.influence import Gaussian, Influence, Moments, Rows, unique_count
 from pmtcore.methods.joint_moment.linear import State, floored
@@ -76,13 +76,13 @@ class Record:
         """Return the moment ready for questions: combined with the expected one where the noise is large."""
         moment = combined(self.noisy[None], self.expected, self.prior, self.sigma, shrunk=self.shrunk)
         floored_moment = floored(moment.moments, self.expected)[0]
-        doubt = float(moment.widened[0]) * alike(self.n, self.m)
+        relative_variance = float(moment.widened[0]) * mean_difference_variance(self.n, self.m)
         return State(
             self.root,
             floored_moment,
             moment.weights[0],
             self.sigma,
-            doubt,
+            relative_variance,
             self.expected,
             self.influence,
             self.n,
@@ -98,10 +98,10 @@ class Record:
             "derived": [rule.as_dict() for rule in self.derived.rules],
             "target": self.target,
             "features": list(self.features),
-            "root": _triangle(self.root),
-            "moment": _triangle(self.noisy),
-            "expected": _triangle(self.expected),
-            "prior_variance": _triangle(self.prior),
+            "root": lower_triangle(self.root),
+            "moment": lower_triangle(self.noisy),
+            "expected": lower_triangle(self.expected),
+            "prior_variance": lower_triangle(self.prior),
             "sigma": self.sigma,
             "radius": self.radius,
             "n": self.n,
@@ -160,7 +160,7 @@ class Combined:
     widened: np.ndarray
 
 
-def alike(n: int, m: int | None) -> float:
+def mean_difference_variance(n: int, m: int | None) -> float:
     """Variance of the difference of a public and a private mean in units of one row's, if rows are alike."""
     return 1 / n + (1 / m if m else 0.25)  # a moment of unknown rows counts as four of them
 
@@ -175,13 +175,13 @@ def combined(noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: 
     noise = sigma**2 / 2 * (1 + np.eye(d))
     if not shrunk:
         return Combined(noisy, np.ones(noisy.shape), np.ones(len(noisy)))
-    away = noisy - expected
-    size = np.mean(upper_triangle(away**2 / (prior + noise)), axis=1)
+    deviation = noisy - expected
+    size = np.mean(upper_triangle(deviation**2 / (prior + noise)), axis=1)
     share = float(np.mean(upper_triangle(prior / (prior + noise))))
     widened = conflict_inflation(size, np.full(len(size), share), d * (d + 1) // 2)
     wide = prior * widened[:, None, None]
     weights = wide / (wide + noise)
-    return Combined(np.asarray(expected + weights * away), weights, widened)
+    return Combined(np.asarray(expected + weights * deviation), weights, widened)
 
 
 def _checked(found: Mapping[str, Any]) -> Record:
@@ -191,10 +191,11 @@ def _checked(found: Mapping[str, Any]) -> Record:
         raise InputError(RecordMessage.DIGEST_DIFFERS)
     derived = _columns(found)
     d = len(derived.names)
-    root, noisy = _whole(found["root"], d, "root", lower=True), _whole(found["moment"], d, "moment")
+    root, noisy = _triangular(found["root"], d, "root"), _symmetric(found["moment"], d, "moment")
     if not np.all(np.diag(root) > 0) or np.linalg.cond(root / np.linalg.norm(root, axis=1)[:, None]) > 1e12:
         raise InputError(RecordMessage.DEGENERATE)
-    expected, prior = _whole(found["expected"], d, "expected"), _whole(found["prior_variance"], d, "prior_variance")
+    expected = _symmetric(found["expected"], d, "expected")
+    prior = _symmetric(found["prior_variance"], d, "prior_variance")
     if not np.all(prior > 0) or np.linalg.eigvalsh(expected)[0] <= 0:
         raise InputError(RecordMessage.INDEFINITE)
     features = tuple(int(j) for j in found["features"])
@@ -256,9 +257,9 @@ def _influence_fields(found: Influence) -> dict[str, Any]:
         return {
             "kind": "moments",
             "m": found.m,
-            "kept": _triangle(found.kept),
+            "kept": lower_triangle(found.kept),
             "kept_four": found.kept_four.tolist(),
-            "lost": _triangle(found.lost_moment),
+            "lost": lower_triangle(found.residual_moment),
             "lost_four": found.lost_four.tolist(),
             "far_four": found.far_four.tolist(),
         }
@@ -276,7 +277,7 @@ def _influence(found: Mapping[str, Any], n: int, radius: float, expected: np.nda
             raise InputError(RecordMessage.ROWS_NOT_FINITE)
         return Rows(rows, factor, radius, n, _clusters(found.get("clusters"), len(rows)))
     if found["kind"] == "moments":
-        after, lost = _whole(found["kept"], d, "kept"), _whole(found["lost"], d, "lost")
+        after, lost = _symmetric(found["kept"], d, "kept"), _symmetric(found["lost"], d, "lost")
         many = (unique_count(d),)
         fours = [_numbers(found[name], many, name) for name in ("kept_four", "lost_four", "far_four")]
         return Moments(_count(found["m"], "m"), after, fours[0], lost, fours[1], fours[2])
@@ -295,17 +296,14 @@ def _clusters(found: object, m: int) -> np.ndarray | None:
     return groups.astype(int)
 
 
-def _triangle(matrix: np.ndarray) -> list[float]:
-    """Return the lower triangle, row by row."""
-    return np.asarray(matrix)[np.tril_indices(len(matrix))].tolist()
+def _triangular(values: object, d: int, name: str) -> np.ndarray:
+    """Return the lower triangular matrix of a record's field."""
+    return from_lower_triangle(_numbers(values, (d * (d + 1) // 2,), name), d)
 
 
-def _whole(values: object, d: int, name: str, lower: bool = False) -> np.ndarray:
-    """Return the matrix with this lower triangle: symmetric, or lower triangular."""
-    flat = _numbers(values, (d * (d + 1) // 2,), name)
-    full = np.zeros((d, d))
-    full[np.tril_indices(d)] = flat
-    return full if lower else np.asarray(full + np.tril(full, -1).T)
+def _symmetric(values: object, d: int, name: str) -> np.ndarray:
+    """Return the symmetric matrix of a record's field."""
+    return mirrored(_triangular(values, d, name))
 
 
 def _numbers(values: object, shape: tuple[int, ...], name: str) -> np.ndarray:

@@ -249,6 +249,7 @@ register(
         origin=Origin("Kifer et al. 2012; D, equation 2", names=("DP-ERM",), errata=("E8", "E17", "E18")),
         claim=sound(REPLACE_ONE, "one perturbed objective with a public modulus and bounded scores"),
         plan=_dp_erm,
+        behind_public_fit=("poisson",),
         colour="#6B4C3B",
         families=FAMILIES,
         needs_labels=False,

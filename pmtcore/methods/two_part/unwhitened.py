@@ -136,6 +136,7 @@ register(
         origin=Origin("B, Algorithm 4, repaired"),
         claim=_PUBLIC_SCALES,
         plan=_dp_ols_public,
+        behind_public_fit=("gaussian",),
         colour="#E69F00",
     )
 )
@@ -147,6 +148,7 @@ register(
         origin=Origin("A, Theorem 4.3", names=("DP-RR, Theorem 4.3",)),
         claim=_PUBLIC_SCALES,
         plan=_dp_ridge_public,
+        behind_public_fit=("gaussian",),
         colour="#B8860B",
     )
 )

@@ -165,7 +165,7 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
         return fields
 
     @property
-    def held(self) -> np.ndarray:
+    def penalized(self) -> np.ndarray:
         """``M + lam S^{-1}`` (trials, d, d), in whitened coordinates."""
         _, inverse_root = self.plan.public.symmetric_root
         return np.asarray(self.statistic + self.plan.lam * inverse_root @ inverse_root)
@@ -174,12 +174,12 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
     def inverses(self) -> np.ndarray:
         """``S^{-1/2} (M + lam S^{-1})^{-1} S^{-1/2}`` (trials, d, d): of the table's moment plus ``lam I`` (A, 3.3)."""
         _, inverse_root = self.plan.public.symmetric_root
-        return np.asarray(inverse_root @ np.linalg.inv(self.held) @ inverse_root)
+        return np.asarray(inverse_root @ np.linalg.inv(self.penalized) @ inverse_root)
 
     @property
     def invertible(self) -> bool:
         """Return whether the first trial's matrix, its penalty included, is positive definite."""
-        return bool(np.linalg.eigvalsh(self.held[0])[0] > 0)
+        return bool(np.linalg.eigvalsh(self.penalized[0])[0] > 0)
 
     def notes(self) -> tuple[str, ...]:
         """Return a note where the moment cannot be inverted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -16,20 +16,21 @@ from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.base.symmetric import isometric_scale, upper_triangle
 from pmtcore.glm.families import LOGISTIC, Family
 from pmtcore.glm.families import family as family_of
+from pmtcore.glm.solvers import Data, fit
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS, PublicRows, row_keys
 from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.grid import integer_sum
 from pmtcore.mechanisms.noise import SeededNoise
-from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.local.collected import LocalOutcome, LocalPlan
 from pmtcore.methods.local.printed import BEYOND, CLIPPED, PrintedPlan
 from pmtcore.methods.registry import make_parameters, method
-from pmtcore.papers.gallery.central import HARMLESS, table_as_numbers
+from pmtcore.papers.gallery.central import table_as_numbers
 from pmtcore.papers.gallery.engine import at_epsilon
 from pmtcore.public.moments import PublicData, public_from_rows
 
 _NOISE = 0.001  # C of paper C, section 6
+_TABLE_RIDGE = 1e-3  # of public moments and of the fit without privacy, where columns depend on each other
 _ROUNDING = 1e-9  # relative: a length computed in two ways
 Errors = dict[str, list[float]]
 Series = Sequence[tuple[str, str, Mapping[str, Any]]]  # name, method, its parameters
@@ -234,45 +235,63 @@ def _measured(
     return said.map(lambda each: np.rint(each / plan.configuration.units()).astype(np.int64))
 
 
+@cache
+def _rows_of(table: str, label: float) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """Return z-scores of all columns that vary, a column of ones after them, whether each row has the label, names."""
+    x, y, names = table_as_numbers(table, "z", False)
+    keep = np.linalg.norm(x, axis=0) > 0
+    names = (*[name for name, k in zip(names, keep, strict=True) if k], "one")
+    return np.column_stack([x[:, keep], np.ones(len(y))]), (y == label).astype(float), names
+
+
 def accuracy_trial(
     seed: int,
     *,
     table: str,
     sizes: Sequence[int],
     epsilons: Sequence[float],
-    methods: Sequence[str],
+    series: Sequence[tuple[str, str, str]],
     train_rows: int = 406_708,
     rows_used: int | None = None,
     label: float = 2.0,
+    methods: Sequence[str] = (),
 ) -> Errors:
     """Share of test rows that are told right, one label against the rest; one for each size.
 
     Args:
+        series: name, method and scale: ``columns`` for z-scores, ``rows`` for z-scores with each row made of length 1,
+            which turns no prediction.
         rows_used: of the table, drawn anew; all of them if ``None``.
+        methods: ids of the series, which the description of the figure names.
     """
-    x, y, names = table_as_numbers(table, "z", False)
-    keep = np.linalg.norm(x, axis=0) > 0
-    y = (y == label).astype(float)
+    x, y, names = _rows_of(table, label)
     order = np.random.default_rng(seed).permutation(len(y))[:rows_used]
-    x = np.column_stack([x[order][:, keep], np.ones(len(order))])
-    y, test = y[order], slice(train_rows, None)
-    names = (*[name for name, k in zip(names, keep, strict=True) if k], "one")
+    x, y, test = x[order], y[order], slice(train_rows, None)
+    scales = {"columns": np.ones((len(x), 1)), "rows": np.linalg.norm(x, axis=1, keepdims=True)}
     errors: Errors = {}
 
     def told(series: str, beta: np.ndarray) -> None:
         errors.setdefault(series, []).append(float(np.mean((x[test] @ beta > 0) == (y[test] > 0.5))))
 
+    start = None
     for n in sizes:
         theirs = slice(n, 2 * n) if 2 * n <= train_rows else slice(train_rows - n, train_rows)
-        public = public_from_rows(x[theirs], None, names, "y", 1e-3, LOGISTIC, 1e-4)
-        rows = PrivateRows.from_arrays(x[:n], y[:n], names)
         majority = max(float(np.mean(y[test])), 1 - float(np.mean(y[test])))
         errors.setdefault("always the larger class", []).append(majority)
-        told("without privacy", exact_fit(public, rows).reveal(HARMLESS))
+        start = fit(Data(LOGISTIC, x[:n], y[:n]), _TABLE_RIDGE * np.eye(x.shape[1]), start)
+        told("without privacy", start)
         mus = [mu_from_epsilon(epsilon, n**-1.1) for epsilon in epsilons]
-        for id in methods:
-            for epsilon, beta in zip(epsilons, collected(id, public, rows, mus, values={}, seed=seed), strict=True):
-                told(at_epsilon(id, epsilon), np.nan_to_num(beta))
+        scaled = {scale: scales[scale] for _, _, scale in series}
+        public = {
+            scale: public_from_rows(x[theirs] / over[theirs], None, names, "y", _TABLE_RIDGE, LOGISTIC, 1e-4)
+            for scale, over in scaled.items()
+        }
+        for name, id, scale in series:
+            rows = PrivateRows.from_arrays(x[:n] / scaled[scale][:n], y[:n], names)
+            for epsilon, beta in zip(
+                epsilons, collected(id, public[scale], rows, mus, values={}, seed=seed), strict=True
+            ):
+                told(at_epsilon(name, epsilon), np.nan_to_num(beta))
     return errors
 
 

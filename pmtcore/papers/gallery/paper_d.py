@@ -355,7 +355,7 @@ def _adult(id: str, lam: float) -> Figure:
     tried = _SELECTING + _FITTING + _NONE
     best = [("NAPP-VS+ with MOOR", name) for name in ("NAPP-VS with MOOR", "NAPP-ERM with MOOR", "DP-ERM")]
     second = [("NAPP-VS with MOOR", name) for name in ("NAPP-ERM with MOOR", "DP-ERM")]
-    runs = [_predicted("adult", 0, tried, _ADULT_EPSILONS, delta=0.0, lams=[lam], floor="1/epsilon")]
+    runs = [_predicted("adult", 0, tried, _ADULT_EPSILONS, delta=_MAIN, lams=[lam], floor="1/epsilon")]
     at_one = (
         Claim(
             "MOOR makes NAPP-VS+ predict better at Lambda = 1.",

@@ -20,6 +20,7 @@ from pmtcore.releases.record import Release
 from pmtcore.report.figures.style import PRIVACY, QUIET, finish, finish_rows, log_axis
 from pmtcore.report.rows import axis_ends, axis_limit, clearest, source
 from pmtcore.report.rows import clarity as clarity_of
+from pmtcore.report.statistics import SCALES
 
 MOST = 120  # rows drawn at once: a taller picture is no picture
 ORDERS = {
@@ -30,7 +31,6 @@ ORDERS = {
     "source": "grouped by column",
 }
 _RATIOS = {"logistic": "odds ratio", "boosting": "odds ratio (approximate)", "poisson": "rate ratio"}
-_SCALES = {"gaussian": "", "logistic": "the log-odds of ", "boosting": "the score of ", "poisson": "the log of "}
 _SHORT = {"gaussian": "", "logistic": "log-odds", "boosting": "score", "poisson": "log"}
 # Small pictures beside each other, their height in pixels, levels in each, and characters of a title.
 _ACROSS, _PANEL, _LEVELS, _PANEL_TITLE = 3, 185, 8, 44
@@ -60,7 +60,7 @@ class Unit:
 def units(release: Release) -> dict[str, Unit]:
     """Return the units that suit the family, the first to start with."""
     family = release.ground.family
-    what = f"{_SCALES.get(family, '')}{release.modelled}"
+    what = f"{SCALES.get(family, '')}{release.modelled}"
     choices = [
         _unit("sd", what, _SHORT[family], True, False),
         _unit("table", what, _SHORT[family], False, False),

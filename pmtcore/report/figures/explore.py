@@ -15,7 +15,7 @@ from pmtcore.base import escaping
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import listing as english
-from pmtcore.base.numbers import p_value, plural
+from pmtcore.base.numbers import p_value, plural, power_of_ten
 from pmtcore.explore.confirm import Confirmed
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
@@ -454,8 +454,8 @@ def record_words(moment: Moment) -> str:
     exact = " Its public rows make bands, tests and R² more exact than without them." if moment.has_rows else ""
     return (
         f"{len(moment.columns)} columns, {record.n:,} private and {rows} public rows; released at mu = "
-        f"{said(promise['mu'], 4)} (epsilon {said(promise['epsilon'], 4)} at delta {promise['delta']:.2g}, replace-one"
-        f"{f'; {note}' if note else ''}). Every question from here on is free.{exact}"
+        f"{said(promise['mu'], 4)} (epsilon {said(promise['epsilon'], 4)} at delta {power_of_ten(promise['delta'])}, "
+        f"replace-one{f'; {note}' if note else ''}). Every question from here on is free.{exact}"
     )
 
 
@@ -504,7 +504,7 @@ def _html(shown: pd.DataFrame) -> str:
     return f"<table><tr>{head}</tr>{body}</table>"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else escaping.html(str(value))
 
 

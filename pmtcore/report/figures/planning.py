@@ -161,12 +161,21 @@ def narrower_words(mine: Planned, other: Planned) -> str:
     )
 
 
-def reverse_words(budget: float | None, rows: int | None, n: int, mu: float, least: float) -> str:
-    """Which budget, or how many rows, a wanted half-width takes."""
-    first = (
-        f"With {n:,} rows no budget up to mu = {said(least)} is enough"
-        if budget is None
-        else f"It takes a total of mu = {said(budget)} with {n:,} rows"
-    )
+def reverse_words(budget: float | None, rows: int | None, n: int, mu: float, tried: Sequence[float]) -> str:
+    """Say which budget, or how many rows, a wanted half-width takes.
+
+    Args:
+        budget: that is enough; ``None`` where none is.
+        rows: the same.
+        n: private rows.
+        mu: total budget at which rows were sought.
+        tried: budgets in increasing order; the smallest one may be more than it takes.
+    """
+    if budget is None:
+        first = f"With {n:,} rows no budget up to mu = {said(tried[-1])} is enough"
+    elif budget <= tried[0]:
+        first = f"A total of mu = {said(budget)} or less is enough with {n:,} rows"
+    else:
+        first = f"It takes a total of mu = {said(budget)} with {n:,} rows"
     second = f"no number of rows is enough at mu = {said(mu)}" if rows is None else f"{rows:,} rows at mu = {said(mu)}"
     return f"{first}; {'or ' if budget is not None and rows is not None else ''}{second}."

@@ -25,7 +25,7 @@ PRIVACY, SAMPLING, TRUNCATION = "#0072B2", "#E69F00", "#CC79A7"
 _OURS = {"hovertemplate", "texttemplate", "annotations", "template"}  # tags of our own; no name stands in them
 _AT_MARKS = {"x", "y", "text", "categoryarray", "ticktext", "labels"}  # beside a mark there is little room
 _TITLE, _LINE = 132, 44  # characters of an axis title, and of one line of it, as a phone shows in that size
-_TITLE_SIZE = 13
+_TITLE_SIZE = 13  # pixels of an axis title
 _NARROW = 40  # characters there, as in the report's drawings
 # Characters of a name above its marks, which a phone shows, and pixels of its line.
 _ABOVE, NAME_HEIGHT = 54, 20
@@ -100,6 +100,7 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12
         dtick=1,
         showticklabels=False,
     )
+    figure.update_shapes(layer="below", opacity=0.5)  # a line at zero goes through names, which stay readable
     title = len(_axis_title(x).split("<br>"))
     return finish(figure, x, "", _AROUND + _TITLE_LINE * title + round(row * (len(names) - 0.5 - top)), _ABOVE)
 
