@@ -1811,6 +1811,16 @@ def _page_mutants() -> list[Mutant]:
             ("a record from a pipe", "Moment.from_bytes(read_small(chosen.record))", "Moment.load(chosen.record)"),
         ),
         *_of(
+            "base/results.py",
+            "tests/api/test_results.py -k error_of_a_predicted",
+            ("the error of a linear predictor", "self.slope(self.linear) * self.se_mean", "self.se_mean"),
+        ),
+        *_of(
+            "public/secant.py",
+            "tests/api/test_results.py -k counts_of_one",
+            ("a quotient of nothing", " & (rises > _LEAST_RISE)", ""),
+        ),
+        *_of(
             "public/bands.py",
             "tests/public/test_bands.py",
             ("degrees of freedom have a unit", "positive = (total > 0)", "positive = (total > 1e-200)"),

@@ -167,10 +167,10 @@ def features_taken(
     """Return the columns that become features: those that were chosen, else those taken by default, if there are any.
 
     Args:
-            private: whose names and number of columns count, no cell.
+        private: of which the names of the columns count, no cell.
         public: rows or a moment.
         choices: with the target, and features where they were chosen.
-            schema: declared; takes the place of what the public table suggests.
+        schema: declared; takes the place of what the public table suggests.
     """
     if choices.features:
         return choices.features

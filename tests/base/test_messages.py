@@ -63,6 +63,7 @@ NUMBERS = {
         "share",
         "spent",
         "status",
+        "usual",
     ),
     "version",
 }
@@ -150,6 +151,7 @@ FACTS = {
     "title": "the title of a table of the list",
     "total": "how many rows there are in all",
     "unit": "the unit of protection, in words",
+    "usual": "what is chosen as a rule",
     "version": "the version of a file",
     "where": "the name of a file, with its role",
 }
