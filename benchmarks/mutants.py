@@ -383,7 +383,7 @@ def _mutants() -> list[Mutant]:
         UPDATE,
     )
     refined, secant = "methods/joint/refined.py", "public/secant.py"
-    plant("joint: curvature lowered too", secant, "believed = by >", "believed = np.abs(by) >", FILTER)
+    plant("joint: curvature lowered too", secant, "believed = (by >", "believed = (np.abs(by) >", FILTER)
     step = "truncation.plus(Part.of(np.outer(moved, moved)))"
     floor = "np.maximum(together.variance, _least_squares_variance(first))"
     plant(
@@ -394,7 +394,6 @@ def _mutants() -> list[Mutant]:
         f"{FILTER} -k determine",
     )
     plant("joint: bands without the last step", "methods/joint/bands.py", step, "truncation", FILTER)
-    plant("bands: nothing has no freedom", "public/bands.py", "np.where(total > 0, freedom, np.inf)", "freedom", FILTER)
     plant(
         "bands: variances below zero",
         "public/bands.py",
