@@ -401,7 +401,7 @@ def _mutants() -> list[Mutant]:
         UPDATE,
     )
     refined, secant = "methods/joint/refined.py", "public/secant.py"
-    plant("joint: curvature lowered too", secant, "believed = by >", "believed = np.abs(by) >", FILTER)
+    plant("joint: curvature lowered too", secant, "believed = (by >", "believed = (np.abs(by) >", FILTER)
     step = "truncation.plus(Part.of(np.outer(moved, moved)))"
     floor = "np.maximum(together.variance, _least_squares_variance(first))"
     plant(
@@ -1856,6 +1856,35 @@ def _page_mutants() -> list[Mutant]:
             "tables/findings.py",
             "tests/tables/test_findings.py -k many_values",
             ("a number as a label", "linear if linear and many else", "linear if linear and not many else"),
+        ),
+        *_of(
+            "cli/files.py",
+            "tests/cli/test_output.py -k full_disk",
+            (
+                "an empty file is left behind",
+                "        if not there:\n            file.unlink(missing_ok=True)\n        raise",
+                "        raise",
+            ),
+            (
+                "a file of before is deleted",
+                "        if not there:\n            file.unlink(missing_ok",
+                "        if True:\n            file.unlink(missing_ok",
+            ),
+        ),
+        *_of(
+            "cli/explore.py",
+            "tests/cli/test_output.py -k read_once",
+            ("a record from a pipe", "Moment.from_bytes(read_small(chosen.record))", "Moment.load(chosen.record)"),
+        ),
+        *_of(
+            "base/results.py",
+            "tests/api/test_results.py -k error_of_a_predicted",
+            ("the error of a linear predictor", "self.slope(self.linear) * self.se_mean", "self.se_mean"),
+        ),
+        *_of(
+            "public/secant.py",
+            "tests/api/test_results.py -k counts_of_one",
+            ("a quotient of nothing", " & (rises > _LEAST_RISE)", ""),
         ),
         *_of(
             "public/bands.py",

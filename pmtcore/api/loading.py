@@ -109,6 +109,7 @@ def results_of(record: Mapping[str, Any], spent: str = "", design: Design | None
         standing=f"{record['standing']}{reasons}",
         record=record,
         mean=chosen.mean,
+        slope=chosen.slope,
         features=None if design is None else partial(new_rows, design=design),
         words=tuple(line for line in lines if line),
         spent=spent,

@@ -19,13 +19,15 @@ def etable(*fits: object, titles: Sequence[str] | None = None, digits: int = 3) 
 
     Args:
         fits: releases, estimators, regressions from a moment, and whatever has ``params``, ``bse`` and ``pvalues`` by
-            name, as fits of statsmodels have.
+            name, as fits of statsmodels have; or one list of them.
         titles: a heading for each; ``None``: (1), (2), ...
         digits: significant ones.
 
     Raises:
         InputError: no fits, another number of titles, or an object without coefficients by name.
     """
+    if len(fits) == 1 and isinstance(fits[0], list | tuple):
+        fits = tuple(fits[0])
     if not fits or (titles is not None and len(titles) != len(fits)):
         raise InputError(FaceMessage.TITLES_FORM)
     headings = list(titles) if titles is not None else [f"({at})" for at in range(1, len(fits) + 1)]

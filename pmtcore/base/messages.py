@@ -797,6 +797,7 @@ class CommandMessage(Message):
     INSTRUMENTS_FORM = "Two-stage least squares needs --formula, --endogenous and --instruments."
     CONFIRM_IS_NO_RELEASE = "The file of --confirm is no release; make one with 'release --method joint-pmt --json'."
     NO_INPUT = "- stands for standard input, and nothing is written there; give a file, or a pipe."
+    INPUT_TWICE = "- stands for standard input, which can be read once; give a file for the others."
     INPUT_TOO_LARGE = "Standard input has more than {megabytes} MB; give a file, which is read in blocks."
     NO_FILE = "There is no file {place!r}; check the path."
     FILE_TOO_LARGE = (

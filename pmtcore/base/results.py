@@ -72,6 +72,7 @@ class Prediction:
         predicted_mean: (k,), NaN where a value is missing.
         linear, centre: (k,), the linear predictor as published, and what its limits lie around.
         se_mean: (k,), of the linear predictor.
+        slope: of the mean in the linear predictor (k,), so that a table has the standard error of the mean.
         residual_sd: around the regression; ``None`` where no new row has an interval.
     """
 
@@ -82,13 +83,14 @@ class Prediction:
     freedom: np.ndarray
     residual_sd: float | None
     mean: Mean
+    slope: Mean = np.ones_like
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return mean, its standard error and limits, and limits of a new row where there are any."""
         import pandas as pd  # noqa: PLC0415  # the command line prints without it
 
         quantile = student.isf(alpha / 2, self.freedom)
-        columns = {"mean": self.predicted_mean, "mean_se": self.se_mean}
+        columns = {"mean": self.predicted_mean, "mean_se": self.slope(self.linear) * self.se_mean}
         low, high = self._around(quantile * self.se_mean)
         columns |= {"mean_ci_lower": self.mean(low), "mean_ci_upper": self.mean(high)}
         if self.residual_sd is not None:
@@ -114,7 +116,7 @@ class Results:
         endog: name of the response.
         nobs: number of private rows, as released.
         record: plain fields behind it; empty for a regression from a moment.
-        mean: response of a linear predictor; the identity for linear models.
+        mean, slope: response of a linear predictor, and its derivative; the identity, and 1, for linear models.
         features: design (k, d) of a frame of new rows; ``None`` where the record does not say how rows are read.
         words: sentences shown below the table, in order.
         spent: what the fit did to the budget, one sentence.
@@ -137,6 +139,7 @@ class Results:
     standing: str = ""
     record: Mapping[str, Any] = field(default_factory=dict)
     mean: Mean = field(default=lambda linear: linear)
+    slope: Mean = np.ones_like
     features: Features | None = None
     words: tuple[str, ...] = ()
     spent: str = ""
@@ -265,7 +268,14 @@ class Results:
         error = np.sqrt(np.einsum("ki,ij,kj->k", x, self._covariance, x))
         freedom = np.full(len(x), self.df_resid)
         return Prediction(
-            np.asarray(self.mean(linear)), linear, x @ self.centre, error, freedom, self.residual_sd, self.mean
+            np.asarray(self.mean(linear)),
+            linear,
+            x @ self.centre,
+            error,
+            freedom,
+            self.residual_sd,
+            self.mean,
+            self.slope,
         )
 
     def score(self, *_: object, **__: object) -> float:

@@ -22,7 +22,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     """Open the record and answer."""
     from pmtcore.explore.moment import Moment  # noqa: PLC0415
 
-    moment = Moment.load(chosen.record)
+    moment = Moment.from_bytes(read_small(chosen.record))
     if chosen.synthetic:
         return _synthetic(moment, chosen)
     if chosen.show in _SHOWN:

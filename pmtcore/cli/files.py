@@ -66,7 +66,14 @@ def write_small(path: str, text: str) -> None:
     """Write a text file.
 
     Raises:
-        InputError: as :func:`writable`.
+        InputError: as :func:`writable`; OSError: there is no room. A file that was not there is then not left behind.
     """
     writable(path)
-    Path(path).write_text(text, encoding="utf-8")
+    file = Path(path)
+    there = file.exists()
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError:
+        if not there:
+            file.unlink(missing_ok=True)
+        raise

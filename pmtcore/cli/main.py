@@ -19,8 +19,8 @@ from importlib import import_module
 from typing import Any
 
 from pmtcore.base.escaping import one_line, terminal
-from pmtcore.base.messages import CapError, InputError
-from pmtcore.cli.files import writable, write_small
+from pmtcore.base.messages import CapError, CommandMessage, InputError
+from pmtcore.cli.files import STANDARD_INPUT, writable, write_small
 from pmtcore.cli.parser import parser
 from pmtcore.cli.startup import own_process
 
@@ -36,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         chosen = parser().parse_args(given or ["--help"])
         verbose = chosen.verbose
+        if list(vars(chosen).values()).count(STANDARD_INPUT) > 1:
+            raise InputError(CommandMessage.INPUT_TWICE)
         writable(getattr(chosen, "out", None))
         record, text = _run(chosen)
         how_to_print = _kept(record)

@@ -9,6 +9,8 @@ import numpy as np
 
 # Standard deviations by which the curvature along a step must exceed what is known before it is believed
 _SECANT_DEVIATIONS = 3.0
+# In whitened units: far below any curvature, whose square does not yet vanish
+_LEAST_RISE = 1e-100
 
 
 def raised(
@@ -32,10 +34,12 @@ def raised(
     along = step / length[:, None]
     by = np.sum(missing * along, axis=1)
     noise = variance + entry_variance * length**2
-    believed = by > _SECANT_DEVIATIONS * np.sqrt(noise + entry_variance * length**2)
+    # What a step sees of nothing, or of rows that all have one response, is rounding: no quotient of it.
+    rises = by * length
+    believed = (by > _SECANT_DEVIATIONS * np.sqrt(noise + entry_variance * length**2)) & (rises > _LEAST_RISE)
     across = missing - by[:, None] * along
     square = np.maximum(np.sum(across**2, axis=1), 1e-300)
     across = across * np.maximum(1 - (step.shape[1] - 1) * noise / square, 0.0)[:, None]
-    clean = by[:, None] * along + across
-    raise_by = clean[:, :, None] * clean[:, None, :] / np.where(believed, by * length, np.inf)[:, None, None]
+    clean = np.where(believed[:, None], by[:, None] * along + across, 0.0)
+    raise_by = clean[:, :, None] * clean[:, None, :] / np.where(believed, rises, 1.0)[:, None, None]
     return np.asarray(curvature + raise_by)

@@ -212,6 +212,7 @@ def test_tables_beside_other_packages(model, tmp_path):
     assert "private" in great_table(public, model, titles=["public", "private"]).as_raw_html()
     with pytest.raises(pc.InputError):
         pc.etable(3)
+    assert pc.etable([public, model], titles=["public", "private"]).equals(beside)
 
 
 # Six scripts, as users of statsmodels and scikit-learn write them.
@@ -254,6 +255,29 @@ def test_script_classification(private, public, convert):
     assert roc_auc_score(rows["high"], p) > 0.85 and log_loss(rows["high"], p) < 0.6
     assert np.allclose(model.get_prediction(rows).predicted_mean, p)
     assert (model.get_prediction(rows).summary_frame()["mean_ci_upper"] <= 1).all()
+
+
+@pytest.mark.parametrize("family", ["logistic", "poisson"])
+def test_the_error_of_a_predicted_mean_is_that_of_the_mean(private, public, family):
+    """A table has the standard error of a probability or a count, as statsmodels' has, not of its linear predictor."""
+    high = {
+        "logistic": lambda f: (f["y"] > f["y"].median()) * 1,
+        "poisson": lambda f: (f["age"] > 40) * 1 + (f["y"] > 4),
+    }
+    rows, others = (f.assign(high=high[family](f).astype(int)).drop(columns="y") for f in (private, public))
+    face = pc.PrivateClassifier if family == "logistic" else pc.PrivateRegressor
+    model = face(mu=2.0, formula="high ~ age + income", family=family).fit(rows, others, seed=1, quiet=True)
+    found = model.get_prediction(rows)
+    mean, step = found.mean, 1e-5
+    slope = (mean(found.linear + step) - mean(found.linear - step)) / (2 * step)
+    assert np.allclose(found.summary_frame()["mean_se"], slope * found.se_mean, rtol=1e-5)
+
+
+def test_counts_of_one_value_are_released(private, public):
+    """A response that is 1 in every row: no step has a curvature to learn, and no figure is lost."""
+    rows, others = (f.assign(one=1) for f in (private, public))
+    model = pc.PrivateRegressor(mu=2.0, formula="one ~ age + income", family="poisson")
+    assert np.isfinite(model.fit(rows, others, seed=1, quiet=True).params).all()
 
 
 def test_script_planning(public):

@@ -63,6 +63,7 @@ NUMBERS = {
         "share",
         "spent",
         "status",
+        "usual",
     ),
     "version",
     "usual",

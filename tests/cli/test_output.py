@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import subprocess
@@ -73,6 +75,7 @@ def test_pipes_and_devices_are_not_read(ask, tmp_path, capsys):
     for odd in (str(tmp_path / "pipe"), "/dev/zero", "/dev/stdin", str(tmp_path), "", "/nowhere"):
         assert main([*ask, "--config", odd]) == 2 or odd == ""
         assert main(["report", "--release", odd, "--html", str(tmp_path / "r.html")]) == 2
+        assert main(["explore", "--record", odd]) == 2
         assert main(["ledger", "show", "--ledger", odd or "/nowhere"]) == 2
         assert main([*ask[:1], "--private", odd, *ask[3:]]) == 2
         assert main([*ask[:3], "--public", odd, *ask[5:]]) == 2
@@ -85,6 +88,34 @@ def test_pipes_and_devices_are_not_read(ask, tmp_path, capsys):
     for flag in ("--seed", "--mu"):
         assert main([*ask, flag, huge]) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_full_disk_after_a_spend_leaves_no_empty_file(ask, tmp_path, capsys, monkeypatch):
+    """What could not be written is not there; the message has the key, and the key gives the release again."""
+
+    def full(path, *_, **__):
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "old.json").write_text("old")
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        for name in ("r.json", "old.json"):
+            assert main([*ask, "--out", str(tmp_path / name)]) == 2
+    keys = [entry.key for account in Ledger(os.environ["PMT_LEDGER"]).accounts() for entry in account.entries]
+    said = capsys.readouterr().err
+    assert len(keys) == 2 and all(key in said for key in keys)
+    assert not (tmp_path / "r.json").exists() and (tmp_path / "old.json").exists()
+
+
+def test_standard_input_is_read_once(ask, tmp_path, capsys, monkeypatch):
+    """A second file from there is refused before the first is read; a record is read from there too."""
+    assert main([*ask[:2], "-", "--public", "-", *ask[5:]]) == 2
+    assert "once" in capsys.readouterr().err
+    assert main([*ask, "--method", "joint-moment", "--quiet", "--out", str(tmp_path / "r.json")]) == 0
+    record = io.TextIOWrapper(io.BytesIO((tmp_path / "r.json").read_bytes()))
+    monkeypatch.setattr(sys, "stdin", record)
+    assert main(["explore", "--record", "-"]) == 0
 
 
 def test_show_makes_no_ledger(tmp_path, capsys):
