@@ -152,7 +152,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "noise: more than asked for", "mechanisms/noise.py", "min(_DRAWN_AT_ONCE, count - at)", "_DRAWN_AT_ONCE", pool
     )
-    units = ("public/moments.py", "[..., None])[..., 0] / scale)", "[..., None])[..., 0])")
+    units = ("public/moments.py", "fit - away[..., 0] / scale)", "fit - away[..., 0])")
     plant("ridge: solved in units of the diagonal and left in them", *units, "tests/public/test_moments.py")
     prices = ("public/radius.py", "if low[k] > _PRICE_TOLERANCE * np.min(price):", "if low[k] > 0.9 * np.min(price):")
     plant("radius: balls that may be the best are not priced", *prices, "tests/public/test_radius.py")
@@ -958,13 +958,6 @@ def _mutants() -> list[Mutant]:
         "unit=study.choices.unit, design",
         "design",
         "tests/sites/test_study_runs.py -k several_rows",
-    )
-    plant(
-        "radius: what is kept of rows is taken off as if the radius were one",
-        "public/radius.py",
-        "1 / radius**2 - self.unit",
-        "1 - self.unit",
-        "tests/public/test_radius.py -k alone",
     )
     plant(
         "ridge: one decomposition, at another penalty",

@@ -105,8 +105,7 @@ def bootstrap_null(public: PublicData, ball: Ball, n: int) -> BootstrapNull:
         raise ValueError("public rows are needed")
     by_release = _CACHE.setdefault(public, {})
     if (ball, n) not in by_release:
-        dof = max(public.m - public.whitened_columns - 1, 1.0)
-        by_release[ball, n] = _simulate(public, rows, ball, 1 / public.m + 1 / n, dof)
+        by_release[ball, n] = _simulate(public, rows, ball, n)
     return by_release[ball, n]
 
 
@@ -130,7 +129,7 @@ def _merged_levels(public: PublicData) -> np.ndarray:
     return np.array(merged).reshape(len(merged), len(public.rows))
 
 
-def _simulate(public: PublicData, rows: np.ndarray, ball: Ball, relative_variance: float, dof: float) -> BootstrapNull:
+def _simulate(public: PublicData, rows: np.ndarray, ball: Ball, n: int) -> BootstrapNull:
     """Draw Gram matrices around the mean of all public rows from the weighted bootstrap.
 
     With weights ``1 + w g_i`` a draw is the mean plus ``w sum_i g_i v_i``. For the rows furthest out ``g_i + 1`` is
@@ -143,12 +142,13 @@ def _simulate(public: PublicData, rows: np.ndarray, ball: Ball, relative_varianc
         public: whose rows they are, with the names of their columns.
         rows: public rows (m, d + 1), whitened as if left out.
         ball: truncation that the release applies.
-        relative_variance: variance of a difference of means of rows, in units of the variance of one row.
-        dof: degrees of freedom of the public variance estimate; few rows widen the draws.
+        n: number of private rows.
     """
     rng, m, d = np.random.default_rng(0), len(rows), rows.shape[1] - 1
     upper = np.triu_indices(d)
     draws = _DRAWS if d <= _MANY_COLUMNS else _DRAWS // 3
+    # Variance of a difference of means of rows, in units of that of one row; few rows do not know it well.
+    relative_variance, dof = 1 / m + 1 / n, max(m - public.whitened_columns - 1, 1.0)
     scale = np.sqrt(relative_variance * dof / rng.chisquare(dof, draws) / m)
     features, inside = rows[:, :d], ball.weights(rows)
     outwards = np.argsort(np.sum(features**2, axis=1))

@@ -66,7 +66,6 @@ NUMBERS = {
         "usual",
     ),
     "version",
-    "usual",
 }
 # Rooms in which every error of a user carries a kind.
 TYPED = (

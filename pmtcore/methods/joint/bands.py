@@ -120,8 +120,8 @@ def _least_squares_variance(first: FirstFit) -> np.ndarray:
 
     Where columns nearly determine each other the public prior says how far their coefficients go, the rows do not: no
     release knows more of a coefficient than the rows themselves. Of an inverse moment of m Gaussian rows an entry on
-    the diagonal is ``m/chi2(m - d + 1)`` times the population's: the least that it leaves open at 5 % counts. Nothing is
-    known of fewer rows, nor of columns that agree to half the digits.
+    the diagonal is ``m/chi2(m - d + 1)`` times the population's: the least that it leaves open at 5 % counts. Nothing
+    is known of fewer rows, nor of columns that agree to half the digits.
     """
     public = first.public
     if public.rows is None or len(public.rows) <= public.d + 1:
