@@ -14,13 +14,13 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.base.numbers import figure
 from pmtcore.public.pull import strongest_pull
-from pmtcore.report.words import gaps_words, pull_words
+from pmtcore.report.words import gaps_words
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import Table
 
 # With one of these a release is spent for nothing.
-RUINOUS = (TableNote.ONE_PUBLIC_LABEL, TableNote.LIKE_IDENTIFIER)
+RUINOUS = (TableNote.ONE_PUBLIC_LABEL, TableNote.LIKE_IDENTIFIER, TableNote.DECISIVE_PENALTY)
 # Share of rows with gaps from which rows of zeros are no small matter.
 _MANY_GAPS = 0.05
 # What the penalty of each problem does, for which all public rows are read: it is public, and goes with the problem.
@@ -72,7 +72,7 @@ def _decisive_penalty(problem: Problem) -> Caution | None:
     if pull is None:
         return None
     smaller = replace(problem.choices, lam=pull.penalty)
-    return Caution(pull_words(pull, problem.public.lam), f"Take penalty {figure(pull.penalty)}", smaller)
+    return Caution(pull.note(problem.public.lam), f"Take penalty {figure(pull.penalty)}", smaller)
 
 
 def cautions(problem: Problem) -> Sequence[Caution]:
@@ -95,7 +95,7 @@ def warn(notes: Sequence[str], kinds: Sequence[TableNote] = RUINOUS) -> None:
 def say(problem: Problem) -> None:
     """Say what biases coefficients, with the way to its repair, and what public rows cannot show."""
     if words := " ".join(one.words for one in cautions(problem)):
-        st.caption(plain(f"{words} Data mends it by a click."))
+        st.warning(plain(f"{words} Data mends it by a click."), icon=":material/warning:")
     tables = session().tables
     texts = problem.positive is not None or TableNote.UNKNOWN_LEVELS in map(kind_of, problem.notes)
     if texts and tables is not None and not tables.may_be_studied and not curator():

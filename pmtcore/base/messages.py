@@ -619,6 +619,11 @@ class TableNote(Message):
     METHOD_UNCLUSTERED = (
         "The method's errors take the rows of one person as independent: they are too small where those are alike."
     )
+    DECISIVE_PENALTY = (
+        "The ridge penalty of {penalty:g} draws {count} of {total} coefficients towards 0 by more than their sampling "
+        "error and leaves at most {share:.1%} of an effect of {column!r}, so others take its place: the fit is not the "
+        "one without a penalty. A penalty of {usual:g} draws none so far; bands of such columns get wider."
+    )
     METHOD_BEHIND_PUBLIC_FIT = (
         "On most real tables {method} was further from the {family} fit without privacy than the public fit or zero, "
         "at mu 0.5 and 1.5; {methods:listed}, with a curator, is nearer."

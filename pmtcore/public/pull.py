@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pmtcore.base.messages import Note, TableNote
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.moments import INTERCEPT, PublicData
 
@@ -31,11 +32,27 @@ class Pull:
         column: its name.
         remaining: share of its effect that the penalty leaves, at most.
         penalty: the largest round penalty that draws no coefficient by more than its standard error.
+        count: coefficients that the penalty of the problem draws by more.
+        total: coefficients that it draws at all.
     """
 
     column: str
     remaining: float
     penalty: float
+    count: int
+    total: int
+
+    def note(self, penalty: float) -> Note:
+        """Return what to say of the penalty of the problem."""
+        return Note(
+            TableNote.DECISIVE_PENALTY,
+            penalty=penalty,
+            count=self.count,
+            total=self.total,
+            share=self.remaining,
+            column=self.column,
+            usual=self.penalty,
+        )
 
 
 def strongest_pull(public: PublicData, n: int) -> Pull | None:
@@ -70,7 +87,8 @@ def strongest_pull(public: PublicData, n: int) -> Pull | None:
     remaining = float(h[strongest] / (h[strongest] + public.lam))
     if public.lam <= allowed.min() or remaining >= _HALF:
         return None
-    return Pull(public.names[at[strongest]], remaining, _round_down(float(allowed.min())))
+    offer, drawn = _round_down(float(allowed.min())), int(np.sum(public.lam > allowed))
+    return Pull(public.names[at[strongest]], remaining, offer, drawn, len(at))
 
 
 def _round_down(value: float) -> float:

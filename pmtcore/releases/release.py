@@ -40,6 +40,7 @@ from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters
 from pmtcore.methods.registry import Method, Plan, Prediction, make_parameters, method, recommended
+from pmtcore.public.pull import strongest_pull
 from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, before_spend, sentence
 from pmtcore.releases.planning import NO_GAIN, beside_public, public_alone, with_common_sampling
 from pmtcore.releases.progress import Progress, Report
@@ -219,7 +220,7 @@ def release(
         facts=plan.facts(),
         parts=plan.parts(),
         released=outcome.released_under(guarantee),
-        notes=problem.notes + _unclustered(problem, plan) + _cautions(problem, entry, guarantee) + outcome.notes(),
+        notes=problem.notes + _of_fit(problem, plan) + _cautions(problem, entry, guarantee) + outcome.notes(),
         design={} if problem.design is None else problem.design.as_dict(),
         disagrees=outcome.disagrees,
     )
@@ -459,17 +460,21 @@ def _planned(problem: Problem, request: Request) -> tuple[Method, Parameters, Pl
     return entry, parameters, plan
 
 
-def _unclustered(problem: Problem, plan: Plan) -> tuple[str, ...]:
-    """Return what to say where rows of a person are alike and the method's errors do not allow for it."""
-    if problem.public.clusters is None or plan.clusters_errors:
-        return ()
-    return (Note(TableNote.METHOD_UNCLUSTERED),)
+def _of_fit(problem: Problem, plan: Plan) -> tuple[str, ...]:
+    """Return what to know of the fit beside its bands.
+
+    Rows of a person that are alike where the method's errors do not allow for it, and a penalty that decides it.
+    """
+    clustered = problem.public.clusters is None or plan.clusters_errors
+    pull = strongest_pull(problem.public, problem.private.n)
+    unclustered = () if clustered else (Note(TableNote.METHOD_UNCLUSTERED),)
+    return unclustered + (() if pull is None else (pull.note(problem.public.lam),))
 
 
 def _cautions(problem: Problem, entry: Method, guarantee: Guarantee) -> tuple[str, ...]:
     """Return what to know of a request before the spend, and of the release after it.
 
-    A delta that a release of one whole row would keep, and a method behind the public fit, or zero, on most tables.
+    A delta that a release of one whole row would keep; a method behind the public fit, or zero, on most tables.
     """
     notes: tuple[str, ...] = ()
     if guarantee.mu > 0 and guarantee.delta * problem.private.n >= 1:

@@ -17,7 +17,6 @@ from pmtcore.base.numbers import figure, listing, percent, plural
 from pmtcore.methods.registry import Prediction, method
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
-from pmtcore.public.pull import Pull
 from pmtcore.releases.record import Release
 from pmtcore.report.figures.coefficients import Unit
 from pmtcore.report.names import spoken
@@ -256,20 +255,6 @@ def gaps_words(share: float) -> str:
     return (
         f"About {percent(share)} of the private rows have gaps, if they are like the public ones. Each counts as a row "
         "of zeros, so coefficients are not those of the complete rows. Leave out the columns with gaps, or fill them."
-    )
-
-
-def pull_words(pull: Pull, penalty: float) -> str:
-    """Say what the penalty of a problem does to the coefficient that it draws to 0 the most.
-
-    Args:
-        pull: what the public rows say of it.
-        penalty: of the problem.
-    """
-    return (
-        f"The ridge penalty of {figure(penalty)} leaves at most {percent(pull.remaining)} of an effect of "
-        f"{pull.column}: coefficients can come out in another order than they are. A penalty of "
-        f"{figure(pull.penalty)} draws none to 0 by more than its sampling error; bands of such columns get wider."
     )
 
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from pmtcore.accounting.budgets import Budget
+from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.glm.families import family
+from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.public.moments import INTERCEPT, public_from_rows
 from pmtcore.public.pull import strongest_pull
+from pmtcore.releases.release import Request, release
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.table import read_table
 
 N = 20_000
 
@@ -59,3 +67,18 @@ def test_the_unit_of_a_number_does_not_matter():
     assert found is not None and found.column == "g=0" and found.remaining < 0.01
     h, share = 0.25 * np.var(scaled[:, 1]), 1 / np.sqrt(N * 0.25)
     assert 0.4 <= found.penalty / (h * share / (1 - share)) <= 1
+
+
+def test_a_release_says_that_the_penalty_decides():
+    """In its notes, with how many coefficients are drawn; with the penalty that is offered it says nothing."""
+    public = rows(2000, (0.4, 0.1, 0.004), "logistic")
+    table = np.column_stack([public.rows[:, 1:-1], public.rows[:, -1]])
+    frame = pd.DataFrame(table, columns=["a", "b", "c", "y"])
+    private, few = (part.to_csv(index=False).encode() for part in (pd.concat([frame] * 10), frame))
+    sides = read_table(private, "p", "private"), read_table(few, "b", "public")
+    told = {}
+    for lam in (None, 1e-9):
+        problem = prepare(*sides, Choices(target="y", family="logistic", lam=lam))
+        made = release(problem, Request("public-only", Budget(1.0)), SeededNoise(1))
+        told[lam] = [note for note in made.notes if kind_of(note) is TableNote.DECISIVE_PENALTY]
+    assert not told[1e-9] and told[None][0].facts["count"] >= 1 and told[None][0].facts["total"] == 3
