@@ -206,9 +206,9 @@ def bound(runs: Runs, trials: int, stream: int = 0) -> tuple[float, float, float
     return mu_bound(alarms, misses, half), alarms / half, 1 - misses / half
 
 
-def mu_bound(alarms: int, misses: int, runs: int) -> float:
+def mu_bound(alarms: int, misses: int, runs: int, *, confidence: float = CONFIDENCE) -> float:
     """Return ``Phi^{-1}(1 - FPR) - Phi^{-1}(FNR)`` at the upper Clopper-Pearson limits, half of the error rate each."""
-    alarm_rate, miss_rate = _upper_rates(alarms, misses, runs)
+    alarm_rate, miss_rate = _upper_rates(alarms, misses, runs, confidence=confidence)
     mu = -float(ndtri(alarm_rate)) - float(ndtri(miss_rate))
     return max(mu, 0.0) if math.isfinite(mu) else 0.0
 
@@ -231,9 +231,9 @@ def epsilon_bound(alarms: int, misses: int, runs: int, delta: float) -> float:
     return max(math.log(max(1 - delta - miss_rate, 1e-300) / alarm_rate), 0.0)
 
 
-def _upper_rates(alarms: int, misses: int, runs: int) -> tuple[float, float]:
+def _upper_rates(alarms: int, misses: int, runs: int, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Return upper Clopper-Pearson limits of the rates of false alarms and misses, at half of the error rate each."""
-    tail = (1 - CONFIDENCE) / 2
+    tail = (1 - confidence) / 2
     alarm_rate, miss_rate = (float(beta.isf(tail, k + 1, runs - k)) if k < runs else 1.0 for k in (alarms, misses))
     return alarm_rate, miss_rate
 

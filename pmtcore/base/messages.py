@@ -489,6 +489,10 @@ class PublicMessage(Message):
         "Column {column!r} is a linear combination of {columns:listed} in the public table (collinear); leave one of "
         "them out, or set a public ridge."
     )
+    COLLINEAR_LABELS = (
+        "Column {column!r} is a linear combination of {columns:listed} in the public table (collinear); leave one of "
+        "them out: a public ridge helps linear regressions alone."
+    )
     TARGET_CONSTANT = (
         "The target {column!r} has one value in all public rows, so they say nothing about its spread; add public rows "
         "that have others."

@@ -46,6 +46,7 @@ _STOPPING: Mapping[Message | None, About] = {
     TableMessage.MISSING_VALUES: "missing",
     TableMessage.UNKNOWN_LEVELS: "missing",
     PublicMessage.COLLINEAR: "collinear",
+    PublicMessage.COLLINEAR_LABELS: "collinear",
     PublicMessage.CONSTANT: "collinear",
     PublicMessage.ZERO_COLUMNS: "collinear",
     PublicMessage.MOMENT_COLLINEAR: "collinear",

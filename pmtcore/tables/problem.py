@@ -518,8 +518,15 @@ def _one_block(public: Table, coder: Coder, labelled: bool) -> Cells:
 
 
 def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[str, ...]]:
-    """Return the coder without columns that are dependent in the public rows, with a note for each."""
-    if coder.choices.public_ridge > 0 or coder.choices.collinear == "refuse" or len(x) <= x.shape[1]:
+    """Return the coder without columns that are dependent in the public rows, with a note for each.
+
+    A public ridge lets them in, but for linear regressions alone: elsewhere it is no part of the methods' whitening.
+
+    Raises:
+        InputError: all columns are dependent, or some where such are refused.
+    """
+    ridged, refused = coder.choices.public_ridge > 0, coder.choices.collinear == "refuse"
+    if (ridged and coder.choices.model is GAUSSIAN) or (refused and not ridged) or len(x) <= x.shape[1]:
         return coder, x, ()
     sizes = np.sqrt(np.mean(x**2, axis=0))
     scaled = x / np.where(sizes > 0, sizes, 1.0) / np.sqrt(len(x))
@@ -538,7 +545,10 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
             notes.append(_left_out(name, scaled, independent, j, coder.names))
     if not independent or (independent == [0] and coder.choices.intercept):
         raise InputError(TableMessage.ALL_CONSTANT)
-    if not notes:
+    combinations = [note for note in notes if note.kind is TableNote.COLLINEAR]
+    if refused and combinations:
+        raise InputError(PublicMessage.COLLINEAR_LABELS, **combinations[0].facts)
+    if not notes or refused:
         return coder, x, ()
     return replace(coder, kept=tuple(independent)), x[:, independent], tuple(notes)
 

@@ -178,7 +178,7 @@ def test_audit_of_the_integer_release(kept, runs):
         released = [release_integer_moment(total, mu / kept, 1, 1.0, SecureNoise())[0] for _ in range(runs)]
         answers.append([m[0, 0] - m[1, 1] for m in released])
     false_alarms, misses = int(np.sum(np.array(answers[1]) > 0)), int(np.sum(np.array(answers[0]) <= 0))
-    found = mu_bound(false_alarms, misses, runs, 1 - FALSE_ALARM)
+    found = mu_bound(false_alarms, misses, runs, confidence=1 - FALSE_ALARM)
     assert 0.7 * mu < found < mu if kept == 1.0 else found > mu
 
 

@@ -327,9 +327,11 @@ def test_a_thousand_models_spend_nothing(problem, tmp_path):
     with refused(ExploreMessage.OTHER_QUESTION):
         confirmed(moment.regress(response=moment.columns[0], features=[]), again.as_dict())
     old = json.loads(json.dumps(again.as_dict()))
-    for bad in ({}, {"alone": {"coefficients": [1.0]}}, {"alone": {**old["released"]["alone"], "privacy": [["x"]]}}):
-        with refused(ExploreMessage.SECOND_WITHOUT_COVARIANCE):
-            confirmed(mine, {**old, "released": bad})
+    with refused(ExploreMessage.SECOND_WITHOUT_COVARIANCE):
+        confirmed(mine, {**old, "released": {}})
+    for bad in ({"coefficients": [1.0]}, {**old["released"]["alone"], "privacy": [["x"]]}):
+        with refused(ExploreMessage.SECOND_UNREADABLE):
+            confirmed(mine, {**old, "released": {"alone": bad}})
 
 
 def test_a_chosen_model_is_confirmed_with_its_derived_columns(problem, seed):
