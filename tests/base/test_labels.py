@@ -36,7 +36,6 @@ MAY_OPEN = {
     "pmtcore/mechanisms/noise.py": "mechanisms: noise is added in the same expression",
     "pmtcore/methods/baselines.py": "non-private: lab only, the registry refuses to release it",
     "pmtcore/papers/gallery/central.py": "synthetic and public tables only",
-    "pmtcore/papers/gallery/local.py": "synthetic and public tables only",
     "pmtcore/api/functions.py": "describe and compare, called by whoever holds the rows",
     "pmtcore/auditing/comparison.py": "lab: errors are boxed again before they are handed out",
     "pmtcore/cli/commands.py": "describe and compare, labelled; run by whoever holds the file",
