@@ -27,7 +27,8 @@ from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger, default_url
 
 _EVERY = 15.0  # seconds between two looks for closed sessions; a session is kept for server.disconnectedSessionTTL
-_AGAIN = 2  # looks after which what a session left is handed back: some of it is let go late
+# Looks in which what a session left is handed back, two minutes: on a busy machine some of it is let go late.
+_AGAIN = 8
 _STATIC = re.compile(r"/static/(js|css)/[\w.-]+\.(js|css)$")
 _MOST_FILES = 500  # Streamlit has 300 of them
 _COOKIE = b"_streamlit_xsrf="
