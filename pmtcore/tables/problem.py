@@ -547,7 +547,8 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
         raise InputError(TableMessage.ALL_CONSTANT)
     combinations = [note for note in notes if note.kind is TableNote.COLLINEAR]
     if refused and combinations:
-        raise InputError(PublicMessage.COLLINEAR_LABELS, **combinations[0].facts)
+        facts = combinations[0].facts
+        raise InputError(PublicMessage.COLLINEAR_LABELS, column=facts["column"], columns=facts["columns"])
     if not notes or refused:
         return coder, x, ()
     return replace(coder, kept=tuple(independent)), x[:, independent], tuple(notes)
