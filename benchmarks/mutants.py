@@ -849,8 +849,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "homogeneity: the mean of a thousand rows",
         homogeneity,
-        "    middle = (",
-        "    features, inside, m = features[:1000], inside[:1000], min(m, 1000)\n    middle = (",
+        "    middle = entries(np.ones(m)) / m",
+        "    middle = entries(1.0 * (np.arange(m) < 1000)) / min(m, 1000)",
         f"{likeness} -k alike_samples",
     )
     rare = f"{likeness} -k rare_levels"
@@ -969,7 +969,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "radius: half of an inverse",
         "public/radius.py",
-        "np.tril(inverse) + np.tril(inverse, -1).T",
+        "mirrored(np.tril(inverse))",
         "np.tril(inverse)",
         "tests/public/test_radius.py -k alone",
     )

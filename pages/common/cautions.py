@@ -72,7 +72,7 @@ def _decisive_penalty(problem: Problem) -> Caution | None:
     if pull is None:
         return None
     smaller = replace(problem.choices, lam=pull.penalty)
-    return Caution(pull.note(problem.public.lam), f"Take penalty {figure(pull.penalty)}", smaller)
+    return Caution(pull.note, f"Take penalty {figure(pull.penalty)}", smaller)
 
 
 def cautions(problem: Problem) -> Sequence[Caution]:

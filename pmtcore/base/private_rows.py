@@ -344,7 +344,6 @@ class PrivateRows:
         """Return what ``cut`` makes of blocks, which are cut further, for several passes.
 
         Args:
-            cut, bytes_each: as there.
             cut: from a block to its pieces, each to be done with before the next is asked for.
             bytes_each: that a row takes in a piece that is kept.
             most: bytes to keep; ``None``: as many as these rows allow.

@@ -23,6 +23,7 @@ from pmtcore.accounting.budgets import Budget, Neighbours, Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.messages import Refusal, RefusedError, ReleaseMessage
 from pmtcore.base.private_rows import Curator, Private, PrivateRows, RowCache
+from pmtcore.base.symmetric import mirrored
 from pmtcore.mechanisms.grid import from_words, in_words
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, Quantizer
@@ -219,7 +220,7 @@ def covariate_moment(pieces: Iterable[QuantizedRows], d: int) -> np.ndarray:
         for j in range(d):
             products = directions[j] * directions[: j + 1]
             total[j, : j + 1] += np.rint(products * squares).astype(np.int64).sum(axis=1)
-    return in_words(total + np.tril(total, -1).T)
+    return in_words(mirrored(total))
 
 
 class ResponseOutcome(Outcome):

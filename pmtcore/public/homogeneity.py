@@ -19,7 +19,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from pmtcore.base.distributions import chi2
-from pmtcore.public.moments import INTERCEPT, OTHER, PublicData
+from pmtcore.base.symmetric import upper_triangle
+from pmtcore.public.moments import OTHER, PublicData
 from pmtcore.public.radius import Ball
 
 # The planned rate; 0 to 0.08 was measured on 40 splits at a time (proofs/homogeneity.md).
@@ -30,7 +31,6 @@ _DRAWS, _MANY_COLUMNS = 200, 40
 _MOST_GROUPS = 1000
 # Numbers in memory at once for the sums of rows: 16 MB.
 _NUMBERS_AT_ONCE = 2**21
-_TWICE = 2  # public rows of a level
 # Degrees of freedom of the fitted law: no law here has a heavier tail than one squared Gaussian.
 _LEAST_LAW_DOF = 1.0
 
@@ -65,7 +65,7 @@ class BootstrapNull:
         noise_variance = noise * np.where(self.diagonal, 2.0, 1.0)
         mean_entry = np.mean(self.moments, axis=0)
         variance = np.var(self.moments, axis=0, ddof=1) + noise_variance + 1e-300
-        distances = (gram[np.triu_indices(len(gram))] - mean_entry) ** 2 / variance
+        distances = (upper_triangle(gram) - mean_entry) ** 2 / variance
         rng = np.random.default_rng(0)
         noisy = self.moments + np.sqrt(noise_variance) * rng.standard_normal(self.moments.shape)
         simulated = (noisy - mean_entry) ** 2 / variance
@@ -124,7 +124,7 @@ def _merged_levels(public: PublicData) -> np.ndarray:
         column, _, level = name.rpartition("=")
         if level == OTHER:
             alike = [k for k, other in enumerate(public.names) if other.rpartition("=")[0] == column and k != j]
-            twice = int(np.sum(np.sum(present[:, alike], axis=0) == _TWICE))
+            twice = int(np.sum(np.sum(present[:, alike], axis=0) == 2))
             merged.append(present[:, j] * (2 * (twice + 1) / max(int(np.sum(present[:, j])), 1)))
     return np.array(merged).reshape(len(merged), len(public.rows))
 
@@ -151,6 +151,11 @@ def _simulate(public: PublicData, rows: np.ndarray, ball: Ball, n: int) -> Boots
     relative_variance, dof = 1 / m + 1 / n, max(m - public.whitened_columns - 1, 1.0)
     scale = np.sqrt(relative_variance * dof / rng.chisquare(dof, draws) / m)
     features, inside = rows[:, :d], ball.weights(rows)
+
+    def entries(weights: np.ndarray, at: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Return the entries of ``sum_i w_i x_i x_i'`` over some rows, with weights (m,) beside those of the ball."""
+        return np.asarray(((features[at] * (inside * weights)[at, None]).T @ features[at])[upper])
+
     outwards = np.argsort(np.sum(features**2, axis=1))
     alone = m if m <= _MOST_GROUPS else _MOST_GROUPS // 2
     signs = rng.choice([-1.0, 1.0], m)
@@ -160,24 +165,21 @@ def _simulate(public: PublicData, rows: np.ndarray, ball: Ball, n: int) -> Boots
     at_once = 1 + _NUMBERS_AT_ONCE // len(upper[0])
     for start in range(0, len(groups), at_once):
         batch = groups[start : start + at_once]
-        sums = np.array(
-            [((features[group] * (inside * signs)[group, None]).T @ features[group])[upper] for group in batch]
-        )
+        sums = np.array([entries(signs, group) for group in batch])
         weights = rng.standard_normal((draws, len(batch)))
         single = max(min(alone - start, len(batch)), 0)
         weights[:, :single] = rng.exponential(size=(draws, single)) - 1
         deviations += weights @ sums
-    middle = ((features * inside[:, None]).T @ features / m)[upper]
+    middle = entries(np.ones(m)) / m
     moments = middle + deviations * scale[:, None]
     for more in _merged_levels(public):
-        shift = ((features * (inside * more)[:, None]).T @ features / m)[upper]
-        moments += rng.standard_normal((draws, 1)) * shift
+        moments += rng.standard_normal((draws, 1)) * entries(more) / m
     # Two levels that no public row has together show no variance at all: it is at least that of independent columns.
     diagonal = upper[0] == upper[1]
     square = middle[diagonal]
     least = np.where(diagonal, 0.0, relative_variance * square[upper[0]] * square[upper[1]])
     lacking = np.sqrt(np.maximum(least - np.var(moments, axis=0, ddof=1), 0.0))
-    means = (upper[0] == 0) & ~diagonal & (public.names[0] == INTERCEPT)
+    means = (upper[0] == 0) & ~diagonal & public.has_intercept
     return BootstrapNull(moments + rng.standard_normal(moments.shape) * lacking, diagonal, means)
 
 

@@ -34,6 +34,7 @@ class Pull:
         penalty: the largest round penalty that draws no coefficient by more than its standard error.
         count: coefficients that the penalty of the problem draws by more.
         total: coefficients that it draws at all.
+        lam: the penalty of the problem.
     """
 
     column: str
@@ -41,12 +42,14 @@ class Pull:
     penalty: float
     count: int
     total: int
+    lam: float
 
-    def note(self, penalty: float) -> Note:
+    @property
+    def note(self) -> Note:
         """Return what to say of the penalty of the problem."""
         return Note(
             TableNote.DECISIVE_PENALTY,
-            penalty=penalty,
+            penalty=self.lam,
             count=self.count,
             total=self.total,
             share=self.remaining,
@@ -88,7 +91,7 @@ def strongest_pull(public: PublicData, n: int) -> Pull | None:
     if public.lam <= allowed.min() or remaining >= _HALF:
         return None
     offer, drawn = _round_down(float(allowed.min())), int(np.sum(public.lam > allowed))
-    return Pull(public.names[at[strongest]], remaining, offer, drawn, len(at))
+    return Pull(public.names[at[strongest]], remaining, offer, drawn, len(at), public.lam)
 
 
 def _round_down(value: float) -> float:

@@ -21,6 +21,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from pmtcore.base.distributions import chi2
+from pmtcore.base.symmetric import mirrored
 from pmtcore.mechanisms.noise import sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
 from pmtcore.public.moments import PublicData
@@ -217,7 +218,7 @@ def _inverse_gram(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
     inverse, singular = dpotri(factor, lower=True) if not failed else (gram, True)
     if failed or singular:
         return np.asarray(np.linalg.pinv(gram, hermitian=True))
-    return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
+    return mirrored(np.tril(inverse))
 
 
 def squared_bias(mean: np.ndarray, mean_size: np.ndarray) -> np.ndarray:

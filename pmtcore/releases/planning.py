@@ -166,6 +166,11 @@ def public_alone(public: PublicData) -> Prediction | None:
     return _plan(public, 2, of_role("public").id, 1.0).predicted() if public.labelled else None
 
 
+def typical_ratio(errors: np.ndarray, others: np.ndarray) -> float:
+    """Return standard errors (d,) over others (d,) for the typical coefficient: the median."""
+    return float(np.median(errors / np.maximum(others, 1e-300)))
+
+
 def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
     """Return the plan with the smallest median standard error relative to mine, if it is narrower by more than a tenth.
 
@@ -178,7 +183,7 @@ def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
     """
 
     def ratio(other: Planned) -> float:
-        return float(np.median(other.prediction.total / np.maximum(mine.prediction.total, 1e-300)))
+        return typical_ratio(other.prediction.total, mine.prediction.total)
 
     less = method(mine.method).protects_responses_only
     others = [
@@ -247,15 +252,11 @@ def beside_public(prediction: Prediction, alone: Prediction) -> tuple[float, str
         prediction: of the method.
         alone: of the public fit.
     """
-
-    def ratio(total: np.ndarray) -> float:
-        return float(np.median(total / np.maximum(alone.total, 1e-300)))
-
-    ends = prediction.total_interval
+    ratio, ends = typical_ratio(prediction.median_total, alone.total), prediction.total_interval
     if ends is None:
-        return ratio(prediction.median_total), ""
-    most, least = (figure(1 / max(ratio(end), 1e-300), 2) for end in ends)
-    return ratio(prediction.median_total), f" ({least} to {most} times in eight of ten tables)"
+        return ratio, ""
+    most, least = (figure(1 / max(typical_ratio(end, alone.total), 1e-300), 2) for end in ends)
+    return ratio, f" ({least} to {most} times in eight of ten tables)"
 
 
 def _half(public: PublicData, n: int, id: str, mu: float, j: int) -> float:

@@ -465,10 +465,11 @@ def _of_fit(problem: Problem, plan: Plan) -> tuple[str, ...]:
 
     Rows of a person that are alike where the method's errors do not allow for it, and a penalty that decides it.
     """
-    clustered = problem.public.clusters is None or plan.clusters_errors
+    notes: tuple[str, ...] = ()
+    if problem.public.clusters is not None and not plan.clusters_errors:
+        notes += (Note(TableNote.METHOD_UNCLUSTERED),)
     pull = strongest_pull(problem.public, problem.private.n)
-    unclustered = () if clustered else (Note(TableNote.METHOD_UNCLUSTERED),)
-    return unclustered + (() if pull is None else (pull.note(problem.public.lam),))
+    return notes if pull is None else (*notes, pull.note)
 
 
 def _cautions(problem: Problem, entry: Method, guarantee: Guarantee) -> tuple[str, ...]:

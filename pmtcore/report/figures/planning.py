@@ -13,7 +13,7 @@ from pmtcore.base.numbers import figure as said
 from pmtcore.methods.registry import method
 from pmtcore.public.bands import Z95
 from pmtcore.releases.curves import LADDER
-from pmtcore.releases.planning import Planned
+from pmtcore.releases.planning import Planned, typical_ratio
 from pmtcore.report.figures.style import QUIET, SAMPLING, finish, log_axis
 from pmtcore.report.names import title
 from pmtcore.report.statistics import shortened_words
@@ -154,7 +154,7 @@ def interval_words(one: Planned, coefficient: str) -> str:
 
 def narrower_words(mine: Planned, other: Planned) -> str:
     """Return the sentence that another method is predicted to be narrower, with both figures."""
-    share = float(np.median(other.prediction.total / np.maximum(mine.prediction.total, 1e-300)))
+    share = typical_ratio(other.prediction.total, mine.prediction.total)
     return (
         f"“{title(other.method)}” is predicted to have {said(share, 2)} times the standard error of this method, "
         "for the typical coefficient."

@@ -15,7 +15,7 @@ from pmtcore.base.numbers import percent
 from pmtcore.methods.facts import Facts, Passes
 from pmtcore.methods.registry import Prediction
 from pmtcore.public.moments import INTERCEPT
-from pmtcore.releases.planning import beside_public
+from pmtcore.releases.planning import beside_public, typical_ratio
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview
 from pmtcore.report.figures.coefficients import Unit
@@ -73,7 +73,7 @@ def predicted_words(preview: Preview) -> str:
     if preview.guarantee.mu == 0:
         return "This is the public fit itself: its error comes from the few public rows, not from privacy."
     ratio, between = beside_public(preview.predicted, preview.public_alone)
-    longer = float(np.median(preview.predicted.total / np.maximum(preview.predicted.sampling, 1e-300)))
+    longer = typical_ratio(preview.predicted.total, preview.predicted.sampling)
     start = "If private rows are like the public ones, the typical coefficient is predicted to " + (
         f"be {said(1 / ratio, 2)} times as precise as in the public fit alone{between}"
         if 0 < ratio < 1
