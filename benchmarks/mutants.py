@@ -971,7 +971,7 @@ def _mutants() -> list[Mutant]:
         "public/radius.py",
         "mirrored(np.tril(inverse))",
         "np.tril(inverse)",
-        "tests/public/test_radius.py -k alone",
+        "tests/public/test_radius.py",
     )
     plant(
         "ridge: the Hessian of labels is taken at the first point for all",
