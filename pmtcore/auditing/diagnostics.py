@@ -21,8 +21,9 @@ from pmtcore.tables.overlap import Overlap, overlap
 from pmtcore.tables.problem import Problem
 
 QUANTILES = np.linspace(0.0, 1.0, 2001)
-# The median of so many draws is known to 2 % of its spread per root of it.
-_WISHART_DRAWS = 200
+# Draws of a spectrum: its median is then known to a tenth of its spread. Fewer where there are very many columns.
+_DRAWS, _FEWEST_DRAWS = 200, 5
+_OPERATIONS = 2e9
 
 
 @dataclass(frozen=True)
@@ -84,19 +85,15 @@ def exact(problem: Problem, eta: float) -> Private[Diagnosis]:
 def predicted(public: PublicData, n: int, eta: float) -> Diagnosis:
     """Predict the diagnosis from public figures: at no privacy cost, for anyone.
 
-    The spectrum after whitening is the mean over Gaussian samples of m rows; the norms are those of public
-    rows, each left out of the whitening.
+    A share of public rows outside a radius is that of rows left out of the whitening.
     """
-    norms = np.empty(0)
-    if public.whitened is not None:
-        norms = np.quantile(np.linalg.norm(public.whitened[:, :-1], axis=1), QUANTILES)
-    return Diagnosis(
-        Label.PUBLIC,
-        _spectrum_in_units(public.feature_root, np.eye(public.d)),
-        None if public.m is None else expected_after(public.d, public.m),
-        norms,
-        papers_radius(public.d, n, eta),
-    )
+    norms, radius = np.empty(0), papers_radius(public.d, n, eta)
+    after = None if public.m is None else expected_after(public.d, public.m)
+    if after is not None and public.whitened is not None:
+        features = public.whitened[:, :-1]
+        norms = np.quantile(np.linalg.norm(features, axis=1), QUANTILES)
+        after = max(after, bootstrapped_after(truncate(features, radius)), key=lambda each: each.kappa)
+    return Diagnosis(Label.PUBLIC, _spectrum_in_units(public.feature_root, np.eye(public.d)), after, norms, radius)
 
 
 def _spectrum_in_units(root: np.ndarray, whitened: np.ndarray) -> Conditioning:
@@ -107,15 +104,37 @@ def _spectrum_in_units(root: np.ndarray, whitened: np.ndarray) -> Conditioning:
 
 
 def expected_after(d: int, m: int) -> Conditioning:
-    """Return the mean spectrum of the inverse moment of m Gaussian rows: the spectrum after whitening, for large n.
+    """Return the median spectrum of the inverse moment of m Gaussian rows: the spectrum after whitening, for large n.
 
     The moment is Wishart, drawn by its Bartlett factor, so that m may be large.
     """
-    rng = np.random.default_rng(0)  # a fixed public constant: nothing here is a release
-    factor = np.tril(rng.standard_normal((_WISHART_DRAWS, d, d)), -1)
-    factor[:, np.arange(d), np.arange(d)] = np.sqrt(rng.chisquare(m - np.arange(d), (_WISHART_DRAWS, d)))
+    rng, draws = np.random.default_rng(0), _draws(d**3)  # a fixed public constant: nothing here is a release
+    factor = np.tril(rng.standard_normal((draws, d, d)), -1)
+    factor[:, np.arange(d), np.arange(d)] = np.sqrt(rng.chisquare(m - np.arange(d), (draws, d)))
     singular = np.linalg.svd(factor, compute_uv=False)
-    return Conditioning(np.sort(np.mean(m / singular**2, axis=0)))
+    return Conditioning(np.sort(np.median(m / singular**2, axis=0)))
+
+
+def bootstrapped_after(rows: np.ndarray) -> Conditioning:
+    """Return the median spectrum of moments that a large sample of the public rows' population may have.
+
+    The Bayesian bootstrap: public rows with exponential weights. Where few of them show a category, the population may
+    have far more or fewer such rows, which no Gaussian law knows.
+
+    Args:
+        rows: public features (m, d) in whitened coordinates, each left out of the whitening, truncated.
+    """
+    m, d = rows.shape
+    rng = np.random.default_rng(0)
+    weights = rng.exponential(size=(_draws(m * d**2), m))
+    weights /= np.sum(weights, axis=1, keepdims=True)
+    spectra = [np.linalg.eigvalsh((rows * each[:, None]).T @ rows) for each in weights]
+    return Conditioning(np.median(spectra, axis=0))
+
+
+def _draws(operations: int) -> int:
+    """Return how many draws of so many operations each are affordable on a page."""
+    return int(min(max(_OPERATIONS / operations, _FEWEST_DRAWS), _DRAWS))
 
 
 def unusual_rows(problem: Problem) -> Private[dict[str, float]]:

@@ -327,27 +327,62 @@ class PublicData:
     def whitened(self) -> np.ndarray | None:
         """Public rows in whitened coordinates (m, d + 1), as if each had been left out of the whitening.
 
-        A row's own share in ``S`` makes it look closer than a new row would: with ``h = ||z~||^2`` the norm of
-        the left-out row is ``(m - 1) h / (m - h)`` (Sherman-Morrison; proofs/whitening.md, 4).
+        A row's own share in ``S`` makes it look closer than a new row would (:func:`left_out_norm`).
         """
         if self.rows is None or self.m is None:
             return None
         z = self.whitened_in_sample
         inner = np.sum(z[:, : self.d] ** 2, axis=1)
-        outer = left_out_norm(inner + z[:, -1] ** 2, self.m)
-        inner_out = left_out_norm(inner, self.m)
+        residual_square = left_out_norm(inner + z[:, -1] ** 2, self.m) - left_out_norm(inner, self.m)
+        inner_out = left_out_norm(inner, self.m, self.category_norm)
         if self.around is not None:
             inner_out = np.minimum(inner_out, inner / _LEAST_SHARE)
         features = z[:, : self.d] * np.sqrt(inner_out / np.maximum(inner, 1e-300))[:, None]
         if self.around is not None:
             return joint(features, z[:, -1] / np.maximum(1 - self.around.leverage, _LEAST_SLACK))
-        residual = np.sign(z[:, -1]) * np.sqrt(np.maximum(outer - inner_out, 0.0))
-        return joint(features, residual)
+        return joint(features, np.sign(z[:, -1]) * np.sqrt(np.maximum(residual_square, 0.0)))
+
+    @cached_property
+    def category_norm(self) -> np.ndarray:
+        """Return the part (m,) of each row's squared whitened norm that its rarest category has by itself.
+
+        A column of two values, or the indicators of one table column, sort the rows into categories. Where the
+        indicator of a category of k rows is a combination of the features, each of its rows has at least ``m/k``.
+        """
+        if self.rows is None or self.m is None:
+            return np.zeros(0)
+        constant = self.rows[:, 0] if self.has_intercept else np.ones(len(self.rows))
+        values = self.rows[:, : self.d] / constant[:, None]
+        columns: dict[str, np.ndarray] = {}
+        for j, name in enumerate(self.names):
+            low, high = np.min(values[:, j]), np.max(values[:, j])
+            is_high = values[:, j] == high
+            if low < high and np.all(is_high | (values[:, j] == low)) and (self.has_intercept or low == 0):
+                column = name.rpartition("=")[0] or name
+                columns[column] = np.where(is_high, j + 1, columns.get(column, np.zeros(len(values), int)))
+        most = np.zeros(len(values))
+        for places in columns.values():
+            together = np.bincount(places, constant**2)[places]
+            # A category of one row says nothing of itself; without an intercept no feature shows the first category.
+            known = (np.bincount(places)[places] > 1) & (self.has_intercept | (places > 0))
+            most = np.maximum(most, np.where(known, self.m * constant**2 / together, 0.0))
+        return most
 
 
-def left_out_norm(h: np.ndarray, m: int) -> np.ndarray:
-    """Squared whitened norm of each row under the moment of the other ``m - 1`` rows, from its own ``h``."""
-    return (m - 1) * h / np.maximum(m - h, 1e-9)
+def left_out_norm(h: np.ndarray, m: int, categories: np.ndarray | float = 0.0) -> np.ndarray:
+    """Return the squared whitened norm of each row under the moment of the other ``m - 1`` rows, from its own ``h``.
+
+    That is ``(m - 1) h / (m - h)`` (Sherman-Morrison; proofs/whitening.md, 4). Without its row, a category of two rows
+    would count as one of a single row, and a new row of it as twice as far out as it is: the part of ``h`` that a
+    category has by itself is left as it is.
+
+    Args:
+        h: squared whitened norms (k,) under the moment of all rows.
+        m: number of rows behind the moment.
+        categories: part of ``h`` that categories have by themselves (k,).
+    """
+    fixed = np.minimum(categories, h)
+    return np.asarray(fixed + (m - 1) * (h / np.maximum(m - h, 1e-9) - fixed / np.maximum(m - fixed, 1e-9)))
 
 
 def whiten(root: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -30,6 +30,7 @@ _MOVERS = (
     ("another sample", "sampling sd"),
     ("truncation", "truncation sd"),
 )
+_SMALLER_RADIUS = "A smaller radius means less noise and more bias."
 _MOST_LOG = 700.0  # beyond, e to its power is no number any more
 _ASIDE = 0.02  # of a band's width: less cannot be seen in a picture
 _SIDES = {False: ("negative", "positive"), True: ("below 1", "above 1")}  # by whether the unit is a ratio
@@ -95,21 +96,18 @@ def truncation_words(found: Diagnosis, radius: float) -> str:
     rate = found.rate(radius)
     if math.isnan(rate):
         return "Without public rows the share of rows outside cannot be predicted."
-    whose = {Label.PUBLIC: "public ", Label.PRIVATE: "private "}.get(found.label, "")
+    at = f"At radius {figure(radius)}, of your choice,"
+    longest = figure(float(found.norms[-1]))
+    if found.label is Label.PRIVATE:
+        if rate <= 0:
+            less = f"The longest has {longest}: a radius down to there means less noise, at no loss."
+            return f"{at} no private row is truncated. {less}"
+        share = "every private row is" if rate >= 1 else f"{percent(rate)} of the private rows are"
+        return f"{at} {share} truncated. {_SMALLER_RADIUS}"
     if rate <= 0:
-        loss = (
-            "at no loss" if found.label is Label.PRIVATE else "though a few longer private rows may then be truncated"
-        )
-        return (
-            f"At radius {figure(radius)}, of your choice, no {whose}row is truncated. The longest has "
-            f"{figure(float(found.norms[-1]))}: a radius down to there would mean less noise, {loss}."
-        )
-    if rate >= 1:
-        return f"At radius {figure(radius)}, of your choice, every {whose}row is truncated: what is left says little."
-    return (
-        f"At radius {figure(radius)}, of your choice, {percent(rate)} of the {whose}rows are truncated. A smaller "
-        f"radius means less noise and more bias."
-    )
+        return f"{at} no public row would be truncated; the longest has {longest}. Some private rows may be longer."
+    share = "all private rows" if rate >= 1 else f"about {percent(rate)} of the private rows"
+    return f"{at} {share} would be truncated, to judge by the public ones. {_SMALLER_RADIUS}"
 
 
 def coefficient_words(table: pd.DataFrame, unit: Unit) -> list[str]:

@@ -69,6 +69,46 @@ def test_left_out_rows_against_really_leaving_them_out(seed):
         assert found[-1] == pytest.approx(expected[-1], rel=1e-8)
 
 
+def _categories(m: int, rng: np.random.Generator, *, counts: bool = False) -> np.ndarray:
+    """Return the places (m,) of rows among 12 categories, the rarest of 1 % of the rows; or 2, 3, ... rows of each."""
+    share = 1.5 ** np.arange(12)
+    return np.repeat(np.arange(12), np.arange(2, 14)) if counts else rng.choice(12, m, p=share / np.sum(share))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_category_is_as_far_out_for_new_rows(intercept):
+    """Where features are categories alone, a left-out row is at m over the rows of its category, as a new one is."""
+    place = _categories(0, np.random.default_rng(0), counts=True)
+    indicators = np.eye(12)[place][:, 1:] if intercept else np.eye(12)[place]
+    x = np.column_stack([np.ones(len(place)), indicators])[:, not intercept :]
+    columns = (INTERCEPT, *(f"c={j}" for j in range(1, 12))) if intercept else tuple(f"c={j}" for j in range(12))
+    public = public_from_rows(x, None, columns, "y")
+    expected = len(place) / np.bincount(place)[place]
+    assert np.allclose(public.category_norm, expected)
+    assert np.allclose(np.sum(public.whitened[:, :-1] ** 2, axis=1), expected)
+
+
+def test_new_rows_are_as_long_as_left_out_ones(seed):
+    """Of 20,000 new rows as many are as long as of the left-out public rows, at their 90 and 98 % points, on average.
+
+    Whitened by the other rows alone, public rows of rare categories would be far longer: the second limit would be
+    passed by a third as many new rows.
+    """
+    shares = []
+    for draw in range(60):
+        rng = np.random.default_rng([seed, draw])
+        places, new = _categories(200, rng), _categories(20_000, rng)
+        shown = [j for j in range(11) if np.sum(places == j) > 1]
+        x, other = (
+            np.column_stack([np.ones(len(k)), rng.normal(size=len(k)), np.eye(12)[k][:, shown]]) for k in (places, new)
+        )
+        public = public_from_rows(x, None, (INTERCEPT, "x", *(f"c={j}" for j in shown)), "y")
+        lengths = np.linalg.norm(whiten(public.feature_root, other), axis=1)
+        limits = np.quantile(np.linalg.norm(public.whitened[:, :-1], axis=1), [0.9, 0.98])
+        shares.append(np.mean(lengths[:, None] > limits, axis=0))
+    assert np.allclose(np.mean(shares, axis=0), [0.1, 0.02], rtol=0.4), np.mean(shares, axis=0)
+
+
 def test_symmetric_root(seed):
     """The papers' root squares to the moment, and its inverse whitens."""
     _, data, _ = make(50, 40, seed)

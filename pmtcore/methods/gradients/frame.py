@@ -117,7 +117,8 @@ class Frame:
     def left_out(self) -> np.ndarray:
         """Return the same as if each had been left out of the whitening (m, d)."""
         squares, m = np.sum(self.rows**2, axis=1), len(self._features)
-        far = np.minimum(left_out_norm(squares, m), squares / _LEAST_SHARE)
+        far = left_out_norm(squares, m, self.public.category_norm[:: self._step])
+        far = np.minimum(far, squares / _LEAST_SHARE)
         return np.asarray(self.rows * np.sqrt(far / np.maximum(squares, 1e-300))[:, None])
 
     @cached_property

@@ -83,14 +83,14 @@ def truncation(diagnoses: list[Diagnosis], radius: float) -> go.Figure:
         figure.add_scatter(
             x=[*diagnosis.norms, max(end, diagnosis.norms[-1])],
             y=[*(1 - QUANTILES), 0.0],
-            name="private rows, exact" if exact else "public rows, as if new",
+            name="exact" if exact else "predicted",
             mode="lines",
             line={"color": LABEL_COLOURS[diagnosis.label], "width": 2.5, "dash": "dot" if exact else "solid"},
         )
     figure.add_vline(x=radius, line={"color": QUIET, "dash": "dash"}, annotation_text="radius", annotation_yshift=14)
     figure.update_yaxes(rangemode="tozero")
     figure.update_xaxes(range=[0, end])
-    return finish(figure, "radius, in whitened units", "share of rows outside", 250)
+    return finish(figure, "radius, in whitened units", "share of private rows outside", 250)
 
 
 def truncation_table(diagnoses: list[Diagnosis]) -> pd.DataFrame:
