@@ -1293,8 +1293,8 @@ def _mutants() -> list[Mutant]:
         (
             "responses: suits undeclared tables",
             "methods/registry.py",
-            "and (public.covariates_are_public or not entry.protects_responses_only)",
-            "",
+            "declared = public.covariates_are_public or not self.protects_responses_only",
+            "declared = True",
             "refused",
         ),
         (

@@ -27,22 +27,12 @@ from pmtcore.mechanisms.truncation import SHORTER, bounded
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, in_frame
 from pmtcore.methods.parameters import Parameters, choice, parameter, truncation_radius, unset
-from pmtcore.methods.registry import (
-    REPLACE_ONE,
-    IterativePlan,
-    Method,
-    Origin,
-    Prediction,
-    StatisticOutcome,
-    register,
-    sound,
-)
+from pmtcore.methods.registry import IterativePlan, Method, Origin, Prediction, StatisticOutcome, register, sound
 from pmtcore.methods.score_equation import Posterior, ScoreEquation
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip, choose_clip
 
 
-@dataclass(frozen=True, kw_only=True)
 class GlmParameters(Parameters):
     """Public parameters shared by the methods that choose their own truncation."""
 
@@ -54,7 +44,6 @@ class GlmParameters(Parameters):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class ObjectiveParameters(GlmParameters):
     """Public parameters of ``pmt-objective``."""
 
@@ -221,7 +210,6 @@ register(
         summary="One noisy objective centred at the public fit; for labels where public rows have none.",
         origin=Origin("beyond A"),
         claim=sound(
-            REPLACE_ONE,
             "one perturbed objective, strongly convex by public constants; its Jacobian costs nothing",
         ),
         plan=_plan,

@@ -399,6 +399,7 @@ def public_from_rows(
     response: np.ndarray | None,
     names: Iterable[str],
     target: str,
+    *,
     ridge: float = 0.0,
     family: Family = GAUSSIAN,
     lam: float = 0.0,

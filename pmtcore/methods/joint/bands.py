@@ -10,7 +10,8 @@ from scipy.linalg import solve_triangular
 
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import chi2, f_distribution
-from pmtcore.methods.joint.fit import FirstFit, Fit
+from pmtcore.methods.joint.fit import FirstFit
+from pmtcore.methods.joint.refined import Fit
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.moments import back_transform, equilibrated_inverse
@@ -54,7 +55,7 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
     privacy = Part.of(inverse @ fit.noise_covariance(solved) @ inverse.T)
     sampling = _sampling_part(first, fit.clip_weights, inverse, fit.unshrunk[0] - solved)
     moved = inverse @ (gram @ fit.last_step)
-    return limits(ridge, centre, privacy, sampling, _with_step(fit.truncation_part(inverse), moved))
+    return limits(ridge, privacy, sampling, _with_step(fit.truncation_part(inverse), moved), centre=centre)
 
 
 def _with_step(truncation: Part | None, moved: np.ndarray) -> Part | None:
@@ -112,7 +113,7 @@ def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
     together = sampling.plus(theirs_part).plus(pull)
     together = together.with_variance(np.maximum(together.variance, _least_squares_variance(first)))
     truncation = _with_step(fit.truncation_part(solve), table @ fit.last_step)
-    return limits(estimate, public.fit + table @ both.step, privacy, together, truncation)
+    return limits(estimate, privacy, together, truncation, centre=public.fit + table @ both.step)
 
 
 def _least_squares_variance(first: FirstFit) -> np.ndarray:
