@@ -128,11 +128,6 @@ class ObjectivePlan(IterativePlan[RowCache[Rows]]):
         """Return the error to expect of the score at the minimizer; ``None`` without public rows."""
         return None if self.equation is None else self.equation.predicted(self._distance(self.equation))
 
-    def prepare(self) -> None:
-        """Compute the figures and the equation's public side, which intervals need."""
-        self.facts()
-        self.predicted()
-
     def _distance(self, equation: ScoreEquation) -> np.ndarray:
         """Return the expected second moment (d, d) of the distance from a minimizer to the private fit.
 

@@ -88,11 +88,6 @@ class ScorePlan(StatisticPlan[np.ndarray]):
         """Return the error to expect: the score's noise, clipping, and the public side; and the sampling sd."""
         return self.equation.predicted(self.frame.start[1])
 
-    def prepare(self) -> None:
-        """Compute the figures and the equation's public side, which intervals need."""
-        self.facts()
-        self.predicted()
-
     def parts(self) -> tuple[Spend, ...]:
         """Return the spend on the score."""
         return (Spend.gaussian("score", cross_sensitivity(self.clip.radius, self.bound, self.n), self.sigma),)

@@ -218,6 +218,7 @@ class Plan(ABC):
     def prepare(self) -> None:
         """Compute what depends on public data alone, so that an error there comes before the spend and not after."""
         self.facts()
+        self.predicted()
 
 
 class StatisticPlan(Plan, Generic[Statistic]):

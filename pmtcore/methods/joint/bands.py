@@ -14,7 +14,7 @@ from pmtcore.methods.joint.fit import FirstFit
 from pmtcore.methods.joint.refined import Fit
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.gaussian_update import gaussian_update
-from pmtcore.public.moments import back_transform, equilibrated_inverse
+from pmtcore.public.moments import back_transform, equilibrated_solve
 
 _DECIDES = 0.5  # leverage of a public row
 # Chance that public rows show no less of a direction than the floor of the bands assumes
@@ -50,7 +50,7 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
         centre = public.fit + public.residual_scale * back_transform(root, fit.unshrunk[0])
     else:
         penalty = np.diag(fit.unclipped_share[0] * lam * public.penalized)
-        inverse = public.residual_scale * equilibrated_inverse(root @ gram @ root.T + penalty) @ root
+        inverse = public.residual_scale * equilibrated_solve(root @ gram @ root.T + penalty, root)
         solved = (root.T @ ridge - public.factor[-1, : public.d]) / public.residual_scale
     privacy = Part.of(inverse @ fit.noise_covariance(solved) @ inverse.T)
     sampling = _sampling_part(first, fit.clip_weights, inverse, fit.unshrunk[0] - solved)
