@@ -152,7 +152,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "noise: more than asked for", "mechanisms/noise.py", "min(_DRAWN_AT_ONCE, count - at)", "_DRAWN_AT_ONCE", pool
     )
-    units = ("public/moments.py", "fit - away[..., 0] / scale)", "fit - away[..., 0])")
+    units = ("public/moments.py", "return np.asarray(solved / scale)", "return np.asarray(solved)")
     plant("ridge: solved in units of the diagonal and left in them", *units, "tests/public/test_moments.py")
     prices = ("public/radius.py", "if low[k] > _PRICE_TOLERANCE * np.min(price):", "if low[k] > 0.9 * np.min(price):")
     plant("radius: balls that may be the best are not priced", *prices, "tests/public/test_radius.py")
@@ -1293,8 +1293,8 @@ def _mutants() -> list[Mutant]:
         (
             "responses: suits undeclared tables",
             "methods/registry.py",
-            "and (public.covariates_are_public or not entry.protects_responses_only)",
-            "",
+            "declared = public.covariates_are_public or not self.protects_responses_only",
+            "declared = True",
             "refused",
         ),
         (
@@ -1679,8 +1679,8 @@ def _table_mutants() -> list[Mutant]:
             "tests/public/test_moments.py -k one_bit",
             (
                 "penalized moments inverted as they are",
-                "np.linalg.inv(matrix / sizes) / sizes",
-                "np.linalg.inv(matrix)",
+                "scale = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))[..., None]",
+                "scale = np.ones(matrix.shape[:-1])[..., None]",
             ),
         ),
         *_of(

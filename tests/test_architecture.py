@@ -110,6 +110,7 @@ EXTENDED = {
     "SteppedTrials",
     "ClaimTest",
     "PerturbedPlan",
+    "PointSum",
     "StatisticPlan",
     "Outcome",
     "StatisticOutcome",

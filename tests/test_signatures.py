@@ -5,18 +5,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1] / "pmtcore"
 ROOMS = ("glm", "methods", "papers", "public")
-# Functions of these rooms that still take five or more by place; the list only shrinks.
-STILL = {
-    "methods/gradients/passes.py:_conflicts",
-    "methods/gradients/passes.py:combine_curvature",
-    "public/secant.py:raised",
-    "papers/gallery/local.py:of",
-    "papers/gallery/paper_a.py:_against_n",
-    "papers/gallery/paper_a.py:run",
-    "papers/gallery/paper_b.py:_against_n",
-    "public/bands.py:limits",
-    "public/moments.py:public_from_rows",
-}
 
 
 def by_place(function: ast.FunctionDef, in_class: bool) -> int:
@@ -34,12 +22,12 @@ def many(source: str) -> set[str]:
 
 
 def test_arguments_from_the_fifth_on_are_named():
-    """Every function of these rooms, or it is on the list; what is on the list is still there."""
+    """Every function of these rooms."""
     found = set()
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             found |= {f"{path.relative_to(ROOT).as_posix()}:{name}" for name in many(path.read_text())}
-    assert found == STILL
+    assert not found
 
 
 def test_a_function_with_five_is_seen():

@@ -194,7 +194,9 @@ def drawn(split: int, shift: str = "", **setting: Any) -> tuple[PublicData, Priv
         column = 0 if shift == "feature" else -1
         far = np.flatnonzero(z[:, column] > np.quantile(z[:, column], 0.6))[: len(theirs)]
         theirs, z = z[far], np.delete(z, far, axis=0)
-    public = public_from_rows(theirs[:, :-1], theirs[:, -1], public.names, "y", 0.0, public.family, public.lam)
+    public = public_from_rows(
+        theirs[:, :-1], theirs[:, -1], public.names, "y", ridge=0.0, family=public.family, lam=public.lam
+    )
     return public, PrivateRows.from_arrays(z[:, :-1], z[:, -1], public.names)
 
 

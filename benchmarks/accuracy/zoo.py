@@ -232,7 +232,7 @@ def drawn(
     if len(independent(x[mine])) < len(names) or np.ptp(y[mine]) == 0 or np.ptp(y[theirs]) == 0:
         return None
     try:
-        public = public_from_rows(x[theirs], y[theirs], names, _TARGET, 0.0, family, lam)
+        public = public_from_rows(x[theirs], y[theirs], names, _TARGET, ridge=0.0, family=family, lam=lam)
     except InputError:
         return None
     rows = PrivateRows.from_arrays(x[mine], y[mine], names)

@@ -249,18 +249,6 @@ def equation_4(terms: ObjectiveConstants, noise_epsilon: float, delta: float) ->
     return Noise(False, terms.gradient * math.sqrt(2 * (noise_epsilon - math.log(delta))) / noise_epsilon)
 
 
-def corollary_5(gradient: float, epsilon: float, delta: float) -> float:
-    """Return D, equation 12: the least sd of Gaussian noise by the paper's proof, with half of epsilon for the noise.
-
-    Args:
-        gradient: ``zeta1 zeta2``.
-        epsilon: total budget.
-        delta: of the guarantee.
-    """
-    tail = -2 * math.log(delta)
-    return gradient * (math.sqrt(tail + epsilon) + math.sqrt(tail)) / epsilon
-
-
 def spend(terms: ObjectiveConstants, planned: ApproxDP, share: float = 0.5, choice: str = "recycle") -> BudgetSplit:
     """Solve ``eps = eps_b + Jacobian`` for the noise, before a private row is read (``science.md`` 4.5).
 

@@ -394,11 +394,11 @@ def _with_rows(public: PublicData, rows: np.ndarray, at: np.ndarray, ridge: floa
         rows[:, -1] if public.labelled else None,
         public.names,
         public.target,
-        ridge,
-        public.family,
-        public.lam,
-        None if public.clusters is None else public.clusters[at],
-        None if public.weights is None else public.weights[at],
+        ridge=ridge,
+        family=public.family,
+        lam=public.lam,
+        clusters=None if public.clusters is None else public.clusters[at],
+        weights=None if public.weights is None else public.weights[at],
     )
 
 

@@ -299,7 +299,7 @@ def _public(entry: Method) -> PublicData:
             else z + rng.standard_normal(_PUBLIC_ROWS)
         )
     names = tuple(f"x{j + 1}" for j in range(_FEATURES))
-    return public_from_rows(x, y, names, "y", 0.0, chosen, 0.0 if chosen.id == "gaussian" else 0.01)
+    return public_from_rows(x, y, names, "y", ridge=0.0, family=chosen, lam=0.0 if chosen.id == "gaussian" else 0.01)
 
 
 def _pairs(

@@ -56,7 +56,6 @@ def figures(
     lost = (0.0 if completed else mean**2) + spread / rows + (spread + influence.beyond_of(gradients)) / state.n
     limited = limits(
         values,
-        values,
         Part(state.variances(gradients)),
         Part(influence.truncated_variances(gradients) / state.n, max(rows / 4, 1.0) if influence.m else np.inf),
         Part(lost) if influence.m else None,

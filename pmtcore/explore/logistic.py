@@ -93,7 +93,7 @@ def logistic(linear: Regression) -> Logistic:
     floor = np.diag(influence.mean_square(moves)) / len(x)
     parts = [np.einsum("ij,jk,ik->i", turn, cov, turn) for cov in (linear.fit.privacy, linear.fit.sampling)]
     lost = np.einsum("ij,jk,ik->i", turn, linear.fit.truncation, turn)
-    limited = limits(b, b, Part(parts[0]), Part(parts[1], len(x) / 4), Part(lost + floor))
+    limited = limits(b, Part(parts[0]), Part(parts[1], len(x) / 4), Part(lost + floor))
     return Logistic(
         linear.names,
         b,

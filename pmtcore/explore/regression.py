@@ -166,7 +166,7 @@ class Regression(Reported):
         """
         c = self._row(weights)[None]
         value = c @ self.fit.coefficients
-        return float(value[0]), limits(value, value, *self.fit.parts(c))
+        return float(value[0]), limits(value, *self.fit.parts(c))
 
     def test(self, names: Sequence[str]) -> Test:
         """Test jointly that these coefficients are zero (Wald), all three parts of the error included.

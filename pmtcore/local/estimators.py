@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -146,12 +147,11 @@ def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0, shares: np.n
 
 def _first_possible(link: Link, longest: float, offset: float) -> int:
     """Return the first place of the grid where c times the largest curve of any score reaches 1: no root before it."""
-    low, high = 0, len(_SCAN) - 1
-    while low < high:
-        middle = (low + high) // 2
-        c = float(_SCAN[middle])
-        low, high = (low, middle) if c * link.largest_slope(abs(offset) + c * longest) >= 1 else (middle + 1, high)
-    return low
+
+    def reaches(c: float) -> bool:
+        return c * link.largest_slope(abs(offset) + c * longest) >= 1
+
+    return bisect_left(_SCAN[:-1].tolist(), True, key=reaches)
 
 
 def _narrowed(gap: Callable[[float], float], rough: Callable[[float], float], ends: list[float]) -> list[float] | None:

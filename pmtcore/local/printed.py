@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.accounting.budgets import delta_from_mu
 from pmtcore.base.symmetric import isometric_scale
 from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.noise import NoiseSource
@@ -42,32 +41,6 @@ def printed_sds(configuration: Configuration, epsilon: float, delta: float) -> n
     c, size = configuration, classical_size(epsilon, delta)
     gram = isometric_scale(c.d) * c.radius**2 * size
     return np.concatenate([gram, np.full(c.d, c.radius * c.response_bound * size)])
-
-
-@dataclass(frozen=True)
-class ClassicalCheck:
-    """Claimed and exact delta of the classical calibration.
-
-    Attributes:
-        part_claimed, part_exact: of one part at epsilon/2.
-        total_claimed, total_exact: of both parts at epsilon.
-    """
-
-    part_claimed: float
-    part_exact: float
-    total_claimed: float
-    total_exact: float
-
-
-def classical_check(epsilon: float, delta: float) -> ClassicalCheck:
-    """Compare the delta that the classical formula claims with the exact one, for the cross moment (E6).
-
-    Sensitivity ``2 r Y`` over the printed noise is mu of a part; both parts together have at most sqrt(2) times it.
-    """
-    part = 2 / classical_size(epsilon, delta)
-    return ClassicalCheck(
-        delta / 2, delta_from_mu(part, epsilon / 2), delta, delta_from_mu(math.sqrt(2) * part, epsilon)
-    )
 
 
 @dataclass(frozen=True)

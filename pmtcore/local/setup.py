@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -58,18 +57,6 @@ def whitened(
     x = whiten(public.feature_root, features(public))
     if randomizer == "privunit" and epsilon is not None:
         mu = mu_from_pure_epsilon(epsilon)
-    fields: dict[str, Any] = {
-        "scheme": "whitened",
-        "names": public.names,
-        "target": public.target,
-        "shift": np.zeros(public.d),
-        "root": public.feature_root,
-        "low": low,
-        "high": high,
-        "randomizer": randomizer,
-        "mu": mu,
-        "epsilon": epsilon,
-    }
     norms = np.linalg.norm(x, axis=1)
     unit = PrivUnit.at(public.d, epsilon) if randomizer == "privunit" and epsilon is not None else None
 
@@ -90,7 +77,19 @@ def whitened(
         inverse = np.linalg.pinv(gram)
         return float(np.trace(inverse @ (sampling + noise * np.eye(public.d)) @ inverse))
 
-    return Configuration(**fields, radius=min(map(float, radii), key=price))
+    return Configuration(
+        "whitened",
+        public.names,
+        public.target,
+        np.zeros(public.d),
+        public.feature_root,
+        min(map(float, radii), key=price),
+        low,
+        high,
+        randomizer,
+        mu,
+        epsilon,
+    )
 
 
 def _shell_moments(x: np.ndarray, norms: np.ndarray, radii: np.ndarray) -> np.ndarray:

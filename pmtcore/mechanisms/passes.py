@@ -109,60 +109,59 @@ class LengthCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class GradientSum:
-    """``sum v min(1, R/|v|)``, ``v = w x~ (y - b'(x~'theta))``, in integers of ``R/2^36``, as words (2, t, d).
+class PointSum:
+    """A sum over rows at each of several points.
 
     Args:
         family: family of the response.
         points: coefficients (t, d).
-        bounds: R (t,).
+        bounds: lengths (t,) that rows are clipped to.
     """
 
     family: Family
     points: np.ndarray
     bounds: np.ndarray
+
+    def along(self, pieces: Iterable[QuantizedRows]) -> Iterator[tuple[QuantizedRows, np.ndarray, slice, np.ndarray]]:
+        """Yield each piece, its directions (d, k), and ``x~'theta`` (t', k) for some of the points at a time."""
+        points = in_steps(self.points)
+        for piece in pieces:
+            directions = piece.directions
+            for part, predictors in _along(piece, directions, points):
+                yield piece, directions, part, predictors
+
+
+class GradientSum(PointSum):
+    """``sum v min(1, R/|v|)``, ``v = w x~ (y - b'(x~'theta))``, in integers of ``R/2^36``, R the bounds.
+
+    The result is in words (2, t, d).
+    """
 
     def __call__(self, pieces: Iterable[QuantizedRows]) -> np.ndarray:
         """Return the sums over one block of a table, given in pieces."""
         total = np.zeros(self.points.shape, dtype=np.int64)
-        points = in_steps(self.points)
-        for piece in pieces:
-            directions = piece.directions
-            for part, along in _along(piece, directions, points):
-                sizes = _rounded(_sizes(self.family, piece, along) / self.bounds[part, None])
-                total[part] += (sizes @ directions.T).astype(np.int64)
+        for piece, directions, part, along in self.along(pieces):
+            sizes = _rounded(_sizes(self.family, piece, along) / self.bounds[part, None])
+            total[part] += (sizes @ directions.T).astype(np.int64)
         return in_words(total)
 
 
-@dataclass(frozen=True, eq=False)
-class CurvatureSum:
+class CurvatureSum(PointSum):
     """``sum uu' min(1, B^2/|u|^2)``, ``u = x~ sqrt(b''(x~'theta))``, in integers of ``(B/2^15)^2``.
 
-    The result is in words (2, t, d, d).
-
-    Args:
-        family: family of the response.
-        points: coefficients (t, d).
-        bounds: B (t,).
+    The result is in words (2, t, d, d); B are the bounds.
     """
-
-    family: Family
-    points: np.ndarray
-    bounds: np.ndarray
 
     def __call__(self, pieces: Iterable[QuantizedRows]) -> np.ndarray:
         """Return the sums over one block of a table, given in pieces."""
         t, d = self.points.shape
         total = np.zeros((t, d, d), dtype=np.int64)
-        points = in_steps(self.points)
-        for piece in pieces:
-            directions = piece.directions
-            for part, along in _along(piece, directions, points):
-                lengths = np.sqrt(_weighted(self.family.slope(along), piece)) * piece.lengths
-                factor = grid_numbers(lengths / self.bounds[part, None], 1.0, SCALE) / STEPS
-                for at, each in zip(range(t)[part], factor, strict=True):
-                    u = np.trunc(directions * each)
-                    total[at] += (u @ u.T).astype(np.int64)
+        for piece, directions, part, along in self.along(pieces):
+            lengths = np.sqrt(_weighted(self.family.slope(along), piece)) * piece.lengths
+            factor = grid_numbers(lengths / self.bounds[part, None], 1.0, SCALE) / STEPS
+            for at, each in zip(range(t)[part], factor, strict=True):
+                u = np.trunc(directions * each)
+                total[at] += (u @ u.T).astype(np.int64)
         return in_words(total)
 
 

@@ -24,7 +24,7 @@ from pmtcore.mechanisms.integers import gram_and_cross
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import calibration_factor, cross_sensitivity, moment_sensitivity
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, StatisticPlan, register, sound
+from pmtcore.methods.registry import Method, Origin, Outcome, StatisticPlan, register, sound
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
@@ -134,7 +134,7 @@ register(
         title="Adaptive sufficient statistics",
         summary="Noisy moments of untransformed rows with a ridge set from a noisy smallest eigenvalue.",
         origin=Origin("Wang 2018, in GDP form"),
-        claim=sound(REPLACE_ONE, "three Gaussian mechanisms on rows clipped to public bounds"),
+        claim=sound("three Gaussian mechanisms on rows clipped to public bounds"),
         plan=_plan,
         colour="#44AA99",
     )

@@ -9,12 +9,12 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Spend
 from pmtcore.base.private_rows import Curator, Private, PrivateRows
-from pmtcore.methods.registry import REPLACE_ONE, Mechanism, Plan, lab
+from pmtcore.methods.registry import Mechanism, Plan, lab
 from pmtcore.public.moments import private_joint_moment
 
 _LAB = Curator("radius from private rows, as published (E4): lab only")
 
-LEAKS = lab(REPLACE_ONE, "the radius and the noise scale are computed from private rows without noise (E4)")
+LEAKS = lab("the radius and the noise scale are computed from private rows without noise (E4)")
 
 
 @dataclass(frozen=True)

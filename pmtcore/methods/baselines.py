@@ -21,7 +21,6 @@ from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept, row_pieces
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.parameters import Parameters, penalty
 from pmtcore.methods.registry import (
-    REPLACE_ONE,
     Mechanism,
     Method,
     Origin,
@@ -79,12 +78,10 @@ def least_squares(public: PublicData, rows: PrivateRows, lam: float = 0.0) -> Pr
     return rows.sum(block).map(solve)
 
 
-@dataclass(frozen=True, kw_only=True)
 class NoParameters(Parameters):
     """No parameters."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class NonPrivateParameters(Parameters):
     """Parameters of the non-private fit."""
 
@@ -148,16 +145,16 @@ def public_bands(public: PublicData) -> Bands | None:
     nothing = Part.of(np.zeros((public.d, public.d)))
     if public.rows is None:
         sampling = Part.of(inverse @ inverse.T / (public.m - public.d), public.m - public.d)
-        return limits(public.fit, public.fit, nothing, sampling)
+        return limits(public.fit, nothing, sampling)
     influence = (public.whitened_in_sample[:, :-1] * public.left_out_residual[:, None]) @ inverse.T
-    return limits(public.fit, public.fit, nothing, robust_part(influence, 1.0, public.m, public.clusters))
+    return limits(public.fit, nothing, robust_part(influence, 1.0, public.m, public.clusters))
 
 
 def _glm_bands(public: PublicData) -> Bands:
     """Robust bands of a public fit of any family (proofs/objective.md, 9.4)."""
     influence = back_transform(public.feature_root, Shape.of(public).influence)
     nothing = Part.of(np.zeros((public.d, public.d)))
-    return limits(public.fit, public.fit, nothing, robust_part(influence, 1.0, len(influence), public.clusters))
+    return limits(public.fit, nothing, robust_part(influence, 1.0, len(influence), public.clusters))
 
 
 @dataclass(frozen=True)
@@ -199,7 +196,7 @@ register(
         title="Public fit alone",
         summary="The fit to the public data: spends nothing, and often hard to beat.",
         origin=Origin("baseline"),
-        claim=sound(REPLACE_ONE, "reads no private row"),
+        claim=sound("reads no private row"),
         plan=_public_plan,
         colour="#009E73",
         families=tuple(FAMILIES),
@@ -215,7 +212,7 @@ register(
         title="Without privacy",
         summary="The fit to the private rows: the figure every private method tries to reach.",
         origin=Origin("baseline"),
-        claim=lab(REPLACE_ONE, "no noise at all"),
+        claim=lab("no noise at all"),
         plan=_non_private_plan,
         colour="#888888",
         families=tuple(FAMILIES),

@@ -28,13 +28,12 @@ from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, papers_radius
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, failure_probability, parameter, penalty
-from pmtcore.methods.registry import REPLACE_ONE, IterativePlan, Method, Origin, Outcome, register, sound
+from pmtcore.methods.registry import IterativePlan, Method, Origin, Outcome, register, sound
 from pmtcore.public.moments import PublicData
 
 _LONGEST_STEP = 2.0  # of a quadratic, times its curvature: a longer one ends farther from the minimum than it began
 
 
-@dataclass(frozen=True, kw_only=True)
 class DescentParameters(Parameters):
     """Public parameters of ``dp-gd``."""
 
@@ -166,7 +165,7 @@ register(
         title="Noisy gradient descent",
         summary="Clipped gradients of untransformed rows with noise at every step.",
         origin=Origin("A, section 6; Avella-Medina et al. 2023", names=("DP-GD",), errata=("E20",)),
-        claim=sound(REPLACE_ONE, "T Gaussian mechanisms on clipped gradients"),
+        claim=sound("T Gaussian mechanisms on clipped gradients"),
         plan=_plan,
         behind_public_fit=("poisson",),
         colour="#F0E442",

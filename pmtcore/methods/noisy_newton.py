@@ -36,16 +36,7 @@ from pmtcore.mechanisms.truncation import calibration_factor, papers_radius, tra
 from pmtcore.methods.as_published import LEAKS, AsPublished
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import choice, parameter, unset
-from pmtcore.methods.registry import (
-    REPLACE_ONE,
-    IterativePlan,
-    Method,
-    Origin,
-    Outcome,
-    recommended,
-    register,
-    sound,
-)
+from pmtcore.methods.registry import IterativePlan, Method, Origin, Outcome, recommended, register, sound
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
@@ -53,7 +44,6 @@ _LABELS = 0.25  # of a label's loss: the largest slope of the mean
 _SETTLED = 0.1  # last step over length of the coefficients, below which the iteration counts as settled
 
 
-@dataclass(frozen=True, kw_only=True)
 class NewtonParameters(PmtParameters):
     """Public parameters of the noisy Newton methods."""
 
@@ -70,7 +60,6 @@ class NewtonParameters(PmtParameters):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class BoundedNewtonParameters(NewtonParameters):
     """Public parameters of ``pmt-glm``."""
 
@@ -295,7 +284,7 @@ def _private_radius(public: PublicData, n: int, budget: Budget, parameters: Newt
     return AsPublished(budget.mu, planner)
 
 
-_TRUNCATED = sound(REPLACE_ONE, "2T Gaussian mechanisms on rows truncated to a public radius")
+_TRUNCATED = sound("2T Gaussian mechanisms on rows truncated to a public radius")
 
 register(
     Method(

@@ -1,14 +1,14 @@
 """Fields of method parameters: each kind of field once, and the fields that several methods have.
 
-A method declares its parameters as a frozen dataclass of these fields. Forms, the command line's ``--set``, the
-documentation and the check of a value are all made from what a field says of itself.
+A method declares its parameters as a subclass of :class:`Parameters` with these fields. Forms, the command line's
+``--set``, the documentation and the check of a value are all made from what a field says of itself.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -97,16 +97,24 @@ def reporting_delta(default: float, label: str, help: str) -> float:
     return parameter(default, label, help, low=1e-12, high=0.1, log=True)
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Public parameters of a method; subclasses add fields made with :func:`parameter`."""
+    """Public parameters of a method.
+
+    Subclasses add fields made with :func:`parameter`; each is made a frozen dataclass with keywords alone, so it needs
+    no decorator.
+    """
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
         for item in dataclasses.fields(self):
             object.__setattr__(self, item.name, _checked(item, getattr(self, item.name)))
 
 
-def _checked(item: dataclasses.Field[Any], value: str | float) -> str | int | float:
+def _checked(item: dataclasses.Field[str | float], value: str | float) -> str | int | float:
     """Return the value in the type of the field's default.
 
     Raises:

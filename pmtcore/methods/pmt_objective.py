@@ -27,22 +27,12 @@ from pmtcore.mechanisms.truncation import SHORTER, bounded
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, in_frame
 from pmtcore.methods.parameters import Parameters, choice, parameter, truncation_radius, unset
-from pmtcore.methods.registry import (
-    REPLACE_ONE,
-    IterativePlan,
-    Method,
-    Origin,
-    Prediction,
-    StatisticOutcome,
-    register,
-    sound,
-)
+from pmtcore.methods.registry import IterativePlan, Method, Origin, Prediction, StatisticOutcome, register, sound
 from pmtcore.methods.score_equation import Posterior, ScoreEquation
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip, choose_clip
 
 
-@dataclass(frozen=True, kw_only=True)
 class GlmParameters(Parameters):
     """Public parameters shared by the methods that choose their own truncation."""
 
@@ -54,7 +44,6 @@ class GlmParameters(Parameters):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class ObjectiveParameters(GlmParameters):
     """Public parameters of ``pmt-objective``."""
 
@@ -139,11 +128,6 @@ class ObjectivePlan(IterativePlan[RowCache[Rows]]):
         """Return the error to expect of the score at the minimizer; ``None`` without public rows."""
         return None if self.equation is None else self.equation.predicted(self._distance(self.equation))
 
-    def prepare(self) -> None:
-        """Compute the figures and the equation's public side, which intervals need."""
-        self.facts()
-        self.predicted()
-
     def _distance(self, equation: ScoreEquation) -> np.ndarray:
         """Return the expected second moment (d, d) of the distance from a minimizer to the private fit.
 
@@ -221,7 +205,6 @@ register(
         summary="One noisy objective centred at the public fit; for labels where public rows have none.",
         origin=Origin("beyond A"),
         claim=sound(
-            REPLACE_ONE,
             "one perturbed objective, strongly convex by public constants; its Jacobian costs nothing",
         ),
         plan=_plan,

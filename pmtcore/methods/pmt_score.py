@@ -25,16 +25,7 @@ from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, in_frame
 from pmtcore.methods.pmt_objective import GlmParameters
-from pmtcore.methods.registry import (
-    REPLACE_ONE,
-    Method,
-    Origin,
-    Prediction,
-    StatisticOutcome,
-    StatisticPlan,
-    register,
-    sound,
-)
+from pmtcore.methods.registry import Method, Origin, Prediction, StatisticOutcome, StatisticPlan, register, sound
 from pmtcore.methods.score_equation import Posterior, ScoreEquation
 from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.shape import Clip, choose_clip
@@ -97,11 +88,6 @@ class ScorePlan(StatisticPlan[np.ndarray]):
         """Return the error to expect: the score's noise, clipping, and the public side; and the sampling sd."""
         return self.equation.predicted(self.frame.start[1])
 
-    def prepare(self) -> None:
-        """Compute the figures and the equation's public side, which intervals need."""
-        self.facts()
-        self.predicted()
-
     def parts(self) -> tuple[Spend, ...]:
         """Return the spend on the score."""
         return (Spend.gaussian("score", cross_sensitivity(self.clip.radius, self.bound, self.n), self.sigma),)
@@ -155,9 +141,7 @@ register(
         title="Whitened score at the public fit",
         summary="Releases only d numbers, the score at the public fit; best at small budgets.",
         origin=Origin("beyond A"),
-        claim=sound(
-            REPLACE_ONE, "one Gaussian mechanism on a bounded score; whatever is computed from it costs no more"
-        ),
+        claim=sound("one Gaussian mechanism on a bounded score; whatever is computed from it costs no more"),
         plan=_plan,
         colour="#56B4E9",
         families=("logistic", "boosting", "poisson"),

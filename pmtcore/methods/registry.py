@@ -41,7 +41,6 @@ Statistic = TypeVar("Statistic")
 Prepared = TypeVar("Prepared")
 Mechanism = Callable[[NoiseSource, int], "Outcome"]
 Planner = Callable[[PublicData, int, Budget, Any], "Plan"]
-REPLACE_ONE = Neighbours.REPLACE_ONE
 
 
 class Outcome(ABC):
@@ -219,6 +218,7 @@ class Plan(ABC):
     def prepare(self) -> None:
         """Compute what depends on public data alone, so that an error there comes before the spend and not after."""
         self.facts()
+        self.predicted()
 
 
 class StatisticPlan(Plan, Generic[Statistic]):
@@ -268,12 +268,12 @@ class Claim:
     reason: str
 
 
-def sound(neighbours: Neighbours, reason: str) -> Claim:
+def sound(reason: str, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> Claim:
     """Return the claim of a method that is proved to be mu-GDP, for the bits that leave: its noise is on a grid."""
     return Claim(ReleaseStatus.SOUND, neighbours, reason)
 
 
-def lab(neighbours: Neighbours, reason: str) -> Claim:
+def lab(reason: str, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> Claim:
     """Return the claim of a method whose releases may not leave the lab, because of this."""
     return Claim(ReleaseStatus.LAB, neighbours, reason)
 
@@ -386,6 +386,11 @@ class Method:
             raise TypeError(f"the planner of {self.id} must say the class of its parameters")
         return annotation
 
+    def fits(self, public: PublicData) -> bool:
+        """Return whether it fits the family, and protects all that the public data do not declare public."""
+        declared = public.covariates_are_public or not self.protects_responses_only
+        return public.family.id in self.families and declared
+
     def check_suits(self, public: PublicData) -> None:
         """Refuse a method that does not fit the family or the public data.
 
@@ -396,13 +401,7 @@ class Method:
         if self.protects_responses_only and not public.covariates_are_public:
             raise RefusedError(Refusal.PUBLIC_COVARIATES, ReleaseMessage.COVARIATES_NOT_DECLARED, method=self.id)
         if public.family.id not in self.families:
-            sound = [
-                m
-                for m in methods()
-                if public.family.id in m.families
-                and m.standing is ReleaseStatus.SOUND
-                and (public.covariates_are_public or not m.protects_responses_only)
-            ]
+            sound = [m for m in methods() if m.standing is ReleaseStatus.SOUND and m.fits(public)]
             fitting = [m.id for m in sorted(sound, key=lambda m: not m.recommended)]
             raise InputError(
                 MethodMessage.OTHER_FAMILY,
@@ -516,10 +515,9 @@ def suiting(public: PublicData) -> list[Method]:
     return [
         entry
         for entry in methods()
-        if public.family.id in entry.families
+        if entry.fits(public)
         and (public.labelled or not entry.needs_labels)
         and (public.weights is None or entry.weighs_losses)
-        and (public.covariates_are_public or not entry.protects_responses_only)
     ]
 
 

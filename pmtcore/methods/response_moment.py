@@ -242,8 +242,7 @@ class ResponseOutcome(Outcome):
 
     def bands(self) -> Bands | None:
         """Return limits of noise, sampling and clipping together."""
-        estimate = self.coefficients[0]
-        return limits(estimate, estimate, *self.plan.errors(self.where, self.estimate))
+        return limits(self.coefficients[0], *self.plan.errors(self.where, self.estimate))
 
     def released(self) -> Mapping[str, Any]:
         """Return the last bound, and the share of rows beyond it."""
@@ -274,7 +273,7 @@ register(
         summary="Least squares where covariates are public and only responses private: an exact Gram matrix and "
         "clipped cross moments.",
         origin=Origin("beyond the papers", names=("label-DP",)),
-        claim=sound(Neighbours.REPLACE_RESPONSE, "Gaussian mechanisms on residuals clipped by public leverage"),
+        claim=sound("Gaussian mechanisms on residuals clipped by public leverage", Neighbours.REPLACE_RESPONSE),
         plan=_plan,
         colour="#8B5A00",
     )

@@ -212,7 +212,7 @@ class ScoreEquation:
     def bands(self, posterior: Posterior) -> Bands:
         """Return the bands of the first trial; noise, clipping and the rough curvature are one part."""
         estimate = self.frame.to_table(posterior.fits[0])
-        return limits(estimate, estimate, self.left(posterior), self.sampling(posterior))
+        return limits(estimate, self.left(posterior), self.sampling(posterior))
 
     def predicted(self, distance: np.ndarray) -> Prediction:
         """Return the same parts as public rows lead one to expect (:meth:`expected`)."""

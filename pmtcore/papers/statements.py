@@ -175,7 +175,9 @@ STATEMENTS: tuple[Statement, ...] = (
     _C.done(
         "Algorithm 4", "local regression, bounded design", "method:ldp-nlr", "method:ldp-nlr-printed", "erratum:E19"
     ),
-    _C.done("Lemma 4", "classical Gaussian calibration", "code:pmtcore.local.printed:classical_check", "erratum:E6"),
+    _C.done(
+        "Lemma 4", "classical Gaussian calibration", "code:pmtcore.papers.theory_local:classical_check", "erratum:E6"
+    ),
     _C.done("Lemma 5", "Stein: one scale", "code:pmtcore.local.estimators:scale_root"),
     _C.done("Lemma 6", "radius of the Gaussian design", "bound:C, Lemma 6"),
     _C.done("Theorem 7", "privacy of Algorithm 1", "method:ldp-glm-gaussian", "erratum:E5"),

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from pmtcore.accounting.budgets import Neighbours
-from pmtcore.accounting.perturbed import ObjectiveConstants, corollary_5, equation_4, noise_for
+from pmtcore.accounting.perturbed import ObjectiveConstants, equation_4, noise_for
 from pmtcore.glm.augment import Target, iterate
 from pmtcore.glm.losses import LOGISTIC
 from pmtcore.glm.solvers import Data, Penalty, minimize
@@ -24,6 +24,18 @@ from pmtcore.papers.theory import Bound
 _SHARE = 0.5  # r of D, in all its experiments
 _ODDS = 0.05  # pi of Theorem 8
 _DELTA = 1e-3  # D, Table 4
+
+
+def corollary_5(gradient: float, epsilon: float, delta: float) -> float:
+    """Return D, equation 12: the least sd of Gaussian noise by the paper's proof, with half of epsilon for the noise.
+
+    Args:
+        gradient: ``zeta1 zeta2``.
+        epsilon: total budget.
+        delta: of the guarantee.
+    """
+    tail = -2 * math.log(delta)
+    return gradient * (math.sqrt(tail + epsilon) + math.sqrt(tail)) / epsilon
 
 
 def noise_bounds(epsilon: float, delta: float) -> tuple[Bound, ...]:

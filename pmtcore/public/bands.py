@@ -70,7 +70,12 @@ def combined_freedom(*parts: Part) -> np.ndarray:
 
 
 def limits(
-    estimate: np.ndarray, centre: np.ndarray, privacy: Part, sampling: Part, truncation: Part | None = None
+    estimate: np.ndarray,
+    privacy: Part,
+    sampling: Part,
+    truncation: Part | None = None,
+    *,
+    centre: np.ndarray | None = None,
 ) -> Bands:
     """Return standard errors of each part, and 95 % limits of their sum around ``centre``.
 
@@ -78,11 +83,12 @@ def limits(
 
     Args:
         estimate: the published coefficients (d,); the limits are widened to contain them.
-        centre: the coefficients (d,) the parts belong to.
         privacy: part of the noise that protects.
         sampling: part of the rows being a sample.
         truncation: part of rows that were truncated or clipped; ``None``: not told apart.
+        centre: the coefficients (d,) that the errors are of; ``None``: the published ones.
     """
+    centre = estimate if centre is None else centre
     parts = [privacy, sampling] + ([] if truncation is None else [truncation])
     total = np.sum([part.variance for part in parts], axis=0)
     freedom = np.maximum(combined_freedom(*parts), 1.0)

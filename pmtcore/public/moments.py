@@ -399,34 +399,34 @@ def back_transform(root: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
 def ridge_from_least_squares(fit: np.ndarray, moment: np.ndarray, penalty: np.ndarray) -> np.ndarray:
     """Return the ridge fit that a least-squares fit becomes under a penalty: ``b - (M + P)^{-1} P b``.
 
-    Solved in units in which the diagonal is one; see :func:`equilibrated_inverse`.
-
     Args:
         fit: least-squares fits (..., d), in the units of the table.
         moment: second moment of the features (..., d, d), in the units of the table, positive definite.
         penalty: of each coefficient (d,), not negative.
     """
-    matrix = moment + np.diag(penalty)
-    scale = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))
-    matrix /= scale[..., :, None]
-    matrix /= scale[..., None, :]
-    pulled = (penalty * fit / scale)[..., None]
-    try:
-        away = np.linalg.solve(matrix, pulled)
-    except np.linalg.LinAlgError:  # collinear columns under a penalty that rounding swallows: the shortest solution
-        away = np.linalg.pinv(matrix, hermitian=True) @ pulled
-    return np.asarray(fit - away[..., 0] / scale)
+    return np.asarray(fit - equilibrated_solve(moment + np.diag(penalty), (penalty * fit)[..., None])[..., 0])
 
 
-def equilibrated_inverse(matrix: np.ndarray) -> np.ndarray:
-    """Invert positive definite matrices (..., d, d) in units in which the diagonal is one.
+def equilibrated_solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Solve ``M X = B`` in units in which the diagonal of M is one.
 
     For moments with a penalty, which counts raw units: beside columns of sizes far apart a whitened matrix would lose
     in rounding what is not penalized.
+
+    Args:
+        matrix: M (..., d, d), positive definite.
+        right: B (..., d, k).
+
+    Returns:
+        X (..., d, k).
     """
-    scale = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))
-    sizes = scale[..., :, None] * scale[..., None, :]
-    return np.asarray(np.linalg.inv(matrix / sizes) / sizes)
+    scale = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))[..., None]
+    equal = matrix / scale / np.swapaxes(scale, -1, -2)
+    try:
+        solved = np.linalg.solve(equal, right / scale)
+    except np.linalg.LinAlgError:  # collinear columns under a penalty that rounding swallows: the shortest solution
+        solved = np.linalg.pinv(equal, hermitian=True) @ (right / scale)
+    return np.asarray(solved / scale)
 
 
 def public_from_rows(
@@ -434,6 +434,7 @@ def public_from_rows(
     response: np.ndarray | None,
     names: Iterable[str],
     target: str,
+    *,
     ridge: float = 0.0,
     family: Family = GAUSSIAN,
     lam: float = 0.0,

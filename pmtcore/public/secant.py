@@ -14,7 +14,12 @@ _LEAST_RISE = 1e-100
 
 
 def raised(
-    curvature: np.ndarray, step: np.ndarray, seen: np.ndarray, variance: np.ndarray, entry_variance: np.ndarray
+    curvature: np.ndarray,
+    step: np.ndarray,
+    difference: np.ndarray,
+    variance: np.ndarray,
+    *,
+    entry_variance: np.ndarray,
 ) -> np.ndarray:
     """Return curvatures (T, d, d) raised where two gradients differ by more than they explain.
 
@@ -25,11 +30,11 @@ def raised(
     Args:
         curvature: P (T, d, d).
         step: s (T, d), between the points of two gradients.
-        seen: y (T, d), by how much the gradients differ.
+        difference: y (T, d), by how much the gradients differ.
         variance: of a coordinate of y (T,), from noise.
         entry_variance: of an entry of P (T,).
     """
-    missing = seen - np.einsum("tij,tj->ti", curvature, step)
+    missing = difference - np.einsum("tij,tj->ti", curvature, step)
     length = np.maximum(np.linalg.norm(step, axis=1), 1e-300)
     along = step / length[:, None]
     by = np.sum(missing * along, axis=1)

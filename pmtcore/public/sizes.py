@@ -63,11 +63,15 @@ def beyond(ordered: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndar
     rows = tail.beyond(edge)
     square = rows * (edge**2 * power / (power - 2) - 2 * bounds * edge * power / (power - 1) + bounds**2)
     line = rows * (edge * power / (power - 1) - bounds)
-    for k, bound in enumerate(bounds.T):
-        body = np.maximum(ordered[:, : -tail.many] - bound[:, None], 0.0)
-        square[:, k] += np.sum(body**2, axis=1)
-        line[:, k] += np.sum(body, axis=1)
-    return square / ordered.shape[1], line / ordered.shape[1]
+    body = excess_sums(ordered[:, : -tail.many], bounds)
+    return (square + body[0]) / ordered.shape[1], (line + body[1]) / ordered.shape[1]
+
+
+def excess_sums(lengths: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of squared excess and of excess (t, K) of lengths (t, m) over bounds (t, K)."""
+    excess = [np.maximum(lengths - bound[:, None], 0.0) for bound in bounds.T]
+    square, line = (np.stack([np.sum(each**power, axis=1) for each in excess], axis=1) for power in (2, 1))
+    return square, line
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -268,15 +269,12 @@ def _half(public: PublicData, n: int, id: str, mu: float, j: int) -> float:
 
 def _first(values: np.ndarray, enough: Callable[[float], bool]) -> float | None:
     """Return the first of increasing values that is enough, refined between it and the one before."""
-    low, high = 0, len(values) - 1
-    if not enough(float(values[high])):
+    if not enough(float(values[-1])):
         return None
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(float(values[middle])) else (middle + 1, high)
-    if high == 0:
+    first = bisect_left(values[:-1].tolist(), True, key=enough)
+    if first == 0:
         return float(values[0])
-    a, b = float(values[high - 1]), float(values[high])
+    a, b = float(values[first - 1]), float(values[first])
     while b > a * (1 + _CLOSE):
         c = math.sqrt(a * b)
         a, b = (a, c) if enough(c) else (c, b)

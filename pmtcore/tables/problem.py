@@ -428,11 +428,11 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         rows.y[complete] if labelled else None,
         coder.names,
         choices.target,
-        choices.public_ridge,
-        choices.model,
-        choices.penalty,
-        _groups(public, choices, complete),
-        None if rows.weights is None else rows.weights[complete],
+        ridge=choices.public_ridge,
+        family=choices.model,
+        lam=choices.penalty,
+        clusters=_groups(public, choices, complete),
+        weights=None if rows.weights is None else rows.weights[complete],
     )
     if coder.weights is not None and coder.weights.in_rows:
         data = replace(data, rows_are_weighted=True)

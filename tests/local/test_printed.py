@@ -19,10 +19,11 @@ from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import family
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS, scale_root
-from pmtcore.local.printed import classical_check, classical_size, printed_sds, symbol_attack
+from pmtcore.local.printed import classical_size, printed_sds, symbol_attack
 from pmtcore.local.protocol import unfold
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.registry import make_parameters, method
+from pmtcore.papers.theory_local import classical_check
 from pmtcore.public.moments import PublicData, public_from_rows
 from pmtcore.releases.release import Request, release
 from pmtcore.tables.problem import Choices, prepare
@@ -213,7 +214,7 @@ def test_the_bound_of_algorithms_3_and_4(link, bound):
     """``L r + |f(0)| + C`` on Bernoulli rows with p = 10 is what responses are clipped to, once C is declared."""
     x = np.random.default_rng(3).choice([-0.1, 0.1], (400, 10))
     x = np.vstack([x, -x])  # centred, so that the radius is that of the rows
-    public = public_from_rows(x, None, names(10), "y", 0.0, family("gaussian"))
+    public = public_from_rows(x, None, names(10), "y", ridge=0.0, family=family("gaussian"))
     values = {"link": link, "noise_bound": 0.001}
     assert plan("ldp-nlr", public, 100, 1.0, **values).configuration.high == pytest.approx(bound, rel=1e-5)
     printed = plan("ldp-nlr-printed", public, 100, 1.0, **values)

@@ -39,7 +39,7 @@ def sides(n, m, d, seed, fam=LOGISTIC, size=1.0):
     w = size * np.ones(d) / math.sqrt(d)
     mean = fam.mean(x @ w)
     y = rng.poisson(mean).astype(float) if fam is POISSON else (rng.random(n + m) < mean).astype(float)
-    public = public_from_rows(x[n:], None, names(d), "y", 0.0, fam)
+    public = public_from_rows(x[n:], None, names(d), "y", ridge=0.0, family=fam)
     return public, PrivateRows.from_arrays(x[:n], y[:n], names(d)), w, x[:n], y[:n]
 
 
@@ -240,7 +240,7 @@ def test_the_diameter_is_reached():
     a, b = made.statistic(np.array([[1e6, 0, 0], [1e6, 0, 0]]), np.array([0.0, 1.0]))
     assert np.linalg.norm(a - b) == pytest.approx(made.radius)
     x = np.column_stack([np.ones(40), np.random.default_rng(1).standard_normal((40, 2))])
-    labels = public_from_rows(x, None, names(3, True), "y", 0.0, LOGISTIC)
+    labels = public_from_rows(x, None, names(3, True), "y", ridge=0.0, family=LOGISTIC)
     # proofs/sensitivity.md, 3.5: where t = 1/4
     for given_public, t, y in ((public, -0.25, (1.0, 1.0)), (labels, 0.25, (0.0, 1.0))):
         papers = setup.moments(given_public, 100, 1.0, True, 0.05)
@@ -310,7 +310,7 @@ def test_the_radius_of_the_whitened_scheme_has_the_least_price(seed):
     """Sums over shells choose the radius that weighting every row by each radius chooses."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((400, 3)) * rng.exponential(1.0, (400, 1))
-    public = public_from_rows(x, None, names(3), "y", 0.0, LOGISTIC)
+    public = public_from_rows(x, None, names(3), "y", ridge=0.0, family=LOGISTIC)
     z = np.linalg.solve(public.feature_root, x.T).T
     norms, chosen = np.linalg.norm(z, axis=1), set()
     for mu in (0.03, 0.3, 3.0, 300.0):
@@ -406,7 +406,9 @@ def test_a_total_is_the_sum_of_integers(seed):
     y = np.random.default_rng(seed).random(70_000)
     assert np.array_equal(made.total(x, y), made.integers(x, y).sum(axis=0))
     # With an intercept a label is sent less one half: levels of both signs.
-    with_one = public_from_rows(np.column_stack([np.ones(40), x[:40]]), None, names(5, True), "y", 0.0, LOGISTIC)
+    with_one = public_from_rows(
+        np.column_stack([np.ones(40), x[:40]]), None, names(5, True), "y", ridge=0.0, family=LOGISTIC
+    )
     signed = setup.moments(with_one, 3000, 1.0, True, 0.05)
     wide = np.column_stack([np.ones(len(x)), x])
     assert np.array_equal(signed.total(wide, y), signed.integers(wide, y).sum(axis=0))

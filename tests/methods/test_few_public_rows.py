@@ -61,7 +61,7 @@ def test_the_fewest_public_rows_lose_no_release(id, kind):
         columns = names(2 - start, not start)
         lam = 0.0 if kind == "gaussian" else 0.01
         try:
-            public = public_from_rows(x[:, start:], y, columns, "y", 0.0, family(kind), lam)
+            public = public_from_rows(x[:, start:], y, columns, "y", ridge=0.0, family=family(kind), lam=lam)
         except InputError:
             continue
         at = rng.integers(0, 3, 200)
@@ -84,7 +84,7 @@ def test_columns_that_are_combinations_of_others_lose_no_release(id):
     x[:, 3] = x[:, 1] + x[:, 2]
     y = x[:, 3] + rng.standard_normal(260)
     columns = names(4, True)
-    public = public_from_rows(x[:60], y[:60], columns, "y", 0.01)
+    public = public_from_rows(x[:60], y[:60], columns, "y", ridge=0.01)
     planned = plan(id, public, 200, 1.0)
     planned.prepare()
     outcome = planned.run(PrivateRows.from_arrays(x[60:], y[60:], columns), SeededNoise(1), 1)

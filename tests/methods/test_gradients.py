@@ -28,7 +28,7 @@ ID = "pmt-gradients"
 
 def glm(n, m, seed, fam="logistic", lam=0.01, d=5, size=0.3):
     draw = synthetic(n, m, d=d, trace=2.6 * d, seed=seed, family=fam, size=size)
-    public = public_from_rows(draw.public_x, draw.public_y, names(d), "y", 0.0, family(fam), lam)
+    public = public_from_rows(draw.public_x, draw.public_y, names(d), "y", ridge=0.0, family=family(fam), lam=lam)
     return draw, public, PrivateRows.from_arrays(draw.private_x, draw.private_y, names(d))
 
 
@@ -205,7 +205,7 @@ def test_what_is_recommended():
         _, public, _ = glm(100, 60, 1, fam)
         assert recommended(public).id == ID
     draw = synthetic(100, 60, d=5, seed=1, family="logistic")
-    unlabelled = public_from_rows(draw.public_x, None, names(5), "y", 0.0, LOGISTIC, 0.01)
+    unlabelled = public_from_rows(draw.public_x, None, names(5), "y", ridge=0.0, family=LOGISTIC, lam=0.01)
     assert recommended(unlabelled).id != ID
 
 
@@ -213,7 +213,9 @@ def test_a_long_public_row_has_the_mean_of_its_own_predictor():
     """A row left out of the whitening is longer; an exponential mean of that length would be that of no row."""
     rng = np.random.default_rng(1)
     x = np.column_stack([np.ones(60), np.append(rng.exponential(1.0, 59), 30.0)])
-    public = public_from_rows(x, rng.poisson(np.exp(0.1 * x[:, 1])).astype(float), names(2), "y", 0.0, POISSON, 0.0)
+    public = public_from_rows(
+        x, rng.poisson(np.exp(0.1 * x[:, 1])).astype(float), names(2), "y", ridge=0.0, family=POISSON, lam=0.0
+    )
     frame = Frame(public, 1000)
     centre = frame.start[0]
     assert frame.norms[-1] > 1.5 * np.linalg.norm(frame.rows[-1])

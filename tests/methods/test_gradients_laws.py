@@ -45,13 +45,13 @@ def table(kind, n, m, seed):
     y = rng.poisson(np.exp(np.minimum(z, 3.0))) if kind == "counts" else rng.random(n + m) < LOGISTIC.mean(z)
     names = (INTERCEPT, *(f"x{j}" for j in range(4)))
     fam = POISSON if kind == "counts" else LOGISTIC
-    public = public_from_rows(x[:m], y[:m].astype(float), names, "y", 0.0, fam, 0.0)
+    public = public_from_rows(x[:m], y[:m].astype(float), names, "y", ridge=0.0, family=fam, lam=0.0)
     return public, PrivateRows.from_arrays(x[m:], y[m:].astype(float), names), x[m:]
 
 
 def with_labels(public, labels):
     """The same public rows with these labels; without labels where there are none."""
-    return public_from_rows(public.rows[:, :-1], labels, public.names, "y", 0.0, LOGISTIC, 0.0)
+    return public_from_rows(public.rows[:, :-1], labels, public.names, "y", ridge=0.0, family=LOGISTIC, lam=0.0)
 
 
 def separated(kind, n, m, seed):
@@ -194,7 +194,7 @@ def test_a_released_curvature_stays_as_it_was_released(rows):
     state = State.first(frame, 2)
     bounds = ball_bounds(frame, state, 3.0)
     public_hessian = curvature_at(frame, state).hessian
-    released = combine_curvature(frame, state, bounds, 3.0, 1.3 * public_hessian)
+    released = combine_curvature(frame, state, bounds, 3.0, released=1.3 * public_hessian)
     for away in (0.0, 2.0, 30.0):
         moved = replace(released, points=released.points + away)
         assert np.array_equal(curvature_at(frame, moved).hessian, curvature_at(frame, released).hessian)
@@ -207,7 +207,7 @@ def heavy(seed):
     rng = np.random.default_rng(seed)
     x = np.column_stack([np.ones(5060), np.exp(rng.standard_normal(5060)), rng.standard_normal(5060)])
     y = rng.poisson(np.exp(np.minimum(x @ np.array([0.5, 0.2, 0.3]), 12))).astype(float)
-    public = public_from_rows(x[:60], y[:60], (INTERCEPT, "a", "b"), "y", 0.0, POISSON, 0.0)
+    public = public_from_rows(x[:60], y[:60], (INTERCEPT, "a", "b"), "y", ridge=0.0, family=POISSON, lam=0.0)
     return public, PrivateRows.from_arrays(x[60:], y[60:], public.names), x[60:]
 
 

@@ -30,7 +30,7 @@ def test_a_row_that_was_truncated_is_given_back(d: int) -> None:
     rng = np.random.default_rng(d)
     gram, row, step = _gram(rng, d), 5 * rng.standard_normal(d), rng.standard_normal(d)
     whole = gram + np.outer(row, row)
-    found = raised(gram[None], step[None], (whole @ step)[None], np.full(1, 1e-18), np.full(1, 1e-18))
+    found = raised(gram[None], step[None], (whole @ step)[None], np.full(1, 1e-18), entry_variance=np.full(1, 1e-18))
     assert np.allclose(found[0], whole)
 
 
@@ -40,9 +40,11 @@ def test_curvature_is_never_lowered(seed) -> None:
     for d in (1, 3, 10):
         gram = np.array([_gram(rng, d) for _ in range(200)])
         step, seen = rng.standard_normal((2, 200, d)) * np.exp(3 * rng.standard_normal((2, 200, 1)))
-        found = raised(gram, step, seen, np.full(200, 0.01), np.full(200, 1e-4))
+        found = raised(gram, step, seen, np.full(200, 0.01), entry_variance=np.full(200, 1e-4))
         assert np.linalg.eigvalsh(found - gram).min() > -1e-9 * np.abs(found).max()
-        lowered = raised(gram, step, np.einsum("tij,tj->ti", gram / 2, step), np.full(200, 1e-9), np.full(200, 1e-9))
+        lowered = raised(
+            gram, step, np.einsum("tij,tj->ti", gram / 2, step), np.full(200, 1e-9), entry_variance=np.full(200, 1e-9)
+        )
         assert np.array_equal(lowered, gram)
 
 
@@ -51,7 +53,7 @@ def test_noise_alone_raises_nothing(seed) -> None:
     rng = np.random.default_rng(seed)
     gram, step = np.eye(4), 0.1 * rng.standard_normal((20_000, 4))
     seen = step + 0.05 * rng.standard_normal((20_000, 4))
-    found = raised(np.tile(gram, (20_000, 1, 1)), step, seen, np.full(20_000, 0.05**2), np.zeros(20_000))
+    found = raised(np.tile(gram, (20_000, 1, 1)), step, seen, np.full(20_000, 0.05**2), entry_variance=np.zeros(20_000))
     assert np.mean(np.any(found != gram, axis=(1, 2))) < 0.0025
 
 
@@ -131,7 +133,7 @@ def test_variances_below_zero_by_rounding_are_zero(scale: float) -> None:
     part = Part.of(covariance)
     assert part.sd[0] == 0.0 and part.sd[1] == pytest.approx(2 * np.sqrt(scale))
     nothing = Part.of(np.zeros((2, 2)))
-    bands = limits(np.zeros(2), np.zeros(2), part, nothing, nothing.plus(nothing))
+    bands = limits(np.zeros(2), part, nothing, nothing.plus(nothing))
     assert np.all(np.isfinite(bands.low)) and np.all(np.isfinite(bands.high))
 
 

@@ -45,7 +45,7 @@ def delta_sign_fixed(epsilon: float, mu: float, log_jacobian: float) -> float:
 
 def glm(n: int, m: int, seed: int, fam: str = "logistic", lam: float = 0.0, d: int = 5, size: float = 0.3):
     draw = synthetic(n, m, d=d, trace=2.6 * d, seed=seed, family=fam, size=size)
-    public = public_from_rows(draw.public_x, draw.public_y, names(d), "y", 0.0, family(fam), lam)
+    public = public_from_rows(draw.public_x, draw.public_y, names(d), "y", ridge=0.0, family=family(fam), lam=lam)
     return draw, public, PrivateRows.from_arrays(draw.private_x, draw.private_y, names(d))
 
 
@@ -301,7 +301,7 @@ def test_bands_cover(id, mu):
 def test_unlabelled_public_rows_and_moments_are_enough(seed):
     """Without public labels the objective is centred at zero and runs; what needs labels says so."""
     draw, _, rows = glm(5000, 200, seed, lam=0.001)
-    public = public_from_rows(draw.public_x, None, names(5), "y", 0.0, LOGISTIC, 0.001)
+    public = public_from_rows(draw.public_x, None, names(5), "y", ridge=0.0, family=LOGISTIC, lam=0.001)
     assert not public.labelled and not np.any(public.centre)
     outcome = plan("pmt-objective", public, 5000, 5.0).run(rows, SeededNoise(seed), 20)
     exact = exact_fit(public, rows).reveal(TEST)

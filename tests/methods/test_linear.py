@@ -276,7 +276,7 @@ def test_gradients_on_whitened_rows_with_an_elastic_net(seed):
     """A, end of section 4: without noise, steps on whitened rows end at the elastic net of scikit-learn."""
     draw = synthetic(1500, 100, d=4, seed=seed)
     columns = names(4)
-    public = public_from_rows(draw.public_x, draw.public_y, columns, "y", 0.0, family("gaussian"), 0.2)
+    public = public_from_rows(draw.public_x, draw.public_y, columns, "y", ridge=0.0, family=family("gaussian"), lam=0.2)
     rows = PrivateRows.from_arrays(draw.private_x, draw.private_y, columns)
     values = {"coordinates": "whitened", "lasso": 0.5, "steps": 600, "rate": 0.3, "clip": 300.0, "eta": 1e-9}
     found = plan("dp-gd", public, rows.n, 1.0, **values).run(rows, ZeroNoise(), 1).coefficients[0]

@@ -48,7 +48,7 @@ def public_of(entry) -> PublicData:
     rng = np.random.default_rng(4)
     x = rng.standard_normal((40, D))
     if "logistic" in entry.families and "gaussian" not in entry.families:
-        return public_from_rows(x, (rng.random(40) < 0.5).astype(float), names(D), "y", 0.0, LOGISTIC)
+        return public_from_rows(x, (rng.random(40) < 0.5).astype(float), names(D), "y", ridge=0.0, family=LOGISTIC)
     return public_from_rows(x, x @ [1.0, -0.5] + rng.standard_normal(40), names(D), "y")
 
 
@@ -251,7 +251,7 @@ def test_iterates_are_projected():
     entry = method("pmt-glm")
     rng = np.random.default_rng(8)
     x, y = rng.standard_normal((40, D)), rng.poisson(1.0, 40).astype(float)
-    public = public_from_rows(x, y, names(D), "y", 0.0, FAMILIES["poisson"])
+    public = public_from_rows(x, y, names(D), "y", ridge=0.0, family=FAMILIES["poisson"])
     plan = entry.plan(public, 40, Budget(0.3), make_parameters(entry, {"bound": 0.5, "response_bound": 5.0}))
     path = plan.run(PrivateRows.from_arrays(x, y, names(D)), SeededNoise(1), 50).path
     assert 0.5 * 0.99 < np.max(np.linalg.norm(path, axis=2)) <= 0.5 * (1 + 1e-12)

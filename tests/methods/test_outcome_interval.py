@@ -82,7 +82,7 @@ def test_the_methods_that_were_calibrated_have_one(id: str, seed: int) -> None:
     family = zoo.family_of("logistic" if labels else "gaussian")
     names = (zoo.INTERCEPT, "a", "b")
     entry = method(id)
-    public = public_from_rows(x, y, names, "y", 0.0, family, 0.1 if labels else 0.0)
+    public = public_from_rows(x, y, names, "y", ridge=0.0, family=family, lam=0.1 if labels else 0.0)
     low, high = entry.plan(public, 2_000, Budget(1.0), make_parameters(entry, {})).predicted().interval_factors
     assert 0 < low <= 1 <= high < math.inf
     if not labels:

@@ -33,7 +33,7 @@ def sides(id: str, kind: str, far: tuple[float, float]):
         y[70] += far[1]
     columns = names(3, "nlr" not in id)
     lam = 0.0 if kind == "gaussian" else 0.01
-    public = public_from_rows(x[:60], y[:60], columns, "y", 0.0, family(kind), lam)
+    public = public_from_rows(x[:60], y[:60], columns, "y", ridge=0.0, family=family(kind), lam=lam)
     return public, PrivateRows.from_arrays(x[60:], y[60:], columns)
 
 
@@ -60,7 +60,7 @@ def far_apart(id: str, kind: str):
     y = 1e10 * (z[:, 0] + z[:, 1]) if kind == "gaussian" else (z[:, 0] + rng.normal(size=400) > 0).astype(float)
     columns = names(x.shape[1], "nlr" not in id)
     lam = 0.0 if kind == "gaussian" else 0.01
-    public = public_from_rows(x[:100], y[:100], columns, "y", 0.0, family(kind), lam)
+    public = public_from_rows(x[:100], y[:100], columns, "y", ridge=0.0, family=family(kind), lam=lam)
     return public, PrivateRows.from_arrays(x[100:], y[100:], columns)
 
 

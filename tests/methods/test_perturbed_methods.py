@@ -22,7 +22,7 @@ from pmtcore.accounting.budgets import (
     pure_epsilon_from_mu,
 )
 from pmtcore.accounting.gdp import Gdp, cost, log_upper, noise_size, spend_mu
-from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, corollary_5, equation_4, noise_for, spend
+from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, equation_4, noise_for, spend
 from pmtcore.accounting.tails import removed_delta
 from pmtcore.auditing.lower_bound import audit
 from pmtcore.base.messages import AccountingMessage, InputError, MethodMessage
@@ -39,6 +39,7 @@ from pmtcore.mechanisms.truncation import bounded
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.perturbed.setting import setting
 from pmtcore.methods.registry import method
+from pmtcore.papers.theory_erm import corollary_5
 from pmtcore.public.moments import public_from_moment, public_from_rows
 from pmtcore.releases.release import Request, recorded_release
 from pmtcore.tables.named import entry, load
@@ -490,7 +491,7 @@ def test_separable_public_labels_are_no_trouble():
     x = rng.standard_normal((40, 3))
     rows = PrivateRows.from_arrays(x, (x[:, 0] > 0).astype(float), ("a", "b", "c"))
     for y in (np.ones(40), (x[:, 0] > 0).astype(float)):
-        public = public_from_rows(x, y, ("a", "b", "c"), "y", 0.0, family("logistic"), 0.0)
+        public = public_from_rows(x, y, ("a", "b", "c"), "y", ridge=0.0, family=family("logistic"), lam=0.0)
         for values in ({}, {"noise": "pure", "coordinates": "scaled"}, {"loss": "hinge"}):
             found = plan("napp-public", public, 40, 1.0, **values).run(rows, SeededNoise(1), 3)
             assert np.all(np.isfinite(found.coefficients))

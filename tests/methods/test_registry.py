@@ -9,7 +9,6 @@ from pmtcore.methods.parameters import Parameters, choice, parameter, unset
 from pmtcore.methods.registry import Plan, StatisticPlan, make_parameters, method, methods
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Example(Parameters):
     """One field of each kind."""
 

@@ -34,7 +34,7 @@ def public_rows(family):
     x = rng.standard_normal((60, 3))
     noise = rng.standard_normal(60)
     y = {"gaussian": x[:, 0] + noise, "logistic": x[:, 0] + noise > 0, "poisson": rng.poisson(1.0, 60)}[family]
-    return public_from_rows(x, y.astype(float), names(3), "y", 0.0, family_of(family), 0.0)
+    return public_from_rows(x, y.astype(float), names(3), "y", ridge=0.0, family=family_of(family), lam=0.0)
 
 
 def measured(family):

@@ -122,7 +122,7 @@ def counts_with_a_long_row(length: float):
     rng = np.random.default_rng(1)
     x = np.column_stack([np.ones(60), np.append(rng.exponential(1.0, 59), length)])
     y = rng.poisson(np.exp(np.minimum(0.1 * x[:, 1], 3.0))).astype(float)
-    return x, public_from_rows(x, y, names(2), "y", 0.0, POISSON, 0.0)
+    return x, public_from_rows(x, y, names(2), "y", ridge=0.0, family=POISSON, lam=0.0)
 
 
 @pytest.mark.parametrize("reach", [1.0, 2.0, math.inf])

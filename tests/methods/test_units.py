@@ -47,7 +47,7 @@ def released(id: str, kind: str, units: tuple[float, ...], lam: float) -> tuple[
     """Return coefficients and widths of limits in the first units, and what is paid for, from a run without noise."""
     x, y = rows(kind)
     x = x * np.array(units)
-    public = public_from_rows(x[:M], y[:M], names(D, True), "y", 0.0, family(kind), lam)
+    public = public_from_rows(x[:M], y[:M], names(D, True), "y", ridge=0.0, family=family(kind), lam=lam)
     planned = plan(id, public, N, 1.0)
     planned.prepare()
     noise = SeededNoise(3) if id.startswith("ldp-") else ZeroNoise()

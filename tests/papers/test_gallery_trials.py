@@ -16,7 +16,6 @@ from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.local import setup
 from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.mechanisms.perturbed import add_remove
-from pmtcore.methods.perturbed.napp_erm import fit_together
 from pmtcore.papers.figures import retrieval as pictures
 from pmtcore.papers.gallery.catalogue import figures
 from pmtcore.papers.gallery.erm import (
@@ -24,6 +23,7 @@ from pmtcore.papers.gallery.erm import (
     Trial,
     area,
     corner_trial,
+    fit_together,
     moor_trial,
     prediction_trial,
     rates,
@@ -228,7 +228,7 @@ def test_selection_runs_on_a_table_of_ones_own(table, family):
 @pytest.mark.parametrize("id", ["ldp-glm-gaussian-printed", "ldp-glm", "ldp-glm-printed"])
 def test_sums_over_first_rows_are_what_each_size_adds_up(design, id):
     """Coefficients of every size are those that a pass over its rows gives, but for the rounding to a grid."""
-    drawn = Draw.of(2, design, "poisson", 4, 6000, 6000)
+    drawn = Draw.of(2, design, "poisson", p=4, n=6000, m=6000)
     sums = (Nested(drawn.x, drawn.y, [3000, 6000]), Nested(drawn.public, np.zeros(6000), [2000, 6000]))
     for n, m in ((3000, 6000), (6000, 2000)):
         public = drawn.public_data(m)
@@ -241,7 +241,7 @@ def test_sums_over_first_rows_are_what_each_size_adds_up(design, id):
 
 def test_rows_that_a_device_may_clip_are_not_added_up_at_once():
     """A radius that a row may pass leaves the sum to the devices."""
-    drawn = Draw.of(2, "diagonal", "logistic", 4, 500, 500)
+    drawn = Draw.of(2, "diagonal", "logistic", p=4, n=500, m=500)
     public = drawn.public_data(500)
     made = setup.moments(public, 500, 1.0, True, 0.05)
     sums = Nested(drawn.x, drawn.y, [500])

@@ -44,7 +44,7 @@ def test_limits_are_the_same_in_every_unit(unit: float) -> None:
 
     def of(unit: float) -> tuple[np.ndarray, np.ndarray]:
         made = parts(unit)
-        both = limits(np.zeros(4), np.zeros(4), made["borrowed"], made["grouped"], made["bias"])
+        both = limits(np.zeros(4), made["borrowed"], made["grouped"], made["bias"])
         return (both.high - both.low) / unit, np.asarray(both.freedom)
 
     assert all(np.allclose(mine, plain, rtol=1e-6, atol=0) for mine, plain in zip(of(unit), of(1.0), strict=True))

@@ -30,7 +30,7 @@ def rows(m: int, shares: tuple[float, ...], kind: str):
     z = x[:, 1:].sum(axis=1) - 0.5
     y = rng.poisson(np.exp(z)) if kind == "poisson" else (rng.random(m) < 1 / (1 + np.exp(-z)))
     names = (INTERCEPT, *(f"g={at}" for at in range(len(shares))))
-    return public_from_rows(x, y.astype(float), names, "y", 0.0, family(kind), 0.01)
+    return public_from_rows(x, y.astype(float), names, "y", ridge=0.0, family=family(kind), lam=0.01)
 
 
 @pytest.mark.parametrize("kind", ["logistic", "poisson", "boosting"])

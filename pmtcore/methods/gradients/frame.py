@@ -22,6 +22,7 @@ from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.public.bands import Part, robust_part
 from pmtcore.public.moments import PosteriorMode, PublicData, back_transform, left_out_norm, whiten
 from pmtcore.public.ridge import RidgePrior, ridge_prior
+from pmtcore.public.sizes import excess_sums
 from pmtcore.public.weak_prior import prior_precision, weakly_informed_fit
 
 _MOST_ROWS = 4000  # public rows behind a choice; more change it by less than its own doubt
@@ -304,8 +305,5 @@ def mean_excess(lengths: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np
     rows = _ROWS_BEYOND * np.exp(-np.maximum(bounds - longest, 0.0) / scale)
     square = rows * (gap**2 + 2 * gap * scale + 2 * scale**2)
     line = rows * (gap + scale)
-    for k, bound in enumerate(bounds.T):
-        over = np.maximum(ordered - bound[:, None], 0.0)
-        square[:, k] += np.sum(over**2, axis=1)
-        line[:, k] += np.sum(over, axis=1)
-    return square / m, line / m
+    body = excess_sums(ordered, bounds)
+    return (square + body[0]) / m, (line + body[1]) / m

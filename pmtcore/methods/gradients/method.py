@@ -28,17 +28,11 @@ from pmtcore.base.symmetric import upper_triangle
 from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.glm.solvers import Data
+from pmtcore.mechanisms import passes
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
-from pmtcore.mechanisms.passes import (
-    CURVATURE_SENSITIVITY,
-    GRADIENT_SENSITIVITY,
-    CurvatureSum,
-    GradientSum,
-    release_curvatures,
-    release_gradients,
-)
 from pmtcore.mechanisms.quantized_rows import QuantizedRows, Quantizer
 from pmtcore.methods.facts import Facts
+from pmtcore.methods.gradients import rehearsal
 from pmtcore.methods.gradients.frame import Frame, has_few_rows
 from pmtcore.methods.gradients.passes import (
     State,
@@ -49,17 +43,9 @@ from pmtcore.methods.gradients.passes import (
     curvature_at,
     foresee,
 )
-from pmtcore.methods.gradients.rehearsal import (
-    DRAWS,
-    MANY_PRIVATE_ROWS,
-    error_ratio,
-    interpolated_squares,
-    reference_rows,
-    target_of,
-)
 from pmtcore.methods.outcome_interval import OF_GRADIENTS
 from pmtcore.methods.parameters import Parameters, parameter
-from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
+from pmtcore.methods.registry import Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData
 
@@ -75,7 +61,6 @@ _LINEAR = (4, 2.5, 0.2, (0,))  # the same for least squares (decision 0017)
 _AMPLE_NOISE, _AMPLE_NOISE_FEW = 0.035, 0.4
 
 
-@dataclass(frozen=True, kw_only=True)
 class GradientParameters(Parameters):
     """Public parameters of ``pmt-gradients``."""
 
@@ -104,10 +89,10 @@ class Schedule:
     before: tuple[int, ...]
 
     @classmethod
-    def of(cls, passes: int, growth: float, curvature: float, before: tuple[int, ...]) -> Schedule:
+    def of(cls, count: int, growth: float, curvature: float, before: tuple[int, ...]) -> Schedule:
         """Return shares that grow by a factor from pass to pass: an early one only has to point the way."""
-        shares = growth ** np.arange(passes)
-        within = tuple(sorted({min(at, passes - 1) for at in before})) if curvature else ()
+        shares = growth ** np.arange(count)
+        within = tuple(sorted({min(at, count - 1) for at in before})) if curvature else ()
         return cls(tuple((1 - curvature) * shares / shares.sum()), curvature, within)
 
     @property
@@ -161,29 +146,29 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
             if at in self.schedule.before:
                 mu = self.mu * math.sqrt(self.schedule.each_curvature)
                 bounds = ball_bounds(frame, state, mu)
-                curved = CurvatureSum(family, state.points, bounds)
-                matrices = release_curvatures(rows, curved, mu * scale, many, source)
-                state = combine_curvature(frame, state, bounds, mu, matrices)
+                curved = passes.CurvatureSum(family, state.points, bounds)
+                matrices = passes.release_curvatures(rows, curved, mu * scale, many, source)
+                state = combine_curvature(frame, state, bounds, mu, released=matrices)
                 transcript.append(upper_triangle(matrices) / bounds[:, None] ** 2)
             mu = self.mu * math.sqrt(share)
             chosen = choose_bounds(frame, state, mu)
-            sums = GradientSum(family, state.points, chosen.clipped.bounds)
-            mean = release_gradients(rows, sums, mu * scale, many, source)
+            sums = passes.GradientSum(family, state.points, chosen.clipped.bounds)
+            mean = passes.release_gradients(rows, sums, mu * scale, many, source)
             state = advance(frame, state, chosen, mean * sums.bounds[:, None])
             transcript.append(mean)
         return GradientOutcome(self, state, np.column_stack(transcript))
 
     @cached_property
     def squared_ratios(self) -> np.ndarray:
-        """Return squared errors over the trace of their covariance (DRAWS,), in passes over public rows drawn anew."""
+        """Return squared errors over the trace of their covariance (draws,), in passes over public rows drawn anew."""
         frame, rng = self.frame, np.random.default_rng(0)
         family, m, ratios = self.public.family, self.frame.m, []
         as_they_are = Quantizer.features_only(np.eye(self.public.d), False)
-        for draw in range(DRAWS):
+        for draw in range(rehearsal.DRAWS):
             at = rng.integers(0, m, m)
             x, y = frame.rows[at], frame.response[at]
             drawn = Data(family, x, y, frame.weights[at])
-            target = target_of(self.public, draw, partial(solvers.fit, drawn, frame.penalty, frame.start[0]))
+            target = rehearsal.target_of(self.public, draw, partial(solvers.fit, drawn, frame.penalty, frame.start[0]))
             response = y if self.public.weights is None else np.column_stack([y, frame.weights[at]])
             rows = as_they_are.pieces(PrivateRows.from_arrays(x, response, self.public.names))
             state = self._passes(Private(rows), SeededNoise(0, draw), 1, m).state
@@ -193,7 +178,7 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
     @cached_property
     def error_ratio(self) -> float:
         """Return what errors are longer by than the covariance says, between 1 and 2. Public, hence free."""
-        return error_ratio(self.squared_ratios)
+        return rehearsal.error_ratio(self.squared_ratios)
 
     @cached_property
     def expected_error_ratio(self) -> float:
@@ -201,16 +186,16 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
 
         The same errors stand beside the covariance for n rows, which is wider where n is not much larger than m.
         """
-        n = reference_rows(self.public, self.n)
+        n = rehearsal.reference_rows(self.public, self.n)
 
         def squares_at(noise_scale: float) -> np.ndarray:
             return replace(self, n=n, mu=noise_scale / n).squared_ratios
 
-        squares = interpolated_squares(self.public, (self.schedule, n), self.n * self.mu, squares_at)
-        if self.n < MANY_PRIVATE_ROWS * self.frame.m:
+        squares = rehearsal.interpolated_squares(self.public, (self.schedule, n), self.n * self.mu, squares_at)
+        if self.n < rehearsal.MANY_PRIVATE_ROWS * self.frame.m:
             reference = replace(self, n=n, mu=self.n * self.mu / n)
             squares = squares * np.trace(reference.expected.covariance[0]) / np.trace(self.expected.covariance[0])
-        return error_ratio(squares)
+        return rehearsal.error_ratio(squares)
 
     @cached_property
     def expected(self) -> State:
@@ -222,7 +207,7 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
                 mu = self.mu * math.sqrt(self.schedule.each_curvature)
                 bounds = ball_bounds(self.frame, state, mu)
                 alike = curvature_at(self.frame, replace(state, released=None)).hessian
-                state = combine_curvature(self.frame, state, bounds, mu, alike)
+                state = combine_curvature(self.frame, state, bounds, mu, released=alike)
             chosen = choose_bounds(self.frame, state, self.mu * math.sqrt(share))
             state, errors = foresee(self.frame, state, chosen, errors)
         return state
@@ -256,11 +241,11 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
         """Return the spends: the gradients in units of their bounds, and the curvature matrix where there is one."""
         spends = []
         for at, share in enumerate(self.schedule.gradients, 1):
-            sensitivity = GRADIENT_SENSITIVITY / self.n
+            sensitivity = passes.GRADIENT_SENSITIVITY / self.n
             name = f"clipped gradient {at}, in units of its bound"
             spends.append(Spend.gaussian(name, sensitivity, sensitivity / (self.mu * math.sqrt(share))))
         for at in range(len(self.schedule.before)):
-            sensitivity = CURVATURE_SENSITIVITY / self.n
+            sensitivity = passes.CURVATURE_SENSITIVITY / self.n
             sd = sensitivity / (self.mu * math.sqrt(self.schedule.each_curvature))
             name = f"curvature {at + 1}, in units of its squared bound"
             spends.append(Spend.gaussian(name, sensitivity, sd))
@@ -285,7 +270,7 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
     def prepare(self) -> None:
         """Compute the figures and the passes over public rows drawn anew, which intervals need."""
         self.facts()
-        error_ratio(self.squared_ratios)
+        rehearsal.error_ratio(self.squared_ratios)
 
 
 class GradientOutcome(Outcome):
@@ -308,7 +293,7 @@ class GradientOutcome(Outcome):
         """Return intervals: noise, clipping and the rough Hessian, combined with public rows; sampling; both."""
         estimate = self.coefficients[0]
         privacy = self.plan.left(self.state, self.plan.error_ratio)
-        return limits(estimate, estimate, privacy, self.plan.sampling(self.state))
+        return limits(estimate, privacy, self.plan.sampling(self.state))
 
     @property
     def disagrees(self) -> bool:
@@ -333,11 +318,11 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: GradientParame
     """
     if public.rows is None or public.m is None:
         raise InputError(MethodMessage.ROWS_NEEDED, method="pmt-gradients")
-    passes, growth, curvature, before = _schedule(public, n, budget.mu)
-    if parameters.passes > passes:
+    count, growth, curvature, before = _schedule(public, n, budget.mu)
+    if parameters.passes > count:
         # the first share stays what it is of the last
-        growth = growth ** ((passes - 1) / (parameters.passes - 1))
-    schedule = Schedule.of(parameters.passes or passes, growth, curvature, before)
+        growth = growth ** ((count - 1) / (parameters.passes - 1))
+    schedule = Schedule.of(parameters.passes or count, growth, curvature, before)
     return GradientPlan(public, n, budget.mu, schedule)
 
 
@@ -367,7 +352,7 @@ register(
         summary="Clipped gradients at one released point after another, scaled by public curvature; for labels "
         "and counts.",
         origin=Origin("beyond A"),
-        claim=sound(REPLACE_ONE, "Gaussian mechanisms on integer sums, composed; steps between them cost no more"),
+        claim=sound("Gaussian mechanisms on integer sums, composed; steps between them cost no more"),
         plan=_plan,
         colour="#0B7A75",
         families=("gaussian", "logistic", "boosting", "poisson"),

@@ -174,7 +174,7 @@ def advance(frame: Frame, state: State, chosen: ClippingChoice, gradients: np.nd
         points=state.points + step,
         covariance=(covariance + np.swapaxes(covariance, 1, 2)) / 2,
         start_weight=shrinkage @ state.start_weight,
-        conflict=state.conflict | _conflicts(frame, state, hessian, innovation, from_prior + noise),
+        conflict=state.conflict | _conflicts(frame, state, hessian, innovation, total=from_prior + noise),
         last=now,
     )
 
@@ -197,12 +197,12 @@ def _raised_by_overshoot(
     step = after.points - before.points
     points_back = np.sum(step * after.gradients, axis=1) < 0
     difference, variance = before.gradients - after.gradients, before.variance + after.variance
-    higher = raised(hessian, step, difference, variance, entry_variance)
+    higher = raised(hessian, step, difference, variance, entry_variance=entry_variance)
     return np.where(points_back[:, None, None], higher, hessian)
 
 
 def _conflicts(
-    frame: Frame, state: State, hessian: np.ndarray, innovation: np.ndarray, total: np.ndarray
+    frame: Frame, state: State, hessian: np.ndarray, innovation: np.ndarray, *, total: np.ndarray
 ) -> np.ndarray:
     """Return whether (t,) innovations are longer than the error of the start explains, where rows are alike.
 
@@ -281,7 +281,7 @@ def ball_bounds(frame: Frame, state: State, mu: float) -> np.ndarray:
     return np.asarray(np.take_along_axis(radii, np.argmin(price, axis=1)[:, None], axis=1)[:, 0])
 
 
-def combine_curvature(frame: Frame, state: State, bounds: np.ndarray, mu: float, released: np.ndarray) -> State:
+def combine_curvature(frame: Frame, state: State, bounds: np.ndarray, mu: float, *, released: np.ndarray) -> State:
     """Combine released curvatures (t, d, d) with the public ones by precision, for all later passes."""
     d = frame.public.d
     slopes = frame.slopes(state.points)

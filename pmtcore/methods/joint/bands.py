@@ -10,10 +10,11 @@ from scipy.linalg import solve_triangular
 
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import chi2, f_distribution
-from pmtcore.methods.joint.fit import FirstFit, Fit
+from pmtcore.methods.joint.fit import FirstFit
+from pmtcore.methods.joint.refined import Fit
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.gaussian_update import gaussian_update
-from pmtcore.public.moments import back_transform, equilibrated_inverse
+from pmtcore.public.moments import back_transform, equilibrated_solve
 
 _DECIDES = 0.5  # leverage of a public row
 # Chance that public rows show no less of a direction than the floor of the bands assumes
@@ -49,12 +50,12 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
         centre = public.fit + public.residual_scale * back_transform(root, fit.unshrunk[0])
     else:
         penalty = np.diag(fit.unclipped_share[0] * lam * public.penalized)
-        inverse = public.residual_scale * equilibrated_inverse(root @ gram @ root.T + penalty) @ root
+        inverse = public.residual_scale * equilibrated_solve(root @ gram @ root.T + penalty, root)
         solved = (root.T @ ridge - public.factor[-1, : public.d]) / public.residual_scale
     privacy = Part.of(inverse @ fit.noise_covariance(solved) @ inverse.T)
     sampling = _sampling_part(first, fit.clip_weights, inverse, fit.unshrunk[0] - solved)
     moved = inverse @ (gram @ fit.last_step)
-    return limits(ridge, centre, privacy, sampling, _with_step(fit.truncation_part(inverse), moved))
+    return limits(ridge, privacy, sampling, _with_step(fit.truncation_part(inverse), moved), centre=centre)
 
 
 def _with_step(truncation: Part | None, moved: np.ndarray) -> Part | None:
@@ -112,7 +113,7 @@ def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
     together = sampling.plus(theirs_part).plus(pull)
     together = together.with_variance(np.maximum(together.variance, _least_squares_variance(first)))
     truncation = _with_step(fit.truncation_part(solve), table @ fit.last_step)
-    return limits(estimate, public.fit + table @ both.step, privacy, together, truncation)
+    return limits(estimate, privacy, together, truncation, centre=public.fit + table @ both.step)
 
 
 def _least_squares_variance(first: FirstFit) -> np.ndarray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,56 +23,8 @@ from pmtcore.public.radius import cut_off
 _FLOOR = 0.05  # smallest eigenvalue left to the released Gram matrix, relative to whitened units
 
 
-class Fit(Protocol):
-    """An estimate of the correction to the public fit, in whitened units, with what bands need of it."""
-
-    @property
-    def unshrunk(self) -> np.ndarray:
-        """Unbiased corrections (trials, d), whatever the public fit: what the bands stand on."""
-
-    @property
-    def correction(self) -> np.ndarray:
-        """Corrections (trials, d), shrunk where noise dominates."""
-
-    @property
-    def unclipped_share(self) -> np.ndarray:
-        """Share (trials,) of P that the equation that is solved has as its slope."""
-
-    @property
-    def gram_estimate(self) -> np.ndarray:
-        """Gram matrix (trials, d, d) of the equation that is solved, for all rows."""
-
-    @property
-    def truncates_heavily(self) -> bool:
-        """Return whether what was released says that far more was truncated than public rows foresee."""
-
-    @property
-    def clip_weights(self) -> np.ndarray:
-        """Weights (m,) of public rows in what the fit solves; empty where only a moment is known."""
-
-    def noise_covariance(self, penalized: np.ndarray) -> np.ndarray:
-        """Covariance (d, d) from the noise of the equation that is solved, first trial (proofs/bands.md, 7).
-
-        Args:
-            penalized: the correction to the public fit that the solution is (d,); delta itself without a penalty.
-        """
-
-    def truncation_part(self, inverse: np.ndarray) -> Part | None:
-        """Return the shift of the fit by truncation, for ``inverse`` (d, d) from the equation to coefficients."""
-
-    @property
-    def last_step(self) -> np.ndarray:
-        """Return the last step (d,) to the correction, in the first trial: as long as the error that it may leave."""
-
-    def seen(self) -> np.ndarray:
-        """All that an attacker gets (trials, k)."""
-
-    def released(self) -> Mapping[str, Any]:
-        """Return what else the first trial releases."""
-
-
 class FirstFit:
-    """The estimate from joint moments (trials, D, D) alone; see :class:`Fit`.
+    """The estimate of the correction to the public fit from joint moments (trials, D, D) alone, in whitened units.
 
     Args:
         shrinks: whether the public data pull the estimate where the noise is large.
@@ -181,7 +133,7 @@ class FirstFit:
 
     @cached_property
     def unshrunk(self) -> np.ndarray:
-        """``P^{-1} q`` (trials, d)."""
+        """``P^{-1} q`` (trials, d): unbiased corrections whatever the public fit, on which the bands stand."""
         return np.asarray(np.linalg.solve(self.stable_gram, self.cross[..., None])[..., 0])
 
     @cached_property
@@ -201,7 +153,11 @@ class FirstFit:
         return self.unshrunk * keep[:, None]
 
     def noise_covariance(self, penalized: np.ndarray) -> np.ndarray:
-        """``C`` (d, d): noise of q, and of P where it multiplies the correction."""
+        """Return ``C`` (d, d): noise of q, and of P where it multiplies the correction (proofs/bands.md, 7).
+
+        Args:
+            penalized: the correction to the public fit that the solution is (d,); delta itself without a penalty.
+        """
         return np.asarray(self.v_cross * np.eye(len(penalized)) + self.gram_noise_covariance(penalized[None])[0])
 
     def gram_noise_covariance(self, step: np.ndarray) -> np.ndarray:
@@ -235,7 +191,7 @@ class FirstFit:
         return float(max(expected + spread / (spread + noise) * (raw - expected), 0.05 * expected))
 
     def truncation_part(self, inverse: np.ndarray) -> Part | None:
-        """Return the shift of the fit by truncation on public rows."""
+        """Return the shift of the fit by truncation on public rows, for ``inverse`` (d, d) of the solved equation."""
         return truncation_bias(self.public, self.clip_weights, inverse)
 
 

@@ -6,7 +6,7 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.methods.joint.parameters import JointParameters
 from pmtcore.methods.joint.plan import JointPlan, one_pass, two_passes
-from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, register, sound
+from pmtcore.methods.registry import Method, Origin, register, sound
 from pmtcore.public.moments import PublicData
 from pmtcore.public.ridge import ridge_regularized_public
 
@@ -38,9 +38,7 @@ register(
         summary="A noisy moment of features and public residual, then a clipped gradient: private rows only correct "
         "the public fit.",
         origin=Origin("beyond A and B"),
-        claim=sound(
-            REPLACE_ONE, "Gaussian mechanisms with tight sensitivities; whatever is computed from them costs no more"
-        ),
+        claim=sound("Gaussian mechanisms with tight sensitivities; whatever is computed from them costs no more"),
         plan=plan,
         colour="#0072B2",
         recommended=True,

@@ -10,8 +10,8 @@ import numpy as np
 
 from pmtcore.base.bands import Bands
 from pmtcore.methods.joint.bands import alone, bands, looks_shifted
-from pmtcore.methods.joint.fit import FirstFit, Fit
-from pmtcore.methods.joint.refined import RefinedFit
+from pmtcore.methods.joint.fit import FirstFit
+from pmtcore.methods.joint.refined import Fit
 from pmtcore.methods.registry import Outcome
 from pmtcore.public.homogeneity import bootstrap_null, words
 from pmtcore.public.moments import back_transform, conditioning, ridge_from_least_squares
@@ -28,9 +28,8 @@ class JointOutcome(Outcome):
         lam: the ridge penalty asked for.
     """
 
-    def __init__(self, pilot: FirstFit, fit: FirstFit | RefinedFit, lam: float) -> None:
-        self.pilot, self.lam = pilot, lam
-        self.fit: Fit = fit
+    def __init__(self, pilot: FirstFit, fit: Fit, lam: float) -> None:
+        self.pilot, self.fit, self.lam = pilot, fit, lam
 
     def seen(self) -> np.ndarray:
         """All that was released (trials, k)."""

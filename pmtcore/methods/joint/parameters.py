@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pmtcore.methods.parameters import Parameters, choice, parameter, penalty, truncation_radius, unset
 
 
-@dataclass(frozen=True, kw_only=True)
 class JointParameters(Parameters):
     """Public parameters of ``joint-pmt``."""
 

@@ -26,7 +26,7 @@ from pmtcore.methods.joint.first_pass import FirstPass
 from pmtcore.methods.joint.fit import FirstFit
 from pmtcore.methods.joint.outcome import JointOutcome
 from pmtcore.methods.joint.parameters import JointParameters
-from pmtcore.methods.joint.refined import RefinedFit
+from pmtcore.methods.joint.refined import Fit, RefinedFit
 from pmtcore.methods.joint.second_pass import COUNTING, SecondPass, Shares
 from pmtcore.methods.outcome_interval import OF_JOINT
 from pmtcore.methods.registry import Prediction, StatisticPlan
@@ -81,7 +81,7 @@ class JointPlan(StatisticPlan[MomentAndRows]):
         """
         moment = self.first.release(statistic.map(lambda pair: pair[0]), source, trials)
         pilot = FirstFit(self.first, moment, self.parameters.shrinkage == "auto")
-        fit: FirstFit | RefinedFit = pilot
+        fit: Fit = pilot
         for each in self.gradients:
             rows = statistic.map(lambda pair: pair[1])
             fit = RefinedFit(fit, each.release(rows, fit.correction, source))

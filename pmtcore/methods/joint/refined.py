@@ -26,9 +26,9 @@ HEAVY = 2.0
 
 
 class RefinedFit:
-    """The estimate from what came before and from clipped gradients (trials, d) at it; see ``Fit``."""
+    """The estimate from what came before and from clipped gradients (trials, d) at it, as :class:`FirstFit` has it."""
 
-    def __init__(self, before: FirstFit | RefinedFit, gradient: Gradient) -> None:
+    def __init__(self, before: Fit, gradient: Gradient) -> None:
         self.before, self.gradient = before, gradient
         self.point = before.correction
         self.pilot: FirstFit = before if isinstance(before, FirstFit) else before.pilot
@@ -65,7 +65,7 @@ class RefinedFit:
         gram, step = self.before.gram_estimate, self.point - self.before.point
         difference = self.before.score - self.score
         variance = self.before.score_variance + self.score_variance
-        return raised(gram, step, difference, variance, self.pilot.entry_variance)
+        return raised(gram, step, difference, variance, entry_variance=self.pilot.entry_variance)
 
     @property
     def truncates_heavily(self) -> bool:
@@ -162,3 +162,7 @@ class RefinedFit:
         step = self.correction[0] - self.point[0]
         ratio = float(step @ np.linalg.solve(self.before.covariance[0], step)) / len(step)
         return np.asarray(step * math.sqrt(max(1 - 1 / max(ratio, 1.0), 0.0)))
+
+
+# The estimate of one pass, or of more: bands and coefficients are made of either.
+Fit = FirstFit | RefinedFit

@@ -151,7 +151,7 @@ class Fit:
     @cached_property
     def bands(self) -> Bands:
         """Standard errors of the three parts and 95 % limits."""
-        return limits(self.coefficients, self.coefficients, *self.parts())
+        return limits(self.coefficients, *self.parts())
 
 
 def solve(state: State, response: int, features: Sequence[int], lam: float = 0.0, *, free: Sequence[int] = (0,)) -> Fit:

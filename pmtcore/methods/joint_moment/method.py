@@ -36,16 +36,7 @@ from pmtcore.methods.joint_moment.norm import Prospects, RowNorm, candidates, ch
 from pmtcore.methods.joint_moment.parameters import MomentParameters
 from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, combined, mean_difference_variance
 from pmtcore.methods.outcome_interval import OF_JOINT_MOMENT
-from pmtcore.methods.registry import (
-    REPLACE_ONE,
-    Method,
-    Origin,
-    Prediction,
-    StatisticOutcome,
-    StatisticPlan,
-    register,
-    sound,
-)
+from pmtcore.methods.registry import Method, Origin, Prediction, StatisticOutcome, StatisticPlan, register, sound
 from pmtcore.public.moments import INTERCEPT, PublicData, joint, public_from_rows
 
 _LEAST = 1e-6  # below it a radius is a typing error
@@ -371,7 +362,6 @@ register(
         "who holds the record.",
         origin=Origin("beyond A and B"),
         claim=sound(
-            REPLACE_ONE,
             "One Gaussian mechanism with a tight sensitivity; whatever is computed from it costs no more",
         ),
         plan=plan,

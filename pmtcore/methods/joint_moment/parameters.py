@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pmtcore.methods.parameters import Parameters, choice, parameter, radius_purpose, truncation_radius
 
 
-@dataclass(frozen=True, kw_only=True)
 class MomentParameters(Parameters):
     """Public parameters of ``joint-moment``."""
 

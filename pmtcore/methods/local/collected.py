@@ -34,23 +34,12 @@ from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.randomizers import release_mean, release_sums, vector_pieces
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, parameter, unset
-from pmtcore.methods.registry import (
-    REPLACE_ONE,
-    Claim,
-    Method,
-    Origin,
-    Planner,
-    StatisticOutcome,
-    StatisticPlan,
-    register,
-    sound,
-)
+from pmtcore.methods.registry import Claim, Method, Origin, Planner, StatisticOutcome, StatisticPlan, register, sound
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip
 
 
-@dataclass(frozen=True, kw_only=True)
 class LocalParameters(Parameters):
     """Public parameters of the local methods."""
 
@@ -59,7 +48,6 @@ class LocalParameters(Parameters):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class MomentParameters(LocalParameters):
     """Public parameters of the papers' local methods."""
 
@@ -74,7 +62,6 @@ class MomentParameters(LocalParameters):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class RegressionParameters(MomentParameters):
     """Public parameters of the papers' nonlinear regressions."""
 
@@ -87,7 +74,6 @@ class RegressionParameters(MomentParameters):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class WhitenedParameters(LocalParameters):
     """Public parameters of ``ldp-whitened``."""
 
@@ -264,7 +250,7 @@ class LocalOutcome(StatisticOutcome[LocalPlan]):
         sampling = x.T @ (x * (mean * (1 - mean))[:, None]) / m / plan.n
         public = np.cov((x * (mean - plan.configuration.centre)[:, None]).T).reshape(plan.public.d, -1) / m
         privacy = Part.of(plan.mean_variance * table.T @ table)
-        return limits(estimate[0], estimate[0], privacy, Part.of(table.T @ (sampling + public) @ table))
+        return limits(estimate[0], privacy, Part.of(table.T @ (sampling + public) @ table))
 
     def notes(self) -> tuple[str, ...]:
         """Return a note where the scale equation has no root."""
@@ -302,7 +288,7 @@ def _whitened(public: PublicData, n: int, budget: Budget, parameters: WhitenedPa
 
 
 _FAMILIES = ("logistic", "boosting", "poisson")
-_CLIPPED = sound(REPLACE_ONE, "each row is clipped to public bounds and randomized on its own; no curator is trusted")
+_CLIPPED = sound("each row is clipped to public bounds and randomized on its own; no curator is trusted")
 
 
 def algorithm(

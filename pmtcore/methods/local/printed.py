@@ -25,15 +25,9 @@ from pmtcore.local.printed import outside, printed_sds
 from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.noise import NoiseSource, release_vector
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.local.collected import (
-    LocalOutcome,
-    LocalPlan,
-    MomentParameters,
-    RegressionParameters,
-    algorithm,
-)
+from pmtcore.methods.local.collected import LocalOutcome, LocalPlan, MomentParameters, RegressionParameters, algorithm
 from pmtcore.methods.parameters import parameter
-from pmtcore.methods.registry import REPLACE_ONE, Planner, StatisticPlan, lab, register
+from pmtcore.methods.registry import Planner, StatisticPlan, lab, register
 from pmtcore.public.moments import PublicData
 
 _POWER = 1.1  # of n: delta as paper C takes it
@@ -104,7 +98,6 @@ def _power() -> float:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class PrintedMomentParameters(MomentParameters):
     """Public parameters of C's Algorithms 1 and 2 as printed."""
 
@@ -118,7 +111,6 @@ class PrintedMomentParameters(MomentParameters):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class PrintedRegressionParameters(RegressionParameters):
     """Public parameters of C's Algorithms 3 and 4 as printed."""
 
@@ -165,8 +157,8 @@ def _regression(gaussian: bool) -> Planner:
     return plan
 
 
-_SYMBOL = lab(REPLACE_ONE, "a row outside the radius answers with a symbol that rows inside never give (E5)")
-_CLASSICAL = lab(REPLACE_ONE, "the classical noise formula is used beyond the epsilon it is proved for (E6)")
+_SYMBOL = lab("a row outside the radius answers with a symbol that rows inside never give (E5)")
+_CLASSICAL = lab("the classical noise formula is used beyond the epsilon it is proved for (E6)")
 
 
 def _register(number: int, id: str, plan: Planner, colour: str) -> None:

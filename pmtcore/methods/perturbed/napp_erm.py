@@ -23,7 +23,6 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours, Spend, epsilon_from_mu, pure_epsilon_from_mu
 from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, equation_4, noise_for
 from pmtcore.base.messages import InputError, MethodMessage
-from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, recycled, retrieved_share
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Losses, Penalty, minimize
@@ -40,7 +39,6 @@ from pmtcore.public.moments import PublicData
 _DIRECT = 1e-6  # subgradient at which a direct fit ends, in root rows: as near as the iterated ones
 
 
-@dataclass(frozen=True, kw_only=True)
 class PrintedParameters(Parameters):
     """Public parameters of paper D's methods."""
 
@@ -103,7 +101,6 @@ class PrintedParameters(Parameters):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class SelectionParameters(PrintedParameters):
     """Public parameters of ``napp-vs``."""
 
@@ -132,7 +129,7 @@ class PrintedPlan(PerturbedPlan):
         """
         b = self.noise_draws(source, trials)
         rows = Augmentation(self.parameters.rows, _generator(source)) if self.parameters.rows else None
-        return PrintedOutcome(self, _fitted(prepared, [self] * trials, b, rows))
+        return PrintedOutcome(self, fit_stack(prepared, [self] * trials, b, rows))
 
     def aimed(self, lam: float) -> PrintedPlan:
         """Return the same plan with another Lambda of the target: neither noise nor Lambda0 depends on it."""
@@ -173,41 +170,15 @@ def _generator(source: NoiseSource) -> np.random.Generator:
     return np.random.default_rng(abs(int(in_the_lab(source).normal(1, 1)[0, 0] * 2.0**40)))
 
 
-def fit_together(
-    plans: Sequence[PrintedPlan], rows: PrivateRows, sources: Sequence[NoiseSource]
-) -> list[PrintedOutcome]:
-    """Fit several plans that clip rows alike to one table, all in one stack, which takes little longer than one.
+def fit_stack(data: Losses[Loss], plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
+    """Return the fits (t, d) of one plan each, in one stack.
 
     Args:
-        plans: one for each fit.
-        rows: private rows.
-        sources: noise of each plan; alike where methods that differ in one step are to share it.
-
-    Raises:
-        ValueError: plans that clip rows differently, or with augmented rows.
+        data: sums of the losses of rows that all plans clip alike.
+        plans: one for each fit, alike in their fit, share and iterations.
+        b: noise (t, d).
+        rows: augmented rows; ``None``: their limit.
     """
-    first = plans[0]
-    if any(plan.ground.radius != first.ground.radius or plan.parameters.rows for plan in plans):
-        raise ValueError("plans fitted together clip rows alike and use the limit of many augmented rows")
-    b = np.vstack([plan.noise_draws(source, 1) for plan, source in zip(plans, sources, strict=True)])
-    fits = _fitted(first.prepared(rows), plans, b, None)
-    return [
-        PrintedOutcome(plan, Iterated(fits.theta[k : k + 1], fits.weights[k : k + 1])) for k, plan in enumerate(plans)
-    ]
-
-
-def _fitted(data: Losses[Loss], plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
-    """Fits (t, d) of one plan each, those with as many iterations in one stack."""
-    fits = Iterated(np.empty_like(b), np.empty_like(b))
-    ways = [(p.fit, p.share, p.iterations) for p in (plan.parameters for plan in plans)]
-    for way in dict.fromkeys(ways):
-        at = [k for k, other in enumerate(ways) if other == way]
-        part = _alike(data, [plans[k] for k in at], b[at], rows)
-        fits.theta[at], fits.weights[at] = part.theta, part.weights
-    return fits
-
-
-def _alike(data: Losses[Loss], plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
     parameters, targets = plans[0].parameters, [plan.target for plan in plans]
     if parameters.fit == "direct":
         return _direct(data, targets, b)
@@ -307,8 +278,8 @@ def _napp_vs_plus(public: PublicData, n: int, budget: Budget, parameters: Printe
 
 
 _LEAKS = lab(
-    Neighbours.ADD_REMOVE_ONE,
     "weights and support depend on the private fit (E11, E12), so the claim does not hold",
+    Neighbours.ADD_REMOVE_ONE,
 )
 _SELECTION_ERRATA = ("E8", "E11", "E12", "E22")
 

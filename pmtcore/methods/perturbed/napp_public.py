@@ -32,7 +32,7 @@ from pmtcore.mechanisms.perturbed import Budgeted, Mechanism, dp_erm, napp_publi
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, noise_share, parameter, penalty, reporting_delta
 from pmtcore.methods.perturbed.setting import COORDINATES, PerturbedPlan, Setting, bound_field, loss_field, setting
-from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, StatisticOutcome, register, sound
+from pmtcore.methods.registry import Method, Origin, StatisticOutcome, register, sound
 from pmtcore.public.moments import PublicData
 from pmtcore.public.penalized import best_weights
 
@@ -49,7 +49,6 @@ def _coordinates(start: str) -> str:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class ErmParameters(Parameters):
     """Public parameters of both."""
 
@@ -77,7 +76,6 @@ class ErmParameters(Parameters):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class NappParameters(ErmParameters):
     """Public parameters of ``napp-public``."""
 
@@ -247,7 +245,7 @@ register(
         title="Objective perturbation",
         summary="Noise in the objective, an extra ridge in every coordinate; ridge, lasso or elastic net as target.",
         origin=Origin("Kifer et al. 2012; D, equation 2", names=("DP-ERM",), errata=("E8", "E17", "E18")),
-        claim=sound(REPLACE_ONE, "one perturbed objective with a public modulus and bounded scores"),
+        claim=sound("one perturbed objective with a public modulus and bounded scores"),
         plan=_dp_erm,
         behind_public_fit=("poisson",),
         colour="#6B4C3B",
@@ -261,7 +259,7 @@ register(
         title="Objective perturbation with retrieved budget",
         summary="Weights and centre from the public fit, so the Jacobian's cost is public and its share comes back.",
         origin=Origin("D, repaired; beyond D", errata=("E8", "E9", "E10", "E12", "E13", "E17", "E18")),
-        claim=sound(REPLACE_ONE, "the modulus comes from public weights, so what is retrieved is known beforehand"),
+        claim=sound("the modulus comes from public weights, so what is retrieved is known beforehand"),
         plan=_napp_public,
         colour="#332288",
         families=FAMILIES,

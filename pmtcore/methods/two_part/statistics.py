@@ -182,7 +182,7 @@ class TwoPartOutcome(Outcome):
             return None
         privacy, sampling = self.plan.error_parts(self.gram[0], self.whitened[0])
         estimate = self.coefficients[0]
-        return limits(estimate, estimate, Part.of(privacy), Part.of(sampling, public.m - public.d))
+        return limits(estimate, Part.of(privacy), Part.of(sampling, public.m - public.d))
 
     def notes(self) -> tuple[str, ...]:
         """Return a note where the noise made the matrix indefinite."""

@@ -14,7 +14,6 @@ Neighbours: replace-one.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.mechanisms.truncation import trace_radius
 from pmtcore.methods.as_published import LEAKS, AsPublished
 from pmtcore.methods.parameters import choice, unset
-from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, register, sound
+from pmtcore.methods.registry import Method, Origin, register, sound
 from pmtcore.methods.two_part.statistics import Coordinates, TwoPartPlan
 from pmtcore.methods.two_part.whitened import PmtParameters, PmtRidgeParameters
 from pmtcore.public.moments import PublicData
@@ -30,7 +29,6 @@ from pmtcore.public.moments import PublicData
 _ETA_OF_A = 2.0  # paper A's radius has log(n/eta), where trace_radius has log(2n/eta)
 
 
-@dataclass(frozen=True, kw_only=True)
 class PublishedRidgeParameters(PmtRidgeParameters):
     """Public parameters of ``dp-ridge`` as published."""
 
@@ -39,7 +37,6 @@ class PublishedRidgeParameters(PmtRidgeParameters):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class PublicRidgeParameters(PmtRidgeParameters):
     """Public parameters of ``dp-ridge-public``."""
 
@@ -104,7 +101,7 @@ def _dp_ridge_public(public: PublicData, n: int, budget: Budget, parameters: Pub
     return _plan(public, n, budget.mu, radii, lam=parameters.lam, calibration=parameters.calibration)
 
 
-_PUBLIC_SCALES = sound(REPLACE_ONE, "the published method with trace and response scale taken from public data")
+_PUBLIC_SCALES = sound("the published method with trace and response scale taken from public data")
 
 register(
     Method(

@@ -34,12 +34,11 @@ from pmtcore.mechanisms.truncation import (
 )
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, failure_probability, penalty
-from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, StatisticOutcome, StatisticPlan, register, sound
+from pmtcore.methods.registry import Method, Origin, StatisticOutcome, StatisticPlan, register, sound
 from pmtcore.methods.two_part.statistics import Coordinates, TwoPartPlan, predicted_truncation
 from pmtcore.public.moments import PublicData, conditioning
 
 
-@dataclass(frozen=True, kw_only=True)
 class PmtParameters(Parameters):
     """Public parameters of the whitened releases."""
 
@@ -52,7 +51,6 @@ class PmtParameters(Parameters):
     eta: float = failure_probability("Sets the radius: smaller eta, wider ball, more noise.")
 
 
-@dataclass(frozen=True, kw_only=True)
 class PmtRidgeParameters(PmtParameters):
     """Public parameters of ``pmt-ridge``."""
 
@@ -63,7 +61,6 @@ class PmtRidgeParameters(PmtParameters):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class MomentParameters(PmtParameters):
     """Public parameters of ``pmt-moment``."""
 
@@ -193,7 +190,7 @@ def _moment_plan(public: PublicData, n: int, budget: Budget, parameters: MomentP
     return MomentPlan(public, n, budget.mu, radius, parameters.calibration, parameters.lam)
 
 
-_TRUNCATED = sound(REPLACE_ONE, "Gaussian mechanisms on rows truncated to a public radius")
+_TRUNCATED = sound("Gaussian mechanisms on rows truncated to a public radius")
 
 register(
     Method(

@@ -143,7 +143,7 @@ def _public(x: np.ndarray, y: np.ndarray, names: tuple[str, ...], family: str, *
     """Public data; with no more rows than features, the moment alone, held by a ridge of 1e-9."""
     m, d = x.shape
     if m > d:
-        return public_from_rows(x, y, names, "y", 0.0, family_of(family), lam)
+        return public_from_rows(x, y, names, "y", ridge=0.0, family=family_of(family), lam=lam)
     factor = np.zeros((d + 1, d + 1))
     factor[:d, :d] = np.linalg.cholesky(x.T @ x / m + 1e-9 * np.eye(d))
     factor[d, d] = math.sqrt(float(np.mean(y**2)))

@@ -20,7 +20,7 @@ from scipy.stats import truncnorm
 from pmtcore.accounting.budgets import Budget, mu_from_epsilon, mu_from_pure_epsilon
 from pmtcore.accounting.perturbed import ObjectiveConstants, spend
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.glm.augment import augmented
+from pmtcore.glm.augment import Iterated, augmented
 from pmtcore.glm.families import family as family_of
 from pmtcore.glm.losses import LOGISTIC, Loss
 from pmtcore.glm.rows import Rows
@@ -29,7 +29,7 @@ from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.perturbed import add_remove
 from pmtcore.mechanisms.truncation import bounded
-from pmtcore.methods.perturbed.napp_erm import PrintedPlan, fit_together
+from pmtcore.methods.perturbed.napp_erm import PrintedOutcome, PrintedPlan, fit_stack
 from pmtcore.methods.perturbed.napp_public import ErmPlan
 from pmtcore.methods.perturbed.setting import Setting
 from pmtcore.methods.registry import make_parameters, method
@@ -51,6 +51,35 @@ _BOUNDS = {"linear": 0.5, "poisson": _COUNTS, "logistic": 0.0, "adult": 0.0}  # 
 _ALMOST_NO_RIDGE = 1e-6  # Lambda0 of a fit without privacy: it leaves the minimizer one
 _FLAT = 1e-6  # of the largest public square: directions that 50 or 300 public rows do not show
 _NEAR = 0.2  # root mean square of the difference of predictors at which a curvature is nearly the same
+
+
+def fit_together(
+    plans: Sequence[PrintedPlan], rows: PrivateRows, sources: Sequence[NoiseSource]
+) -> list[PrintedOutcome]:
+    """Fit several plans that clip rows alike to one table, those with as many iterations in one stack.
+
+    A stack takes little longer than one fit.
+
+    Args:
+        plans: one for each fit.
+        rows: private rows.
+        sources: noise of each plan; alike where methods that differ in one step are to share it.
+
+    Raises:
+        ValueError: plans that clip rows differently, or with augmented rows.
+    """
+    first = plans[0]
+    if any(plan.ground.radius != first.ground.radius or plan.parameters.rows for plan in plans):
+        raise ValueError("plans fitted together clip rows alike and use the limit of many augmented rows")
+    b = np.vstack([plan.noise_draws(source, 1) for plan, source in zip(plans, sources, strict=True)])
+    data, outcomes = first.prepared(rows), {}
+    ways = [(p.fit, p.share, p.iterations) for p in (plan.parameters for plan in plans)]
+    for way in dict.fromkeys(ways):
+        at = [k for k, other in enumerate(ways) if other == way]
+        fits = fit_stack(data, [plans[k] for k in at], b[at], None)
+        for k, theta, weights in zip(at, fits.theta, fits.weights, strict=True):
+            outcomes[k] = PrintedOutcome(plans[k], Iterated(theta[None], weights[None]))
+    return [outcomes[k] for k in range(len(plans))]
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ class Draw:
     family: Family
 
     @classmethod
-    def of(cls, seed: int, design: str, target: str, p: int, n: int, m: int) -> Draw:
+    def of(cls, seed: int, design: str, target: str, *, p: int, n: int, m: int) -> Draw:
         """Draw n private and m public rows."""
         rng = np.random.default_rng(seed)
         truth = np.full(p, 1 / np.sqrt(p))
@@ -155,7 +155,8 @@ def trial(
         largest: l_inf error, else l2.
         methods: ids of the series, which the description of the figure names.
     """
-    drawn = Draw.of(seed, design, target, p, *(max(size) for size in zip(*sizes, strict=True)))
+    n, m = (max(size) for size in zip(*sizes, strict=True))
+    drawn = Draw.of(seed, design, target, p=p, n=n, m=m)
     order = np.inf if largest else 2
     errors: Errors = {}
     private = Nested(drawn.x, drawn.y, [n for n, _ in sizes])
@@ -281,7 +282,9 @@ def accuracy_trial(
         told("without privacy", start)
         mus = [mu_from_epsilon(epsilon, n**-1.1) for epsilon in epsilons]
         public = {
-            scale: public_from_rows(x[theirs] / over[theirs], None, names, "y", _TABLE_RIDGE, LOGISTIC, 1e-4)
+            scale: public_from_rows(
+                x[theirs] / over[theirs], None, names, "y", ridge=_TABLE_RIDGE, family=LOGISTIC, lam=1e-4
+            )
             for scale, over in scales.items()
         }
         for name, id, scale in series:

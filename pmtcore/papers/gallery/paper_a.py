@@ -35,7 +35,7 @@ Problem = Mapping[str, Any]
 Tried = list[tuple[str, str, float, dict[str, Any]]]
 
 
-def run(x: float | None, problem: Problem, tried: Tried, path: bool = False, reference: float | None = None) -> Run:
+def run(x: float | None, problem: Problem, tried: Tried, *, path: bool = False, reference: float | None = None) -> Run:
     """Return a run of central methods."""
     setting = {"problem": dict(problem), "tried": tried, "path": path}
     return Run(x, "central:trial", setting if reference is None else {**setting, "reference": reference})
@@ -89,7 +89,7 @@ def averaged(words: str, check: Callable[[Statistic], Check]) -> Claim:
     )
 
 
-def _against_n(id: str, title: str, problem: Problem, sizes: Sequence[int], tried: Tried, **more: Any) -> Figure:
+def _against_n(id: str, title: str, problem: Problem, sizes: Sequence[int], *, tried: Tried, **more: Any) -> Figure:
     claims = (
         Claim("DP-PMTRR is below DP-RR at every n.", below("DP-PMTRR", "DP-RR")),
         Claim("DP-PMTRR is more robust than DP-RR.", below("DP-PMTRR", "DP-RR", "sd")),
@@ -168,7 +168,7 @@ FIGURES = [
         "Ridge on synthetic rows",
         {**_SYNTHETIC, "m": 200},
         (2000, 4000, 6000, 8000, 10_000),
-        _three(3.0, 0.05, 1.0, 0.09, known=True),
+        tried=_three(3.0, 0.05, 1.0, 0.09, known=True),
         notes=_CHOSEN + _THEOREM,
         **_OF_ROWS,
     ),
@@ -187,7 +187,7 @@ FIGURES = [
         "Ridge on white wine",
         _WINE,
         _WINE_SIZES,
-        _three(20.0, 1e-3, 3.0, 0.5),
+        tried=_three(20.0, 1e-3, 3.0, 0.5),
         notes=_REAL + _WINE_MU,
         **_OF_WINE,
     ),
@@ -196,7 +196,7 @@ FIGURES = [
         "Ridge on the power plant",
         _PLANT,
         _PLANT_SIZES,
-        _three(3.0, 1e-3, 2.0, 0.04),
+        tried=_three(3.0, 1e-3, 2.0, 0.04),
         notes=_REAL + _CHOSEN,
         **_OF_PLANT,
     ),

@@ -16,10 +16,10 @@ from pmtcore.accounting.budgets import Budget, mu_from_pure_epsilon
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.perturbed import add_remove
-from pmtcore.methods.perturbed.napp_erm import PrintedPlan, fit_together
+from pmtcore.methods.perturbed.napp_erm import PrintedPlan
 from pmtcore.methods.perturbed.napp_public import ErmPlan
 from pmtcore.methods.registry import Plan, make_parameters, method
-from pmtcore.papers.gallery.erm import made, rates
+from pmtcore.papers.gallery.erm import fit_together, made, rates
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.problem import Problem
 
