@@ -14,7 +14,7 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.base.numbers import figure
 from pmtcore.public.pull import strongest_pull
-from pmtcore.report.words import gaps_words
+from pmtcore.report.words import filled_words, gaps_words, reference_levels
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import Table
@@ -51,13 +51,23 @@ def public_gaps(problem: Problem) -> int:
     return max(tables.public.n - (problem.public.m or 0), 0)
 
 
+def filled_gaps(problem: Problem) -> str:
+    """Return what rows with gaps count with, where gaps are filled; empty where there are none."""
+    tables, features = session().tables, problem.choices.features
+    if problem.choices.missing != "public-median" or tables is None or not isinstance(tables.public, Table):
+        return ""
+    table, references = tables.public, reference_levels(problem.notes)
+    names = [name for name in features or table.columns if name in table.columns and name != problem.public.target]
+    return filled_words({name: table.missing(name) / table.n for name in names}, references)
+
+
 def rows_of_zeros(problem: Problem) -> Caution | None:
     """Return what gaps do where a row with one counts as zeros, and many rows have one."""
     choices, left_out = problem.choices, public_gaps(problem)
     known = left_out + (problem.public.m or 0)
     if choices.missing != "empty-row" or left_out <= _MANY_GAPS * known:
         return None
-    return Caution(gaps_words(left_out / known), "Fill with public medians", replace(choices, missing="public-median"))
+    return Caution(gaps_words(left_out / known), "Fill from the public rows", replace(choices, missing="public-median"))
 
 
 def decisive_penalty(problem: Problem) -> Caution | None:

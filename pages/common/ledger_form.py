@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.common.actors import actor, require
 from pages.common.session import Tables, session
-from pages.common.widgets import cap_input, show_error
+from pages.common.widgets import amount, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError, listed, number_between
 from pmtcore.base.numbers import figure
@@ -119,7 +119,7 @@ def spend_form(mu: float) -> Spend | None:
         )
     if account.cap is None:
         words = "Set with the first spend; all later releases count against it."
-        cap = cap_input("Cap of this data set (total mu)", f"ledger-cap-{name}", START_CAP, words)
+        cap = amount("Cap of this data set (total mu)", f"ledger-cap-{name}", START_CAP, words)
         try:
             number_between("cap", cap, *CAP_RANGE)
             if cap < mu:

@@ -120,7 +120,7 @@ class Squeezed:
     """The browser's scripts and styles compressed, each once: they never change while the server runs."""
 
     def __init__(self, app: ASGIApp) -> None:
-        self.app, self.squeezing = app, GZipMiddleware(app, compresslevel=6)
+        self.app, self.squeezing = app, GZipMiddleware(app, compresslevel=9)
         self.kept: dict[str, list[Message]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

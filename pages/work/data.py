@@ -101,6 +101,8 @@ def mended(problem: Problem) -> None:
         left.warning(plain(one.words), icon=":material/warning:")
         if right.button(one.repair, key=f"mend-{at}", icon=":material/build:", width="stretch"):
             table_picker.take(one.choices)
+    if words := cautions.filled_gaps(problem):
+        st.caption(plain(words))
 
 
 def result(problem: Problem) -> None:

@@ -149,7 +149,7 @@ def test_what_biases_coefficients_is_said_where_they_are_planned_and_released(ap
     do_release(app)
     assert words(app).count("have gaps") == 1
     go(app, "data")
-    next(b for b in app.button if b.label == "Fill with public medians").click().run()
+    next(b for b in app.button if b.label == "Fill from the public rows").click().run()
     next(b for b in app.button if b.label.startswith("Take penalty")).click().run()
     for page in ("data", "plan"):
         go(app, page)

@@ -74,8 +74,18 @@ def test_truncation():
         assert ("at no loss" in words.truncation_words(replace(made, label=label), 100.0)) is free
     assert re.search("every .*row is truncated", words.truncation_words(made, 0.0))
     assert "0 %" not in words.truncation_words(made, float(norms[-1]) - 1e-9)
-    assert re.search(r"\d+ % of the \w* ?rows are truncated", words.truncation_words(made, 2.0))
+    for label, kind in ((Label.PRIVATE, "private rows are truncated"), (Label.PUBLIC, "rows are predicted to be")):
+        assert re.search(rf"\d+ % of the {kind}", words.truncation_words(replace(made, label=label), 2.0))
     assert "cannot be predicted" in words.truncation_words(diagnosis([1], [1]), 2.0)
+
+
+def test_what_gaps_become_is_said():
+    """Columns with gaps are named with their share and what a gap becomes, most gaps first; none without gaps."""
+    found = words.filled_words({"age": 0.01, "job": 0.06, "town": 0.0}, {"job": "Prof-specialty", "town": "Bern"})
+    assert found.index("job (6 %) with Prof-specialty") < found.index("age (1 %) with its public median")
+    assert "town" not in found and words.filled_words({"age": 0.0}, {}) == ""
+    many = words.filled_words({f"c{j}": 0.1 for j in range(9)}, {})
+    assert "6 columns more" in many
 
 
 def summary(method, x, error, trials=50):
