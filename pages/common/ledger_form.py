@@ -24,6 +24,7 @@ from pmtcore.releases.progress import Progress
 from pmtcore.releases.record import Release
 from pmtcore.releases.register import ask
 from pmtcore.releases.release import Request, recorded_release, release
+from pmtcore.report.ledger_words import balance
 from pmtcore.report.strength import strength
 from pmtcore.tables.fingerprint import hashed_for
 from pmtcore.tables.problem import Problem
@@ -160,16 +161,3 @@ def within(account: Account, mu: float) -> None:
         raise InputError(f"This data set is retired ({account.retired}); nothing more is released from it.")
     if not account.fits(mu):
         raise InputError(f"This release would pass the cap. {balance(account)}")
-
-
-def balance(account: Account) -> str:
-    """Return spent and left in one line."""
-    if account.cap is None:
-        return f"{account.dataset}: mu {account.spent:.4g} spent, no cap yet."
-    count = len(account.entries)
-    spent = (
-        f"{account.dataset}: mu {account.spent:.4g} of {account.cap:.4g} spent in {count} release{'s' * (count != 1)}; "
-    )
-    if account.left == 0:
-        return f"{spent}nothing more is released from it under this cap."
-    return f"{spent}one more may take up to {account.left:.4g}, since squares of mu add up."

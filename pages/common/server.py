@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
 
 from pages.common import actors, quota, visitors
-from pages.common.memory import asked, give_back, map_large_blocks
+from pmtcore.base.memory import asked, give_back, map_large_blocks
 from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger, default_url
 

@@ -528,6 +528,11 @@ class ReleaseMessage(Message):
     """Why a release, a plan or a configuration cannot be made."""
 
     DECLINED = "This request was declined: {reason}"
+    SERVER_BUSY = (
+        "This server is at {count} long runs now, which is all that it takes at a time; press again in a minute. "
+        "Nothing is lost."
+    )
+    PERSON_BUSY = "You have {count} long runs under way; wait for one, or stop it."
     TOO_MANY_BUDGETS = "{count} budgets were given; at most {limit} are planned at a time."
     NO_PREDICTION = "{method} has no prediction for these public data; choose another method."
     NO_COEFFICIENT = "There is no coefficient {coefficient!r}; choose one of {present:listed}."

@@ -171,7 +171,8 @@ class Fit:
 
     def freedom(self, contrasts: np.ndarray) -> np.ndarray:
         """Return the degrees of freedom of contrasts (k, q); of several known ones the least."""
-        known = self.state.default_freedom and self.state.default_freedom.of(self.response, self.features)
+        default = self.state.default_freedom
+        known = None if default is None else default.of(self.response, self.features)
         if known is None:
             return self.state.influence.freedom(contrasts @ self.a, self.b)
         return np.min(np.where(contrasts != 0, known, np.inf), axis=1)
