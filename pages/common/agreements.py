@@ -12,13 +12,14 @@ from pages.common.ledger_form import Spend
 from pages.common.session import session
 from pages.common.widgets import show_error
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.messages import InputError, listed
+from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
 from pmtcore.ledger.agreements import Asked
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.register import answer, asked, asked_for, carry_out
 from pmtcore.releases.release import Request
+from pmtcore.report.ledger_words import asked_words
 from pmtcore.tables.problem import Problem
 
 
@@ -51,7 +52,7 @@ def waiting() -> None:
         return
     st.header("Asked for")
     for one in found:
-        st.markdown(f"- {sentence(one)}")
+        st.markdown(f"- {plain(asked_words(one))}")
         if one.state == "agreed" and st.button(
             "Release what was agreed to", key=f"carry-{one.key}", type="primary", icon=":material/verified_user:"
         ):
@@ -81,7 +82,7 @@ def answers() -> None:
     st.header("Waiting for a second person")
     for one in open_ones:
         with st.form(f"answer-{one.key}"):
-            st.markdown(sentence(one))
+            st.markdown(plain(asked_words(one)))
             reason = st.text_input("Reason, where it is declined", key=f"reason-{one.key}", help="Kept in the ledger.")
             left, right = st.columns(2)
             agrees = left.form_submit_button("Agree", icon=":material/check:", key=f"agree-{one.key}")
@@ -93,18 +94,3 @@ def answers() -> None:
                 show_error(error)
             else:
                 st.rerun()
-
-
-def sentence(one: Asked) -> str:
-    """Return who asked for what, and how it stands."""
-    choices, request = one.fields.get("choices", {}), one.fields["request"]
-    features = choices.get("features")
-    by = "all columns" if features is None else listed(features)
-    state = {"asked": "not answered yet", "agreed": f"agreed to by {one.answered_by}"}.get(
-        one.state, f"declined by {one.answered_by}: {one.reason}"
-    )
-    purpose = f", for {one.fields['purpose']!r}" if one.fields["purpose"] else ""
-    return plain(
-        f"{one.by} asks to release {choices.get('target', '')!r} by {by} from {one.dataset!r} with "
-        f"{request['method']} at mu = {one.fields['mu']:.4g}{purpose}: {state}."
-    )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.common.actors import actor
-from pages.common.widgets import cap_input, number, show_error
+from pages.common.widgets import amount, number, show_error
 from pmtcore.accounting.budgets import FIRST, MEAN, MOST_ROWS, Unit
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
@@ -52,7 +52,7 @@ def _cap(book: Ledger, names: list[str]) -> bool:
             "Data set", names, index=None, key="cap-dataset", help="Type another name to set the cap of a new one.",
             accept_new_options=True, placeholder="choose one",
         )  # fmt: skip
-        cap = cap_input("Cap (total mu)", "cap-mu", START_CAP, help_for("cap"))
+        cap = amount("Cap (total mu)", "cap-mu", START_CAP, help_for("cap"))
         why = st.text_input("Reason (needed where a cap is raised)", key="cap-why", help=_WHY)
         sent = st.form_submit_button("Set")
     if not sent or name is None:
@@ -69,7 +69,7 @@ def _register(book: Ledger, _: list[str]) -> bool:
         name = st.text_input("Name", key="register-name-new", help="What analysts choose it by.")
         private = st.text_input("Private table", key="register-private", help="A path on the server, or an address.")
         public = st.text_input("Public companion", key="register-public", help="A path on the server, or an address.")
-        cap = cap_input("Cap (total mu)", "register-cap", START_CAP, help_for("cap"))
+        cap = amount("Cap (total mu)", "register-cap", START_CAP, help_for("cap"))
         column = st.text_input(
             "Column that says whose a row is (empty: none)",
             key="register-person",

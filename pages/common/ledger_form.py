@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.common.actors import actor, require
 from pages.common.session import Tables, session
-from pages.common.widgets import cap_input, show_error
+from pages.common.widgets import amount, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError, listed, number_between
 from pmtcore.base.numbers import figure
@@ -24,6 +24,7 @@ from pmtcore.releases.progress import Progress
 from pmtcore.releases.record import Release
 from pmtcore.releases.register import ask
 from pmtcore.releases.release import Request, recorded_release, release
+from pmtcore.report.ledger_words import balance
 from pmtcore.report.strength import strength
 from pmtcore.tables.fingerprint import hashed_for
 from pmtcore.tables.problem import Problem
@@ -119,7 +120,7 @@ def spend_form(mu: float) -> Spend | None:
         )
     if account.cap is None:
         words = "Set with the first spend; all later releases count against it."
-        cap = cap_input("Cap of this data set (total mu)", f"ledger-cap-{name}", START_CAP, words)
+        cap = amount("Cap of this data set (total mu)", f"ledger-cap-{name}", START_CAP, words)
         try:
             number_between("cap", cap, *CAP_RANGE)
             if cap < mu:
@@ -160,16 +161,3 @@ def within(account: Account, mu: float) -> None:
         raise InputError(f"This data set is retired ({account.retired}); nothing more is released from it.")
     if not account.fits(mu):
         raise InputError(f"This release would pass the cap. {balance(account)}")
-
-
-def balance(account: Account) -> str:
-    """Return spent and left in one line."""
-    if account.cap is None:
-        return f"{account.dataset}: mu {account.spent:.4g} spent, no cap yet."
-    count = len(account.entries)
-    spent = (
-        f"{account.dataset}: mu {account.spent:.4g} of {account.cap:.4g} spent in {count} release{'s' * (count != 1)}; "
-    )
-    if account.left == 0:
-        return f"{spent}nothing more is released from it under this cap."
-    return f"{spent}one more may take up to {account.left:.4g}, since squares of mu add up."

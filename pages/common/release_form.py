@@ -120,7 +120,7 @@ def expected(found: Preview) -> None:
 
 def _note(found: Preview) -> str:
     """Return what a reader of the predictions should know besides, and the public figures that the plan chose."""
-    chosen = figures.facts_words(found.facts)
+    chosen = figures.facts_words(found.facts, len(found.names))
     return f"Chosen from public figures: {chosen}." if chosen else ""
 
 

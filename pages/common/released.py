@@ -182,9 +182,8 @@ def on_open_tables(found: Release, request: Request) -> str:
         problem = current_problem()
         if session().chosen.get(session().next_request) != problem.choices:
             return ""
-        gaps = cautions.rows_of_zeros(problem)
         words = as_planned_words(found, prospect(problem, request).predicted)
-        return " ".join(sentence for sentence in (words, gaps and gaps.words) if sentence)
+        return " ".join(sentence for sentence in (words, cautions.gaps(problem)) if sentence)
     except InputError:
         return ""
 

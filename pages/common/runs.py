@@ -11,9 +11,10 @@ from uuid import uuid4
 
 import streamlit as st
 
-from pages.common import actors, job_slots, scripts
+from pages.common import actors, scripts
 from pages.common.session import session
 from pmtcore.auditing.comparison import Comparison
+from pmtcore.releases import job_slots
 from pmtcore.report.reproduce import Recipe
 
 _MOST = 8

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
 
 from pages.common import actors, quota, visitors
-from pages.common.memory import asked, give_back, map_large_blocks
+from pmtcore.base.memory import asked, give_back, map_large_blocks
 from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger, default_url
 
@@ -120,7 +120,7 @@ class Squeezed:
     """The browser's scripts and styles compressed, each once: they never change while the server runs."""
 
     def __init__(self, app: ASGIApp) -> None:
-        self.app, self.squeezing = app, GZipMiddleware(app, compresslevel=6)
+        self.app, self.squeezing = app, GZipMiddleware(app, compresslevel=9)
         self.kept: dict[str, list[Message]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

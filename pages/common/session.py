@@ -8,17 +8,20 @@ from typing import Any
 from uuid import uuid4
 
 import streamlit as st
+from streamlit.runtime import exists, get_instance
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.common.actors import actor, require
-from pages.common.memory import asked, delete_uploads, give_back
 from pmtcore.auditing.comparison import Comparison
+from pmtcore.base.memory import asked, give_back
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
 from pmtcore.releases.curves import Curves
+from pmtcore.releases.job import Job
 from pmtcore.releases.record import Release
 from pmtcore.releases.register import Registered
 from pmtcore.releases.release import Preview, Request, preview
+from pmtcore.report.first_look import Quick, first_look, is_quick, remember
 from pmtcore.tables import named
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import findings
@@ -101,7 +104,7 @@ class Session:
     comparison: Comparison | None = None
     curves: Curves | None = None
     previews: dict[str, Preview] = field(default_factory=dict)  # request: what it would cost on the open tables
-    job: Any = None  # the release that is under way (pages.common.jobs)
+    job: Job | None = None  # the release that is under way
 
     @property
     def spent(self) -> list[Release]:
@@ -225,6 +228,16 @@ def forget() -> None:
     asked.set()  # once more when this run is over: what carried the data here is free by then
 
 
+def delete_uploads(session_id: str) -> None:
+    """Delete a session's uploads where Streamlit keeps them, and the downloads made from them."""
+    if not exists():
+        return
+    runtime = get_instance()
+    runtime.uploaded_file_mgr.remove_session_files(session_id)
+    runtime.media_file_mgr.clear_session_refs(session_id)
+    runtime.media_file_mgr.remove_orphaned_files()
+
+
 def demo_tables(**knobs: Any) -> Tables:
     """Return the synthetic demo."""
     return named_tables("demo", **knobs)
@@ -247,6 +260,19 @@ def current_problem() -> Problem:
     if found.tables is None:
         raise InputError("No tables are open; choose them on the Data page.")
     return found.choose(found.choices or found.tables.first)
+
+
+def quick() -> Quick | None:
+    """Return the quick comparison of the open tables; ``None`` for somebody's own, or where it is not quick.
+
+    Raises:
+        InputError: the methods do not fit the tables.
+    """
+    found = session()
+    problem, tables = found.problem, found.tables
+    if problem is None or tables is None or not tables.may_be_studied or not is_quick(problem):
+        return None
+    return remember((tables.key, repr(problem.choices)), lambda: first_look(problem))
 
 
 def what_stops() -> str | None:

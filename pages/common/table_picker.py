@@ -55,7 +55,7 @@ _LOOKING = "Looking at the public table"
 _MISSING = {
     "refuse": "refuse the table",
     "empty-row": "count the row as zeros",
-    "public-median": "fill with public medians",
+    "public-median": "fill from the public rows",
 }
 _UNSEEN = {"refuse": "refuse the table", "other": "count as other, else missing"}
 _SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload", "registered": "Registered"}
@@ -255,7 +255,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
     a, b, c, d = st.columns(4)
     help = (
         "refuse: say where they are; empty-row: such a private row counts as zeros, so that n stays public; "
-        "public-median: fill in medians of the public rows."
+        "public-median: fill in the public median, or the commonest public category."
     )
     missing = _policy(
         a, "Missing values", MISSING_POLICIES, current.missing, f"missing-{key}", help, _MISSING.__getitem__

@@ -17,7 +17,7 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, Note, TableNote
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.numbers import power_of_ten
+from pmtcore.base.numbers import power_of_ten, written_number
 from pmtcore.methods.registry import Method
 from pmtcore.report.glossary import help_for
 from pmtcore.report.reproduce import Recipe
@@ -267,13 +267,13 @@ def budget_input(key: str, n: int) -> tuple[Budget, float]:
     starts = {"mu": 1.0, "rho": 0.5, "epsilon": 4.0}
     left, right = st.columns(2)
     with left:
-        amount = _number(f"Total {unit}", f"{key}-{unit}", starts[unit or "mu"], help_for(unit or "mu"))
+        asked = amount(f"Total {unit}", f"{key}-{unit}", starts[unit or "mu"], help_for(unit or "mu"))
     with right:
         delta = _text_number("delta of epsilon", _DELTA, power_of_ten(reporting_delta(n)), help_for("delta"))
     budget = {
-        "mu": lambda: Budget(amount),
-        "rho": lambda: Budget.from_rho(amount),
-        "epsilon": lambda: Budget.from_epsilon(amount, delta),
+        "mu": lambda: Budget(asked),
+        "rho": lambda: Budget.from_rho(asked),
+        "epsilon": lambda: Budget.from_epsilon(asked, delta),
     }[unit or "mu"]()
     st.session_state[f"{key}-asked"] = (budget.mu, delta)
     return budget, delta
@@ -284,16 +284,12 @@ def _same_budget(key: str) -> None:
     if f"{key}-asked" in st.session_state:
         mu, delta = st.session_state[f"{key}-asked"]
         unit = st.session_state[f"{key}-unit"]
-        amount = getattr(Guarantee(mu, Neighbours.REPLACE_ONE, delta), unit)
-        st.session_state[f"{key}-{unit}"] = float(f"{amount:.6g}")
+        same = getattr(Guarantee(mu, Neighbours.REPLACE_ONE, delta), unit)
+        st.session_state[f"{key}-{unit}"] = float(f"{same:.6g}")
 
 
-def cap_input(label: str, key: str, start: float, words: str) -> float:
-    """Draw a cap; the ledger says what is out of range, where a limited field would keep its last number in silence."""
-    return float(st.number_input(label, value=start, format="%g", key=key, help=words, required=True))
-
-
-def _number(label: str, key: str, start: float, words: str) -> float:
+def amount(label: str, key: str, start: float, words: str) -> float:
+    """Draw a budget or a cap; what takes it says what is out of range: a limited field would keep its last number."""
     value = st.number_input(
         label,
         key=key,
@@ -310,7 +306,7 @@ def _number(label: str, key: str, start: float, words: str) -> float:
 def _text_number(label: str, key: str, start: str, words: str) -> float:
     text = st.text_input(label, key=key, persist_state="session", help=words, **at_first(key, value=start))
     try:
-        return float(text)
+        return written_number(text)
     except ValueError:
         raise InputError(f"{label} must be a number such as 1e-6, got {text!r}.") from None
 

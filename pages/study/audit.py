@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.common import actors, job_slots
+from pages.common import actors
 from pages.common.live import redrawn, work
 from pages.common.session import current_problem
 from pages.common.widgets import badge, chart, frame, number, picture, show_error
@@ -17,6 +17,7 @@ from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import percent
 from pmtcore.methods.registry import method, methods, recommended
 from pmtcore.papers.errata import ERRATA, words
+from pmtcore.releases import job_slots
 from pmtcore.report.figures import audit as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option, source, title

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.common import actors, gallery_wall, job_slots
+from pages.common import actors, gallery_wall
 from pages.common.live import redrawn
 from pages.common.widgets import chart, show_error
 from pmtcore.base.escaping import markdown as plain
@@ -24,6 +24,7 @@ from pmtcore.papers.figures import gallery as pictures
 from pmtcore.papers.gallery.catalogue import figure, figures
 from pmtcore.papers.gallery.claims import Answer
 from pmtcore.papers.gallery.engine import Computation, Figure, load_stored, store
+from pmtcore.releases import job_slots
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import source
 

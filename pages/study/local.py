@@ -10,7 +10,6 @@ import streamlit as st
 
 from pages.common.live import redrawn, work
 from pages.common.session import curator, named_tables, session
-from pages.common.showcase import Quick, remember, remembered
 from pages.common.widgets import badge, chart, on_tables
 from pmtcore.auditing.central_vs_local import Sides, papers_local
 from pmtcore.auditing.comparison import Summary, rescaled
@@ -22,6 +21,7 @@ from pmtcore.local import setup
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
 from pmtcore.report.figures import compare as figures
+from pmtcore.report.first_look import Quick, remember, remembered
 from pmtcore.report.glossary import help_for
 from pmtcore.report.words import comparison_words
 from pmtcore.tables.problem import Problem, prepare

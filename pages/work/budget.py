@@ -10,7 +10,6 @@ import streamlit as st
 from pages.common.actors import actor, require
 from pages.common.agreements import answers
 from pages.common.curate import forms
-from pages.common.ledger_form import balance
 from pages.common.session import session
 from pages.common.widgets import badge, chart, show_error
 from pmtcore.accounting.budgets import PERSON, Guarantee, compose
@@ -25,6 +24,7 @@ from pmtcore.releases.retrieval import retrieved
 from pmtcore.report.figures import budget as figures
 from pmtcore.report.figures import release as tradeoff
 from pmtcore.report.glossary import help_for
+from pmtcore.report.ledger_words import balance
 
 _HEAD = (
     "Events: caps, spends and what became of them. Head: a fingerprint of the whole log. Note it down elsewhere: then "

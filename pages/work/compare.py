@@ -7,15 +7,15 @@ from typing import Any
 
 import streamlit as st
 
-from pages.common import job_slots, runs, workflow_state
+from pages.common import runs, workflow_state
 from pages.common.live import redrawn, work
-from pages.common.session import curator, session
-from pages.common.showcase import quick
+from pages.common.session import curator, quick, session
 from pages.common.widgets import at_first, chart, number, on_tables, show_error, study_label, take_along
 from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, grid, moves, rescaled
 from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import Curator
 from pmtcore.methods.registry import Method, of_role, recommended, suiting
+from pmtcore.releases import job_slots
 from pmtcore.report import reproduce
 from pmtcore.report.figures import compare as figures
 from pmtcore.report.glossary import help_for
@@ -244,7 +244,7 @@ def page(problem: Problem) -> None:
 def results(axis: str) -> None:
     """Draw the running or finished comparison, or a first look; one sentence where the axis has no result yet."""
     run = runs.find()
-    first = quick(session()) if run is None and axis == "budget" else None
+    first = quick() if run is None and axis == "budget" else None
     if first is not None:
         picture(first.summaries, "budget", None, f"A first look, {first.trials} trials.", measure=first.measure)
         return

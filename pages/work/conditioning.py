@@ -57,10 +57,10 @@ def page(problem: Problem) -> None:
     label = kinds[-1]
 
     workflow_state.steps("conditioning", problem)
-    for found, kind in zip(shown, kinds, strict=True):
-        # Where all are of one kind, the sentence below has it, and a phone the names.
-        metrics(found, badge(kind) if len(kinds) > 1 else "")
+    # Where all figures are of one kind, this sentence has it, and a phone their names.
     st.markdown(f"{badge(label)} {plain(conditioning_words(shown[-1]))}")
+    for found, kind in zip(shown, kinds, strict=True):
+        metrics(found, badge(kind) if len(kinds) > 1 else "")
     left, middle, right = st.columns([4, 3, 4], gap="medium")
     with left:
         st.markdown("**Spectrum of the second moment**")

@@ -7,13 +7,13 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.common import cautions, table_picker, workflow_state
-from pages.common.session import session
-from pages.common.showcase import quick
+from pages.common.session import quick, session
 from pages.common.widgets import badge, chart, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, TableNote
 from pmtcore.base.numbers import count
+from pmtcore.report.cautions import filled_gaps, public_gaps
 from pmtcore.report.columns import at_a_glance
 from pmtcore.report.figures import compare as figures
 from pmtcore.report.words import columns_words, comparison_words
@@ -26,7 +26,7 @@ _GLANCE, _LINE = 330, 35
 def showcase() -> None:
     """Draw what the open tables already show, on tables that harm nobody."""
     try:
-        found = quick(session())
+        found = quick()
     except InputError as error:
         show_error(error)
         return
@@ -96,17 +96,21 @@ def modelled(problem: Problem) -> None:
 
 def mended(problem: Problem) -> None:
     """Say what biases the coefficients, each with its repair: one click."""
-    for at, one in enumerate(cautions.cautions(problem)):
+    for at, one in enumerate(cautions.of_open_tables(problem)):
         left, right = st.columns([4, 1], vertical_alignment="center")
         left.warning(plain(one.words), icon=":material/warning:")
         if right.button(one.repair, key=f"mend-{at}", icon=":material/build:", width="stretch"):
             table_picker.take(one.choices)
+    opened = session().tables
+    if opened is not None and (words := filled_gaps(problem, opened.public)):
+        st.caption(plain(words))
 
 
 def result(problem: Problem) -> None:
     """Draw what is open, which level of a label is modelled, and what the tables already show."""
     rows = "an unknown number of" if problem.public.m is None else f"**{count(problem.public.m)}**"
-    left_out = cautions.public_gaps(problem)
+    opened = session().tables
+    left_out = 0 if opened is None else public_gaps(problem, opened.public)
     more = f" ({count(left_out)} more with gaps left out)" if left_out > 0 else ""
     st.markdown(
         f"{badge(Label.PUBLIC)} **{count(problem.private.n)}** private rows, {rows} public rows{more}; "

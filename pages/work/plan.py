@@ -190,8 +190,7 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
     """Draw the reverse question: which budget, or how many rows, for a width that is needed."""
     st.header("Budget for a width you need")
     j = problem.public.names.index(coefficient)
-    # Asked for at first: halfway to what the largest budget reaches, which sampling leaves, so that there is an answer.
-    halfway = (curves.at(id, mu).half_width(j) + curves.at(id, LADDER[-1]).half_width(j)) / 2
+    start = curves.at(id, mu).width_to_ask(j, LADDER[-1])
     with st.form("plan-reverse"):
         left, right = st.columns([2, 1], vertical_alignment="bottom")
         width = number(
@@ -199,7 +198,7 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
             f"Wanted 95 % half-width of {coefficient}",
             1e-12,
             1e12,
-            float(f"{halfway:.3g}"),
+            float(f"{start:.3g}"),
             f"plan-width-{id}-{coefficient}-{mu}",
             help_for("half_width"),
         )

@@ -15,6 +15,7 @@ from pages.common.widgets import budget_input, number, on_tables, parameter_form
 from pmtcore.base.messages import InputError
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import method
+from pmtcore.releases.job import Job
 from pmtcore.releases.release import Preview, Request
 from pmtcore.report.glossary import help_for
 from pmtcore.tables.problem import Problem
@@ -82,9 +83,7 @@ def run(problem: Problem, request: Request, where: Spend, noise: NoiseSource, id
         if id not in state.releases and state.job is None:
             ready = where.ready(problem, request, noise, id)
             of = None if state.tables is None else state.tables.private.sha256
-            state.job = jobs.Job(
-                problem, request, ready, lambda found: state.keep(request, found, id, of, problem.choices)
-            )
+            state.job = Job(problem, request, ready, lambda found: state.keep(request, found, id, of, problem.choices))
             with st.spinner("Releasing", show_time=True):
                 state.job.wait()
             if state.job.over:

@@ -528,6 +528,11 @@ class ReleaseMessage(Message):
     """Why a release, a plan or a configuration cannot be made."""
 
     DECLINED = "This request was declined: {reason}"
+    SERVER_BUSY = (
+        "This server is at {count} long runs now, which is all that it takes at a time; press again in a minute. "
+        "Nothing is lost."
+    )
+    PERSON_BUSY = "You have {count} long runs under way; wait for one, or stop it."
     TOO_MANY_BUDGETS = "{count} budgets were given; at most {limit} are planned at a time."
     NO_PREDICTION = "{method} has no prediction for these public data; choose another method."
     NO_COEFFICIENT = "There is no coefficient {coefficient!r}; choose one of {present:listed}."
@@ -604,12 +609,12 @@ class TableNote(Message):
     MORE_PUBLIC_ROWS = "The public table has more rows than the private one: check that they are not swapped."
     EMPTY_ROWS = (
         "A private row with a missing value is replaced by zeros, so that n stays public. The number of "
-        "such rows stays secret; if there are many, the fit is biased."
+        "such rows stays secret; if there are many, the fit is biased and the residual sd too small."
     )
     FILLED_GAPS = (
         "A missing private value is replaced by the public median of its column, a missing category by the "
-        "reference level; a row without a response is replaced by zeros. How many there are stays secret; if there "
-        "are many, the fit is biased and its bands are too narrow."
+        "commonest one of the public rows; a row without a response is replaced by zeros. How many there are stays "
+        "secret; if there are many, the fit is biased, and its bands and the residual sd are too small."
     )
     LARGE_DELTA = (
         "delta = {delta:g} is not below one over the {rows:,} rows: a release that shows one of them outright could "

@@ -12,6 +12,21 @@ _SMALLEST_WRITTEN_OUT = 1e-4
 _LEAST_P_VALUE = 1e-12
 
 
+def written_number(text: str) -> float:
+    """Read a number that somebody wrote.
+
+    >>> written_number("1e-6")
+    1e-06
+
+    Raises:
+        ValueError: no number, or one so small that it would be read as zero.
+    """
+    value = float(text)
+    if value == 0 and any(digit in text.lower().partition("e")[0] for digit in "123456789"):
+        raise ValueError(text)
+    return value
+
+
 def count(value: float) -> str:
     """Write a whole number with thousands separators.
 

@@ -57,6 +57,16 @@ class Planned:
         ends = self.prediction.total_interval
         return None if ends is None else (Z95 * float(ends[0][j]), Z95 * float(ends[1][j]))
 
+    def width_to_ask(self, j: int, largest: float) -> float:
+        """Return a 95 % half-width of the j-th coefficient that a larger budget has, as a question to begin with.
+
+        Halfway to what the largest budget is expected to leave, were the privacy part to fall as one over mu.
+        """
+        truncation = float(np.broadcast_to(self.prediction.truncation, len(self.names))[j])
+        privacy = float(self.prediction.privacy[j]) * min(self.mu / largest, 1.0)
+        least = Z95 * math.hypot(privacy, float(self.prediction.sampling[j]), truncation)
+        return (self.half_width(j) + min(least, self.half_width(j))) / 2
+
     def rows(self) -> list[dict[str, Any]]:
         """One record for each coefficient; median and ends of an interval are ``None`` where none was calibrated."""
         return [self.row(j) for j in range(len(self.names))]

@@ -34,6 +34,7 @@ _SMALLER_RADIUS = "A smaller radius means less noise and more bias."
 _MOST_LOG = 700.0  # beyond, e to its power is no number any more
 _ASIDE = 0.02  # of a band's width: less cannot be seen in a picture
 _SIDES = {False: ("negative", "positive"), True: ("below 1", "above 1")}  # by whether the unit is a ratio
+_GAPS_NAMED = 3  # columns with gaps that a line can name
 _NO_ERROR = 1e-12  # relative: below, a distance is rounding
 
 
@@ -253,6 +254,27 @@ def gaps_words(share: float) -> str:
     return (
         f"About {percent(share)} of the private rows have gaps, if they are like the public ones. Each counts as a row "
         "of zeros, so coefficients are not those of the complete rows. Leave out the columns with gaps, or fill them."
+    )
+
+
+def filled_words(missing: Mapping[str, float], references: Mapping[str, str]) -> str:
+    """Say which value rows with gaps count with where gaps are filled; empty where no public row has one.
+
+    Args:
+        missing: share of the public rows without a value, by feature.
+        references: level that a missing category becomes, by feature.
+    """
+    gappy = sorted((name for name, share in missing.items() if share > 0), key=lambda name: -missing[name])
+    if not gappy:
+        return ""
+    filled = [
+        f"{name} ({percent(missing[name])}) with {references.get(name, 'its public median')}"
+        for name in gappy[:_GAPS_NAMED]
+    ]
+    more = f", and {plural(len(gappy) - _GAPS_NAMED, 'column')} more" if len(gappy) > _GAPS_NAMED else ""
+    return (
+        f"Gaps are filled: {', '.join(filled)}{more}, by the public rows. A row that really has another value counts "
+        "as one with this, and draws the coefficients towards it."
     )
 
 

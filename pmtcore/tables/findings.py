@@ -329,7 +329,7 @@ def _stopping(error: InputError, going_in: tuple[str, ...], choices: Choices) ->
     elif kind is PublicMessage.TOO_FEW_COMPLETE_ROWS:
         columns = tuple(error.facts["columns"])
         repairs.append(_without(going_in, columns))
-        repairs.append(Repair("Fill gaps with public medians", {"missing": "public-median"}))
+        repairs.append(Repair("Fill gaps from the public rows", {"missing": "public-median"}))
     elif kind is PublicMessage.TOO_FEW_ROWS:
         repairs += _fewer(going_in)
     elif error.facts.get("column") in (choices.features or ()) and len(choices.features or ()) > 1:

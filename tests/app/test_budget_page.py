@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from pages.common.ledger_form import balance
 from pmtcore.ledger.account import START_CAP
 from pmtcore.ledger.log import Ledger
+from pmtcore.report.ledger_words import balance
 from tests.app.conftest import go, words
 from tests.app.test_pages import csv, do_release, session, upload
 

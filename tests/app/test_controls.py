@@ -8,6 +8,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pmtcore.base.numbers import written_number
 from tests.app.conftest import ROOT
 
 INPUTS = {
@@ -51,6 +52,14 @@ def test_a_number_beyond_its_range_is_said(asked: float, taken: float) -> None:
     assert app.text[0].value == f"{taken:g}"
     said = [one.value for one in app.caption]
     assert len(said) == (asked != taken) and all(f"0.1 to 10: {taken:g} is taken" in one for one in said)
+
+
+def test_a_number_too_small_to_be_read_is_refused() -> None:
+    """What would be read as zero is no number that somebody meant."""
+    assert written_number("1e-300") == 1e-300 and written_number("0.0") == 0.0
+    for text in ("1e-400", "0.5e-999", "x"):
+        with pytest.raises(ValueError, match=text):
+            written_number(text)
 
 
 def _ask_a_number() -> None:

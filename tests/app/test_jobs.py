@@ -6,7 +6,8 @@ from threading import Event
 
 import pytest
 
-from pages.common import jobs
+from pmtcore.releases import job as work
+from pmtcore.releases.job import Job
 from pmtcore.releases.progress import Progress
 from tests.app.conftest import go, words
 from tests.app.test_pages import session
@@ -27,13 +28,13 @@ def slow(monkeypatch):
         seen(self, count)
 
     monkeypatch.setattr(Progress, "rows", waiting)
-    monkeypatch.setattr(jobs, "_PATIENCE", 0.0)
-    monkeypatch.setattr(jobs, "_MOMENT", 0.0)
+    monkeypatch.setattr(work, "_PATIENCE", 0.0)
+    monkeypatch.setattr(work, "_MOMENT", 0.0)
     yield sign, asked
     sign.set()
 
 
-def begin(app, asked) -> jobs.Job:
+def begin(app, asked) -> Job:
     go(app, "release")
     next(box for box in app.checkbox if box.label.startswith("I spend")).check().run()
     next(button for button in app.button if button.label == "Release").click().run()

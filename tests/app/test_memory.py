@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _MB = 2**20
 SCRIPT = """
 import ctypes, gc, re, sys, threading
-from pages.common.memory import _Heap, give_back, map_large_blocks
+from pmtcore.base.memory import _Heap, give_back, map_large_blocks
 
 def status(name):
     with open("/proc/self/status") as lines:

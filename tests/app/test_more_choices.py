@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pages.common import cautions
 from pmtcore.public.pull import Pull
+from pmtcore.report import cautions
 from pmtcore.tables import named
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare

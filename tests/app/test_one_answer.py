@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pages.common.showcase import _quick, quick
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import of_role
 from pmtcore.releases.planning import planned
+from pmtcore.report.first_look import first_look
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import table_from
@@ -63,7 +63,7 @@ def test_data_measures_what_plan_predicts(app):
     """Both are about the typical coefficient in standard errors of the public fit; collinear ones decide neither."""
     problem = session(app).problem
     public = of_role("public").id
-    drawn = next(row for row in quick(session(app)).summaries if row.method == public)
+    drawn = next(row for row in first_look(session(app).problem).summaries if row.method == public)
     alone = planned(problem.public, problem.private.n, public, 1.0)
     away = np.abs(problem.public.fit - exact_fit(problem.public, problem.private).reveal(TEST))
     assert drawn.error_median == pytest.approx(float(np.median(away / alone.prediction.total)))
@@ -77,7 +77,7 @@ def test_a_first_look_says_what_its_errors_are(labelled):
     public = public if labelled else public.drop(columns="class")
     tables = (table_from(frame, name, name) for frame, name in ((private, "private"), (public, "public")))
     choices = Choices(target="class", features=("size", "y"), family="logistic", positive="dear")
-    assert ("typical coefficient" in _quick(prepare(*tables, choices)).measure) is labelled
+    assert ("typical coefficient" in first_look(prepare(*tables, choices)).measure) is labelled
 
 
 @pytest.mark.slow
@@ -149,7 +149,7 @@ def test_what_biases_coefficients_is_said_where_they_are_planned_and_released(ap
     do_release(app)
     assert words(app).count("have gaps") == 1
     go(app, "data")
-    next(b for b in app.button if b.label == "Fill with public medians").click().run()
+    next(b for b in app.button if b.label == "Fill from the public rows").click().run()
     next(b for b in app.button if b.label.startswith("Take penalty")).click().run()
     for page in ("data", "plan"):
         go(app, page)

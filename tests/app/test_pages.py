@@ -150,7 +150,7 @@ def test_one_click_repairs_what_comes_up_after_a_repair_too(app):
 
 def test_a_first_look_is_not_taken_at_more_rows_than_are_held(app):
     """A hundred thousand places for the rows of each person are nothing to be drawn at first sight."""
-    from pages.common.showcase import is_quick
+    from pmtcore.report.first_look import is_quick
 
     problem = session(app).problem
     assert is_quick(problem)

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.common import job_slots, quota, visitors
+from pages.common import quota, visitors
 from pages.common.server import Guard, Squeezed, policy_for
 from pages.common.visitors import Visitor
 from pmtcore.auditing.comparison import Comparison
 from pmtcore.base.messages import AuditMessage, InputError, TableMessage
 from pmtcore.base.roles import Actor, Role
+from pmtcore.releases import job_slots
 from pmtcore.tables import limits
 from pmtcore.tables.named import load
 from pmtcore.tables.problem import default_choices, prepare

@@ -43,7 +43,7 @@ MAY_OPEN = {
     "pages/work/conditioning.py": "behind the curator's switch",
     "pages/study/local.py": "behind the curator switch, or synthetic and public tables",
     "pages/work/compare.py": "behind the curator's switch, or synthetic and public tables",
-    "pages/common/showcase.py": "synthetic and public tables only",
+    "pmtcore/report/first_look.py": "synthetic and public tables only",
 }
 
 

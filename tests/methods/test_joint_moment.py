@@ -236,6 +236,26 @@ def test_fourth_moments_say_what_rows_say():
         assert np.allclose(getattr(one, part), getattr(two, part), rtol=1e-8)
 
 
+@pytest.mark.parametrize("share", ["no", "yes"])
+def test_the_record_states_the_band_of_the_release(share):
+    """The default regression has one band: in the release, and from its record, in any order of the columns."""
+    public, rows, _ = both(m=3000, heavy=True)
+    found = plan("joint-moment", public, rows.n, 0.5, public_rows=share)
+    outcome = found.run(rows, SeededNoise(1), 1)
+    record = Record.from_dict(json.loads(json.dumps(outcome.record().as_dict())))
+    state, places = record.state(), list(found.features)
+    stated, again = found.regression(outcome.state()), solve(state, 4, places)
+    degrees = stated.freedom(np.eye(len(places)))
+    assert np.allclose(again.freedom(np.eye(len(places))), degrees, rtol=1e-6)
+    if share == "no":  # else every second row goes along, which has another mean square
+        assert np.allclose([again.bands.low, again.bands.high], [stated.bands.low, stated.bands.high], rtol=1e-6)
+    turned = solve(state, 4, places[::-1])
+    assert np.allclose(turned.freedom(np.eye(len(places)))[::-1], degrees, rtol=1e-6)
+    assert np.allclose(turned.freedom(np.ones((1, len(places)))), np.min(degrees))
+    other = solve(state, 4, places[:-1])
+    assert np.allclose(other.freedom(np.eye(len(places) - 1)), state.influence.freedom(other.a, other.b))
+
+
 def test_prospects_say_what_a_typical_regression_costs():
     """The plan's figures fall with the budget; the worst is above the typical, and both above nothing."""
     public, _, _ = both()
@@ -293,6 +313,8 @@ def test_a_record_that_was_changed_is_refused(record, key):
     [
         {"version": 2},
         {"root": [1.0]},
+        {"freedom": [1.0]},
+        {"freedom": [-1.0] * 7},
         {"root": "x"},
         {"moment": [float("nan")] * 21},
         {"moment": [10**400] * 21},

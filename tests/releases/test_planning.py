@@ -30,6 +30,20 @@ def test_widths_fall_with_budget_and_rows(seed):
         assert width == sorted(width, reverse=True)
 
 
+@pytest.mark.parametrize("mu", [0.05, 1.0, 10.0])
+def test_the_first_question_has_an_answer(seed, mu):
+    """The width that is asked for first is one that some budget of the ladder has."""
+    _, public, _ = make(5000, 100, seed)
+    for id in ("joint-pmt", "pmt-ridge"):
+        curves = Curves(public, 5000)
+        while curves.step():
+            pass
+        here = curves.at(id, mu)
+        width = here.width_to_ask(2, LADDER[-1])
+        assert width <= here.half_width(2) * (1 + 1e-9)
+        assert curves.budget_for(id, public.names[2], width) is not None
+
+
 def test_the_reverse_question_is_the_inverse(seed):
     """The budget found meets the width, a tenth less does not; so do the rows; impossible widths have no answer."""
     _, public, _ = make(5000, 100, seed)

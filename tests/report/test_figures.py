@@ -248,7 +248,7 @@ def test_every_sound_method_has_its_pictures(problem, id):
     problem = suited(method(id), problem)
     found, prospect = released(problem, id), looked(problem, id)
     assert isinstance(figures.results(found), dict)
-    assert figures.facts_words(prospect.facts) or id == "public-only"
+    assert figures.facts_words(prospect.facts, len(prospect.names)) or id == "public-only"
     table = figures.predicted_table(prospect)
     assert list(table["coefficient"]) == list(problem.public.names)
     if found.names:

@@ -78,6 +78,15 @@ def test_truncation():
     assert "cannot be predicted" in words.truncation_words(diagnosis([1], [1]), 2.0)
 
 
+def test_what_gaps_become_is_said():
+    """Columns with gaps are named with their share and what a gap becomes, most gaps first; none without gaps."""
+    found = words.filled_words({"age": 0.01, "job": 0.06, "town": 0.0}, {"job": "Prof-specialty", "town": "Bern"})
+    assert found.index("job (6 %) with Prof-specialty") < found.index("age (1 %) with its public median")
+    assert "town" not in found and words.filled_words({"age": 0.0}, {}) == ""
+    many = words.filled_words({f"c{j}": 0.1 for j in range(9)}, {})
+    assert "6 columns more" in many
+
+
 def summary(method, x, error, trials=50):
     return Summary(method, x, x, error, error, error / 10, 0.9 * error, 1.1 * error, trials)
 

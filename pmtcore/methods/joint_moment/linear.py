@@ -7,7 +7,7 @@ table. For response t and features F: ``beta = S_FF^{-1} S_Ft``, ``b = root'(e_t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +20,25 @@ from pmtcore.public.bands import Part, limits
 FLOOR = 0.05  # of the public residual variance: what is left to a released one
 _NOTHING = 1e-4  # share of the expected moment in an entry that moves no figure by a hundredth of its error
 _LEAST = 0.05  # smallest eigenvalue left to a moment, relative to the expected one
+
+
+@dataclass(frozen=True)
+class DefaultFreedom:
+    """Degrees of freedom of the regression that a release states, where a record cannot compute them from its rows.
+
+    Attributes:
+        response: place of its response.
+        degrees: by place of each of its columns.
+    """
+
+    response: int
+    degrees: Mapping[int, float]
+
+    def of(self, response: int, features: Sequence[int]) -> np.ndarray | None:
+        """Return the degrees (q,) for these columns in this order; ``None`` for another regression."""
+        if response != self.response or set(features) != set(self.degrees):
+            return None
+        return np.array([self.degrees[place] for place in features])
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +55,7 @@ class State:
         expected: (D, D), what public rows lead one to expect of the moment.
         influence: what public rows say of sampling and truncation.
         n, m: private rows, public rows (0 if unknown).
+        default_freedom: of the regression that the release states; ``None`` where ``influence`` has all that it takes.
     """
 
     root: np.ndarray
@@ -47,6 +67,7 @@ class State:
     influence: Influence
     n: int
     m: int
+    default_freedom: DefaultFreedom | None = None
 
     @property
     def noise(self) -> np.ndarray:
@@ -144,9 +165,17 @@ class Fit:
         noise, borrowed, sampling, truncation = (
             c @ matrix @ c.T for matrix in (self.noise, self.borrowed, self.sampling, self.truncation)
         )
-        freedom = self.state.influence.freedom(c @ self.a, self.b)
+        freedom = self.freedom(c)
         privacy = Part.of(noise).plus(Part.of(borrowed, freedom))
         return privacy, Part.of(sampling, freedom), Part.of(truncation) if self.state.influence.m else None
+
+    def freedom(self, contrasts: np.ndarray) -> np.ndarray:
+        """Return the degrees of freedom of contrasts (k, q); of several known ones the least."""
+        default = self.state.default_freedom
+        known = None if default is None else default.of(self.response, self.features)
+        if known is None:
+            return self.state.influence.freedom(contrasts @ self.a, self.b)
+        return np.min(np.where(contrasts != 0, known, np.inf), axis=1)
 
     @cached_property
     def bands(self) -> Bands:

@@ -245,7 +245,17 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
             (guarantee or Guarantee(plan.mu, Neighbours.REPLACE_ONE, reporting_delta(plan.n))).as_dict(),
             plan.parameters.shrinkage == "auto",
             _labels(plan.public),
+            self._default_freedom(),
         )
+
+    def _default_freedom(self) -> tuple[float, ...] | None:
+        """Return the degrees of freedom of the default regression, where a record has not all public rows."""
+        plan, whole = self.plan, self.plan.influence
+        shared = plan.shared()
+        if not isinstance(whole, Rows) or (isinstance(shared, Rows) and shared.m == whole.m):
+            return None
+        fit = plan.regression(self.state())
+        return tuple(fit.freedom(np.eye(len(fit.a))).tolist())
 
     def released(self) -> Mapping[str, Any]:
         """Return the record that answers every linear question, and the default regression's residual variance."""

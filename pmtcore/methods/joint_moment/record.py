@@ -21,7 +21,7 @@ from pmtcore.base.strict_json import parsed
 from pmtcore.base.symmetric import from_lower_triangle, lower_triangle, mirrored, upper_triangle
 from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
 from pmtcore.methods.joint_moment.influence import Gaussian, Influence, Moments, Rows, unique_count
-from pmtcore.methods.joint_moment.linear import State, floored
+from pmtcore.methods.joint_moment.linear import DefaultFreedom, State, floored
 from pmtcore.public.gaussian_update import conflict_inflation
 
 FORMAT = "second-moment/joint-moment"
@@ -48,6 +48,8 @@ class Record:
         guarantee: in plain fields, as records have it: with ``person`` where somebody may have several rows.
         shrunk: whether it is combined with the expected moment where the noise is large.
         labels: columns that are 0 or 1 in every public row.
+        freedom: degrees of freedom of the default regression, in the order of ``features``, where the influence does
+            not have all public rows: its bands are the same wherever they are computed.
     """
 
     derived: Derived
@@ -66,6 +68,7 @@ class Record:
     guarantee: Mapping[str, Any]
     shrunk: bool = True
     labels: tuple[str, ...] = ()
+    freedom: tuple[float, ...] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -87,7 +90,15 @@ class Record:
             self.influence,
             self.n,
             self.m or 0,
+            self.default_freedom,
         )
+
+    @property
+    def default_freedom(self) -> DefaultFreedom | None:
+        """Return the degrees of freedom of the default regression by place of a column."""
+        if self.freedom is None:
+            return None
+        return DefaultFreedom(self.names.index(self.target), dict(zip(self.features, self.freedom, strict=True)))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain fields, with a digest of all others."""
@@ -112,6 +123,7 @@ class Record:
             "guarantee": dict(self.guarantee),
             "labels": list(self.labels),
             **({"weighted": True} if self.derived.weighted else {}),
+            **({} if self.freedom is None else {"freedom": [_short(value) for value in self.freedom]}),
         }
         return {**fields, "digest": _digest(fields)}
 
@@ -204,6 +216,11 @@ def _checked(found: Mapping[str, Any]) -> Record:
     labels = tuple(found.get("labels", ()))
     if not set(labels) <= set(derived.names):
         raise InputError(RecordMessage.LABEL_COLUMNS)
+    freedom = found.get("freedom")
+    if freedom is not None:
+        freedom = tuple(
+            _positive(value, "freedom") for value in _numbers(freedom, (len(features),), "freedom").tolist()
+        )
     m = None if found["m"] is None else _count(found["m"], "m")
     radius, n = _positive(found["radius"], "radius"), _count(found["n"], "n")
     return Record(
@@ -223,6 +240,7 @@ def _checked(found: Mapping[str, Any]) -> Record:
         _guarantee(found["guarantee"]),
         bool(found["shrunk"]),
         labels,
+        freedom,
     )
 
 

@@ -97,20 +97,31 @@ def predicted_note(preview: Preview) -> str:
     )
 
 
-def facts_words(facts: Facts) -> str:
-    """Return the public figures of a plan in one line; empty where it has none."""
+def facts_words(facts: Facts, columns: int) -> str:
+    """Return the public figures of a plan in one line; empty where it has none.
+
+    Args:
+        facts: of the plan.
+        columns: of the fit, which say how long a typical whitened row is.
+    """
+    radius = "" if facts.radius is None else _radius_words(facts.radius, columns)
     if facts.passes is not None:
-        return _two_passes_words(facts, facts.passes)
-    phrases = [] if facts.radius is None else [f"radius {facts.radius:.3g} in whitened units"]
+        return _two_passes_words(facts.passes, radius)
+    phrases = [radius] if radius else []
     if facts.noise_sd is not None:
         phrases.append(f"noise sd {facts.noise_sd:.2g} on each entry of the main statistic, a mean over rows")
     return ", ".join(phrases)
 
 
-def _two_passes_words(facts: Facts, passes: Passes) -> str:
+def _radius_words(radius: float, columns: int) -> str:
+    """Say where rows are shortened, beside the length of a typical one: the root of the number of columns."""
+    return f"rows shortened to {radius:.3g} in whitened units (a typical one is {math.sqrt(columns):.2g} long)"
+
+
+def _two_passes_words(passes: Passes, radius: str) -> str:
     """Describe a pilot and a clipped gradient."""
     return (
-        f"two passes: {100 * passes.pilot_share:.0f} % of mu² for a pilot of radius {facts.radius:.3g}, "
+        f"two passes: {100 * passes.pilot_share:.0f} % of mu² for a pilot with {radius}, "
         f"{100 * passes.counting_share:.0f} % for counting, {100 * passes.gradient_share:.0f} % for gradients clipped "
         f"at about {passes.expected_clipping_bound:.3g}"
     )
@@ -281,4 +292,4 @@ def results(release: Release) -> dict[str, str]:
         "R squared": released.get("r_squared"),
         "Condition number, whitened": released.get("after_whitening", {}).get("kappa"),
     }
-    return {title: said(value) for title, value in fields.items() if value is not None}
+    return {title: f"{said(value)} (noisy, no band)" for title, value in fields.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What open tables already show: a quick comparison, only on tables that harm nobody; kept for later sessions.
+"""A first look at tables that harm nobody: a quick comparison, kept for later sessions of a server.
 
 What is kept between sessions is a handful of lab figures of synthetic rows, or of public tables split for study:
 never rows, and never anything of tables that somebody brought.
@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from pages.common.session import Session
 from pmtcore.auditing.comparison import Comparison, Summary
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import GAUSSIAN
@@ -70,19 +69,7 @@ def is_quick(problem: Problem) -> bool:
     return problem.public.family is GAUSSIAN or problem.private.n * problem.public.d**2 <= _MOST_WORK
 
 
-def quick(found: Session) -> Quick | None:
-    """Return the quick comparison of the open tables; ``None`` for somebody's own, or where it is not quick.
-
-    Raises:
-        InputError: the methods do not fit the tables.
-    """
-    problem = found.problem
-    if problem is None or found.tables is None or not found.tables.may_be_studied or not is_quick(problem):
-        return None
-    return remember((found.tables.key, repr(problem.choices)), lambda: _quick(problem))
-
-
-def _quick(problem: Problem) -> Quick:
+def first_look(problem: Problem) -> Quick:
     """Compare what Plan compares, where there is one: errors of the typical coefficient in those of the public fit.
 
     In a Euclidean distance a few coefficients of collinear columns decide, and two pages would judge one table apart.

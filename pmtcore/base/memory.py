@@ -1,4 +1,4 @@
-"""Memory that comes back: uploads deleted where Streamlit keeps them, freed blocks handed to the system."""
+"""Memory that comes back: freed blocks are handed to the system, and written over where they stay."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import gc
 from threading import Event
 from typing import ClassVar
 
-from streamlit.runtime import exists, get_instance
-
 _MMAP_THRESHOLD = -3  # mallopt's name for it
 _BLOCK = 128 * 1024  # bytes from which a block of its own is mapped, and goes back as soon as it is free
-_ARENA_MAX = -8
+_ARENA_MAX = -8  # so too
 _TOP_PAD, _PAD = -2, 128 * 1024  # what the heap grows by beyond what is asked for; the library's own choice
 _SMALL = range(16, 513, 16)  # sizes of blocks that Python keeps in pools of its own
 _SWEPT = 2 * 2**20  # bytes of each such size that are written over
@@ -31,16 +29,6 @@ class _Heap(ctypes.Structure):
 
 
 asked = Event()  # to give memory back at the server's next round too
-
-
-def delete_uploads(session_id: str) -> None:
-    """Delete a session's uploads where Streamlit keeps them, and the downloads made from them."""
-    if not exists():
-        return
-    runtime = get_instance()
-    runtime.uploaded_file_mgr.remove_session_files(session_id)
-    runtime.media_file_mgr.clear_session_refs(session_id)
-    runtime.media_file_mgr.remove_orphaned_files()
 
 
 def give_back() -> None:

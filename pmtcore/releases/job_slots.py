@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from threading import Lock
 
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, ReleaseMessage
 from pmtcore.tables.limits import MAX_PERSON_RUNNING, MAX_RUNNING
 
 _FORGOTTEN = 15.0  # seconds without a step, after which nobody is looking: a page steps each second
@@ -17,6 +17,7 @@ def take(job: object, who: str = "") -> None:
     """Take a place for a long computation that is about to start.
 
     Args:
+        job: the computation, by which :func:`note` knows it.
         who: asked for it; empty where the server has one user.
 
     Raises:
@@ -29,12 +30,9 @@ def take(job: object, who: str = "") -> None:
                 del _seen[id_]
         others = len(_seen)
         if others >= MAX_RUNNING:
-            raise InputError(
-                f"This server is at {others} long runs now, which is all that it takes at a time; press again in a "
-                "minute. Nothing is lost."
-            )
+            raise InputError(ReleaseMessage.SERVER_BUSY, count=others)
         if who and sum(name == who for _, name in _seen.values()) >= MAX_PERSON_RUNNING:
-            raise InputError(f"You have {MAX_PERSON_RUNNING} long runs under way; wait for one, or stop it.")
+            raise InputError(ReleaseMessage.PERSON_BUSY, count=MAX_PERSON_RUNNING)
         _seen[id(job)] = now, who
 
 

@@ -1,0 +1,74 @@
+"""A release beside whoever asked for it: in a thread of its own, which nobody's click cuts off.
+
+What is spent has to come to its figures; whoever asked can see how far it is, and stop it before the spend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event, Thread
+from typing import final
+
+from pmtcore.releases.progress import Progress, Report
+from pmtcore.releases.record import Release
+from pmtcore.releases.release import Request, progress_of
+from pmtcore.tables.problem import Problem
+
+_MOMENT = 1.0  # seconds until a reader sees progress in place of nothing
+_SMALL = 200_000  # rows in memory that are looked at in a moment
+_PATIENCE = 20.0  # seconds for those: a machine may be busy
+
+
+@final
+class Job:
+    """One release under way.
+
+    Args:
+        run: the release, given what follows it.
+        done: what to do with it, once.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        request: Request,
+        run: Callable[[Progress], Release],
+        done: Callable[[Release], None],
+    ) -> None:
+        self.problem = problem
+        self.report: Report | None = None
+        self.error: BaseException | None = None
+        self._stop = Event()
+        self._follow = progress_of(problem, request, self._tell, self._stop.is_set)
+        self._run, self._done = run, done
+        self._thread = Thread(target=self._work, name="release", daemon=False)
+        self._thread.start()
+
+    def _tell(self, report: Report) -> None:
+        self.report = report
+
+    def _work(self) -> None:
+        try:
+            self._done(self._run(self._follow))
+        except BaseException as error:  # for the page to show
+            self.error = error
+
+    def wait(self) -> None:
+        """Wait for a moment; longer for few rows, which need no progress."""
+        table = self.problem.table
+        few = self.problem.private.n <= _SMALL and table is not None and table.source.in_memory
+        self._thread.join(_PATIENCE if few else _MOMENT)
+
+    @property
+    def over(self) -> bool:
+        """Return whether it ended."""
+        return not self._thread.is_alive()
+
+    @property
+    def stoppable(self) -> bool:
+        """Return whether stopping still costs nothing."""
+        return not self._follow.spent and not self._stop.is_set()
+
+    def stop(self) -> None:
+        """Stop it, if it has not spent yet."""
+        self._stop.set()

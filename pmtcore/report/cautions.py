@@ -1,0 +1,79 @@
+"""What may mislead about a fit, each with the choices that mend it: said before a budget is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import final
+from weakref import WeakKeyDictionary
+
+from pmtcore.base.numbers import figure
+from pmtcore.public.pull import strongest_pull
+from pmtcore.report.words import filled_words, gaps_words, reference_levels
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import Problem
+from pmtcore.tables.table import MomentTable, Table
+
+# Share of rows with gaps from which rows of zeros are no small matter.
+_MANY_GAPS = 0.05
+# What the penalty of each problem does, for which all public rows are read: it is public, and goes with the problem.
+_PENALTIES: WeakKeyDictionary[Problem, Caution | None] = WeakKeyDictionary()
+
+
+@final
+@dataclass(frozen=True)
+class Caution:
+    """What the coefficients of a fit estimate where that is not what a reader expects.
+
+    Attributes:
+        words: what is so, from public figures.
+        repair: label of the button that mends it.
+        choices: with which it is mended.
+    """
+
+    words: str
+    repair: str
+    choices: Choices
+
+
+def public_gaps(problem: Problem, public: Table | MomentTable) -> int:
+    """Return the number of public rows that were left out for their gaps."""
+    return max(public.n - (problem.public.m or 0), 0) if isinstance(public, Table) else 0
+
+
+def filled_gaps(problem: Problem, public: Table | MomentTable) -> str:
+    """Return what rows with gaps count with, where gaps are filled; empty where there are none."""
+    if problem.choices.missing != "public-median" or not isinstance(public, Table):
+        return ""
+    used = problem.choices.features or public.columns
+    names = [name for name in used if name in public.columns and name != problem.public.target]
+    return filled_words({name: public.missing(name) / public.n for name in names}, reference_levels(problem.notes))
+
+
+def rows_of_zeros(problem: Problem, public: Table | MomentTable) -> Caution | None:
+    """Return what gaps do where a row with one counts as zeros, and many rows have one."""
+    choices, left_out = problem.choices, public_gaps(problem, public)
+    known = left_out + (problem.public.m or 0)
+    if choices.missing != "empty-row" or left_out <= _MANY_GAPS * known:
+        return None
+    return Caution(gaps_words(left_out / known), "Fill from the public rows", replace(choices, missing="public-median"))
+
+
+def decisive_penalty(problem: Problem) -> Caution | None:
+    """Return what the penalty does where it decides coefficients of rare categories; read once for each problem."""
+    if problem not in _PENALTIES:
+        _PENALTIES[problem] = _decisive_penalty(problem)
+    return _PENALTIES[problem]
+
+
+def _decisive_penalty(problem: Problem) -> Caution | None:
+    pull = strongest_pull(problem.public, problem.private.n)
+    if pull is None:
+        return None
+    smaller = replace(problem.choices, lam=pull.penalty)
+    return Caution(pull.note, f"Take penalty {figure(pull.penalty)}", smaller)
+
+
+def cautions(problem: Problem, public: Table | MomentTable) -> Sequence[Caution]:
+    """Return all that biases the coefficients of a fit."""
+    return [one for one in (rows_of_zeros(problem, public), decisive_penalty(problem)) if one is not None]
