@@ -59,13 +59,12 @@ def releasing(problem: Problem) -> Release | None:
 
 def confirming(moment: Moment, fit: Regression, label: Label) -> None:
     """Draw the chosen model released again with ``joint-pmt`` on the rest of the budget, and both combined."""
-    state = session()
-    for found in reversed(list(state.releases.values())):
-        if found.method == "joint-pmt" and found.target == fit.response and set(found.names) == set(fit.names):
-            rows = confirmed(fit, found.as_dict())
-            st.markdown(f"{badge(label)} {plain(figures.confirmed_words(rows))}")
-            frame(figures.combined_table(rows), "The model confirmed: both releases together")
-            return
+    state, found = session(), _second(moment, fit)
+    if found is not None:
+        rows = confirmed(fit, found.as_dict())
+        st.markdown(f"{badge(label)} {plain(figures.confirmed_words(rows))}")
+        frame(figures.combined_table(rows), "The model confirmed: both releases together")
+        return
     st.markdown(
         "A model found by searching is best released once more: `joint-pmt` puts the rest of the budget on it alone, "
         "with new noise, and both are combined by their covariances. Sampling is the same in both, so what the search "
@@ -84,6 +83,23 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
             st.rerun()
     except InputError as error:
         show_error(error)
+
+
+def _second(moment: Moment, fit: Regression) -> Release | None:
+    """Return the last release of this session of the same model on the same rows; another table's is no confirmation.
+
+    The rows are those of the moment's own release where this session made it, else those of the open table.
+    """
+    state, digest = session(), moment.record.as_dict()["digest"]
+    whose = None if state.tables is None else state.tables.private.sha256
+    for id, released in state.releases.items():
+        if released.released.get("joint_moment", {}).get("digest") == digest:
+            whose = state.sources[id]
+    for id, released in reversed(state.releases.items()):
+        same = released.target == fit.response and set(released.names) == set(fit.names)
+        if released.method == "joint-pmt" and same and released.n == moment.record.n and state.sources[id] == whose:
+            return released
+    return None
 
 
 def completing(moment: Moment) -> Moment | None:

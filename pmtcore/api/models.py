@@ -30,6 +30,7 @@ from pmtcore.methods.registry import recommended
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases import planning
 from pmtcore.releases.release import Request
+from pmtcore.tables.design import Design
 
 _NUMERIC = (GAUSSIAN.id, POISSON.id)
 _LABELS = ("logistic", "boosting")
@@ -205,7 +206,9 @@ class PrivateModel(Parametrized, Reported):
         request = Request(id, self._budget(), dict(self.settings or {}), self.delta, rows)
         order = Order(dataset, ledger, key, purpose, lab, seed, frames.file_name(private))
         self.release_, self.record_, self.spent_ = spend(problem, request, order, tables)
-        self._design = design
+        # A key that was released before gives the release kept with it, whose rows were read by its own design.
+        again = self.record_.get("design") if self.spent_.repeated else None
+        self._design = Design.from_dict(again) if again else design
         self._read()
         if not quiet:
             sys.stdout.write(self.spent_.sentence + "\n")

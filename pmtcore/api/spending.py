@@ -23,6 +23,7 @@ from pmtcore.releases.outcome import account_after, before_spend
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, preview, recorded_release, release
 from pmtcore.tables.demo import is_demo
+from pmtcore.tables.digests import public_digest
 from pmtcore.tables.problem import Problem
 
 _MARK = 8  # hexadecimal digits: two of a thousand frames are taken for one with odds of 1 in 9,000
@@ -116,7 +117,7 @@ def spend(problem: Problem, request: Request, order: Order, tables: str) -> tupl
         dataset = order.dataset or order.file or unnamed(problem, book)
         if own:
             book.first_cap(dataset, counted_mu(cost.mu, cost.neighbours.value))
-        same = _digest(book.place, dataset, tables, request.as_dict(), problem.choices.as_dict())
+        same = _digest(book.place, dataset, tables, request.as_dict(), *_asked(problem, book))
         key = order.key or _MADE.get(same) or uuid4().hex
         repeated = book.entry(key) is not None
     made = recorded_release(problem, request, source, book, dataset, key, order.purpose)
@@ -146,6 +147,16 @@ def unnamed(problem: Problem, book: Ledger) -> str:
     """
     mark = "" if problem.table is None else seal(book.fingerprint_key, problem.table.sha256)
     return f"unnamed table {mark[:_MARK]}".strip()
+
+
+def _asked(problem: Problem, book: Ledger) -> tuple[object, ...]:
+    """Return what distinguishes two questions about the same tables: all that a release is made from but the cells.
+
+    A schema and the rows behind a public moment change what is public, declared rows change n.
+    """
+    design = None if problem.design is None else problem.design.as_dict()
+    public = public_digest(problem.public, book.fingerprint_key)
+    return problem.choices.as_dict(), design, public, problem.private.n
 
 
 def _digest(*fields: object) -> str:

@@ -46,13 +46,14 @@ from pmtcore.releases.planning import NO_GAIN, beside_public, public_alone, with
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import UNRECORDED, Ground, Release
 from pmtcore.tables.demo import SYNTHETIC, is_demo
+from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.digests import content_digest, public_digest
 from pmtcore.tables.fingerprint import hashed_for
 from pmtcore.tables.problem import Problem
 
 # The plan of each problem's last request: it is public, and goes when the problem does.
 _LAST_PLANS: WeakKeyDictionary[Problem, tuple[Request, tuple[Method, Parameters, Plan]]] = WeakKeyDictionary()
-_ADMITTED: set[tuple[str, str, str]] = set()  # what this process has let the ledger know already
+_ADMITTED: set[tuple[object, ...]] = set()  # what this process has let the ledger know already
 _SWAMPED = 0.5  # noise of half the signal's size: the moment is about to lose its sign
 
 
@@ -389,7 +390,9 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
     Which tables hold the same rows is taken to be public: it decides whose budget a release spends.
     """
     if problem.table is not None:
-        mark = (ledger.url, dataset.strip(), problem.table.sha256)
+        # Another number of rows, declared, or another way to read them is another table.
+        read = problem.dialect or Dialect()
+        mark = (ledger.url, dataset.strip(), problem.table.sha256, problem.table.source.rows(read), read)
         if mark not in _ADMITTED:
             ledger.admit(dataset, hashed_for(ledger, problem.table, problem.dialect, watch, problem.parsed))
             _ADMITTED.add(mark)

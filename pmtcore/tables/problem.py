@@ -41,7 +41,7 @@ from pmtcore.tables.identifiers import identifiers, in_order_met
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import by_person
 from pmtcore.tables.schema import Schema, frequencies, like_identifier, values
-from pmtcore.tables.sources import ArrowSource, Cells, ParquetSource, TextSource
+from pmtcore.tables.sources import ArrowSource, Cells, ParquetSource, TextSource, is_same_file
 from pmtcore.tables.table import MomentTable, Table
 from pmtcore.tables.targets import coding
 
@@ -208,7 +208,7 @@ def prepare(
     Raises:
         InputError: what is wrong, in which table and column, and what to do.
     """
-    if isinstance(public, Table) and public.sha256 == private.sha256:
+    if isinstance(public, Table) and is_same_file(public.source, private.source):
         raise InputError(TableMessage.SAME_FILE)
     if choices.formula:
         return _by_formula(private, public, choices, lab_reasons, cluster)

@@ -32,6 +32,8 @@ _MOST_ROWS = 10**12  # beyond it a declared count is a typing error
 _TEXT_FILE = re.compile(r"csv|tsv|txt|json", re.IGNORECASE)
 # A query with an order, perhaps in a part of it only.
 _ORDER = re.compile(r"\bORDER\b", re.IGNORECASE)
+# Who asks, in an address: a new password makes no other table.
+_CREDENTIALS = re.compile(r"//[^/@]*@")
 # Databases in which a name in double quotes is that of a column, as it is written.
 _QUOTES_NAMES = ("postgresql", "sqlite", "duckdb")
 _TEXT_READER = re.compile(r"\b(?:READ|SNIFF)_(?:CSV|JSON|NDJSON)")
@@ -60,8 +62,9 @@ class QuerySource:
 
     @property
     def sha256(self) -> str:
-        """Return the digest of the query: one of the rows would need reading them."""
-        return hashlib.sha256(self.query.encode()).hexdigest()
+        """Return the digest of the database and the query: one of the rows would need reading them."""
+        place = _CREDENTIALS.sub("//", self._url)
+        return hashlib.sha256(f"{place}\0{self.query}".encode()).hexdigest()
 
     @cached_property
     def _rows(self) -> int:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 
 import pmtcore as sm
@@ -18,6 +21,7 @@ from pmtcore.base.messages import FaceMessage, LedgerMessage
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.releases import release as releasing
+from pmtcore.tables.table import MomentTable, query_table, table_from, with_rows
 from tests.helpers import refused
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -158,3 +162,77 @@ def test_nothing_to_fit_is_said_before_the_spend(tmp_path):
     with refused(FaceMessage.NOTHING_TO_FIT):
         sm.PrivateRegressor(mu=1.0, method="pmt-moment").fit(frame(1), frame(2, 60), target="y", ledger=place)
     assert not Path(place).exists()
+
+
+def _queried(folder: Path, number: int) -> object:
+    """A query in the words of every other, of a database of its own."""
+    place = folder / f"{number}.db"
+    with sqlite3.connect(place) as connection:
+        frame(number).to_sql("people", connection, index=False)
+    connection.close()
+    return query_table(f"sqlite:///{place}", "SELECT * FROM people")
+
+
+def _bare_parquet(folder: Path, number: int) -> object:
+    """A file whose description of itself says nothing of its cells."""
+    place = folder / f"{number}.parquet"
+    options = {"write_statistics": False, "use_dictionary": False, "compression": "none"}
+    parquet.write_table(pa.Table.from_pandas(frame(number), preserve_index=False), place, **options)
+    return place
+
+
+def _declared(folder: Path, number: int) -> object:
+    return with_rows(table_from(frame(1), "people", "private"), 200 + 50 * number)
+
+
+@pytest.mark.parametrize("private", [_queried, _bare_parquet, _declared], ids=lambda made: made.__name__.strip("_"))
+def test_a_table_that_only_looks_the_same_is_fitted_and_admitted_anew(private, tmp_path):
+    """A query's words, a file's description, the rows of one table: none of them makes two tables one."""
+    place, public = str(tmp_path / "l.db"), frame(99, 60)
+    Ledger(place).cap("people", 50.0)
+    tables = [private(tmp_path, number) for number in (1, 2)]
+    fits = [
+        sm.PrivateRegressor(mu=1.0).fit(table, public, target="y", ledger=place, dataset="people", quiet=True)
+        for table in (*tables, tables[0])
+    ]
+    assert [model.spent_.repeated for model in fits] == [False, False, True]
+    assert list(fits[0].coef_) == list(fits[2].coef_) != list(fits[1].coef_)
+    marks = [mark for mark in releasing._ADMITTED if mark[0] == Ledger(place).url]
+    assert len(marks) == 2, "each is known again"
+
+
+def _coded(number: int, n: int) -> pd.DataFrame:
+    return frame(number, n).assign(g=np.resize([1, 2, 3], n))
+
+
+def _schema_of_codes(public: pd.DataFrame) -> dict:
+    """The schema of the rows, where numbers of ``g`` are names."""
+    schema = table_from(public, "p", "public").schema.as_dict()
+    next(one for one in schema["columns"] if one["name"] == "g").update(kind="level", levels=["1", "2", "3"])
+    return schema
+
+
+def test_another_question_about_the_same_rows_is_no_repetition(tmp_path):
+    """A declared schema, and the rows behind a public moment, are part of what is asked."""
+    place, table, public = str(tmp_path / "l.db"), _coded(1, 300), _coded(99, 60)
+    Ledger(place).cap("people", 50.0)
+    told = {"target": "y", "ledger": place, "dataset": "people", "quiet": True}
+    schemas = (None, _schema_of_codes(public))
+    fits = [sm.PrivateRegressor(mu=1.0, schema=schema).fit(table, public, **told) for schema in schemas]
+    assert [len(model.coef_) for model in fits] == [3, 4] and not fits[1].spent_.repeated
+    columns = np.column_stack([np.ones(60), public[["a", "b", "y"]]])
+    moment = MomentTable("moment", ("(intercept)", "a", "b", "y"), columns.T @ columns / 60)
+    counts = [
+        sm.PrivateRegressor(mu=1.0).fit(table, moment, public_rows=rows, **told).release_.public_rows
+        for rows in (60, 6000)
+    ]
+    assert counts == [60, 6000]
+
+
+def test_a_repeated_key_reads_new_rows_as_its_release_did(tmp_path):
+    """The same key gives the earlier release; its predictions are by the design that it was made with."""
+    table, public = _coded(1, 300), _coded(99, 60)
+    told = {"target": "y", "ledger": str(tmp_path / "l.db"), "key": "once", "quiet": True}
+    schemas = (None, _schema_of_codes(public))
+    first, second = (sm.PrivateRegressor(mu=1.0, schema=schema).fit(table, public, **told) for schema in schemas)
+    assert second.spent_.repeated and np.array_equal(first.predict(public), second.predict(public))

@@ -7,8 +7,11 @@ import json
 import pytest
 
 from pages.common import explore_view
+from pmtcore.accounting.budgets import Budget
 from pmtcore.base.messages import InputError
 from pmtcore.explore.moment import Moment
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.releases.release import Request, release
 from pmtcore.report.figures import explore as figures
 from tests.app.conftest import go, words
 
@@ -136,3 +139,18 @@ def test_a_label_gets_its_logistic_regression_after_a_release_without_public_row
     assert len(app.session_state["second_moment"].releases) == 1
     app.toggle(key="explore-logistic").set_value(True).run()
     assert not app.exception and any("Logistic" in str(frame.proto) for frame in app.dataframe)
+
+
+@pytest.mark.parametrize("here", [True, False], ids=["the same rows", "another table"])
+def test_only_a_release_of_the_same_rows_confirms_a_model(explored, here):
+    """A release of the same names and as many rows, made from another table, is not combined with this one."""
+    state = explored.session_state["second_moment"]
+    (id,) = [id for id, one in state.releases.items() if one.method == "joint-moment"]
+    fit = explored.session_state["explore-held"].moment.regress()
+    problem = state.tables.problem(state.choices or state.tables.first)
+    made = release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(1))
+    assert set(made.names) == set(fit.names) and made.n == fit.state.n
+    state.keep(Request("joint-pmt", Budget(1.0)), made, "second", state.sources[id] if here else "another table's")
+    explored.segmented_control(key="explore-more").set_value("Confirm").run()
+    tables = [str(one.value.columns.tolist()) for one in explored.dataframe]
+    assert not explored.exception and any("second_low" in columns for columns in tables) == here
