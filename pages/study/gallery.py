@@ -24,6 +24,7 @@ from pmtcore.papers.figures import gallery as pictures
 from pmtcore.papers.gallery.catalogue import figure, figures
 from pmtcore.papers.gallery.claims import Answer
 from pmtcore.papers.gallery.engine import Computation, Figure, load_stored, store
+from pmtcore.papers.gallery.unsettled import OpenClaim, open_claims
 from pmtcore.releases import job_slots
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import source
@@ -61,7 +62,7 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
         f"Line: mean; band: one standard deviation (not below the 10 % quantile on a log axis). "
         f"{pictures.trials_words(chosen, record)}"
     )
-    answered(chosen, record["verdict"])  # type: ignore[arg-type]
+    answered(record["verdict"], list(open_claims(chosen, record)))  # type: ignore[arg-type]
     if omitted := pictures.omitted_words(record):
         st.caption(plain(omitted))
     st.caption(
@@ -96,15 +97,20 @@ _BOXES: dict[Answer, Callable[..., object]] = {
 }
 
 
-def answered(chosen: Figure, verdict: Sequence[Mapping[str, Any]]) -> None:
-    """Draw the paper's claims with their answers and the settings these depend on, then this project's claims."""
+def answered(verdict: Sequence[Mapping[str, Any]], unanswered: Sequence[OpenClaim]) -> None:
+    """Draw the paper's claims with their answers and the settings these depend on, then this project's claims.
+
+    Args:
+        verdict: answers of the figure's claims.
+        unanswered: those without an answer, which say how many trials would give one.
+    """
     st.header("What the paper says, and what came out")
-    if not boxes(pictures.verdicts(verdict)):
+    if not boxes(pictures.verdicts(verdict, unanswered)):
         st.markdown("The paper has no sentence about this figure by itself.")
     if settings := pictures.reasons(verdict):
         st.markdown("**Settings that the paper does not state**")
         st.markdown("\n".join(f"* ({letter}) {plain(words)}." for letter, words in settings.items()))
-    ours = pictures.verdicts(verdict, ours=True)
+    ours = pictures.verdicts(verdict, unanswered, ours=True)
     if ours:
         st.header("What this project claims, which the paper does not")
         boxes(ours)

@@ -17,12 +17,13 @@ import numpy as np
 
 from pmtcore.base.messages import number_between, one_of
 from pmtcore.glm.losses import Loss
-from pmtcore.glm.solvers import Data, Losses, Penalty, Solution, minimize
+from pmtcore.glm.solvers import Data, Losses, Penalty, Solution, minimize, model_minimum
 
 REGULARIZERS = ("ridge", "bridge", "lasso", "elastic-net")
 _FLOOR = 1e-8  # |theta| below it gets the weight of it
 _STILL = 1e-7  # a fit that moves less has ended
 _ROUGH = 100.0  # times the tolerance of a last fit: what earlier rounds may be off by
+_SLIGHT = 0.1  # of that: curvature of a way along which a quadratic model stands for the losses of rows up to length 20
 _SETTLED = 5  # last rounds in which a sign must stay for a coefficient to be one: what fluctuates is set to 0 (D, 3.5)
 _GAIN = 1e-6  # of the Jacobian's share: a pass that retrieves less changes nothing that is seen
 _ZERO = 1e-4  # what counts as zero after the iterations, as the paper's fluctuating estimates do
@@ -236,22 +237,57 @@ def iterate(
     stack = TargetStack.of(targets if len(targets) == t else [targets[0]] * t)
     weights = np.array(np.broadcast_to(stack.start(), (t, p)))
     first = limit(data, b, weights + 1e-9, _loose(data), start=np.zeros((t, p)))
-    theta, losses = first.theta, first.derivatives
+    theta, known = first.theta, _Known(first.theta.copy(), *first.derivatives)
     live = np.arange(t)
     for count in range(rounds - 1):
         before, weights[live] = theta[live], stack.at(live).weights(theta[live])
         selects = turned[live, None]
         sharp = np.where(selects, np.maximum(b[live], 0.0), 0.0)
         signed = np.where(selects, np.minimum(b[live], 0.0) * np.sign(before), b[live])
-        # Rounds before the last only prepare the next weights, so a rough fit, begun at the last one, is enough.
-        tolerance = _loose(data) * (_ROUGH if count < rounds - 2 else 1.0)
-        fit = minimize(data, Penalty.of(signed, 2 * weights[live], 0.0, sharp), tolerance, before, begun=losses)
-        theta[live] = fit.theta
-        moved = np.max(np.abs(theta[live] - before), axis=1) >= _STILL
-        live, losses = live[moved], (fit.derivatives[0][moved], fit.derivatives[1][moved])
+        penalty = Penalty.of(signed, 2 * weights[live], 0.0, sharp)
+        if count < rounds - 2:
+            # Rounds before the last only prepare the next weights, so a rough fit, begun at the last one, is enough.
+            theta[live] = known.rough(data, live, penalty, before, tolerance=_loose(data) * _ROUGH)
+        else:
+            theta[live] = minimize(data, penalty, _loose(data), before).theta
+        live = live[np.max(np.abs(theta[live] - before), axis=1) >= _STILL]
         if not len(live):
             break
     return Iterated(np.where(np.abs(theta) < _ZERO, 0.0, theta), weights)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Derivatives of the losses of each fit where they were last computed: a quadratic model of them near by.
+
+    Attributes:
+        place: coefficients (t, p).
+        gradient: there (t, p).
+        hessian: there (t, p, p).
+    """
+
+    place: np.ndarray
+    gradient: np.ndarray
+    hessian: np.ndarray
+
+    def rough(
+        self, data: Losses[Loss], live: np.ndarray, penalty: Penalty, start: np.ndarray, *, tolerance: float
+    ) -> np.ndarray:
+        """Return minimizers (k, p) of some fits to a tolerance, by the model alone where they are so near.
+
+        A gradient is off its model's by at most ``R/2`` times the curvature along the way, R the length of a row.
+        """
+        hessian = self.hessian[live]
+        gradient = self.gradient[live] + np.einsum("tij,tj->ti", hessian, start - self.place[live])
+        theta = model_minimum((gradient, hessian), penalty, start, tolerance)
+        way = theta - self.place[live]
+        far = ~(np.einsum("ti,tij,tj->t", way, hessian, way) <= _SLIGHT * tolerance)
+        if np.any(far):
+            again = live[far]
+            fit = minimize(data, penalty.at(far), tolerance, theta[far])
+            self.place[again], theta[far] = fit.theta, fit.theta
+            self.gradient[again], self.hessian[again] = fit.derivatives
+        return theta
 
 
 @dataclass(frozen=True)

@@ -265,6 +265,22 @@ def minimize(
     raise RuntimeError("the fit did not converge to the wanted precision")
 
 
+def model_minimum(losses: Derivatives, penalty: Penalty, start: np.ndarray, tolerance: float) -> np.ndarray:
+    """Return the minimizers (t, p) with a quadratic model of the losses in their place; the start where it is one.
+
+    Args:
+        losses: derivatives of the model at the start.
+        penalty: the other terms.
+        start: coefficients (t, p).
+        tolerance: length of a subgradient at which a fit has ended.
+    """
+    gradient, hessian, left = _model(losses, penalty, start, subgradient_length)
+    going = ~(left <= tolerance)
+    theta = start.copy()
+    theta[going] += _step(gradient[going], hessian[going], start[going], penalty.lasso[going])
+    return theta
+
+
 def fit(
     data: Losses[RowLoss],
     penalty: np.ndarray,

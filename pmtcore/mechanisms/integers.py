@@ -29,6 +29,8 @@ SLOPES = 2**10
 _ROWS_PER_EXACT_PRODUCT = 4096
 # Numbers in memory at once.
 _NUMBERS_AT_ONCE = 4_000_000
+# Up to so many fits go one by one: making all products of columns costs as much as ten Hessians.
+_MOST_FITS_ONE_BY_ONE = 4
 
 
 def grid_numbers(values: np.ndarray, bound: float, steps: int) -> np.ndarray:
@@ -126,12 +128,17 @@ class IntegerRows:
         """
         t, d = theta.shape
         upper = np.triu_indices(d)
-        packed = np.zeros((t, len(upper[0])), dtype=np.int64)
-        for _, directions, z in self._along(theta, len(upper[0])):
+        one_by_one = t <= _MOST_FITS_ONE_BY_ONE
+        packed, total = np.zeros((t, len(upper[0])), dtype=np.int64), np.zeros((t, d, d), dtype=np.int64)
+        for _, directions, z in self._along(theta, d if one_by_one else len(upper[0])):
             k = np.trunc(directions * (COARSE / FACTOR))
             w = grid_numbers(family.slope(z), bound, SLOPES)
-            packed += (w.T @ (k[:, upper[0]] * k[:, upper[1]])).astype(np.int64)
-        return from_upper_triangle(packed, d)
+            if one_by_one:  # integers below 2^53 either way, so both sums are exact and the same
+                for fit, slopes in zip(total, w.T, strict=True):
+                    fit += ((k * slopes[:, None]).T @ k).astype(np.int64)
+            else:
+                packed += (w.T @ (k[:, upper[0]] * k[:, upper[1]])).astype(np.int64)
+        return total if one_by_one else from_upper_triangle(packed, d)
 
     def _along(self, theta: np.ndarray, width: int = 1) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Yield blocks of rows, their integers as floats (k, d) and linear predictors ``x'theta`` (k, t)."""

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize as reference
 
 from pmtcore.base.messages import ArgumentMessage
-from pmtcore.glm import losses
+from pmtcore.glm import augment, losses
 from pmtcore.glm.augment import (
     REGULARIZERS,
     Augmentation,
@@ -207,6 +207,28 @@ def test_recycling_raises_the_modulus_and_shrinks_the_noise(seed):
     assert np.allclose(literally.theta[[0, 2]], again.theta[[0, 2]]) and np.allclose(literally.theta[1], found.theta[1])
     many, more = (recycled(data, b, targets, 1.0, share=0.5, passes=k, rounds=40) for k in (6, 12))
     assert np.allclose(many.theta, more.theta, atol=1e-3)
+
+
+@by_id
+def test_rounds_by_a_model_of_the_losses_end_where_rounds_by_the_losses_do(loss, seed, monkeypatch):
+    """Where the losses are read only when a step leaves the reach of their model, far less often, iterates stay."""
+    x, y = rows(loss, 300, 5, seed)
+    data, b = Data(loss, x, y), np.random.default_rng(seed).standard_normal((4, 5))
+    asked, own = [], Data.derivatives
+
+    def counted(self: Data, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        asked.append(len(theta))
+        return own(self, theta)
+
+    monkeypatch.setattr(Data, "derivatives", counted)
+    for absolute in (False, True):
+        targets, found, read = [Target(kind="lasso", lam=5.0, floor=1.0)], [], []
+        for share in (0.1, 0.0):
+            monkeypatch.setattr(augment, "_SLIGHT", share)
+            asked.clear()
+            found.append(iterate(data, b, targets, 60, absolute=absolute).theta)
+            read.append(sum(asked))
+        assert np.allclose(found[0], found[1], atol=1e-4) and read[0] < read[1], read
 
 
 def test_the_literal_algorithm_is_near_its_limit(seed):

@@ -365,10 +365,24 @@ def test_places_of_other_panels_count_in_general():
 
 
 def test_pure_noise_of_the_other_length_keeps_a_sentence_from_being_refuted():
-    """The text samples a length of shape 1, which the pure figures do not draw: none on recycling fails there."""
+    """The text samples a length of shape 1, as one panel of S.4 does: a reading of what is said of recycling."""
     for id, pure in (("DS4", True), ("DS4c", True), ("D8", False)):
         gains = [claim for claim in figure(id).claims if "more evident" in claim.words]
         assert gains and all(any("shape 1" in name for name in claim.readings) is pure for claim in gains)
+
+
+def test_pure_figures_have_a_panel_with_noise_as_the_text_samples_it():
+    """Same series and places, another form of the noise; each sentence is read of both, and no all-panels reading."""
+    for id, twin in (("DS1", "DS1h"), ("DS2", "DS2g"), ("DS3", "DS3d"), ("DS4", "DS4d"), ("DS4b", "DS4e")):
+        one, two = figure(id), figure(twin)
+        assert [run.x for run in one.runs] == [run.x for run in two.runs] and one.source == two.source
+        (setting,) = (run.setting for run in two.runs)
+        forms = [values.get("form") for _, _, values in setting["tried"]] if "tried" in setting else [setting["form"]]
+        assert set(forms) - {None} == {"sampled"}
+        for claim in two.claims:
+            both = ["by the density of equation 4" in name for name in claim.readings]
+            assert any(both) and not all(both) and "E8" in claim.unstated
+            assert not any("all panels" in name for name in claim.readings)
 
 
 def test_answers_are_seldom_wrong_by_chance():
@@ -427,6 +441,10 @@ def test_an_open_claim_says_what_would_answer_it():
     assert len(without) == len(figure("D5").claims) and {each.why for each in without} == {Why.NO_RESULT}
     for each in (few, beyond, border, without[0]):
         assert each.claim in each.words and json.dumps(each.as_dict())
+    assert f"{few.needed:,}" in few.advice and "within" in few.advice and "beyond" in beyond.advice
+    answered = {"claim": few.claim, "answer": Answer.OPEN.value, "lines": ["A figure"], "unstated": "", "ours": False}
+    (told_so,) = pictures.verdicts([answered], [few])
+    assert told_so.lines == ("A figure.", f"{few.advice}.")
 
 
 def test_open_claims_are_listed(capsys):

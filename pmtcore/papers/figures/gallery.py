@@ -21,6 +21,7 @@ from pmtcore.papers.errata import ERRATA
 from pmtcore.papers.gallery.claims import Answer, Curve
 from pmtcore.papers.gallery.engine import Figure, needed
 from pmtcore.papers.gallery.series import expansions, shown
+from pmtcore.papers.gallery.unsettled import OpenClaim
 from pmtcore.report.figures.style import finish, log_axis, translucent
 from pmtcore.tables import named
 
@@ -113,14 +114,23 @@ def reasons(verdict: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return dict(zip(ascii_lowercase, told, strict=False))
 
 
-def verdicts(verdict: Sequence[Mapping[str, Any]], *, ours: bool = False) -> list[Verdict]:
-    """Return the claims of the paper, or those of this project, each with its answer."""
+def verdicts(
+    verdict: Sequence[Mapping[str, Any]], unanswered: Sequence[OpenClaim] = (), *, ours: bool = False
+) -> list[Verdict]:
+    """Return the claims of the paper, or those of this project, each with its answer.
+
+    Args:
+        verdict: answers of a figure's claims.
+        unanswered: those of them without an answer, which say what would give one.
+        ours: this project's claims.
+    """
     letters = {words: letter for letter, words in reasons(verdict).items()}
+    advice = {each.claim: each.advice for each in unanswered}
     return [
         Verdict(
             answer := Answer(entry["answer"]),
             f"{_sentence(answer.value).rstrip('.')}: {entry['claim']}",
-            tuple(_sentence(line) for line in entry["lines"]),
+            tuple(_sentence(line) for line in (*entry["lines"], *filter(None, [advice.get(entry["claim"])]))),
             letters.get(entry["unstated"], ""),
         )
         for entry in verdict

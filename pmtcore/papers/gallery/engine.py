@@ -34,7 +34,7 @@ Errors = dict[str, list[float]]  # series -> one error, or one per iteration
 _CHUNK = 5  # trials handed to a process at once: small enough for progress, large enough to repay the hand-over
 _STORED_EVERY = 20  # trials: what a stopped computation loses at most
 _ALIKE = 1e-3  # relative; sums in another order differ by far less, another method by far more
-_ASSETS = assets() / "gallery"
+SHIPPED = assets() / "gallery"
 
 
 @dataclass(frozen=True)
@@ -458,7 +458,7 @@ def load_stored(figure: Figure, only: Path | None = None) -> dict[str, Any] | No
         only: the one directory to look in; the cache of this machine and what ships if ``None``.
     """
     records: list[dict[str, Any]] = []
-    for directory in (cache_directory(), _ASSETS) if only is None else (only,):
+    for directory in (cache_directory(), SHIPPED) if only is None else (only,):
         path = directory / f"{figure.id}.json"
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
@@ -475,7 +475,7 @@ def load_stored(figure: Figure, only: Path | None = None) -> dict[str, Any] | No
 @cache
 def shipped_curves(id: str) -> Curves:
     """Return the curves of the result that ships for a figure."""
-    record = json.loads((_ASSETS / f"{id}.json").read_text(encoding="utf-8"))
+    record = json.loads((SHIPPED / f"{id}.json").read_text(encoding="utf-8"))
     return {fields["name"]: Curve.from_dict(fields) for fields in record["series"]}
 
 

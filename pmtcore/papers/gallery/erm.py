@@ -427,11 +427,21 @@ def area(false: np.ndarray, true: np.ndarray) -> float:
 
 
 def retrieved_trial(
-    seed: int, *, kind: str, n: int, epsilons: Sequence[float], delta: float, lams: Sequence[float]
+    seed: int,
+    *,
+    kind: str,
+    n: int,
+    epsilons: Sequence[float],
+    delta: float,
+    lams: Sequence[float],
+    form: str = "density",
 ) -> Errors:
     """Share of ``(1 - r) eps`` retrieved in both readings of the paper, and what can be proved (figure 7).
 
     One value for each epsilon, and at each for each Lambda.
+
+    Args:
+        form: of the noise, by the density of equation 4 or as the sentence after it samples it.
     """
     trials = _at(seed, kind, n, epsilons, delta=delta)
     ways = [
@@ -440,7 +450,7 @@ def retrieved_trial(
         for words, moor in (("", "yes"), (" without MOOR", "no"))
     ]
     plans = [
-        (name, at, at.published(id, {"moor": moor, "target": lam}))
+        (name, at, at.published(id, {"moor": moor, "target": lam, "form": form}))
         for name, id, moor in ways
         for at in trials
         for lam in lams

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -62,8 +63,62 @@ _PUBLIC_BOUND: Tried = tuple(
 _THREE = (("NAPP-ERM", "napp-erm"), ("NAPP-VS", "napp-vs"), ("NAPP-VS+", "napp-vs-plus"))
 
 
+_SAMPLED = "pure, length of shape 1"
+_BY_SENTENCE = (
+    " The length of the noise is Gamma of shape 1 and twice the scale, as the sentence after equation 4 samples it "
+    "(E8): at p = 16 an eighth of what the density of equation 4 has on average."
+)
+_SHAPE_1 = "a length of shape 1, as the text samples it (E8)"
+_SHAPE_P = "a length of shape p, by the density of equation 4"
+_WHICH_LENGTH = "how long the noise is: by the density of equation 4, or as the sentence after it samples it (E8)"
+_TWINS = {"DS1": "DS1h", "DS2": "DS2g", "DS3": "DS3d", "DS4": "DS4d", "DS4b": "DS4e"}
+
+
 def _privacy(delta: float) -> str:
     return f"delta = {delta:g}" if delta else "pure"
+
+
+def _shipped(id: str, check: Check) -> Check:
+    """Return a check of the curves that ship for another figure, which have this reading."""
+    return lambda curves: check(shipped_curves(id))
+
+
+def _sampled(tried: Tried) -> Tried:
+    """Return the methods with noise as the sentence after equation 4 samples it; a fit without privacy has none."""
+    return tuple(
+        (name, id, values if id in ("non-private", "napp-public", "public-only") else {**values, "form": "sampled"})
+        for name, id, values in tried
+    )
+
+
+def _twin(figure: Figure, id: str) -> Figure:
+    """Return a figure of pure noise drawn with the other length that the text gives it: the one panel drawn so."""
+
+    def run(run: Run) -> Run:
+        setting = dict(run.setting)
+        how = {"tried": _sampled(setting["tried"])} if "tried" in setting else {"form": "sampled"}
+        return Run(run.x, run.task, setting | how)
+
+    def own(claim: Claim) -> Claim:
+        readings = claim.readings or ({} if claim.check is None else {_SHAPE_1: claim.check})
+        left = {
+            words: check for words, check in readings.items() if not words.startswith((f"{_SHAPE_1}, ", _ALL_PANELS))
+        }
+        beside = {
+            f"{_SHAPE_P}, {words}".replace(f", {_SHAPE_1}", ""): _shipped(figure.id, left[words]) for words in left
+        }
+        stated = tuple(start for start in claim.stated if any(words.startswith(start) for words in left))
+        unstated = f"{claim.unstated}; and {_WHICH_LENGTH}" if claim.unstated else _WHICH_LENGTH
+        return replace(claim, check=None, readings=left | beside, stated=stated, unstated=unstated)
+
+    return replace(
+        figure,
+        id=id,
+        title=figure.title.replace("pure", _SAMPLED),
+        runs=tuple(map(run, figure.runs)),
+        claims=tuple(own(claim) for claim in figure.claims if not claim.ours),
+        notes=figure.notes.replace("with the length of noise that equation 4 needs (E8), ", "") + _BY_SENTENCE,
+    )
 
 
 def _source(number: int, delta: float) -> str:
@@ -227,6 +282,7 @@ def _false_features(id: str, kind: str, delta: float) -> Figure:
 
 # Figure 5: prediction.
 
+_ALL_PANELS = "at most places of all panels"
 _STATED_IN_GENERAL = ("at most of them", "at most places")
 _IN_GENERAL = "what exceptions 'in general' leaves room for; the paper says it of all panels together"
 
@@ -237,7 +293,7 @@ def _in_general(pairs: Sequence[tuple[str, str]], panels: Iterable[str] = ()) ->
     return {
         "at every epsilon": all_below(pairs, "median"),
         "at most of them": below_somewhere(pairs, "median", mostly=True),
-        "at most places of all panels": below_somewhere(pairs, "median", mostly=True, panels=others),
+        _ALL_PANELS: below_somewhere(pairs, "median", mostly=True, panels=others),
     }
 
 
@@ -495,7 +551,6 @@ def _retrieved_by_epsilon(id: str, kind: str, n: int, delta: float) -> Figure:
     )
 
 
-_SHAPE_1 = {"noise of a length of shape 1, as the text samples it (E8)": not_drawn("not in this figure")}
 _RECYCLED = {"as displayed": ", recycled as displayed", "as the example has it": ", recycled"}
 
 
@@ -524,17 +579,21 @@ def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figu
 
     def gains(name: str) -> Claim:
         pairs = {how: (("NAPP-VS+", f"NAPP-VS+{way}"), (name, name + way)) for how, way in _RECYCLED.items()}
+        drawn = {
+            f"{how}, {kind}, {where}": falls_more(*pair, share=share, last=last)
+            for how, pair in pairs.items()
+            for kind, share in (("by share", True), ("by amount", False))
+            for where, last in (("at every epsilon", False), ("at the largest", True))
+        }
+        sampled = {f"{_SHAPE_1}, {words}": _shipped(_TWINS.get(id, ""), check) for words, check in drawn.items()}
+        if n == _FEW[kind]:
+            sampled = {_SHAPE_1: not_drawn(f"in figure {_TWINS['DS4']}, at a larger n")}
         return Claim(
             f"The decrease is more evident for NAPP-VS+ than for {name}, especially when n or epsilon is large.",
             unstated=f"{_WHICH_RETRIEVED}; whether a share or an amount decreases; and how large n or epsilon must be",
-            readings={
-                f"{how}, {kind}, {where}": falls_more(*pair, share=share, last=last)
-                for how, pair in pairs.items()
-                for kind, share in (("by share", True), ("by amount", False))
-                for where, last in (("at every epsilon", False), ("at the largest", True))
-            }
+            readings=drawn
             | ({"at a larger n": not_drawn("not in this figure")} if n == _FEW[kind] else {})
-            | ({} if delta else _SHAPE_1),
+            | ({} if delta else sampled),
         )
 
     def claims() -> Iterator[Claim]:
@@ -593,37 +652,38 @@ def _selecting_recycled(id: str, kind: str, n: int, delta: float) -> Figure:
     )
 
 
+_DRAWN = [
+    *_weights(),
+    *(_moor(id, kind) for id, kind in (("D3", "logistic"), ("D3b", "linear"), ("D3c", "poisson"))),
+    *(
+        _selection(id, *panel, delta)
+        for delta, ids in ((_MAIN, "D4 D4b D4f D4e D4c D4g"), (0.0, "DS1 DS1b DS1f DS1d DS1e DS1g"))
+        for id, panel in zip(ids.split(), _PANELS, strict=True)
+    ),
+    _false_features("D4d", "logistic", _MAIN),
+    _false_features("DS1c", "logistic", 0.0),
+    *(
+        _predicting(id, *panel, delta, bounds=id == "D5")
+        for delta, ids in _PREDICTED.items()
+        for id, panel in zip(ids, _PANELS, strict=True)
+    ),
+    *(_by_weight(id, *panel) for id, panel in zip(_BY_WEIGHT, _PANELS, strict=True)),
+    *(_adult(id, lam) for id, lam in _ADULT_LAMS.items()),
+    *(
+        _retrieved(id, *panel, _MAIN)
+        for id, panel in zip(("D7", "D7b", "D7d", "D7e", "D7f", "D7g"), _PANELS, strict=True)
+    ),
+    _retrieved_by_epsilon("D7c", "logistic", 1000, _MAIN),
+    *(_retrieved(id, *panel, 0.0) for id, panel in zip(("DS3", "DS3b", "DS3c"), _PANELS[:3], strict=True)),
+    _recycled("D8", "linear", 500, _MAIN, stated=True),
+    _recycled("D8b", "logistic", 1000, _MAIN, stated=False),
+    _selecting_recycled("D8c", "linear", 500, _MAIN),
+    _recycled("D8d", "linear", 200, _MAIN, stated=True),
+    _recycled("DS4", "linear", 500, 0.0, stated=True),
+    _recycled("DS4c", "linear", 200, 0.0, stated=True),
+    _selecting_recycled("DS4b", "linear", 500, 0.0),
+]
 FIGURES = sorted(
-    [
-        *_weights(),
-        *(_moor(id, kind) for id, kind in (("D3", "logistic"), ("D3b", "linear"), ("D3c", "poisson"))),
-        *(
-            _selection(id, *panel, delta)
-            for delta, ids in ((_MAIN, "D4 D4b D4f D4e D4c D4g"), (0.0, "DS1 DS1b DS1f DS1d DS1e DS1g"))
-            for id, panel in zip(ids.split(), _PANELS, strict=True)
-        ),
-        _false_features("D4d", "logistic", _MAIN),
-        _false_features("DS1c", "logistic", 0.0),
-        *(
-            _predicting(id, *panel, delta, bounds=id == "D5")
-            for delta, ids in _PREDICTED.items()
-            for id, panel in zip(ids, _PANELS, strict=True)
-        ),
-        *(_by_weight(id, *panel) for id, panel in zip(_BY_WEIGHT, _PANELS, strict=True)),
-        *(_adult(id, lam) for id, lam in _ADULT_LAMS.items()),
-        *(
-            _retrieved(id, *panel, _MAIN)
-            for id, panel in zip(("D7", "D7b", "D7d", "D7e", "D7f", "D7g"), _PANELS, strict=True)
-        ),
-        _retrieved_by_epsilon("D7c", "logistic", 1000, _MAIN),
-        *(_retrieved(id, *panel, 0.0) for id, panel in zip(("DS3", "DS3b", "DS3c"), _PANELS[:3], strict=True)),
-        _recycled("D8", "linear", 500, _MAIN, stated=True),
-        _recycled("D8b", "logistic", 1000, _MAIN, stated=False),
-        _selecting_recycled("D8c", "linear", 500, _MAIN),
-        _recycled("D8d", "linear", 200, _MAIN, stated=True),
-        _recycled("DS4", "linear", 500, 0.0, stated=True),
-        _recycled("DS4c", "linear", 200, 0.0, stated=True),
-        _selecting_recycled("DS4b", "linear", 500, 0.0),
-    ],
+    [*_DRAWN, *(_twin(figure, _TWINS[figure.id]) for figure in _DRAWN if figure.id in _TWINS)],
     key=lambda figure: figure.id,
 )

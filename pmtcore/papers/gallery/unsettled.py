@@ -49,6 +49,16 @@ class OpenClaim:
         return {**vars(self), "why": self.why.value, "kind": self.why.name.lower()}
 
     @property
+    def advice(self) -> str:
+        """Say how many trials an answer would take, by the paired spread of those there are."""
+        if self.why is Why.NO_RESULT:
+            return "No result yet"
+        if self.needed is None:
+            return f"No number of trials tells, as far as these {self.trials:,} show"
+        whose = "within" if self.why is Why.FEW_TRIALS else "beyond"
+        return f"About {self.needed:,} trials would tell, {whose} the paper's {self.of:,}"
+
+    @property
     def words(self) -> str:
         """Render the claim as a line."""
         about = "" if self.needed is None else f": about {self.needed:,}, {plural(round(self.seconds or 0), 'second')}"
