@@ -154,6 +154,17 @@ def _mutants() -> list[Mutant]:
     )
     units = ("public/moments.py", "return np.asarray(solved / scale)", "return np.asarray(solved)")
     plant("ridge: solved in units of the diagonal and left in them", *units, "tests/public/test_moments.py")
+    weak = "tests/public/test_weak_penalty.py"
+    plant("weak penalty: as strong per row as in all", "public/moments.py", "EFFECT_SD**-2 / n", "EFFECT_SD**-2", weak)
+    halves = ("np.where(has_two_values, high - low, self.spread)", "np.array(self.spread)")
+    plant("weak penalty: rare levels count by their spread", "public/moments.py", *halves, weak)
+    plant(
+        "weak penalty: of the first number of rows",
+        "tables/problem.py",
+        "if public.lam != self.public.lam:",
+        "if False:",
+        weak,
+    )
     prices = ("public/radius.py", "if low[k] > _PRICE_TOLERANCE * np.min(price):", "if low[k] > 0.9 * np.min(price):")
     plant("radius: balls that may be the best are not priced", *prices, "tests/public/test_radius.py")
     limit = ("base/private_rows.py", "max(MOST_KEPT, features.nbytes + response.nbytes)", "MOST_KEPT")

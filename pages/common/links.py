@@ -112,8 +112,7 @@ def _chosen(choices: Choices, first: Choices) -> dict[str, str]:
     found = {n: str(v) for n in ("target", "family", *_WORDS) if (v := getattr(choices, n)) != getattr(first, n) and v}
     for name, field in _NUMBERS.items():
         value = getattr(choices, field)
-        start = first.penalty if field == "lam" else getattr(first, field)
-        if value is not None and value != start:
+        if value is not None and value != getattr(first, field):
             found[name] = f"{value:g}"
     if choices.intercept != first.intercept:
         found["intercept"] = "1" if choices.intercept else "0"

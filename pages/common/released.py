@@ -170,8 +170,8 @@ def about_picture(found: Release, table: pd.DataFrame, drawn: pd.DataFrame, here
         told.append(forest.note(table, drawn))
     if not set(drawn["coefficient"]) <= set(table["coefficient"]):
         told.append("Of each column of categories the clearest level is drawn: a band holds for one chosen beforehand.")
-    if words := penalty_words(found.facts.penalty):
-        told.append(f"{words} Data has the penalty among its choices.")
+    if words := penalty_words(found.facts.penalty, found.facts.prior_sd):
+        told.append(f"{words} Data has it among its choices.")
     if any(told):
         st.caption(plain(" ".join(sentence for sentence in told if sentence)))
 

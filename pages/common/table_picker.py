@@ -16,7 +16,7 @@ from pages.common.persons import whose
 from pages.common.registered import named_by_a_curator, on_offer
 from pages.common.session import Tables
 from pages.common.uploads import own_tables
-from pages.common.widgets import at_first, badge, number, show_error, study_label
+from pages.common.widgets import at_first, badge, number, number_or_nothing, show_error, study_label
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -455,16 +455,16 @@ def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, s
     if family == GAUSSIAN.id:
         return None, None
     left, right = st.columns([1, 3])
-    start = current.penalty if current.family == family else Choices(target=current.target, family=family).penalty
-    lam = number(
+    lam = number_or_nothing(
         left,
         "Ridge penalty",
         0.0,
         1e9,
-        start,
+        current.lam if current.family == family else None,
         f"lam-{key}-{family}",
-        "Part of what is fitted, by every method; the intercept is not penalized. Labels that are almost "
-        "separable have no finite fit without it.",
+        "Empty: a weak prior on each effect (standard deviation 2.5), which the rows outweigh; coefficients are those "
+        "of the usual fit and stay finite where labels are separated. A number is a penalty per row on squared "
+        "coefficients of the table, by every method. The intercept is not penalized.",
     )
     positive = None
     if FAMILIES[family].binary:
@@ -475,7 +475,7 @@ def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, s
             persist_state="session",
             help="All other labels count as 0.",
         )
-    return float(lam), (positive or "").strip() or None
+    return lam, (positive or "").strip() or None
 
 
 def notes(problem: Problem) -> None:

@@ -216,7 +216,23 @@ def number(place: Any, label: str, low: Number, high: Number, start: Number, key
     """
     form = None if isinstance(start, int) else "%g"
     more: dict[str, Any] = {"format": form, "persist_state": "session", "required": True}
-    asked = place.number_input(plain(label), value=start, key=key, help=words, **more)
+    asked: Number = place.number_input(plain(label), value=start, key=key, help=words, **more)
+    return _within(place, label, low, high, asked)
+
+
+def number_or_nothing(
+    place: Any, label: str, low: float, high: float, start: float | None, key: str, words: str
+) -> float | None:
+    """Draw a number field that may be empty; see :func:`number`."""
+    # A field that starts with a number cannot be emptied: it starts empty, and its number is put there.
+    st.session_state.update(at_first(key, **({} if start is None else {key: start})))
+    more: dict[str, Any] = {"format": "%g", "persist_state": "session", "placeholder": "automatic"}
+    asked = place.number_input(plain(label), value=None, key=key, help=words, **more)
+    return None if asked is None else float(_within(place, label, low, high, asked))
+
+
+def _within(place: Any, label: str, low: Number, high: Number, asked: Number) -> Number:
+    """Return a number within its range, and say so where another one was asked for."""
     taken: Number = min(max(asked, low), high)
     if taken != asked:
         place.caption(f":red[{plain(label)} goes from {low:g} to {high:g}: {taken:g} is taken.]")

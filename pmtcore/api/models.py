@@ -55,7 +55,7 @@ class PrivateModel(Parametrized, Reported):
         kinds: columns to be read as ``number``, ``level`` or ``date``, whatever the public rows suggest.
         overlap: why public rows may be private rows too; the record keeps it (see :func:`describe`).
         public_ridge: for columns that are collinear in the public rows.
-        lam: ridge penalty of a family other than the linear one.
+        lam: ridge penalty of a family other than the linear one; ``None``: a weak prior, which the rows outweigh.
         positive: the label that counts as 1.
         covariates: ``public`` declares that all columns but the target are known anyway, of every private row; method
             ``response-moment`` then protects the responses alone.

@@ -280,7 +280,7 @@ def varied(problem: Problem, axis: str, x: float, seed: int) -> Problem:
     """
     public, private = problem.public, problem.private
     if axis == "penalty" and public.family is not GAUSSIAN:
-        public = dataclasses.replace(public, lam=float(x))
+        public = dataclasses.replace(public, lam=float(x), penalty_units=None)
     if axis == "public rows":
         if public.rows is None or public.m is None:
             raise InputError(AuditMessage.AXIS_NEEDS_ROWS)
@@ -389,7 +389,7 @@ def _in_memory(rows: np.ndarray, names: tuple[str, ...]) -> PrivateRows:
 
 def _with_rows(public: PublicData, rows: np.ndarray, at: np.ndarray, ridge: float) -> PublicData:
     """Return public data of other rows (k, d + 1), with the groups and weights of those at the places ``at`` (k,)."""
-    return public_from_rows(
+    made = public_from_rows(
         rows[:, :-1],
         rows[:, -1] if public.labelled else None,
         public.names,
@@ -400,6 +400,7 @@ def _with_rows(public: PublicData, rows: np.ndarray, at: np.ndarray, ridge: floa
         clusters=None if public.clusters is None else public.clusters[at],
         weights=None if public.weights is None else public.weights[at],
     )
+    return made if public.penalty_units is None else made.weakly_penalized(None)
 
 
 def _affine(table: np.ndarray, how: Scale, fixed: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -410,5 +410,6 @@ def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> No
     parser.add_argument("--schema", metavar="FILE", help="a declared schema (JSON: columns, dialect)")
     families = "gaussian|logistic|poisson|boosting"
     parser.add_argument("--family", default="gaussian", metavar=families, help="what kind of regression")
-    parser.add_argument("--lam", type=float, help="ridge penalty of a family other than gaussian (default 0.01)")
+    weak = "ridge penalty of a family other than gaussian (default: a weak prior that the rows outweigh)"
+    parser.add_argument("--lam", type=float, help=weak)
     parser.add_argument("--positive", metavar="LABEL", help="the value of the target that counts as 1")

@@ -77,7 +77,7 @@ class DescentPlan(IterativePlan[RowCache[IntegerRows]]):
     def _ridge(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the coordinates, and the penalty in them (d, d)."""
         root = np.eye(self.public.d) if self.root is None else self.root
-        return root, self.public.lam * root @ np.diag(self.public.penalized) @ root
+        return root, self.public.lam * root @ np.diag(self.public.penalty_shape) @ root
 
     def prepare(self) -> None:
         """See :class:`Plan`.
@@ -136,7 +136,8 @@ class DescentPlan(IterativePlan[RowCache[IntegerRows]]):
     def facts(self) -> Facts:
         """Noise of each step, and the radius of whitened rows."""
         radius = None if self.root is None else self.radius
-        return Facts(radius=radius, noise_sd=self.sigma, penalty=self.public.lam)
+        public = self.public
+        return Facts(radius=radius, noise_sd=self.sigma, penalty=public.stated_penalty, prior_sd=public.prior_sd)
 
 
 class DescentOutcome(Outcome):

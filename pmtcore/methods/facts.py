@@ -44,7 +44,8 @@ class Facts:
         noise_sd: noise on each entry of the main statistic, as a mean over rows.
         noise_over_signal: length of the noise against that of a whitened moment, about 1.
         predicted_truncation_rate: share of the rows that public rows lead one to expect beyond the radius or bound.
-        penalty: the problem's own ridge.
+        penalty: the problem's own ridge, where one was chosen.
+        prior_sd: standard deviation of an effect, where the penalty is the default one.
         pure_epsilon: where the release is purely private.
         retrieved_epsilon: what a perturbed objective gives back.
         passes: of a plan in two passes.
@@ -57,6 +58,7 @@ class Facts:
     noise_over_signal: float | None = None
     predicted_truncation_rate: float | None = None
     penalty: float | None = None
+    prior_sd: float | None = None
     pure_epsilon: float | None = None
     retrieved_epsilon: float | None = None
     passes: Passes | None = None

@@ -182,7 +182,8 @@ class NewtonPlan(IterativePlan[RowCache[IntegerRows]]):
             radius=self.steps.radius,
             noise_sd=hessian_sd,
             noise_over_signal=hessian_sd * math.sqrt(2 * self.public.d),
-            penalty=self.public.lam,
+            penalty=self.public.stated_penalty,
+            prior_sd=self.public.prior_sd,
             more={"score_noise_sd": score_sd},
         )
 
@@ -231,7 +232,7 @@ def _projected(theta: np.ndarray, bound: float) -> np.ndarray:
 def _whitened(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
     """Return the symmetric root, and the penalty in its coordinates: the intercept is not penalized."""
     _, root = public.symmetric_root
-    return root, public.lam * (root * public.penalized) @ root.T
+    return root, public.lam * (root * public.penalty_shape) @ root.T
 
 
 def _pmt_logistic(public: PublicData, n: int, budget: Budget, parameters: NewtonParameters) -> NewtonPlan:
@@ -269,7 +270,7 @@ def _untransformed(
     """Return the plan on rows as they are for a joint moment (d + 1, d + 1), public or (in the lab) private."""
     trace = float(np.trace(moment[:-1, :-1]))
     radius = trace_radius(trace, public.d, n, 2 * parameters.eta)  # log(n/eta)
-    penalty = public.lam * np.diag(public.penalized)
+    penalty = public.lam * np.diag(public.penalty_shape)
     return NewtonPlan(public, n, mu, Steps(np.eye(public.d), radius, 1.0, 0.25, penalty), parameters)
 
 

@@ -150,7 +150,8 @@ class ObjectivePlan(IterativePlan[RowCache[Rows]]):
             radius=self.clip.radius,
             noise_sd=self.mechanism.noise / self.n,
             predicted_truncation_rate=beyond,
-            penalty=self.public.lam,
+            penalty=self.public.stated_penalty,
+            prior_sd=self.public.prior_sd,
             more={"reach": self.clip.reach, "modulus": self.mechanism.modulus / self.n},
         )
 

@@ -98,7 +98,8 @@ class ScorePlan(StatisticPlan[np.ndarray]):
             radius=self.clip.radius,
             noise_sd=self.sigma,
             predicted_truncation_rate=float(np.mean(self.frame.norms > self.clip.radius)),
-            penalty=self.public.lam,
+            penalty=self.public.stated_penalty,
+            prior_sd=self.public.prior_sd,
             more={"residual_bound": self.bound},
         )
 

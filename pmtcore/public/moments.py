@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -29,6 +29,9 @@ INTERCEPT = cholesky.INTERCEPT
 OTHER = "other"  # the level that stands for all with fewer public rows than a dummy needs
 _LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five times as far as it looks, squared
 _LEAST_SLACK = 0.1  # a row that decides its own fit says little: no more than ten times its residual
+# Standard deviation of one effect in the default penalty of labels and counts, as in Gelman et al. (2008). Where
+# effects are about 1 it moves the fit by a fifth of a standard error at most (decision 99).
+EFFECT_SD = 2.5
 _MOST_PENALTY = 1e6  # of a coefficient, in units of its own curvature: nothing is left of the coefficient
 
 
@@ -114,8 +117,10 @@ class PublicData:
         factor: (d + 1, d + 1) lower triangular, ``factor @ factor.T`` is the joint second moment.
         m: number of public rows, ``None`` where only a moment was given without it.
         rows: (m, d + 1) or ``None``.
-        family, lam: what is fitted: the minimizer of the mean loss plus ``lam/2 ||beta||^2``, the intercept
-            unpenalized. ``lam`` is 0 for the linear family, whose methods have a penalty of their own.
+        family, lam: what is fitted: the minimizer of the mean loss plus ``lam/2 ||u beta||^2``, the intercept
+            unpenalized, u the units below. ``lam`` is 0 for the linear family, whose methods have their own penalty.
+        penalty_units: of the default penalty (d,): the change of each column that is one effect
+            (:meth:`weakly_penalized`). ``None``: ``lam`` was chosen, and counts coefficients of the table.
         labelled: whether the public rows have the response; without it their last column is zero.
         clusters: the group (m,) of each public row, numbers from 0 on, where rows of a group are alike.
         weights: of the loss of each public row (m,), of mean 1 before rows were left out; ``None``: all the same.
@@ -140,6 +145,7 @@ class PublicData:
     weights: np.ndarray | None = None
     rows_are_weighted: bool = False
     covariates_are_public: bool = False
+    penalty_units: np.ndarray | None = None
 
     @property
     def d(self) -> int:
@@ -193,7 +199,7 @@ class PublicData:
         if self.rows is None or self.m is None or not self.labelled:
             return np.zeros(self.d)
         z = whiten(self.feature_root, self.rows[:, :-1])
-        return solvers.fit(Data(self.family, z, self.rows[:, -1], self.loss_weights), self.penalty)
+        return solvers.fit(Data(self.family, z, self.rows[:, -1], self.loss_weights), self.own_penalty)
 
     @cached_property
     def loss_weights(self) -> np.ndarray:
@@ -214,26 +220,75 @@ class PublicData:
         mask[0] = 0.0 if self.has_intercept else 1.0
         return mask
 
+    def weakly_penalized(self, n: int | None) -> PublicData:
+        """Return the same data with the default penalty of labels and counts: a weak prior on each effect.
+
+        An effect is a change of the linear predictor, by a column of two values between them, by any other over one
+        standard deviation. It has a normal prior of standard deviation :data:`EFFECT_SD`, whatever the unit and the
+        number of rows: ``u^2/(2.5^2 n)`` per row. So a fit is finite where labels are separated, and elsewhere as far
+        from the unpenalized one as a fifth of the mean effect, in standard errors (proofs/gradients.md, 16).
+
+        Args:
+            n: rows of the fit that is penalized; ``None``: not known yet, next to none per row.
+        """
+        units = self.effect_units if self.penalty_units is None else self.penalty_units
+        return replace(self, lam=0.0 if n is None else EFFECT_SD**-2 / n, penalty_units=units)
+
+    @property
+    def effect_units(self) -> np.ndarray:
+        """Return the change of each column (d,) that is one effect, by public rows; the spread where there are none."""
+        if self.rows is None:
+            return self.spread
+        x = self.rows[:, :-1]
+        low, high = np.min(x, axis=0), np.max(x, axis=0)
+        has_two_values = np.all((x == low) | (x == high), axis=0) & (low < high)
+        return np.where(has_two_values, high - low, self.spread)
+
+    @property
+    def penalty_shape(self) -> np.ndarray:
+        """Return what ``lam`` multiplies in the penalty of each squared coefficient (d,); 0 for the intercept."""
+        return self.penalized if self.penalty_units is None else self.penalized * self.penalty_units**2
+
     @cached_property
     def unit_penalty(self) -> np.ndarray:
-        """``L_x^{-1} D L_x^{-T}`` (d, d): ``||beta||^2`` without the intercept, in whitened coordinates."""
-        inverse = solve_triangular(self.feature_root, np.diag(self.penalized), lower=True)
+        """Return the penalty at ``lam = 1`` in whitened coordinates (d, d), ``L_x^{-1} D L_x^{-T}``."""
+        inverse = solve_triangular(self.feature_root, np.diag(np.sqrt(self.penalty_shape)), lower=True)
         return np.asarray(inverse @ inverse.T)
 
     @property
     def penalties(self) -> np.ndarray:
-        """Return the problem's penalty of each coefficient (d,): ``lam``, and 0 for the intercept.
+        """Return the problem's penalty of each squared coefficient (d,), 0 for the intercept.
 
         A coefficient that is penalized a million times its own curvature is 0 whatever more there is.
         """
         most = np.where(self.spread > 0, _MOST_PENALTY * self.spread**2, np.inf)
-        return np.minimum(self.lam, most) * self.penalized
+        return np.minimum(self.lam * self.penalty_shape, most) * self.penalized
 
     @property
     def penalty(self) -> np.ndarray:
         """Return :attr:`penalties` in whitened coordinates (d, d)."""
         inverse = solve_triangular(self.feature_root, np.diag(np.sqrt(self.penalties)), lower=True)
         return np.asarray(inverse @ inverse.T)
+
+    @property
+    def own_lam(self) -> float:
+        """Return ``lam`` of the public fit: a default one is as strong in its m rows together as in n private ones."""
+        return self.lam if self.penalty_units is None or self.m is None else EFFECT_SD**-2 / self.m
+
+    @property
+    def own_penalty(self) -> np.ndarray:
+        """Return the penalty (d, d) of the public fit, in whitened coordinates."""
+        return self.penalty if self.penalty_units is None else self.own_lam * self.unit_penalty
+
+    @property
+    def stated_penalty(self) -> float | None:
+        """Return the penalty that was chosen, per row and squared coefficient; ``None`` for the default one."""
+        return self.lam if self.penalty_units is None else None
+
+    @property
+    def prior_sd(self) -> float | None:
+        """Return the standard deviation of an effect in the default penalty; ``None`` where it is another one."""
+        return None if self.penalty_units is None else EFFECT_SD
 
     @property
     def spread(self) -> np.ndarray:

@@ -87,10 +87,11 @@ def strongest_pull(public: PublicData, n: int) -> Pull | None:
     with np.errstate(divide="ignore"):
         allowed = np.where(share < 1, h * share / (1 - share), math.inf)
     strongest = int(np.argmin(h))
-    remaining = float(h[strongest] / (h[strongest] + public.lam))
-    if public.lam <= allowed.min() or remaining >= _HALF:
+    penalties = public.lam * public.penalty_shape[at]
+    remaining = float(h[strongest] / (h[strongest] + penalties[strongest]))
+    if np.all(penalties <= allowed) or remaining >= _HALF:
         return None
-    offer, drawn = _round_down(float(allowed.min())), int(np.sum(public.lam > allowed))
+    offer, drawn = _round_down(float(allowed.min())), int(np.sum(penalties > allowed))
     return Pull(public.names[at[strongest]], remaining, offer, drawn, len(at), public.lam)
 
 

@@ -126,7 +126,9 @@ def ridge_prior(public: PublicData) -> RidgePrior:
         raise ValueError("labelled public rows are needed")
     if public not in _CACHE:
         x, y = public.rows[:, :-1], public.rows[:, -1]
-        _CACHE[public] = prior_of(public.family, x, y, public.penalized, lam=public.lam, weights=public.weights)
+        _CACHE[public] = prior_of(
+            public.family, x, y, public.penalized, penalties=public.lam * public.penalty_shape, weights=public.weights
+        )
     return _CACHE[public]
 
 
@@ -136,7 +138,7 @@ def prior_of(
     y: np.ndarray,
     free: np.ndarray,
     *,
-    lam: float,
+    penalties: np.ndarray,
     weights: np.ndarray | None = None,
 ) -> RidgePrior:
     """Estimate the ridge prior from rows.
@@ -146,7 +148,7 @@ def prior_of(
         x: features (m, d).
         y: responses (m,).
         free: 0 for the intercept, 1 for each other column, shape (d,).
-        lam: penalty of the problem itself, part of what is fitted.
+        penalties: of the problem itself (d,), part of what is fitted.
         weights: of the loss of each row (m,); ``None``: all the same.
     """
     m = len(x)
@@ -154,7 +156,7 @@ def prior_of(
     spread = free * (np.mean(x**2, axis=0) - (np.mean(x, axis=0) ** 2 if not free.all() else 0.0))
     path, fit = [], np.zeros(x.shape[1])
     gradient, hessian = _mean_derivatives(data, fit)
-    own = lam * free + _STABILIZING_RIDGE * np.maximum(spread, _LEAST_SPREAD)
+    own = penalties + _STABILIZING_RIDGE * np.maximum(spread, _LEAST_SPREAD)
     together = _LeastSquares.of(data.rows, hessian + np.diag(own), spread) if linear else None
     for a in _PENALTY_PATH:
         if together is not None:

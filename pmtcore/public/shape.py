@@ -162,7 +162,7 @@ class Shape:
         features = whiten(public.feature_root, public.rows[:, :-1])
         weights = public.loss_weights
         rows = Rows(features, public.rows[:, -1], weights)
-        hessian = rows.sums(public.family, public.centre[None])[1][0] / public.m + public.penalty
+        hessian = rows.sums(public.family, public.centre[None])[1][0] / public.m + public.own_penalty
         inverse = np.linalg.pinv(hessian, hermitian=True)
         slope = weights * public.family.slope(features @ public.centre)
         leverage = np.minimum(np.einsum("ij,jk,ik->i", features, inverse, features) * slope / public.m, 0.9)

@@ -233,7 +233,7 @@ def _coefficients(record: Mapping[str, Any]) -> str:
             )
     if not rows:
         return "<h2>Released</h2>\n<pre>" + escape(json.dumps(record["released"], indent=1)[:20_000]) + "</pre>"
-    told = [penalty_words(record["public"].get("penalty")), *record["notes"]]
+    told = [penalty_words(record["public"].get("penalty"), record["public"].get("prior_sd")), *record["notes"]]
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in told if note)
     extra = [(NAME, escape(share.words)) for share in shortened(record["released"])]
     extra += _figures(record["released"])

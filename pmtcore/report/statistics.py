@@ -112,8 +112,19 @@ DISAGREES = (
 _PUBLIC = ("names",)
 
 
-def penalty_words(penalty: float | None) -> str:
-    """Say that coefficients are those of a penalized fit, where the problem has a ridge; empty otherwise."""
+def penalty_words(penalty: float | None, prior_sd: float | None) -> str:
+    """Say that coefficients are those of a penalized fit, where the problem has a ridge; empty otherwise.
+
+    Args:
+        penalty: the ridge that was chosen.
+        prior_sd: standard deviation of an effect in the default penalty, where none was chosen.
+    """
+    if prior_sd:
+        return (
+            f"A weak prior keeps coefficients finite: an effect has standard deviation {figure(prior_sd)} before the "
+            "rows are seen. The rows outweigh it: where effects are about 1 it moves the fit by at most a fifth of a "
+            "standard error."
+        )
     if not penalty:
         return ""
     return (

@@ -17,7 +17,6 @@ KINDS = ("number", "level", "date")
 COVARIATES = ("private", "public")
 # Requests that wait in a ledger were written without these.
 _LATER = ("formula", "weights", "cluster", "exposure", "covariates")
-_DEFAULT_LAM = 0.01  # of the families other than the linear one (decision 0009)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +50,7 @@ class Choices:
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     public_ridge: float = 0.0
     family: str = GAUSSIAN.id
-    lam: float | None = None  # ridge penalty of a family other than the linear one; None: 0.01
+    lam: float | None = None  # ridge penalty of a family other than the linear one; None: a weak prior (decision 0099)
     positive: str | None = None  # the label that counts as 1
     kinds: Mapping[str, str] = field(default_factory=dict)
     collinear: str = "drop"
@@ -154,10 +153,13 @@ class Choices:
 
     @property
     def penalty(self) -> float:
-        """Return the penalty that is part of what is fitted."""
-        if self.family == GAUSSIAN.id:
-            return 0.0
-        return _DEFAULT_LAM if self.lam is None else self.lam
+        """Return the ridge penalty that was chosen as part of what is fitted; 0 for none and for the default one."""
+        return self.lam or 0.0
+
+    @property
+    def is_weakly_penalized(self) -> bool:
+        """Return whether what is fitted has the default penalty of labels and counts."""
+        return self.lam is None and self.family != GAUSSIAN.id
 
     def as_dict(self) -> dict[str, Any]:
         """Plain fields; :meth:`from_dict` reads them back. What came later is left out where nobody chose it."""

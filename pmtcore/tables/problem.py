@@ -89,6 +89,13 @@ class Problem:
     def __repr__(self) -> str:
         return f"<regression of {self.choices.target!r}, {self.private!r}>"
 
+    def __post_init__(self) -> None:
+        # A default penalty depends on the number of rows, which a problem alone knows, and which a copy may change.
+        if self.public.penalty_units is not None:
+            public = self.public.weakly_penalized(self.private.n)
+            if public.lam != self.public.lam:
+                object.__setattr__(self, "public", public)
+
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a problem with private rows stays in the session that made it")
 
@@ -434,6 +441,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         clusters=_groups(public, choices, complete),
         weights=None if rows.weights is None else rows.weights[complete],
     )
+    if choices.is_weakly_penalized:
+        data = data.weakly_penalized(None)
     if coder.weights is not None and coder.weights.in_rows:
         data = replace(data, rows_are_weighted=True)
     if choices.covariates_are_public:
@@ -632,6 +641,8 @@ def _moment_side(
         lam=choices.penalty,
     )
     data = replace(data, covariates_are_public=choices.covariates_are_public)
+    if choices.is_weakly_penalized:
+        data = data.weakly_penalized(None)
     return PublicSide(data, coder, schema.dialect if schema else Dialect(), _gap_notes(choices))
 
 

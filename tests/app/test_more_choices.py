@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pmtcore.public.moments import EFFECT_SD
 from pmtcore.public.pull import Pull
 from pmtcore.report import cautions
 from pmtcore.tables import named
@@ -104,7 +105,7 @@ def labelled(app) -> None:
 
 
 def test_a_penalty_that_decides_rare_levels_is_said_and_changed_by_one_click(app) -> None:
-    """The line names the column; after the click the problem has the smaller penalty, and the line is gone."""
+    """The line names the column; after the click the problem has the smaller one, and the line is gone."""
 
     def table(n: int, seed: int) -> bytes:
         rng = np.random.default_rng(seed)
@@ -114,11 +115,15 @@ def test_a_penalty_that_decides_rare_levels_is_said_and_changed_by_one_click(app
         return pd.DataFrame({"size": size, "place": place, "class": label}).to_csv(index=False).encode()
 
     labelled(upload(app, table(2000, 1), table(800, 2)))
+    assert "leaves at most" not in words(app) and app.session_state["second_moment"].problem.choices.lam is None
+    next(box for box in app.number_input if box.label == "Ridge penalty").set_value(0.01).run()
     assert "leaves at most" in words(app) and "place=isle" in words(app)
     next(b for b in app.button if b.label.startswith("Take penalty")).click().run()
     assert not app.exception and "leaves at most" not in words(app)
     problem = app.session_state["second_moment"].problem
     assert 0 < problem.public.lam < 0.005 and problem.choices.lam == problem.public.lam
+    next(box for box in app.number_input if box.label == "Ridge penalty").set_value(None).run()
+    assert app.session_state["second_moment"].problem.public.prior_sd == EFFECT_SD
 
 
 def test_what_a_penalty_does_is_computed_once_for_each_problem(monkeypatch) -> None:

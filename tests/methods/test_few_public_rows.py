@@ -46,7 +46,7 @@ def test_public_rows_of_any_number_have_a_prior(kind, name, column, m):
     """Two rows or more: a whitening penalty within its limits, and finite coefficients."""
     x, y = few(kind, name, m, column)
     for id in ("logistic", "boosting") if kind == "label" else (kind,):
-        prior = prior_of(family(id), x, y, np.array([0.0, 1.0]), lam=0.01)
+        prior = prior_of(family(id), x, y, np.array([0.0, 1.0]), penalties=np.array([0.0, 0.01]))
         assert 0 <= prior.whitening <= 0.1 and np.isfinite(prior.fit).all()
 
 

@@ -70,15 +70,16 @@ def test_the_unit_of_a_number_does_not_matter():
 
 
 def test_a_release_says_that_the_penalty_decides():
-    """In its notes, with how many coefficients are drawn; with the penalty that is offered it says nothing."""
+    """In its notes, with how many coefficients are drawn; not of a small one, nor of the default."""
     public = rows(2000, (0.4, 0.1, 0.004), "logistic")
     table = np.column_stack([public.rows[:, 1:-1], public.rows[:, -1]])
     frame = pd.DataFrame(table, columns=["a", "b", "c", "y"])
     private, few = (part.to_csv(index=False).encode() for part in (pd.concat([frame] * 10), frame))
     sides = read_table(private, "p", "private"), read_table(few, "b", "public")
     told = {}
-    for lam in (None, 1e-9):
+    for lam in (0.01, 1e-9, None):
         problem = prepare(*sides, Choices(target="y", family="logistic", lam=lam))
         made = release(problem, Request("public-only", Budget(1.0)), SeededNoise(1))
         told[lam] = [note for note in made.notes if kind_of(note) is TableNote.DECISIVE_PENALTY]
-    assert not told[1e-9] and told[None][0].facts["count"] >= 1 and told[None][0].facts["total"] == 3
+    assert not told[1e-9] and not told[None]
+    assert told[0.01][0].facts["count"] >= 1 and told[0.01][0].facts["total"] == 3

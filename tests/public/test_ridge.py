@@ -47,7 +47,7 @@ def test_the_covariance_has_the_curvature_at_the_fit(family, seed):
     x, y, _ = table(60, 4, seed, 3.0)
     y = y if family is GAUSSIAN else (y > np.median(y)).astype(float)
     weights = np.linspace(0.5, 1.5, 60)
-    prior = prior_of(family, x, y, FREE, lam=0.0, weights=weights)
+    prior = prior_of(family, x, y, FREE, penalties=0 * FREE, weights=weights)
     slope = weights * family.slope(x @ prior.fit)
     ridge = min(prior.penalty, 0.03 if family is GAUSSIAN else 0.3) * np.diag(prior.spread)
     hessian = np.einsum("i,ij,ik->jk", slope, x, x) / 60 + ridge
@@ -79,7 +79,7 @@ def test_units_and_offsets_do_not_matter(seed):
     x, y, _ = table(15, 4, seed, 3.0)
     turn = np.diag([1.0, 10, 0.01, 3])
     turn[0, 1:] = [4.0, -20, 100]
-    one, other = (prior_of(GAUSSIAN, rows, y, FREE, lam=0.0) for rows in (x, x @ turn))
+    one, other = (prior_of(GAUSSIAN, rows, y, FREE, penalties=0 * FREE) for rows in (x, x @ turn))
     assert np.allclose(x @ one.fit, x @ turn @ other.fit, rtol=1e-6)
     assert one.penalty == other.penalty and one.whitening == other.whitening
     assert np.allclose(x @ one.covariance @ x.T, x @ turn @ other.covariance @ turn.T @ x.T, rtol=1e-5)
@@ -88,7 +88,7 @@ def test_units_and_offsets_do_not_matter(seed):
 def test_many_rows_leave_next_to_nothing_of_the_ridge(seed):
     """The fit tends to least squares and its covariance to ``s^2 (X'X)^{-1}``."""
     x, y, _ = table(4000, 4, seed)
-    found = prior_of(GAUSSIAN, x, y, FREE, lam=0.0)
+    found = prior_of(GAUSSIAN, x, y, FREE, penalties=0 * FREE)
     beta = np.linalg.lstsq(x, y, rcond=None)[0]
     plain = np.mean((y - x @ beta) ** 2) * np.linalg.inv(x.T @ x)
     assert found.whitening <= 1e-3
@@ -103,7 +103,7 @@ def test_the_doubt_is_true_where_rows_are_few(m):
     sizes, ratio = [], []
     for seed in range(200):
         x, y, beta = table(m, 5, seed, 2.0)
-        found = prior_of(GAUSSIAN, x, y, np.array([0.0, 1, 1, 1, 1]), lam=0.0)
+        found = prior_of(GAUSSIAN, x, y, np.array([0.0, 1, 1, 1, 1]), penalties=np.zeros(5))
         away = found.fit - beta
         sizes.append(away @ np.linalg.solve(found.covariance, away))
         plain = np.linalg.lstsq(x, y, rcond=None)[0] - beta

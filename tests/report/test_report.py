@@ -334,7 +334,9 @@ def test_categories_are_named_once_each(filed):
     assert "on age, &lt;town&gt; (31 levels).</p>" in text
     drawn = text.partition('<svg class="rows"')[2].partition("</svg>")[0]
     assert drawn.count("<circle") == 2 and "clearest of 30 levels" in drawn
-    assert "ridge penalty of 0.01" in text
+    assert "ridge penalty of 0.01" in text and "weak prior" not in text
+    weak = report({**filed[0], "public": {**filed[0]["public"], "prior_sd": 2.5}})
+    assert "weak prior" in weak and "ridge penalty" not in weak
 
 
 def test_a_report_says_where_the_rows_are_unlike_the_public_ones(filed):

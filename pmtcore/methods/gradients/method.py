@@ -258,7 +258,8 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
         return Facts(
             noise_sd=float(chosen.noise[0]),
             predicted_truncation_rate=float(np.mean(lengths > chosen.clipped.bounds[0])),
-            penalty=self.public.lam,
+            penalty=self.public.stated_penalty,
+            prior_sd=self.public.prior_sd,
             more={
                 "gradient_passes": float(len(self.schedule.gradients)),
                 "curvature_share": self.schedule.curvature,

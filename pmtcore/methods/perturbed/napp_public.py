@@ -129,7 +129,8 @@ class ErmPlan(PerturbedPlan):
         return Facts(
             radius=m.terms.radius,
             noise_sd=m.noise.sd(len(m.ridge)) / self.n,
-            penalty=self.ground.public.lam,
+            penalty=self.ground.public.stated_penalty,
+            prior_sd=self.ground.public.prior_sd,
             pure_epsilon=split.promise.epsilon if m.noise.pure else None,
             retrieved_epsilon=split.retrieved,
             more={

@@ -78,7 +78,8 @@ class Setting:
         """
         public = self.public
         if public.rows is not None and public.labelled:
-            return public_fit(self.loss, self.rows(public.rows[:, :-1]), public.rows[:, -1], self.penalty)
+            own = self.penalty if public.own_lam == public.lam else self.penalty * (public.own_lam / public.lam)
+            return public_fit(self.loss, self.rows(public.rows[:, :-1]), public.rows[:, -1], own)
         if public.family.id != "gaussian" or not public.labelled:
             raise InputError(MethodMessage.PUBLIC_FIT_NEEDED, method="napp-public")
         hessian = self.back.T @ public.moment[: public.d, : public.d] @ self.back
@@ -131,10 +132,10 @@ def setting(
     one_of("coordinates", coordinates, (*COORDINATES, PLAIN))
     d = public.d
     if coordinates == PLAIN:
-        back, penalty = np.eye(d), public.lam * public.penalized
+        back, penalty = np.eye(d), public.lam * public.penalty_shape
     elif coordinates == "scaled":
         scale = np.sqrt(np.maximum(np.diag(public.moment)[:d], 1e-300))
-        back, penalty = np.diag(1 / scale), public.lam * public.penalized / scale**2
+        back, penalty = np.diag(1 / scale), public.lam * public.penalty_shape / scale**2
     else:
         values, turn = np.linalg.eigh(public.unit_penalty)
         back, penalty = np.linalg.solve(public.feature_root.T, turn), public.lam * np.maximum(values, 0.0)
