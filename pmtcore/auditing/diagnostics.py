@@ -23,7 +23,7 @@ from pmtcore.tables.problem import Problem
 QUANTILES = np.linspace(0.0, 1.0, 2001)
 # Draws of a spectrum: its median is then known to a tenth of its spread. Fewer where there are very many columns.
 _DRAWS, _FEWEST_DRAWS = 200, 5
-_OPERATIONS = 2e9
+_OPERATIONS = 2e9  # about a second
 
 
 @dataclass(frozen=True)

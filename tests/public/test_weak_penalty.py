@@ -35,7 +35,7 @@ def rows(n, kind, seed=0, share=0.02):
 def fitted(x, y, kind, shown=200, scale=None, lam=None):
     """Return the exact fit to all rows with the default penalty or another one; the first rows are public."""
     x = x if scale is None else x * scale
-    public = public_from_rows(x[:shown], y[:shown], NAMES, "y", 0.0, family(kind), lam or 0.0)
+    public = public_from_rows(x[:shown], y[:shown], NAMES, "y", family=family(kind), lam=lam or 0.0)
     public = public.weakly_penalized(len(x)) if lam is None else public
     return exact_fit(public, PrivateRows.from_arrays(x, y, NAMES)).reveal(TEST)
 
@@ -76,7 +76,7 @@ def test_the_public_fit_has_the_same_prior_as_the_private_one():
     """Beside m rows it is as strong as beside n: of the same rows both are the same fit, whatever n is."""
     x, y = rows(60, "logistic")
     y[x[:, 3] > 0] = 1.0
-    public = public_from_rows(x, y, NAMES, "y", 0.0, family("logistic"))
+    public = public_from_rows(x, y, NAMES, "y", family=family("logistic"))
     for n in (60, 10**6):
         assert public.weakly_penalized(n).fit == pytest.approx(fitted(x, y, "logistic", shown=60), rel=1e-5)
 
