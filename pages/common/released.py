@@ -26,6 +26,7 @@ from pages.common.widgets import (
 )
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.exports import json_text
 from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import count
@@ -301,7 +302,7 @@ def downloads(found: Release, request: Request) -> None:
     record, account, entry = filed(found)
     files: list[tuple[str, str, str, str, Callable[[], str]]] = [
         ("Report (HTML)", "report.html", "text/html", "report", lambda: report(record, account, filed_head())),
-        ("Record (JSON)", "release.json", "application/json", "record", lambda: json.dumps(record, indent=2)),
+        ("Record (JSON)", "release.json", "application/json", "record", lambda: json_text(record)),
         ("Configuration (JSON)", "request.json", "application/json", "config", lambda: json.dumps(request.as_dict())),
         ("Python script", "release.py", "text/x-python", "script", lambda: reproduce.script(record)),
         ("Notebook", "release.ipynb", "application/x-ipynb+json", "notebook", lambda: reproduce.notebook(record)),

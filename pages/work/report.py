@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pages.common import workflow_state
 from pages.common.actors import actor
 from pages.common.session import current_problem, session
 from pages.common.widgets import show_error
+from pmtcore.base.exports import json_text
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure
 from pmtcore.base.roles import Action
@@ -91,9 +91,7 @@ def page() -> None:
     middle.download_button(
         "Report (HTML)", lambda: report(*arguments), "report.html", "text/html", icon=":material/description:", **more
     )
-    right.download_button(
-        "Record (JSON)", lambda: json.dumps(dict(chosen.record), indent=2), "release.json", "application/json", **more
-    )
+    right.download_button("Record (JSON)", lambda: json_text(chosen.record), "release.json", "application/json", **more)
     with st.container(key="report-text", border=True):
         st.html(embedded(*arguments))
 

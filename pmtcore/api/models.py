@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -20,6 +19,7 @@ from pmtcore.api.protocol import Parametrized, not_fitted
 from pmtcore.api.spending import Order, spend
 from pmtcore.api.summary import Expectation, Needed
 from pmtcore.base.escaping import html as escape
+from pmtcore.base.exports import json_text
 from pmtcore.base.messages import FaceMessage, InputError, one_of
 from pmtcore.base.results import Reported, Results
 from pmtcore.glm.families import GAUSSIAN, POISSON, family
@@ -227,7 +227,7 @@ class PrivateModel(Parametrized, Reported):
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the record of the release, as ``release --json`` prints it; also write it to a file."""
         self._fitted()
-        text = json.dumps(self.record_, indent=2, allow_nan=False)
+        text = json_text(self.record_)
         if path is not None:
             Path(path).write_text(text + "\n", encoding="utf-8")
         return text

@@ -53,7 +53,11 @@ class Order:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a fit did to the budget, public."""
+    """What a fit did to the budget, public.
+
+    Attributes:
+        mu: what is spent: of a person, where one may have several rows.
+    """
 
     mu: float
     place: str = ""
@@ -108,15 +112,15 @@ def spend(problem: Problem, request: Request, order: Order, tables: str) -> tupl
         if order.ledger is not None and cost.mu > 0:
             raise InputError(FaceMessage.LAB_NEEDS_NO_LEDGER)
         released = release(problem, request, source)
-        return released, released.as_dict(), Spent(cost.mu)
+        return released, released.as_dict(), Spent(cost.person.mu)
     if order.dataset is None and problem.table is not None and is_demo(problem.table):
         released = release(problem, request, source)
-        return released, released.as_dict(), Spent(cost.mu, synthetic=True)
+        return released, released.as_dict(), Spent(cost.person.mu, synthetic=True)
     with before_spend():
         book, own = _book(order.ledger)
         dataset = order.dataset or order.file or unnamed(problem, book)
         if own:
-            book.first_cap(dataset, counted_mu(cost.mu, cost.neighbours.value))
+            book.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
         same = _digest(book.place, dataset, tables, request.as_dict(), *_asked(problem, book))
         key = order.key or _MADE.get(same) or uuid4().hex
         repeated = book.entry(key) is not None
@@ -124,7 +128,7 @@ def spend(problem: Problem, request: Request, order: Order, tables: str) -> tupl
     _MADE[same] = key
     account = account_after(book, made.dataset)
     total, cap = (None, None) if account is None else (account.spent, account.cap)
-    spent = Spent(cost.mu, book.place, made.dataset, key, total, cap, repeated)
+    spent = Spent(cost.person.mu, book.place, made.dataset, key, total, cap, repeated)
     return made.release, {**made.as_dict(), "ledger_key": key}, spent
 
 

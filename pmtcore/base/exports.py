@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
@@ -37,3 +39,21 @@ def plain(value: object, name: str = "value") -> Any:
     if isinstance(value, list | tuple):
         return [plain(item, name) for item in value]
     raise TypeError(f"{name} has type {type(value).__name__}, which no export accepts")
+
+
+def json_text(record: Mapping[str, Any]) -> str:
+    """Return a record as JSON that every reader takes: what has no estimate, or no bound, is null.
+
+    Raises:
+        TypeError: as :func:`plain`.
+    """
+    return json.dumps(_finite(plain(dict(record))), indent=2, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity and no NaN: both become null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list) else value

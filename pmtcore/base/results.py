@@ -401,6 +401,8 @@ class Results:
 
     @cached_property
     def _covariance(self) -> np.ndarray:
+        if not self.errors:
+            raise RefusedError(Refusal.NO_COVARIANCE, ResultMessage.NO_STANDARD_ERRORS)
         return np.asarray(sum(self._part(part) for part in PARTS if part in self.errors))
 
     def _part(self, part: str) -> np.ndarray:

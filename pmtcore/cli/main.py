@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import json
-import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -93,15 +91,12 @@ def _hand_out(record: Mapping[str, Any], text: str, chosen: argparse.Namespace) 
     Raises:
         OSError: where that fails; the caller says what became of a spend.
     """
-    from pmtcore.base.exports import plain  # noqa: PLC0415  # numpy is slow to load
+    from pmtcore.base.exports import json_text  # noqa: PLC0415  # numpy is slow to load
 
-    def as_json() -> str:
-        return json.dumps(_finite(plain(dict(record))), indent=2, allow_nan=False)
-
-    output = as_json() if chosen.json else terminal(text)
+    output = json_text(record) if chosen.json else terminal(text)
     path = getattr(chosen, "out", None)
     if path:
-        write_small(path, (as_json() if path.endswith(".json") and not chosen.json else output) + "\n")
+        write_small(path, (json_text(record) if path.endswith(".json") and not chosen.json else output) + "\n")
     if chosen.quiet and not chosen.json:
         return
     if sys.stdout is None:  # closed by whoever started this
@@ -135,12 +130,3 @@ def _complain(sentence: str, status: int = BAD_INPUT) -> int:
     with suppress(OSError, ValueError):
         print(f"pmtcore: {one_line(sentence)}", file=sys.stderr)
     return status
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinity and no NaN: both become null."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list) else value

@@ -9,6 +9,7 @@ no default. The source for releases has integers only, so a sound method cannot 
 
 from __future__ import annotations
 
+import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -27,6 +28,9 @@ from pmtcore.mechanisms.spherical import spherical_integers
 Form = Literal["isometric", "papers"]
 # Integers that a thread draws at a time: some fifty milliseconds of work.
 _DRAWN_AT_ONCE = 4096
+# Largest scale that is drawn at once: the ends of 64 bits, at which OpenDP's sampler stops, are 32 deviations away.
+# What it cut there would be added to the sum with the sum's own bits, exactly.
+LARGEST_DRAWN = 2.0**58
 _MECHANISM = Curator("a mechanism adds noise to it")
 
 
@@ -43,7 +47,10 @@ class NoiseSource(ABC):
 
     @abstractmethod
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
-        """Draw independent discrete Gaussian integers of scale ``sigma``, shape (trials, size), from a fresh stream."""
+        """Draw independent discrete Gaussian integers of scale ``sigma``, shape (trials, size), from a fresh stream.
+
+        Beyond :data:`LARGEST_DRAWN` they are Python integers, which have no end.
+        """
 
     def noisy(self, parts: Sequence[tuple[np.ndarray, float]], trials: int) -> list[np.ndarray]:
         """Return the integers of one statistic with discrete Gaussian noise, each part at its own scale.
@@ -106,6 +113,10 @@ class SecureNoise(NoiseSource):
 
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
         """Draw with OpenDP's exact sampler (proofs/noise.md, 14). See :meth:`NoiseSource.integers`."""
+        if sigma > LARGEST_DRAWN:
+            parts = math.ceil((sigma / LARGEST_DRAWN) ** 2)
+            drawn = (self.integers(sigma / math.sqrt(parts), trials, size) for _ in range(parts))
+            return sum(drawn, start=np.zeros((trials, size), dtype=object))
         count = trials * size
         draws = (partial(_drawn, sigma, min(_DRAWN_AT_ONCE, count - at)) for at in range(0, count, _DRAWN_AT_ONCE))
         return np.concatenate([np.empty(0, dtype=np.int64), *threads.in_order(draws)]).reshape(trials, size)
@@ -137,7 +148,10 @@ class SeededNoise(LabNoise):
 
         See :meth:`NoiseSource.integers`.
         """
-        return np.rint(sigma * self.normal(trials, size)).astype(np.int64)
+        rounded = np.rint(sigma * self.normal(trials, size))
+        if sigma > LARGEST_DRAWN:
+            return np.array([int(value) for value in rounded.flat], dtype=object).reshape(rounded.shape)
+        return rounded.astype(np.int64)
 
     def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:
         """Round vectors of :func:`spherical`. See :meth:`NoiseSource.spherical`."""

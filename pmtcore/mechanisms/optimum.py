@@ -185,7 +185,7 @@ class Optimum:
             noise = source.spherical(self.sensitivity / reserve.paid, *theta.shape)
         else:
             noise = source.integers((1 + SLACK) * self.sensitivity / reserve.paid, *theta.shape)
-        return np.asarray(self.centre + (self.integers(theta) + noise) * self.step)
+        return np.asarray(self.centre + (self.integers(theta) + noise) * self.step, dtype=float)
 
     def covering(self, reserve: Reserve) -> float:
         """Return the standard deviation per coordinate of the noise that covers the error."""

@@ -236,3 +236,13 @@ def test_a_repeated_key_reads_new_rows_as_its_release_did(tmp_path):
     schemas = (None, _schema_of_codes(public))
     first, second = (sm.PrivateRegressor(mu=1.0, schema=schema).fit(table, public, **told) for schema in schemas)
     assert second.spent_.repeated and np.array_equal(first.predict(public), second.predict(public))
+
+
+@pytest.mark.parametrize("whose", [{"person": "g"}, {}], ids=["a column of persons", "a declared number of rows"])
+def test_what_is_said_to_be_spent_is_what_the_ledger_counts(whose, tmp_path):
+    """With several rows a person spends as often; a first cap has room for it, as on the command line."""
+    place, told = str(tmp_path / "l.db"), {"target": "y", "quiet": True}
+    table, public = frame(1).assign(g=np.arange(300) // 3), frame(99, 60).assign(g=np.arange(60) // 3)
+    model = sm.PrivateRegressor(mu=1.5, features=["a", "b"], rows_per_person=3, **whose)
+    said = model.fit(table, public, ledger=place, dataset="people", **told).spent_
+    assert (said.mu, said.total, said.cap) == (4.5, 4.5, 4.5) and "Spent mu = 4.5" in said.sentence

@@ -410,3 +410,37 @@ def test_a_record_is_read_without_sqlalchemy(model, tmp_path):
         check=True,
     )
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda made, _: made.results_.cov_params(),
+        lambda made, _: made.results_.wald_test("age = 0"),
+        lambda made, _: made.results_.t_test("age = 0"),
+        lambda made, rows: made.results_.get_prediction(rows),
+    ],
+    ids=["cov_params", "wald_test", "t_test", "get_prediction"],
+)
+def test_a_method_without_standard_errors_says_so(asked, private, public):
+    """No covariance is no matrix of zeros: what needs one is refused by kind."""
+    settings = {"mu": 1.0, "features": ["age", "income"], "method": "ldp-glm"}
+    made = pc.PrivateClassifier(**settings).fit(private, public, target="high", seed=1, quiet=True)
+    assert made.bse.isna().all()
+    with pytest.raises(RefusedError) as error:
+        asked(made, public)
+    assert error.value.kind is Refusal.NO_COVARIANCE
+
+
+def test_a_release_without_an_estimate_is_a_record_like_any_other(tmp_path, private, public):
+    """Where an equation has no root at this draw of the noise the record has null, and opens again."""
+    settings = {"mu": 1e-3, "features": ["age", "income"], "method": "ldp-glm", "family": "boosting"}
+    drawn = (
+        pc.PrivateClassifier(**settings).fit(private.head(10), public, target="high", seed=seed, quiet=True)
+        for seed in range(100)
+    )
+    made = next(one for one in drawn if np.isnan(one.coef_).any())
+    text = made.to_json(tmp_path / "release.json")
+    assert set(json.loads(text)["coefficients"].values()) == {None}
+    assert pc.load(tmp_path / "release.json").params.isna().all()
+    jsonschema.validate(json.loads(text), SCHEMA)

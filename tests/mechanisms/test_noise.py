@@ -11,8 +11,11 @@ import pytest
 from scipy import stats
 
 import pmtcore
+from pmtcore.accounting.budgets import MU_RANGE
 from pmtcore.base.private_rows import Private
+from pmtcore.mechanisms.grid import integer_sd
 from pmtcore.mechanisms.noise import (
+    LARGEST_DRAWN,
     SecureNoise,
     SeededNoise,
     ZeroNoise,
@@ -22,6 +25,7 @@ from pmtcore.mechanisms.noise import (
     symmetric_noise,
     uniform,
 )
+from pmtcore.mechanisms.passes import GRADIENT, GRADIENT_SENSITIVITY
 from tests.helpers import FALSE_ALARM
 
 SIZE = 20_000
@@ -57,6 +61,22 @@ def test_secure_integers_and_words_come_from_the_system():
     words = SecureNoise().words(1, SIZE).ravel()
     assert stats.kstest(words / 2.0**64, "uniform").pvalue > FALSE_ALARM
     assert not np.array_equal(words, SecureNoise().words(1, SIZE).ravel())
+
+
+@pytest.mark.parametrize("source", [SecureNoise(), SeededNoise(1)], ids=["secure", "seeded"])
+def test_noise_beyond_64_bits_is_not_cut(source):
+    """At a scale of 2^62.5 every sixth draw is beyond 2^63: none stops there and shows its sum."""
+    (noisy,) = source.noisy([(np.array([2**40 + 1] * 40), 2.0**62.5)], 1)
+    added = noisy[0].astype(object) - (2**40 + 1)
+    assert {int(value) % 2**64 for value in added}.isdisjoint({2**63 - 1, 2**63})
+    assert max(abs(value) for value in added) < 2**65
+    spread = float(np.std(added.astype(float))) / 2.0**62.5
+    assert abs(spread - 1) < 5 / np.sqrt(80), "40 draws tell a standard deviation to 11 %"
+
+
+def test_the_smallest_budget_has_noise_beyond_64_bits():
+    """A pass of clipped gradients with a sixteenth of the least mu^2 has such a scale."""
+    assert integer_sd(GRADIENT_SENSITIVITY * GRADIENT, MU_RANGE[0] / 4) > LARGEST_DRAWN
 
 
 def test_system_entropy_is_asked(monkeypatch):
