@@ -631,7 +631,8 @@ class TableNote(Message):
     DECISIVE_PENALTY = (
         "The ridge penalty of {penalty:g} draws {count} of {total} coefficients towards 0 by more than their sampling "
         "error and leaves at most {share:.1%} of an effect of {column!r}, so others take its place: the fit is not the "
-        "one without a penalty. A penalty of {usual:g} draws none so far; bands of such columns get wider."
+        "one without a penalty. A penalty of {usual:g} draws no column by itself so far; those that nearly determine "
+        "each other may be drawn further, and bands of such columns get wider."
     )
     METHOD_BEHIND_PUBLIC_FIT = (
         "On most real tables {method} was further from the {family} fit without privacy than the public fit or zero, "
