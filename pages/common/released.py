@@ -224,7 +224,7 @@ def retrieved(found: Release) -> None:
 
 def standing(found: Release) -> None:
     """Draw whether the figures may leave."""
-    nobody = unprotected_words(found.guarantee.person.mu)
+    nobody, mu = unprotected_words(found.guarantee.person.mu), found.guarantee.mu
     if found.standing is ReleaseStatus.SOUND and nobody:
         st.warning(f"{badge(Label.RELEASED)} {nobody}", icon=":material/warning:")
     elif found.standing is ReleaseStatus.SOUND:
@@ -232,7 +232,7 @@ def standing(found: Release) -> None:
     else:
         reasons = "; ".join(found.standing_reasons)
         st.warning(
-            f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.{_counted(found)}",
+            f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.{_counted(found)} {nobody if mu else ''}",
             icon=":material/science:",
         )
 

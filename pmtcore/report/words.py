@@ -50,6 +50,11 @@ def columns_words(names: Sequence[str]) -> str:
 def conditioning_words(found: Diagnosis) -> str:
     """Say what whitening does for the inverse, and whether noise of one size still hurts."""
     before = _ratio(found.before.kappa)
+    if not np.any(found.before.eigenvalues > 0):
+        return (
+            "Every row counts as a row of zeros: no cell of some column could be read. Data compares both tables for "
+            "the curator's eyes."
+        )
     if math.isinf(before):
         start = "Some direction has no length at all: the features are collinear, and without whitening noise decides."
     else:
@@ -226,8 +231,8 @@ def example_words(shown: pd.DataFrame, unit: Unit, references: Mapping[str, str]
     """Say of the first clear coefficient in the table what it means, with its limits; empty where there is none.
 
     Args:
-        shown: rows of a table of coefficients in this unit; the first whose band leaves out no effect is explained, or
-            the first of all.
+        shown: rows of a table of coefficients in this unit; the first whose band leaves out no effect is explained
+            (for a standard deviation, of a number), or the first of all.
         unit: of the displayed coefficients.
         references: levels that categories are compared with, by column.
     """
@@ -235,7 +240,9 @@ def example_words(shown: pd.DataFrame, unit: Unit, references: Mapping[str, str]
     if rows.empty or "low (95 %)" not in rows:
         return ""
     away = (rows["low (95 %)"] > unit.neutral) | (rows["high (95 %)"] < unit.neutral)
-    row = rows.iloc[int(np.argmax(away))]
+    # A standard deviation of a level, which is 0 or 1, means nothing to a reader.
+    first = away & (rows["coefficient"] == rows["column"]) if unit.per_spread else away
+    row = rows.iloc[int(np.argmax(first if first.any() else away))]
     low, high = figure(row["low (95 %)"]), figure(row["high (95 %)"])
     limits = f"95 % limits {low} to {high}"
     name, reference = row["coefficient"], (references or {}).get(row["column"])

@@ -260,6 +260,12 @@ def _features(private: Table, public: Table, choices: Choices, going_in: tuple[s
             levels = Repair(f"Read {name!r} as categories", {"kinds": {**choices.kinds, name: "level"}})
             note = Note(TableNote.SOME_NOT_NUMBERS, column=name)
             yield Finding("numbers", note, (name,), False, (levels,))
+        code = schema.code_for_missing(schema.values(column, "number", public.decimal)) if kind == "number" else None
+        if code is not None:
+            leave = _without(going_in, (name,))
+            yield Finding(
+                "numbers", Note(TableNote.CODE_FOR_MISSING, column=name, number=code), (name,), False, (leave,)
+            )
         if kind == "date":
             leave = _without(going_in, (name,))
             yield Finding("dates", Note(TableNote.DATES, column=name), (name,), False, (leave,))
