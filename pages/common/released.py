@@ -231,8 +231,9 @@ def standing(found: Release) -> None:
         st.success(f"{badge(Label.RELEASED)} These figures may be published.", icon=":material/verified_user:")
     else:
         reasons = "; ".join(found.standing_reasons)
+        unprotected = f" {nobody}" if mu else ""
         st.warning(
-            f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.{_counted(found)} {nobody if mu else ''}",
+            f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.{_counted(found)}{unprotected}",
             icon=":material/science:",
         )
 
