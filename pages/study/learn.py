@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.common import scripts
 from pages.common.cards import lesson_cards
-from pages.common.widgets import at_first, chart
+from pages.common.widgets import at_first, badge, chart
 from pmtcore.auditing import attacks
 from pmtcore.base.labels import Label
 from pmtcore.papers.demos import DEMOS, MISTAKES, Demo, Knob, Shown
@@ -43,7 +43,7 @@ def show(demo: Demo, shown: Shown) -> None:
     """Draw the sentence to take away and the picture beside the knobs, and the way on below them."""
     with stage:
         if st.session_state.get("projector"):
-            st.header(shown.sentence, anchor=False)
+            st.header(f"{badge(Label.LAB)} {shown.sentence}", anchor=False)
             chart(projected(shown.picture), demo.id, shown.alt, shown.table, Label.LAB)
         else:
             chart(shown.picture, demo.id, shown.alt, shown.table, Label.LAB, shown.sentence, strong=True)

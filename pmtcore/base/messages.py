@@ -708,6 +708,10 @@ class TableNote(Message):
     )
     NOT_TWO_LABELS = "The target {column!r} has {count} different values; a regression of labels needs two."
     MOSTLY_NUMBERS = "{share:.0%} of the public cells of {column!r} are numbers, the others text: read as categories."
+    COUNT_TARGET = (
+        "The target {column!r} has small whole numbers from 0 on in the public rows: where they are counts, a Poisson "
+        "regression models their rate, and the linear one their difference."
+    )
     CODE_FOR_MISSING = (
         "{column!r} holds {number:g}, further from all other public values than these are from each other. Where that "
         "stands for a missing value, write an empty cell in both tables: as a number it decides the fit."

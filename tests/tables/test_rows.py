@@ -19,7 +19,7 @@ import pytest
 from pmtcore.tables.cells import ABSENT, codes, numbers, texts
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import PublicSide, public_side
-from pmtcore.tables.schema import code_for_missing
+from pmtcore.tables.schema import code_for_missing, like_counts
 from pmtcore.tables.table import Table, read_table, table_from
 from tests.helpers import TEST
 
@@ -439,3 +439,20 @@ def test_bytes_that_are_no_utf8_are_windows_1252(turned):
 def test_a_number_of_nines_far_out_is_a_code(values, code):
     """Only where it lies further from the other values than they from each other."""
     assert code_for_missing(np.array([*values, np.nan], dtype=float)) == code
+
+
+@pytest.mark.parametrize(
+    ("values", "counts"),
+    [
+        ([0, 1, 2, 3, 5], True),
+        ([0, 1, 0, 1], False),
+        ([1, 2, 3], False),
+        ([0, 1.5, 3], False),
+        ([0, 1, 2, 400], False),
+        ([-1, 0, 1], False),
+    ],
+    ids=["counts", "labels", "no zero", "not whole", "large", "negative"],
+)
+def test_small_whole_numbers_from_zero_on_are_counts(values, counts):
+    """A target of them is offered the regression of rates."""
+    assert like_counts(np.array([*values, np.nan], dtype=float)) is counts
