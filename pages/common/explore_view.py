@@ -20,7 +20,7 @@ from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
 from pmtcore.report.figures import explore as figures
 from pmtcore.report.sheet import csv
-from pmtcore.report.words import reference_levels
+from pmtcore.report.words import modelled_levels, reference_levels
 
 _KEY, _RECORDS, _CLICKS = "explore-held", "explore-records", "explore-clicks"
 _MOST_PILLS = 40
@@ -44,6 +44,7 @@ class Held:
     features: dict[str, list[str]] = field(default_factory=dict)  # chosen last, by response
     logistics: dict[tuple[str, tuple[str, ...]], Logistic] = field(default_factory=dict)  # by response and names
     references: dict[str, str] = field(default_factory=dict)  # level without a column of its own, by source column
+    modelled: dict[str, str] = field(default_factory=dict)  # level that counts as 1, by label
 
     @property
     def label(self) -> Label:
@@ -74,7 +75,8 @@ def take_up(moment: Moment, title: str, notes: Sequence[str] = ()) -> None:
     """
     records: dict[str, Held] = st.session_state.setdefault(_RECORDS, {})
     st.session_state[_KEY] = records.setdefault(
-        str(moment.record.as_dict()["digest"]), Held(moment, title, references=reference_levels(notes))
+        str(moment.record.as_dict()["digest"]),
+        Held(moment, title, references=reference_levels(notes), modelled=modelled_levels(notes)),
     )
     for key in ("explore-response", "explore-features", "explore-family"):
         st.session_state.pop(key, None)
@@ -335,12 +337,11 @@ def _test(here: Held, fit: Regression) -> None:
         asked = st.form_submit_button("Predict", key="explore-predict-go")
     if asked:
         at = here.moment.predict(fit, values)
-        st.markdown(
-            f"{badge(here.label)} {plain(figures.predicted_words(fit, at, fit.response in here.moment.labels))}"
-        )
+        event = figures.event(fit.response, here.modelled) if fit.response in here.moment.labels else ""
+        st.markdown(f"{badge(here.label)} {plain(figures.predicted_words(fit, at, event))}")
         if st.session_state.get("explore-logistic"):
             chance = here.logistic(fit).chance(here.moment.with_derived(values))
-            st.markdown(f"{badge(here.label)} {plain(figures.logistic_chance_words(fit.response, chance))}")
+            st.markdown(f"{badge(here.label)} {plain(figures.logistic_chance_words(event, chance))}")
 
 
 def _values(here: Held, given: list[str]) -> dict[str, float]:

@@ -225,15 +225,16 @@ def retrieved(found: Release) -> None:
 
 def standing(found: Release) -> None:
     """Draw whether the figures may leave."""
-    nobody = unprotected_words(found.guarantee.person.mu)
+    nobody, mu = unprotected_words(found.guarantee.person.mu), found.guarantee.mu
     if found.standing is ReleaseStatus.SOUND and nobody:
         st.warning(f"{badge(Label.RELEASED)} {nobody}", icon=":material/warning:")
     elif found.standing is ReleaseStatus.SOUND:
         st.success(f"{badge(Label.RELEASED)} These figures may be published.", icon=":material/verified_user:")
     else:
         reasons = "; ".join(found.standing_reasons)
+        unprotected = f" {nobody}" if mu else ""
         st.warning(
-            f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.{_counted(found)}",
+            f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.{_counted(found)}{unprotected}",
             icon=":material/science:",
         )
 

@@ -44,6 +44,7 @@ _FIRST = "power-plant"
 # What is asked openly although nothing stops: a release with it would be spent for nothing.
 _OPEN = (
     TableNote.LIKE_IDENTIFIER,
+    TableNote.CODE_FOR_MISSING,
     TableNote.NAMES_ALIKE,
     TableNote.PUBLIC_ONLY,
     TableNote.FEW_PRIVATE_ROWS,

@@ -29,6 +29,7 @@ from pmtcore.report import reproduce
 from pmtcore.report.figures import planning as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option
+from pmtcore.report.strength import unprotected_words
 from pmtcore.tables.problem import Problem
 
 # Seconds of computing before the page shows what there is, and between two redraws after that.
@@ -146,6 +147,8 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, mu
         if words:
             st.caption(words)
     strength_line(mu)
+    if nobody := unprotected_words(mu):
+        st.warning(nobody, icon=":material/warning:")
     delta = epsilon_delta(problem.private.n)
     epsilon = Guarantee(mu, Neighbours.REPLACE_ONE, delta).epsilon
     st.caption(

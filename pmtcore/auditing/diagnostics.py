@@ -154,7 +154,9 @@ def rows_in_words(unusual: Mapping[str, float], n: int) -> list[str]:
     empty = int(unusual["empty_rows"])
     lines = [f"{empty:,} of {n:,} private rows lack a value, or cannot be read, and count as rows of zeros."]
     if empty > n / 2:
-        lines.append("That is most of them: check separator, decimal mark, row names and the names of categories.")
+        lines.append(
+            "That is most of them: check separator, decimal mark, encoding, row names and the names of categories."
+        )
     return lines + overlap_in_words(Overlap.from_dict(unusual))
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 _MMAP_THRESHOLD = -3  # mallopt's name for it
 _BLOCK = 128 * 1024  # bytes from which a block of its own is mapped, and goes back as soon as it is free
-_ARENA_MAX = -8  # so too
+_ARENA_MAX = -8  # mallopt's name for the number of heaps
 _TOP_PAD, _PAD = -2, 128 * 1024  # what the heap grows by beyond what is asked for; the library's own choice
 _SMALL = range(16, 513, 16)  # sizes of blocks that Python keeps in pools of its own
 _SWEPT = 2 * 2**20  # bytes of each such size that are written over

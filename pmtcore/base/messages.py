@@ -631,7 +631,8 @@ class TableNote(Message):
     DECISIVE_PENALTY = (
         "The ridge penalty of {penalty:g} draws {count} of {total} coefficients towards 0 by more than their sampling "
         "error and leaves at most {share:.1%} of an effect of {column!r}, so others take its place: the fit is not the "
-        "one without a penalty. A penalty of {usual:g} draws none so far; bands of such columns get wider."
+        "one without a penalty. A penalty of {usual:g} draws no column by itself so far; those that nearly determine "
+        "each other may be drawn further, and bands of such columns get wider."
     )
     METHOD_BEHIND_PUBLIC_FIT = (
         "On most real tables {method} was further from the {family} fit without privacy than the public fit or zero, "
@@ -707,6 +708,14 @@ class TableNote(Message):
     )
     NOT_TWO_LABELS = "The target {column!r} has {count} different values; a regression of labels needs two."
     MOSTLY_NUMBERS = "{share:.0%} of the public cells of {column!r} are numbers, the others text: read as categories."
+    COUNT_TARGET = (
+        "The target {column!r} has small whole numbers from 0 on in the public rows: where they are counts, a Poisson "
+        "regression models their rate, and the linear one their difference."
+    )
+    CODE_FOR_MISSING = (
+        "{column!r} holds {number:g}, further from all other public values than these are from each other. Where that "
+        "stands for a missing value, write an empty cell in both tables: as a number it decides the fit."
+    )
     SOME_NOT_NUMBERS = "Some public cells of {column!r} are not numbers: they count as missing."
 
 

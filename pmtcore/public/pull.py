@@ -4,7 +4,9 @@ With curvature ``c`` of the loss, a feature of variance ``v`` has the diagonal e
 standard error of ``1 / sqrt(n h)``, and a penalty ``lam`` leaves ``h / (h + lam)`` of its effect. An effect of ``b`` is
 drawn to 0 by less than its standard error where ``lam <= h t / (1 - t)``, with ``t = 1 / (b sqrt(n h))``; for a rare
 level, whose ``h`` is small, a penalty that is nothing to other columns can be all there is. Other columns are left out
-of ``h``, so it is an upper bound and what is said of the penalty is the least that it does.
+of ``h``, so it is an upper bound and what is said of the penalty is the least that it does: on Adult the offered 1e-4
+leaves 11 of 73 coefficients, of marital status and relationship above all, more than two standard errors from the fit
+without a penalty. Public rows do not show that: there, levels are as common as they are rare among the private rows.
 """
 
 from __future__ import annotations

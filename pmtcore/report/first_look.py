@@ -20,11 +20,10 @@ from pmtcore.report.figures.compare import DISTANCE, TYPICAL
 from pmtcore.tables.problem import Problem
 
 TRIALS, GLM_TRIALS = 50, 10  # a linear trial is a share of one batched solve; others are a fit each
-_MOST = 32
+_MOST = 32  # first looks that are kept: some kilobytes each
 _MOST_WORK = 2e7  # 1 CPU second or so; Adult with all its columns has 1.7e8, and took 27 seconds
-_MOST_ROWS = (
-    500_000  # held at once; places for the rows of people count, a hundred thousand each where somebody says so
-)
+# Rows held at once; places for the rows of people count, a hundred thousand each where somebody says so.
+_MOST_ROWS = 500_000
 _kept: OrderedDict[tuple[str, ...], Quick] = OrderedDict()
 
 

@@ -51,6 +51,11 @@ def columns_words(names: Sequence[str]) -> str:
 def conditioning_words(found: Diagnosis) -> str:
     """Say what whitening does for the inverse, and whether noise of one size still hurts."""
     before = _ratio(found.before.kappa)
+    if not np.any(found.before.eigenvalues > 0):
+        return (
+            "Every row counts as a row of zeros: no cell of some column could be read. Data compares both tables for "
+            "the curator's eyes."
+        )
     if math.isinf(before):
         start = "Some direction has no length at all: the features are collinear, and without whitening noise decides."
     else:
@@ -216,12 +221,18 @@ def reference_levels(notes: Sequence[str]) -> dict[str, str]:
     return levels
 
 
+def modelled_levels(notes: Sequence[str]) -> dict[str, str]:
+    """Return the level of each label that counts as 1, as far as the notes still have their facts."""
+    found = [note for note in notes if isinstance(note, Note) and note.kind is TableNote.MODELLED]
+    return {note.facts["column"]: note.facts["label"] for note in found}
+
+
 def example_words(shown: pd.DataFrame, unit: Unit, references: Mapping[str, str] | None = None) -> str:
     """Say of the first clear coefficient in the table what it means, with its limits; empty where there is none.
 
     Args:
-        shown: rows of a table of coefficients in this unit; the first whose band leaves out no effect is explained, or
-            the first of all.
+        shown: rows of a table of coefficients in this unit; the first whose band leaves out no effect is explained
+            (for a standard deviation, of a number), or the first of all.
         unit: of the displayed coefficients.
         references: levels that categories are compared with, by column.
     """
@@ -229,7 +240,9 @@ def example_words(shown: pd.DataFrame, unit: Unit, references: Mapping[str, str]
     if rows.empty or "low (95 %)" not in rows:
         return ""
     away = (rows["low (95 %)"] > unit.neutral) | (rows["high (95 %)"] < unit.neutral)
-    row = rows.iloc[int(np.argmax(away))]
+    # A standard deviation of a level, which is 0 or 1, means nothing to a reader.
+    first = away & (rows["coefficient"] == rows["column"]) if unit.per_spread else away
+    row = rows.iloc[int(np.argmax(first if first.any() else away))]
     low, high = figure(row["low (95 %)"]), figure(row["high (95 %)"])
     limits = f"95 % limits {low} to {high}"
     name, reference = row["coefficient"], (references or {}).get(row["column"])

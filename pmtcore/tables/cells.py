@@ -8,12 +8,13 @@ result. A cell nobody can read is missing: nothing here raises for what a cell h
 
 from __future__ import annotations
 
+import codecs
 import datetime
 import decimal as decimals
 import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -264,7 +265,7 @@ def _unmarked(text: pa.Array) -> pa.Array:
 
 
 def _in_utf8(cells: pa.Array) -> pa.Array:
-    """Return text cells as valid UTF-8: a file may claim so of invalid bytes, which are replaced in their cell."""
+    """Return text cells as valid UTF-8: a file may claim so of invalid bytes, which are read one by one."""
     try:
         cells.validate(full=True)
     except pa.ArrowInvalid:
@@ -274,9 +275,34 @@ def _in_utf8(cells: pa.Array) -> pa.Array:
 
 def _decoded(cells: pa.Array) -> pa.Array:
     """Decode bytes as UTF-8 text, cell by cell."""
-    return pa.array(
-        [None if cell is None else cell.decode("utf-8", "replace") for cell in cells.to_pylist()], pa.large_string()
-    )
+    return pa.array([None if cell is None else decoded(cell) for cell in cells.to_pylist()], pa.large_string())
+
+
+def decoded(data: bytes, encoding: str = "cp1252") -> str:
+    """Return bytes as text: UTF-8, and each byte that is none by itself in another encoding (decision 103).
+
+    Spreadsheets write Windows-1252 beside files in UTF-8; of one byte nothing but that byte decides.
+
+    Args:
+        data: a cell, or lines of them: separators and line ends stay what they are.
+        encoding: ``cp1252`` or ``latin-1``, of bytes that are no UTF-8.
+    """
+    return data.decode("utf-8", f"second-moment-{encoding}")
+
+
+def _in_encoding(encoding: str) -> Callable[[UnicodeError], tuple[str, int]]:
+    """Return an error handler that reads invalid bytes in an encoding; what that has not is replaced."""
+
+    def read(error: UnicodeError) -> tuple[str, int]:
+        if not isinstance(error, UnicodeDecodeError):
+            raise error
+        return error.object[error.start : error.end].decode(encoding, "replace"), error.end
+
+    return read
+
+
+for _encoding in ("cp1252", "latin-1"):
+    codecs.register_error(f"second-moment-{_encoding}", _in_encoding(_encoding))
 
 
 def shown(cells: pa.Array) -> pa.Array:
@@ -334,7 +360,7 @@ def _scalar(value: Any) -> tuple[pa.DataType, Any]:
     if isinstance(value, str):
         return pa.large_string(), value.encode("utf-8", "replace").decode()
     if isinstance(value, bytes | bytearray | memoryview):
-        return pa.large_string(), bytes(value).decode("utf-8", "replace")
+        return pa.large_string(), decoded(bytes(value))
     if isinstance(value, bool | np.bool_):
         return pa.bool_(), bool(value)
     if isinstance(value, int | np.integer):

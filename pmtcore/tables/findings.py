@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pmtcore.base.messages import InputError, Message, Note, PublicMessage, TableMessage, TableNote, kind_of, listed
-from pmtcore.glm.families import FAMILIES, GAUSSIAN
+from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
@@ -223,6 +223,9 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
             True,
             linear if linear and many else (*marks, *linear),
         )
+    if choices.family == GAUSSIAN.id and schema.like_counts(schema.values(column, "number", public.decimal)):
+        counts = Repair(f"{FAMILIES[POISSON.id].title} regression of counts", {"family": POISSON.id, "lam": None})
+        yield Finding("target", Note(TableNote.COUNT_TARGET, column=name), (name,), False, (counts,))
     alike = schema.spelled_alike(levels)
     if alike and (choices.model.binary or share < 0.5):
         yield Finding("labels", Note(TableNote.SPELLINGS, column=name, levels=alike), (name,))
@@ -260,6 +263,12 @@ def _features(private: Table, public: Table, choices: Choices, going_in: tuple[s
             levels = Repair(f"Read {name!r} as categories", {"kinds": {**choices.kinds, name: "level"}})
             note = Note(TableNote.SOME_NOT_NUMBERS, column=name)
             yield Finding("numbers", note, (name,), False, (levels,))
+        code = schema.code_for_missing(schema.values(column, "number", public.decimal)) if kind == "number" else None
+        if code is not None:
+            leave = _without(going_in, (name,))
+            yield Finding(
+                "numbers", Note(TableNote.CODE_FOR_MISSING, column=name, number=code), (name,), False, (leave,)
+            )
         if kind == "date":
             leave = _without(going_in, (name,))
             yield Finding("dates", Note(TableNote.DATES, column=name), (name,), False, (leave,))

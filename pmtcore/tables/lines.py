@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
 from pmtcore.base import threads
-from pmtcore.tables.cells import MISSING
+from pmtcore.tables.cells import MISSING, decoded
 from pmtcore.tables.limits import CHUNK, LINE, SPAN
 
 _LONG = b"\x00"  # what a line beyond the limit is cut to: no row
@@ -309,7 +309,7 @@ def _with_gaps(cells: pa.Array, wrong: Sequence[int], rows: int) -> pa.Array:
 
 
 def _utf8(text: bytes, encoding: str) -> bytes:
-    """Convert bytes to UTF-8; invalid bytes are replaced in place, never beyond a separator or a line."""
+    """Convert bytes to UTF-8; bytes that are none are read in place, never beyond a separator or a line."""
     if text.isascii():
         return text
-    return text.decode(encoding, "replace").encode("utf-8")
+    return decoded(text, "latin-1" if encoding == "latin-1" else "cp1252").encode("utf-8")

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from pmtcore.base.messages import InputError, TableMessage, whole_number_between
-from pmtcore.tables.cells import from_objects
+from pmtcore.tables.cells import decoded, from_objects
 from pmtcore.tables.dialect import Dialect, check_names
 from pmtcore.tables.limits import block_rows
 from pmtcore.tables.sources import Cells, Source
@@ -204,10 +204,6 @@ def _engine(url: str) -> sa.Engine:
 
     @sa.event.listens_for(engine, "connect")
     def _lenient(connection: Any, _: Any) -> None:
-        connection.text_factory = _replaced
+        connection.text_factory = decoded
 
     return engine
-
-
-def _replaced(data: bytes) -> str:
-    return data.decode("utf-8", "replace")

@@ -25,6 +25,9 @@ from pmtcore.tables.limits import MAX_LEVELS
 Kind = Literal["number", "level", "date"]
 KINDS = ("number", "level", "date")
 _EQUAL_PAIRS = 5.0  # expected by chance: from here on their absence tells an identifier (exp(-5) = .7 %)
+_FEWEST_VALUES = 10  # different public numbers, below which none of them is told to be a code
+_SHORTEST_CODE = 99  # shorter ones are ages, grades and counts
+_MOST_COUNTED = 30  # beyond, a normal law is as good for a count
 _MOSTLY = 0.9  # share of numbers from which a public column with many different cells is one of numbers
 
 
@@ -146,6 +149,31 @@ def values(column: pa.ChunkedArray, kind: Kind, decimal: str | None) -> np.ndarr
     read = Column("", kind).read
     chunks = [read(chunk, decimal) for chunk in column.chunks]
     return np.concatenate(chunks) if chunks else np.empty(0)
+
+
+def like_counts(values: np.ndarray) -> bool:
+    """Return whether public numbers (m,) look like counts: small whole numbers from 0 on, more than two of them."""
+    distinct = np.unique(values[np.isfinite(values)])
+    whole = len(distinct) > 2 and bool(np.all(distinct == np.round(distinct)))
+    return whole and bool(distinct[0] == 0 and distinct[-1] <= _MOST_COUNTED)
+
+
+def code_for_missing(values: np.ndarray) -> float | None:
+    """Return a number of nines, such as -999, that lies beyond the range of all other public values; else ``None``.
+
+    Args:
+        values: numbers (m,) of a public column, NaN where missing.
+    """
+    distinct = np.unique(values[np.isfinite(values)])
+    if len(distinct) < _FEWEST_VALUES:
+        return None
+    for end, nearest, others in (
+        (distinct[0], distinct[1], distinct[1:]),
+        (distinct[-1], distinct[-2], distinct[:-1]),
+    ):
+        if set(f"{abs(end):g}") == {"9"} and abs(end) >= _SHORTEST_CODE and abs(end - nearest) > np.ptp(others):
+            return float(end)
+    return None
 
 
 def like_identifier(numbers: np.ndarray) -> bool:

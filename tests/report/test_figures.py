@@ -429,10 +429,12 @@ def test_a_log_axis_has_labels_however_little_it_spans(values, step):
 )
 def test_a_chance_is_said_as_one_where_it_is_one(low, value, high, holds):
     """A linear model beyond 0 or 1 is said to be no chance there; its band is not cut to a certainty."""
+    event = explore.event("hit", {"hit": "yes"})
     words = explore.predicted_words(
-        SimpleNamespace(response="hit"), SimpleNamespace(low=low, value=value, high=high), True
+        SimpleNamespace(response="hit"), SimpleNamespace(low=low, value=value, high=high), event
     )
-    assert words.startswith("The chance of hit") == holds and ("no chance" in words) != holds
+    assert words.startswith("The chance that hit is yes") == holds and ("does not hold" in words) != holds
+    assert explore.event("hit", {}) == "hit is 1" and explore.event("town=north", {}) == "town is north"
     assert all(f"{one:g}" in words for one in (low, value, high))
 
 

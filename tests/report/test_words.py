@@ -51,6 +51,7 @@ def diagnosis(before, after=None, norms=(), radius=3.0):
         ([0, 1], [1, 1.1], ["no length at all", "about the same harm"], ["inf ", "nan"]),
         ([1, 2], [0, 1], ["1.41", "without end", "public ridge"], ["inf", "same harm"]),
         ([0, 1], None, ["cannot be predicted", "no length at all"], ["inf"]),
+        ([0, 0], [0, 0], ["row of zeros"], ["collinear", "inf", "nan"]),
         ([1, 9], None, ["3 times", "cannot be predicted"], ["harm"]),
         ([1, 1e40], [1, 1e40], ["no length at all"], ["e+", "inf"]),
         ([1e-9, 1], [1, 2.25], ["31,600", "1.5 times after"], ["e+"]),

@@ -19,6 +19,7 @@ import pytest
 from pmtcore.tables.cells import ABSENT, codes, numbers, texts
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import PublicSide, public_side
+from pmtcore.tables.schema import code_for_missing, like_counts
 from pmtcore.tables.table import Table, read_table, table_from
 from tests.helpers import TEST
 
@@ -397,3 +398,61 @@ def test_a_null_of_a_dictionary_is_missing():
     assert texts(column).to_pylist() == ["north", None, "1.5", None]
     assert codes(column, ("north", "1.5")).tolist() == [0, ABSENT, 1, ABSENT]
     assert np.array_equal(numbers(column), [np.nan, np.nan, 1.5, np.nan], equal_nan=True)
+
+
+def _in_windows_1252(text: str) -> bytes:
+    return text.encode("cp1252")
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["private file in Windows-1252", "public file in Windows-1252"])
+def test_bytes_that_are_no_utf8_are_windows_1252(turned):
+    """A spreadsheet's file beside one in UTF-8: every level is known, in a file of lines and in Parquet."""
+    rng = np.random.default_rng(1)
+
+    def lines(rows: int, seed: int) -> str:
+        towns = np.random.default_rng(seed).choice(["München", "Zürich", "Bern"], rows)
+        cells = zip(towns, rng.normal(size=rows), rng.normal(size=rows), strict=True)
+        return "\n".join(["town,x,y", *(f"{town},{x:.4f},{y:.4f}" for town, x, y in cells)])
+
+    texts_ = lines(300, 1), lines(60, 2)
+    first, second = (_in_windows_1252, str.encode) if not turned else (str.encode, _in_windows_1252)
+    public_table = read_table(second(texts_[1]), "b.csv", "public")
+    rows = design(read_table(first(texts_[0]), "a.csv", "private"), public_table, Choices(target="y"))
+    assert np.all(np.any(rows != 0, axis=1)) and len(np.unique(rows[:, 1])) == 2
+    cells_ = pa.array([_in_windows_1252("München"), "München".encode()], pa.binary()).view(pa.string())
+    assert texts(cells_).to_pylist() == ["München"] * 2
+    assert texts(pa.array([b"\x81"], pa.binary()).view(pa.string())).to_pylist() == ["\ufffd"]
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        ([*range(18, 79), -999.0, -999.0], -999.0),
+        ([*range(18, 79), 9999.0], 9999.0),
+        ([*range(18, 79), 99.0], None),
+        ([*range(-2000, 0, 50), -999.0], None),
+        ([*range(18, 79), -500.0], None),
+        ([0.0, 1.0, 99.0, 999.0], None),
+    ],
+    ids=["-999", "9999", "an age", "among others", "no nines", "few values"],
+)
+def test_a_number_of_nines_far_out_is_a_code(values, code):
+    """Only where it lies further from the other values than they from each other."""
+    assert code_for_missing(np.array([*values, np.nan], dtype=float)) == code
+
+
+@pytest.mark.parametrize(
+    ("values", "counts"),
+    [
+        ([0, 1, 2, 3, 5], True),
+        ([0, 1, 0, 1], False),
+        ([1, 2, 3], False),
+        ([0, 1.5, 3], False),
+        ([0, 1, 2, 400], False),
+        ([-1, 0, 1], False),
+    ],
+    ids=["counts", "labels", "no zero", "not whole", "large", "negative"],
+)
+def test_small_whole_numbers_from_zero_on_are_counts(values, counts):
+    """A target of them is offered the regression of rates."""
+    assert like_counts(np.array([*values, np.nan], dtype=float)) is counts

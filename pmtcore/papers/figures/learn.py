@@ -15,14 +15,16 @@ _WIDE, _HIGH = 7.0, 4.0
 
 
 def clouds(found: Cloud) -> go.Figure:
-    """Both clouds, on axes that stay where they are whatever the knobs say."""
+    """Both clouds, on axes that stay where they are unless the knobs send rows beyond them."""
     figure = go.Figure()
     for name, points, colour in (("before", found.before, BEFORE), ("after whitening", found.after, AFTER)):
         figure.add_scatter(
             x=points[:, 0], y=points[:, 1], mode="markers", name=name, marker={"color": colour, "size": 5}
         )
-    figure.update_xaxes(range=[-_WIDE, _WIDE])
-    figure.update_yaxes(range=[-_HIGH, _HIGH], scaleanchor="x")
+    ends = np.max(np.abs(np.vstack([found.before, found.after])), axis=0) / (_WIDE, _HIGH)
+    beyond = max(1.05 * float(np.max(ends)), 1.0)
+    figure.update_xaxes(range=[-beyond * _WIDE, beyond * _WIDE])
+    figure.update_yaxes(range=[-beyond * _HIGH, beyond * _HIGH], scaleanchor="x")
     return finish(figure, "first column", "second column", 420)
 
 

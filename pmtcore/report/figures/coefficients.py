@@ -269,6 +269,7 @@ def at_the_edge(figure: go.Figure, value: np.ndarray, low: np.ndarray, high: np.
                 text=f"{text} →" if x > 0 else f"← {text}",
                 showarrow=False,
                 xanchor="right" if x > 0 else "left",
+                yanchor="bottom",  # its band runs through the row
                 bgcolor=_PAPER,
             )
 

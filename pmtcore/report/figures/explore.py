@@ -110,23 +110,34 @@ def neighbours(moment: Moment, fit: Regression) -> tuple[go.Figure, pd.DataFrame
     return finish_rows(figure, list(drawn["column"]), f"correlation with {fit.response}"), rows
 
 
-def predicted_words(fit: Regression, at: Predicted, is_label: bool) -> str:
+def event(response: str, levels: Mapping[str, str]) -> str:
+    """Return what a 0/1 response says where it is 1.
+
+    Args:
+        response: its name; that of a level has the level in it.
+        levels: that count as 1, by column, as far as they are known.
+    """
+    column, is_level, level = response.partition("=")
+    return f"{column} is {level if is_level else levels.get(response, '1')}"
+
+
+def predicted_words(fit: Regression, at: Predicted, said_of: str) -> str:
     """Return a prediction with its band; of a label a chance, which lies between 0 and 1.
 
     Args:
         fit: the regression.
         at: what it predicts at some values.
-        is_label: whether the response is a column of zeros and ones.
+        said_of: what a response of zeros and ones says where it is 1 (:func:`event`); empty for others.
     """
     value, limits = said(at.value, 3), f"(95 %: {said(at.low, 3)} to {said(at.high, 3)})"
-    if is_label and not (at.low >= 0 and at.high <= 1):
+    if said_of and not (at.low >= 0 and at.high <= 1):
         return (
-            f"The linear model has {value} for {fit.response} there {limits}, which reaches beyond 0 or 1 and is no "
-            "chance: so far out it does not hold. A logistic regression is the better one."
+            f"The linear model has {value} for the chance that {said_of} there {limits}, which reaches beyond 0 or 1: "
+            "so far out it does not hold. A logistic regression is the better one."
         )
-    if is_label:
+    if said_of:
         return (
-            f"The chance of {fit.response} there is {value} {limits}, by the linear model; near 0 and 1 a logistic "
+            f"The chance that {said_of} there is {value} {limits}, by the linear model; near 0 and 1 a logistic "
             "regression is the better one."
         )
     return (
@@ -135,9 +146,9 @@ def predicted_words(fit: Regression, at: Predicted, is_label: bool) -> str:
     )
 
 
-def logistic_chance_words(response: str, chance: float) -> str:
-    """Return the chance of a label by the logistic regression, in a sentence."""
-    return f"By the logistic regression the chance of {response} there is {said(chance, 3)} (without a band)."
+def logistic_chance_words(said_of: str, chance: float) -> str:
+    """Return the chance of an :func:`event` by the logistic regression, in a sentence."""
+    return f"By the logistic regression the chance that {said_of} there is {said(chance, 3)} (without a band)."
 
 
 def chance_words(pairs: int) -> str:
