@@ -24,7 +24,7 @@ from pmtcore.mechanisms.integers import gram_and_cross
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import calibration_factor, cross_sensitivity, moment_sensitivity
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Method, Origin, Outcome, StatisticPlan, register, sound
+from pmtcore.methods.registry import Method, Origin, Outcome, StatisticPlan, sound
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
@@ -120,22 +120,17 @@ class AdaptiveOutcome(Outcome):
         return ("This method has no error bands.",)
 
 
+@Method(
+    id="ada-ssp",
+    title="Adaptive sufficient statistics",
+    summary="Noisy moments of untransformed rows with a ridge set from a noisy smallest eigenvalue.",
+    origin=Origin("Wang 2018, in GDP form"),
+    claim=sound("three Gaussian mechanisms on rows clipped to public bounds"),
+    colour="#44AA99",
+)
 def _plan(public: PublicData, n: int, budget: Budget, parameters: PmtParameters) -> AdaptivePlan:
     if public.rows is None:
         raise InputError(MethodMessage.BOUNDS_NEED_ROWS, method="ada-ssp")
     longest = float(np.max(np.linalg.norm(public.rows[:, :-1], axis=1)))
     response = float(np.max(np.abs(public.rows[:, -1])))
     return AdaptivePlan(public, n, budget.mu, _ROOM * longest, _ROOM * response, parameters.eta, parameters.calibration)
-
-
-register(
-    Method(
-        id="ada-ssp",
-        title="Adaptive sufficient statistics",
-        summary="Noisy moments of untransformed rows with a ridge set from a noisy smallest eigenvalue.",
-        origin=Origin("Wang 2018, in GDP form"),
-        claim=sound("three Gaussian mechanisms on rows clipped to public bounds"),
-        plan=_plan,
-        colour="#44AA99",
-    )
-)

@@ -29,7 +29,6 @@ from pmtcore.methods.registry import (
     Prediction,
     StatisticPlan,
     lab,
-    register,
     sound,
 )
 from pmtcore.public.bands import Part, limits, robust_part
@@ -182,42 +181,34 @@ class NonPrivatePlan(StatisticPlan[np.ndarray]):
         return Constant(statistic.reveal(_LAB), trials)
 
 
+@Method(
+    id="public-only",
+    title="Public fit alone",
+    summary="The fit to the public data: spends nothing, and often hard to beat.",
+    origin=Origin("baseline"),
+    claim=sound("reads no private row"),
+    colour="#009E73",
+    families=tuple(FAMILIES),
+    task="any",
+    weighs_losses=True,
+    role="public",
+    at_first=True,
+)
 def _public_plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) -> Plan:
     return PublicPlan(public)
 
 
+@Method(
+    id="non-private",
+    title="Without privacy",
+    summary="The fit to the private rows: the figure every private method tries to reach.",
+    origin=Origin("baseline"),
+    claim=lab("no noise at all"),
+    colour="#888888",
+    families=tuple(FAMILIES),
+    task="any",
+    needs_labels=False,
+    role="reference",
+)
 def _non_private_plan(public: PublicData, n: int, budget: Budget, parameters: NonPrivateParameters) -> Plan:
     return NonPrivatePlan(public, parameters.lam)
-
-
-register(
-    Method(
-        id="public-only",
-        title="Public fit alone",
-        summary="The fit to the public data: spends nothing, and often hard to beat.",
-        origin=Origin("baseline"),
-        claim=sound("reads no private row"),
-        plan=_public_plan,
-        colour="#009E73",
-        families=tuple(FAMILIES),
-        task="any",
-        weighs_losses=True,
-        role="public",
-        at_first=True,
-    )
-)
-register(
-    Method(
-        id="non-private",
-        title="Without privacy",
-        summary="The fit to the private rows: the figure every private method tries to reach.",
-        origin=Origin("baseline"),
-        claim=lab("no noise at all"),
-        plan=_non_private_plan,
-        colour="#888888",
-        families=tuple(FAMILIES),
-        task="any",
-        needs_labels=False,
-        role="reference",
-    )
-)

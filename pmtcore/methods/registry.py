@@ -41,6 +41,7 @@ Statistic = TypeVar("Statistic")
 Prepared = TypeVar("Prepared")
 Mechanism = Callable[[NoiseSource, int], "Outcome"]
 Planner = Callable[[PublicData, int, Budget, Any], "Plan"]
+AnyPlanner = TypeVar("AnyPlanner", bound=Planner)
 
 
 class Outcome(ABC):
@@ -295,9 +296,14 @@ class Origin:
     also: tuple[str, ...] = ()
 
 
+def _unplanned(public: PublicData, n: int, budget: Budget, parameters: Parameters) -> Plan:
+    """Refuse to plan: a method that is not registered has no planner yet."""
+    raise TypeError("a method is registered as the decorator of its planner")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """One entry of the registry.
+    """One entry of the registry: a decorator that registers its planner.
 
     Attributes:
         id: what commands and records call it.
@@ -305,8 +311,8 @@ class Method:
         summary: what it does, in a sentence.
         origin: where it comes from.
         claim: its guarantee.
-        plan: makes a plan of public data, number of private rows, budget and parameters; the class of the parameters
-            is the one that this function's last argument is annotated with.
+        plan: makes a plan of public data, number of private rows, budget and parameters: the function below the
+            decorator. The class of the parameters is the one that its last argument is annotated with.
         colour: of its lines and marks, told apart from all others.
         families: it fits these regressions.
         task: what it estimates, where the families do not say so.
@@ -329,8 +335,8 @@ class Method:
     summary: str
     origin: Origin
     claim: Claim
-    plan: Planner
     colour: str
+    plan: Planner = _unplanned
     families: tuple[str, ...] = (GAUSSIAN.id,)
     task: str = ""
     gives_coefficients: bool = True
@@ -348,6 +354,11 @@ class Method:
     def __post_init__(self) -> None:
         if not self.task:
             object.__setattr__(self, "task", "linear" if self.families == (GAUSSIAN.id,) else "glm")
+
+    def __call__(self, planner: AnyPlanner) -> AnyPlanner:
+        """Register the method with this planner, which is returned."""
+        register(dataclasses.replace(self, plan=planner))
+        return planner
 
     @property
     def standing(self) -> ReleaseStatus:

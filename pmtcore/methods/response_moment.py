@@ -32,7 +32,7 @@ from pmtcore.methods.baselines import NoParameters
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.joint.plan import gradient_norms
 from pmtcore.methods.joint.second_pass import COUNTING, Gradient, SecondPass, Shares
-from pmtcore.methods.registry import Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
+from pmtcore.methods.registry import Method, Origin, Outcome, Prediction, StatisticPlan, sound
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.moments import PublicData, back_transform, whiten
@@ -249,6 +249,15 @@ class ResponseOutcome(Outcome):
         return self.gradients[-1].released()
 
 
+@Method(
+    id="response-moment",
+    title="Responses alone private",
+    summary="Least squares where covariates are public and only responses private: an exact Gram matrix and "
+    "clipped cross moments.",
+    origin=Origin("beyond the papers", names=("label-DP",)),
+    claim=sound("Gaussian mechanisms on residuals clipped by public leverage", Neighbours.REPLACE_RESPONSE),
+    colour="#8B5A00",
+)
 def _plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) -> ResponsePlan:
     """``response-moment`` for these public data.
 
@@ -264,17 +273,3 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) 
         name = f"clipped cross moment {at}, in units of its bound"
         passes.append(SecondPass(sizes, n, shares, 0.0, harmless_bound(n, shares.gradient_mu), name))
     return ResponsePlan(public, n, budget.mu, tuple(passes))
-
-
-register(
-    Method(
-        id="response-moment",
-        title="Responses alone private",
-        summary="Least squares where covariates are public and only responses private: an exact Gram matrix and "
-        "clipped cross moments.",
-        origin=Origin("beyond the papers", names=("label-DP",)),
-        claim=sound("Gaussian mechanisms on residuals clipped by public leverage", Neighbours.REPLACE_RESPONSE),
-        plan=_plan,
-        colour="#8B5A00",
-    )
-)

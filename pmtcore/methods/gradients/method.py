@@ -45,7 +45,7 @@ from pmtcore.methods.gradients.passes import (
 )
 from pmtcore.methods.outcome_interval import OF_GRADIENTS
 from pmtcore.methods.parameters import Parameters, parameter
-from pmtcore.methods.registry import Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
+from pmtcore.methods.registry import Method, Origin, Outcome, Prediction, StatisticPlan, sound
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData
 
@@ -310,6 +310,24 @@ class GradientOutcome(Outcome):
         return ()
 
 
+def _recommended(public: PublicData) -> bool:
+    """Labels and counts."""
+    return public.family is not GAUSSIAN
+
+
+@Method(
+    id="pmt-gradients",
+    title="Clipped gradients in passes",
+    summary="Clipped gradients at one released point after another, scaled by public curvature; for labels and counts.",
+    origin=Origin("beyond A"),
+    claim=sound("Gaussian mechanisms on integer sums, composed; steps between them cost no more"),
+    colour="#0B7A75",
+    families=("gaussian", "logistic", "boosting", "poisson"),
+    task="any",
+    weighs_losses=True,
+    recommended=True,
+    recommended_for=_recommended,
+)
 def _plan(public: PublicData, n: int, budget: Budget, parameters: GradientParameters) -> GradientPlan:
     """``pmt-gradients`` for these public data.
 
@@ -338,27 +356,3 @@ def _schedule(public: PublicData, n: int, mu: float) -> tuple[int, float, float,
     if has_few_rows(public):
         return _AMPLE_FEW_ROWS if noise < _AMPLE_NOISE_FEW else _FEW_ROWS
     return _AMPLE if noise < _AMPLE_NOISE else _USUAL
-
-
-def _recommended(public: PublicData) -> bool:
-    """Labels and counts."""
-    return public.family is not GAUSSIAN
-
-
-register(
-    Method(
-        id="pmt-gradients",
-        title="Clipped gradients in passes",
-        summary="Clipped gradients at one released point after another, scaled by public curvature; for labels "
-        "and counts.",
-        origin=Origin("beyond A"),
-        claim=sound("Gaussian mechanisms on integer sums, composed; steps between them cost no more"),
-        plan=_plan,
-        colour="#0B7A75",
-        families=("gaussian", "logistic", "boosting", "poisson"),
-        task="any",
-        weighs_losses=True,
-        recommended=True,
-        recommended_for=_recommended,
-    )
-)

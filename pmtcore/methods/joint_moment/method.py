@@ -36,7 +36,7 @@ from pmtcore.methods.joint_moment.norm import Prospects, RowNorm, candidates, ch
 from pmtcore.methods.joint_moment.parameters import MomentParameters
 from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, combined, mean_difference_variance
 from pmtcore.methods.outcome_interval import OF_JOINT_MOMENT
-from pmtcore.methods.registry import Method, Origin, Prediction, StatisticOutcome, StatisticPlan, register, sound
+from pmtcore.methods.registry import Method, Origin, Prediction, StatisticOutcome, StatisticPlan, sound
 from pmtcore.public.moments import INTERCEPT, PublicData, joint, public_from_rows
 
 _LEAST = 1e-6  # below it a radius is a typing error
@@ -298,6 +298,17 @@ def _spread(public: PublicData) -> np.ndarray:
     return np.asarray(np.sqrt(np.maximum(np.diag(moment) - mean**2, 0.0)))
 
 
+@Method(
+    id="joint-moment",
+    title="Joint moment of all columns",
+    summary="One whitened moment of all columns: every regression among them is then free, with bands, for anybody "
+    "who holds the record.",
+    origin=Origin("beyond A and B"),
+    claim=sound(
+        "One Gaussian mechanism with a tight sensitivity; whatever is computed from it costs no more",
+    ),
+    colour="#7A4FB5",
+)
 def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> MomentPlan:
     """``joint-moment`` for these public data, n private rows and this total budget.
 
@@ -352,19 +363,3 @@ def _with_derived(public: PublicData, base: tuple[str, ...], text: str) -> tuple
     names = derived.names
     extended = public_from_rows(rows[:, :-1], rows[:, -1], names[:-1], names[-1], clusters=public.clusters)
     return replace(extended, rows_are_weighted=public.rows_are_weighted), derived
-
-
-register(
-    Method(
-        id="joint-moment",
-        title="Joint moment of all columns",
-        summary="One whitened moment of all columns: every regression among them is then free, with bands, for anybody "
-        "who holds the record.",
-        origin=Origin("beyond A and B"),
-        claim=sound(
-            "One Gaussian mechanism with a tight sensitivity; whatever is computed from it costs no more",
-        ),
-        plan=plan,
-        colour="#7A4FB5",
-    )
-)

@@ -27,7 +27,7 @@ from pmtcore.mechanisms.noise import NoiseSource, release_vector
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.local.collected import LocalOutcome, LocalPlan, MomentParameters, RegressionParameters, algorithm
 from pmtcore.methods.parameters import parameter
-from pmtcore.methods.registry import Planner, StatisticPlan, lab, register
+from pmtcore.methods.registry import Planner, StatisticPlan, lab
 from pmtcore.public.moments import PublicData
 
 _POWER = 1.1  # of n: delta as paper C takes it
@@ -167,7 +167,7 @@ def _register(number: int, id: str, plan: Planner, colour: str) -> None:
     noise = "classical noise for responses up to L r + |f(0)| + C" if number > 2 else "classical noise"
     claim = _SYMBOL if gaussian else _CLASSICAL
     summary = f"{radius}; {noise}."
-    register(algorithm(number, id=id, summary=summary, claim=claim, plan=plan, colour=colour, printed=True))
+    algorithm(number, id=id, summary=summary, claim=claim, colour=colour, printed=True)(plan)
 
 
 _register(1, "ldp-glm-gaussian-printed", _gaussian, "#CC99BB")

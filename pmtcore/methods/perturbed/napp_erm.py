@@ -33,7 +33,7 @@ from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, noise_share, parameter, reporting_delta, unset
 from pmtcore.methods.perturbed.napp_public import FAMILIES
 from pmtcore.methods.perturbed.setting import PerturbedPlan, bound_field, loss_field, setting
-from pmtcore.methods.registry import Method, Origin, Outcome, Planner, lab, register
+from pmtcore.methods.registry import Method, Origin, Outcome, lab
 from pmtcore.public.moments import PublicData
 
 _DIRECT = 1e-6  # subgradient at which a direct fit ends, in root rows: as near as the iterated ones
@@ -265,18 +265,6 @@ def _planned(public: PublicData, budget: Budget, parameters: PrintedParameters, 
     return PrintedPlan(ground, budget.mu, target, claim, noise, selection, parameters)
 
 
-def _napp_erm(public: PublicData, n: int, budget: Budget, parameters: PrintedParameters) -> PrintedPlan:
-    return _planned(public, budget, parameters, "none")
-
-
-def _napp_vs(public: PublicData, n: int, budget: Budget, parameters: SelectionParameters) -> PrintedPlan:
-    return _planned(public, budget, parameters, "vs")
-
-
-def _napp_vs_plus(public: PublicData, n: int, budget: Budget, parameters: PrintedParameters) -> PrintedPlan:
-    return _planned(public, budget, parameters, "vs-plus")
-
-
 _LEAKS = lab(
     "weights and support depend on the private fit (E11, E12), so the claim does not hold",
     Neighbours.ADD_REMOVE_ONE,
@@ -284,52 +272,53 @@ _LEAKS = lab(
 _SELECTION_ERRATA = ("E8", "E11", "E12", "E22")
 
 
-def _register(
-    id: str, name: str, title: str, source: str, *, plan: Planner, errata: tuple[str, ...], colour: str
-) -> None:
-    register(
-        Method(
-            id=id,
-            title=f"{title} (as published)",
-            summary="Weights iterated on the private fit; the target regularizer does double duty.",
-            origin=Origin(
-                source, names=(name,), errata=errata, also=("D, Algorithm 1", "D, Algorithm 2 (recycle=yes)")
-            ),
-            claim=_LEAKS,
-            plan=plan,
-            colour=colour,
-            families=FAMILIES,
-            needs_labels=False,
-            same_target=False,
-            studied_with="select",
-        )
+def _published(id: str, name: str, title: str, source: str, *, errata: tuple[str, ...], colour: str) -> Method:
+    """Return the entry of one of paper D's methods."""
+    return Method(
+        id=id,
+        title=f"{title} (as published)",
+        summary="Weights iterated on the private fit; the target regularizer does double duty.",
+        origin=Origin(source, names=(name,), errata=errata, also=("D, Algorithm 1", "D, Algorithm 2 (recycle=yes)")),
+        claim=_LEAKS,
+        colour=colour,
+        families=FAMILIES,
+        needs_labels=False,
+        same_target=False,
+        studied_with="select",
     )
 
 
-_register(
+@_published(
     "napp-erm",
     "NAPP-ERM",
     "Noise-augmented objective",
     "D, Algorithm 1",
-    plan=_napp_erm,
     errata=("E8", "E9", "E10", "E12", "E13", "E14", "E15", "E16", "E17", "E18"),
     colour="#AA4499",
 )
-_register(
+def _napp_erm(public: PublicData, n: int, budget: Budget, parameters: PrintedParameters) -> PrintedPlan:
+    return _planned(public, budget, parameters, "none")
+
+
+@_published(
     "napp-vs",
     "NAPP-VS",
     "Private selection",
     "D, section 3.5, any b",
-    plan=_napp_vs,
     errata=_SELECTION_ERRATA,
     colour="#C2185B",
 )
-_register(
+def _napp_vs(public: PublicData, n: int, budget: Budget, parameters: SelectionParameters) -> PrintedPlan:
+    return _planned(public, budget, parameters, "vs")
+
+
+@_published(
     "napp-vs-plus",
     "NAPP-VS+",
     "Private selection, b > 0",
     "D, section 3.5",
-    plan=_napp_vs_plus,
     errata=_SELECTION_ERRATA,
     colour="#7B1FA2",
 )
+def _napp_vs_plus(public: PublicData, n: int, budget: Budget, parameters: PrintedParameters) -> PrintedPlan:
+    return _planned(public, budget, parameters, "vs-plus")

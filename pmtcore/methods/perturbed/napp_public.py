@@ -32,7 +32,7 @@ from pmtcore.mechanisms.perturbed import Budgeted, Mechanism, dp_erm, napp_publi
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, noise_share, parameter, penalty, reporting_delta
 from pmtcore.methods.perturbed.setting import COORDINATES, PerturbedPlan, Setting, bound_field, loss_field, setting
-from pmtcore.methods.registry import Method, Origin, StatisticOutcome, register, sound
+from pmtcore.methods.registry import Method, Origin, StatisticOutcome, sound
 from pmtcore.public.moments import PublicData
 from pmtcore.public.penalized import best_weights
 
@@ -194,6 +194,17 @@ def _with_own(mechanism: Mechanism, ground: Setting, n: int) -> Mechanism:
     )
 
 
+@Method(
+    id="dp-erm",
+    title="Objective perturbation",
+    summary="Noise in the objective, an extra ridge in every coordinate; ridge, lasso or elastic net as target.",
+    origin=Origin("Kifer et al. 2012; D, equation 2", names=("DP-ERM",), errata=("E8", "E17", "E18")),
+    claim=sound("one perturbed objective with a public modulus and bounded scores"),
+    behind_public_fit=("poisson",),
+    colour="#6B4C3B",
+    families=FAMILIES,
+    needs_labels=False,
+)
 def _dp_erm(public: PublicData, n: int, budget: Budget, parameters: ErmParameters) -> ErmPlan:
     ground = setting(public, parameters.coordinates, parameters.loss, parameters.bound)
 
@@ -212,6 +223,15 @@ def _dp_erm(public: PublicData, n: int, budget: Budget, parameters: ErmParameter
     return ErmPlan(ground, n, budget.mu, build(_budgeted(budget, parameters)), build)
 
 
+@Method(
+    id="napp-public",
+    title="Objective perturbation with retrieved budget",
+    summary="Weights and centre from the public fit, so the Jacobian's cost is public and its share comes back.",
+    origin=Origin("D, repaired; beyond D", errata=("E8", "E9", "E10", "E12", "E13", "E17", "E18")),
+    claim=sound("the modulus comes from public weights, so what is retrieved is known beforehand"),
+    colour="#332288",
+    families=FAMILIES,
+)
 def _napp_public(public: PublicData, n: int, budget: Budget, parameters: NappParameters) -> ErmPlan:
     ground = setting(public, parameters.coordinates, parameters.loss, parameters.bound, centred=True)
     fit = ground.fit()
@@ -237,31 +257,3 @@ def _napp_public(public: PublicData, n: int, budget: Budget, parameters: NappPar
     if parameters.retrieved == "return":
         mu = min(mechanism.split.gdp or mu_from_pure_epsilon(mechanism.split.promise.epsilon), mu)
     return ErmPlan(ground, n, mu, mechanism, build)
-
-
-register(
-    Method(
-        id="dp-erm",
-        title="Objective perturbation",
-        summary="Noise in the objective, an extra ridge in every coordinate; ridge, lasso or elastic net as target.",
-        origin=Origin("Kifer et al. 2012; D, equation 2", names=("DP-ERM",), errata=("E8", "E17", "E18")),
-        claim=sound("one perturbed objective with a public modulus and bounded scores"),
-        plan=_dp_erm,
-        behind_public_fit=("poisson",),
-        colour="#6B4C3B",
-        families=FAMILIES,
-        needs_labels=False,
-    )
-)
-register(
-    Method(
-        id="napp-public",
-        title="Objective perturbation with retrieved budget",
-        summary="Weights and centre from the public fit, so the Jacobian's cost is public and its share comes back.",
-        origin=Origin("D, repaired; beyond D", errata=("E8", "E9", "E10", "E12", "E13", "E17", "E18")),
-        claim=sound("the modulus comes from public weights, so what is retrieved is known beforehand"),
-        plan=_napp_public,
-        colour="#332288",
-        families=FAMILIES,
-    )
-)
