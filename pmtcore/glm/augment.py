@@ -20,12 +20,13 @@ from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Data, Losses, Penalty, Solution, minimize
 
 REGULARIZERS = ("ridge", "bridge", "lasso", "elastic-net")
-_FLOOR = 1e-8  # |theta| below it gets the weight of it
-_STILL = 1e-7  # a fit that moves less has ended
-_ROUGH = 100.0  # times the tolerance of a last fit: what earlier rounds may be off by
-_SETTLED = 5  # last rounds in which a sign must stay for a coefficient to be one: what fluctuates is set to 0 (D, 3.5)
-_GAIN = 1e-6  # of the Jacobian's share: a pass that retrieves less changes nothing that is seen
-_ZERO = 1e-4  # what counts as zero after the iterations, as the paper's fluctuating estimates do
+_LEAST_SIZE = 1e-8  # |theta| below it gets the weight of it
+_STILL_MOVE = 1e-7  # a fit that moves less has ended
+_ROUGH_FACTOR = 100.0  # times the tolerance of a last fit: what earlier rounds may be off by
+# Last rounds in which a sign must stay for a coefficient to be one: what fluctuates is set to 0 (D, 3.5)
+_SETTLED_ROUNDS = 5
+_LEAST_GAIN = 1e-6  # of the Jacobian's share: a pass that retrieves less changes nothing that is seen
+_NEGLIGIBLE_SIZE = 1e-4  # what counts as zero after the iterations, as the paper's fluctuating estimates do
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +120,7 @@ class TargetStack:
 
     def weights(self, theta: np.ndarray) -> np.ndarray:
         """Return the weights (t, p) from the last iterates (t, p)."""
-        return self._floored(self.scale * np.maximum(np.abs(theta), _FLOOR) ** -self.gamma + self.square)
+        return self._floored(self.scale * np.maximum(np.abs(theta), _LEAST_SIZE) ** -self.gamma + self.square)
 
     def _floored(self, own: np.ndarray) -> np.ndarray:
         return np.where(self.moor, np.maximum(own, self.floor), own + self.floor)
@@ -244,14 +245,14 @@ def iterate(
         sharp = np.where(selects, np.maximum(b[live], 0.0), 0.0)
         signed = np.where(selects, np.minimum(b[live], 0.0) * np.sign(before), b[live])
         # Rounds before the last only prepare the next weights, so a rough fit, begun at the last one, is enough.
-        tolerance = _loose(data) * (_ROUGH if count < rounds - 2 else 1.0)
+        tolerance = _loose(data) * (_ROUGH_FACTOR if count < rounds - 2 else 1.0)
         fit = minimize(data, Penalty.of(signed, 2 * weights[live], 0.0, sharp), tolerance, before, begun=losses)
         theta[live] = fit.theta
-        moved = np.max(np.abs(theta[live] - before), axis=1) >= _STILL
+        moved = np.max(np.abs(theta[live] - before), axis=1) >= _STILL_MOVE
         live, losses = live[moved], (fit.derivatives[0][moved], fit.derivatives[1][moved])
         if not len(live):
             break
-    return Iterated(np.where(np.abs(theta) < _ZERO, 0.0, theta), weights)
+    return Iterated(np.where(np.abs(theta) < _NEGLIGIBLE_SIZE, 0.0, theta), weights)
 
 
 @dataclass(frozen=True)
@@ -275,11 +276,11 @@ def _literally(
             before = theta[k].copy()
             weights[k] = target.weights(before[None])[0] if at else target.weights(None, p)
             signed = b[k] * np.sign(before) if absolute[k] and at else b[k]
-            theta[k] = literal(data, signed, weights[k] + _FLOOR, rows.count, rng=rows.rng, tolerance=_loose(data))
-            if at >= rounds - _SETTLED:
+            theta[k] = literal(data, signed, weights[k] + _LEAST_SIZE, rows.count, rng=rows.rng, tolerance=_loose(data))
+            if at >= rounds - _SETTLED_ROUNDS:
                 lasting &= (np.sign(before) == np.sign(theta[k])) | (at == 0)
         theta[k] = np.where(lasting | (not absolute[k]), theta[k], 0.0)
-    return Iterated(np.where(np.abs(theta) < _ZERO, 0.0, theta), weights)
+    return Iterated(np.where(np.abs(theta) < _NEGLIGIBLE_SIZE, 0.0, theta), weights)
 
 
 def recycled(
@@ -325,7 +326,7 @@ def recycled(
             retrieved_share(fitted.weights, floors, epsilon, how, share=share) for how in ("displayed", "example")
         )
         more = (rest - gained) * np.where(over_all, *shares)
-        live = np.flatnonzero((more > _GAIN * rest) & (np.broadcast_to(passes, (t,)) > count))
+        live = np.flatnonzero((more > _LEAST_GAIN * rest) & (np.broadcast_to(passes, (t,)) > count))
         if not len(live):
             break
         gained[live] += more[live]

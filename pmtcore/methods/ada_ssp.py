@@ -28,8 +28,8 @@ from pmtcore.methods.registry import Method, Origin, Outcome, StatisticPlan, sou
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
-_ROOM = 1.1  # times the longest public row: rows beyond are few, and generous bounds only cost noise
-_EIGEN = 20 * 2.0**-53  # backward error of LAPACK's symmetric eigenvalues, for each dimension, with room
+_BOUND_FACTOR = 1.1  # times the longest public row: rows beyond are few, and generous bounds only cost noise
+_EIGENVALUE_ERROR = 20 * 2.0**-53  # backward error of LAPACK's symmetric eigenvalues, for each dimension, with room
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,9 @@ class AdaptivePlan(StatisticPlan[np.ndarray]):
         d, steps = self.public.d, SCALE**2
         unit, cross_unit = self.radius**2 / steps / self.n, self.radius * self.response_radius / steps / self.n
         eigen_sd, moment_sd, cross_sd = self.sigmas
-        rounded = 1 + _EIGEN * d * self.n  # what a computed eigenvalue may be off by, as a share of 2^30 steps
+        rounded = (
+            1 + _EIGENVALUE_ERROR * d * self.n
+        )  # what a computed eigenvalue may be off by, as a share of 2^30 steps
         smallest = statistic.map(lambda s: np.rint(np.linalg.eigvalsh(s[:, :-1].astype(float))[:1]).astype(np.int64))
         least = noisy_vector(smallest, (1 + SLACK) * rounded * eigen_sd / unit, source, trials)[:, 0] * unit
         gram = noisy_symmetric(
@@ -105,7 +107,7 @@ class AdaptiveOutcome(Outcome):
     def __init__(self, least: np.ndarray, gram: np.ndarray, cross: np.ndarray, ridge: np.ndarray) -> None:
         self._least, self._gram, self._cross, self._ridge = least, gram, cross, ridge
 
-    def seen(self) -> np.ndarray:
+    def transcript(self) -> np.ndarray:
         """All three released statistics."""
         return np.column_stack([self._least, upper_triangle(self._gram), self._cross])
 
@@ -133,4 +135,6 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: PmtParameters)
         raise InputError(MethodMessage.BOUNDS_NEED_ROWS, method="ada-ssp")
     longest = float(np.max(np.linalg.norm(public.rows[:, :-1], axis=1)))
     response = float(np.max(np.abs(public.rows[:, -1])))
-    return AdaptivePlan(public, n, budget.mu, _ROOM * longest, _ROOM * response, parameters.eta, parameters.calibration)
+    return AdaptivePlan(
+        public, n, budget.mu, _BOUND_FACTOR * longest, _BOUND_FACTOR * response, parameters.eta, parameters.calibration
+    )

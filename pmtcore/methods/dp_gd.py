@@ -96,7 +96,7 @@ class DescentPlan(IterativePlan[RowCache[IntegerRows]]):
         return papers_radius(self.public.d, self.n, self.parameters.eta)
 
     @property
-    def looks(self) -> int:
+    def n_passes(self) -> int:
         """One for each step."""
         return self.parameters.steps
 

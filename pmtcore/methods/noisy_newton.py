@@ -40,8 +40,8 @@ from pmtcore.methods.registry import IterativePlan, Method, Origin, Outcome, rec
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
-_LABELS = 0.25  # of a label's loss: the largest slope of the mean
-_SETTLED = 0.1  # last step over length of the coefficients, below which the iteration counts as settled
+_LABEL_SLOPE = 0.25  # of a label's loss: the largest slope of the mean
+_SETTLED_STEP = 0.1  # last step over length of the coefficients, below which the iteration counts as settled
 _TRUNCATED = sound("2T Gaussian mechanisms on rows truncated to a public radius")
 
 
@@ -105,7 +105,7 @@ class NewtonPlan(IterativePlan[RowCache[IntegerRows]]):
         Proof: proofs/sensitivity.md, 3.6.
         """
         p, s = self.parameters, self.steps
-        labels = self.public.family.binary and s.score_bound == 1.0 and s.slope_bound == _LABELS
+        labels = self.public.family.binary and s.score_bound == 1.0 and s.slope_bound == _LABEL_SLOPE
         return p.calibration == "joint" and p.score_noise == "repaired" and labels
 
     @property
@@ -121,7 +121,7 @@ class NewtonPlan(IterativePlan[RowCache[IntegerRows]]):
         )
 
     @property
-    def looks(self) -> int:
+    def n_passes(self) -> int:
         """One for each step."""
         return self.parameters.steps
 
@@ -195,7 +195,7 @@ class NewtonOutcome(Outcome):
         self.plan = plan
         self.path = path
 
-    def seen(self) -> np.ndarray:
+    def transcript(self) -> np.ndarray:
         """All iterates, as if they were released."""
         return np.concatenate(list(self.path[1:]), axis=1)
 
@@ -213,7 +213,7 @@ class NewtonOutcome(Outcome):
         """Return a note where the iteration did not converge, and that there are no error bands."""
         sentences = [f"This method has no error bands; {recommended(self.plan.public).id} has."]
         last = np.linalg.norm(self.path[-1, 0] - self.path[-2, 0])
-        if not last <= _SETTLED * np.linalg.norm(self.path[-1, 0]):
+        if not last <= _SETTLED_STEP * np.linalg.norm(self.path[-1, 0]):
             sentences.append("The iteration did not settle: the last step was as long as a tenth of the coefficients.")
         return tuple(sentences)
 

@@ -30,7 +30,7 @@ from pmtcore.methods.score_equation import Posterior, ScoreEquation
 from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.shape import Clip, choose_clip
 
-_ROOM = 1.5  # the residual bound of counts: this many times the largest public residual
+_BOUND_FACTOR = 1.5  # the residual bound of counts: this many times the largest public residual
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: GlmParameters)
     bound = 1.0
     if not public.family.binary:
         residual = public.rows[:, -1] - public.family.mean(public.rows[:, :-1] @ around.fit)
-        bound = _ROOM * float(np.max(np.abs(residual)))
+        bound = _BOUND_FACTOR * float(np.max(np.abs(residual)))
     noise = 2 * bound / (budget.mu * n)
     clip = Clip(parameters.radius) if parameters.radius else choose_clip(around, n, noise, (np.inf,), from_public=True)
     return ScorePlan(public, n, budget.mu, clip, bound, parameters)

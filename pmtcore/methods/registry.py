@@ -28,6 +28,7 @@ from pmtcore.base.bands import Bands
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, MethodMessage, Refusal, RefusedError, ReleaseMessage
 from pmtcore.base.private_rows import Private, PrivateRows
+from pmtcore.base.strict_json import Json
 from pmtcore.base.symmetric import upper_triangle
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
@@ -56,15 +57,15 @@ class Outcome(ABC):
         """Error bands of the first trial; ``None`` with a note where there are none."""
         return None
 
-    def released(self) -> Mapping[str, Any]:
+    def released(self) -> Mapping[str, Json]:
         """Return what else the first trial releases at no further cost."""
         return {}
 
-    def released_under(self, guarantee: Guarantee | None) -> Mapping[str, Any]:
+    def released_under(self, guarantee: Guarantee | None) -> Mapping[str, Json]:
         """Return :meth:`released`, with this guarantee wherever a figure states its own; ``None``: that of one row."""
         return self.released()
 
-    def seen(self) -> np.ndarray:
+    def transcript(self) -> np.ndarray:
         """Return what an attacker gets of each trial, (trials, k): the coefficients, or all they were made from."""
         return self.coefficients
 
@@ -92,7 +93,7 @@ class StatisticOutcome(Outcome, Generic[PlanType]):
     def __init__(self, plan: PlanType, statistic: np.ndarray) -> None:
         self.plan, self.statistic = plan, statistic
 
-    def seen(self) -> np.ndarray:
+    def transcript(self) -> np.ndarray:
         """Return the statistic, the entries of a symmetric matrix once each."""
         return upper_triangle(self.statistic) if self.statistic.ndim == 3 else self.statistic
 
@@ -176,10 +177,10 @@ class Plan(ABC):
     mu: float  # what the run costs in total; 0 when no private row is read
 
     @property
-    def looks(self) -> int:
-        """Return how often a run reads the private rows, at most; what memory keeps is not read again.
+    def n_passes(self) -> int:
+        """Return the largest number of passes over the private rows; what memory keeps is not read again.
 
-        A solver reads them as often as they need, which is private: its looks count as one.
+        A solver reads them as often as they need, which is private: its passes count as one.
         """
         return 1
 
@@ -189,8 +190,8 @@ class Plan(ABC):
         return False
 
     def bytes_kept(self, d: int) -> int:
-        """Return the bytes that a run keeps of a row of d features between its looks, as far as memory allows."""
-        return bytes_kept(d) if self.looks > 1 else 0
+        """Return the bytes that a run keeps of a row of d features between its passes, as far as memory allows."""
+        return bytes_kept(d) if self.n_passes > 1 else 0
 
     @abstractmethod
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:
@@ -269,14 +270,17 @@ class Claim:
     reason: str
 
 
-def sound(reason: str, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> Claim:
-    """Return the claim of a method that is proved to be mu-GDP, for the bits that leave: its noise is on a grid."""
-    return Claim(ReleaseStatus.SOUND, neighbours, reason)
+def sound(reason: str) -> Claim:
+    """Return the claim of a method that is proved to be mu-GDP where a row is replaced, for the bits that leave.
+
+    Its noise is on a grid. A method that protects another relation states a :class:`Claim` of its own.
+    """
+    return Claim(ReleaseStatus.SOUND, Neighbours.REPLACE_ONE, reason)
 
 
-def lab(reason: str, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> Claim:
-    """Return the claim of a method whose releases may not leave the lab, because of this."""
-    return Claim(ReleaseStatus.LAB, neighbours, reason)
+def lab(reason: str) -> Claim:
+    """Return the claim of a method, about a replaced row, whose releases may not leave the lab because of this."""
+    return Claim(ReleaseStatus.LAB, Neighbours.REPLACE_ONE, reason)
 
 
 @dataclass(frozen=True)
@@ -455,7 +459,7 @@ _RECORDED = {  # where each entry of the record stands
     "behind_public_fit": "behind_public_fit",
 }
 _METHODS: dict[str, Method] = {}
-_CLOSE = 16.0  # of 441 between black and white: nearer colours look the same in a line two pixels wide
+_LEAST_COLOUR_DISTANCE = 16.0  # of 441 between black and white: nearer colours look the same in a line two pixels wide
 
 
 def register(method: Method) -> Method:
@@ -467,7 +471,7 @@ def register(method: Method) -> Method:
     if method.id in _METHODS:
         raise ValueError(f"two methods are called {method.id!r}")
     for other in _METHODS.values():
-        if _apart(method.colour, other.colour) < _CLOSE:
+        if _apart(method.colour, other.colour) < _LEAST_COLOUR_DISTANCE:
             raise ValueError(
                 f"the colours of {method.id} ({method.colour}) and {other.id} ({other.colour}) cannot be told apart"
             )

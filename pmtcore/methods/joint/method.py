@@ -10,7 +10,7 @@ from pmtcore.methods.registry import Method, Origin, sound
 from pmtcore.public.moments import PublicData
 from pmtcore.public.ridge import ridge_regularized_public
 
-_LEAST = 1e-6  # below it a bound is a typing error
+_LEAST_BOUND = 1e-6  # below it a bound is a typing error
 
 
 @Method(
@@ -31,8 +31,8 @@ def plan(public: PublicData, n: int, budget: Budget, parameters: JointParameters
     """
     for name in ("radius", "clip", "response_scale"):
         value = getattr(parameters, name)
-        if 0 < value < _LEAST:
-            raise InputError(MethodMessage.TINY_BOUND, name=name, least=_LEAST, given=f"{value:g}")
+        if 0 < value < _LEAST_BOUND:
+            raise InputError(MethodMessage.TINY_BOUND, name=name, least=_LEAST_BOUND, given=f"{value:g}")
     if parameters.passes in ("2", "3") and public.rows is None:
         raise InputError(MethodMessage.PASSES_NEED_ROWS)
     public = ridge_regularized_public(public)

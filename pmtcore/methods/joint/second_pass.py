@@ -153,7 +153,7 @@ class Gradient:
         return self.score / self.bound[:, None]
 
     @property
-    def seen(self) -> list[np.ndarray]:
+    def transcript(self) -> list[np.ndarray]:
         """All that an attacker gets, side by side."""
         return [self.units] if self.counts is None else [self.units, self.counts]
 

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from pmtcore.base.messages import InputError, MethodMessage, RecordMessage, whole_number_between
+from pmtcore.base.strict_json import Json
 
 _KINDS = ("log", "square", "product", "spline")
 _CALL = re.compile(r"^(log|square|product|spline)\s*\((.*)\)$", re.DOTALL)
 _FEWEST_KNOTS, _MOST_KNOTS = 3, 7  # fewer bend nothing, more follow single public rows
-_MOST = 200  # derived columns in one record; each adds a row to the moment
+_MOST_COLUMNS = 200  # derived columns in one record; each adds a row to the moment
 MOST_NAME = 200  # characters that a table heading still shows
 
 
@@ -46,7 +47,7 @@ class Rule:
             return np.asarray(first * columns[1])
         return _spline(first, np.array(self.constants[:-1]), int(self.constants[-1]))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Json]:
         """Plain fields."""
         return {"name": self.name, "kind": self.kind, "of": list(self.of), "constants": list(self.constants)}
 
@@ -133,8 +134,8 @@ def parse(text: str, base: tuple[str, ...], rows: np.ndarray, weighted: bool = F
     twice = sorted({name for name in names if names.count(name) > 1 or name in base})
     if twice:
         raise InputError(MethodMessage.DERIVED_TWICE, columns=twice)
-    if len(rules) > _MOST:
-        raise InputError(MethodMessage.DERIVED_TOO_MANY, count=len(rules), limit=_MOST)
+    if len(rules) > _MOST_COLUMNS:
+        raise InputError(MethodMessage.DERIVED_TOO_MANY, count=len(rules), limit=_MOST_COLUMNS)
     return Derived(base, tuple(rules), weighted)
 
 

@@ -16,7 +16,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, Spend, rep
 from pmtcore.base.bands import Bands
 from pmtcore.base.messages import InputError, MethodMessage, Refusal, RefusedError
 from pmtcore.base.private_rows import Private, PrivateRows
+from pmtcore.base.strict_json import Json
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
@@ -39,7 +39,7 @@ from pmtcore.methods.outcome_interval import OF_JOINT_MOMENT
 from pmtcore.methods.registry import Method, Origin, Prediction, StatisticOutcome, StatisticPlan, sound
 from pmtcore.public.moments import INTERCEPT, PublicData, joint, public_from_rows
 
-_LEAST = 1e-6  # below it a radius is a typing error
+_LEAST_RADIUS = 1e-6  # below it a radius is a typing error
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,11 +247,11 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
             _labels(plan.public),
         )
 
-    def released(self) -> Mapping[str, Any]:
+    def released(self) -> Mapping[str, Json]:
         """Return the record that answers every linear question, and the default regression's residual variance."""
         return self.released_under(None)
 
-    def released_under(self, guarantee: Guarantee | None) -> Mapping[str, Any]:
+    def released_under(self, guarantee: Guarantee | None) -> Mapping[str, Json]:
         """Return the same, its record with this guarantee: a person's where somebody may have several rows."""
         variance = self.plan.regression(self.state()).residual_variance
         return {"residual_variance": variance, "joint_moment": self.record(guarantee).as_dict()}
@@ -315,8 +315,8 @@ def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameter
     Raises:
         InputError: derived columns without public rows, or that are collinear; a radius of next to nothing.
     """
-    if 0 < parameters.radius < _LEAST:
-        raise InputError(MethodMessage.TINY_BOUND, name="radius", least=_LEAST, given=f"{parameters.radius:g}")
+    if 0 < parameters.radius < _LEAST_RADIUS:
+        raise InputError(MethodMessage.TINY_BOUND, name="radius", least=_LEAST_RADIUS, given=f"{parameters.radius:g}")
     base = (*public.names, public.target)
     if parameters.public_rows == "no":
         public = replace(public, clusters=None)

@@ -30,10 +30,10 @@ from pmtcore.methods.parameters import parameter
 from pmtcore.methods.registry import Planner, StatisticPlan, lab
 from pmtcore.public.moments import PublicData
 
-_POWER = 1.1  # of n: delta as paper C takes it
+_DELTA_POWER = 1.1  # of n: delta as paper C takes it
 BEYOND = 1024.0  # responses taken as they are: counts up to it are whole numbers of grid steps
 CLIPPED = "clipped"
-_FEWEST = 10  # delta = n^-1.1 says nothing for one row, which is what an audit runs
+_FEWEST_ROWS = 10  # delta = n^-1.1 says nothing for one row, which is what an audit runs
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
     repaired: LocalPlan
     mu: float
     symbol: bool
-    power: float = _POWER
+    power: float = _DELTA_POWER
 
     def at(self, mu: float) -> PrintedPlan:
         """Return the same collection at another budget."""
@@ -52,7 +52,7 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
     @property
     def noise_sds(self) -> np.ndarray:
         """Noise on each coordinate of one report (dimension,)."""
-        delta = max(self.repaired.n, _FEWEST) ** -self.power
+        delta = max(self.repaired.n, _FEWEST_ROWS) ** -self.power
         return printed_sds(self.repaired.configuration, epsilon_from_mu(self.mu, delta), delta)
 
     @property
@@ -94,7 +94,11 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
 
 def _power() -> float:
     return parameter(
-        _POWER, "Power of n in delta", "delta = n^-power: 1.1 in the paper, and 1 in its figure 7.", low=0.5, high=5.0
+        _DELTA_POWER,
+        "Power of n in delta",
+        "delta = n^-power: 1.1 in the paper, and 1 in its figure 7.",
+        low=0.5,
+        high=5.0,
     )
 
 

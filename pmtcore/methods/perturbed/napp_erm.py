@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours, Spend, epsilon_from_mu, pure_epsilon_from_mu
 from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, equation_4, noise_for
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, MethodMessage
+from pmtcore.base.strict_json import Json
 from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, recycled, retrieved_share
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Losses, Penalty, minimize
@@ -33,10 +34,10 @@ from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, noise_share, parameter, reporting_delta, unset
 from pmtcore.methods.perturbed.napp_public import FAMILIES
 from pmtcore.methods.perturbed.setting import PerturbedPlan, bound_field, loss_field, setting
-from pmtcore.methods.registry import Method, Origin, Outcome, lab
+from pmtcore.methods.registry import Claim, Method, Origin, Outcome
 from pmtcore.public.moments import PublicData
 
-_DIRECT = 1e-6  # subgradient at which a direct fit ends, in root rows: as near as the iterated ones
+_DIRECT_TOLERANCE = 1e-6  # subgradient at which a direct fit ends, in root rows: as near as the iterated ones
 
 
 class PrintedParameters(Parameters):
@@ -204,7 +205,7 @@ def _direct(data: Losses[Loss], targets: Sequence[Target], b: np.ndarray) -> Ite
     """Return the target and ``Lambda0 ||theta||^2`` in one convex objective (D, equation 2)."""
     ridge = np.asarray([target.floor + target.square for target in targets])[:, None] + 0 * b
     lasso = np.asarray([target.lam if target.sharp else 0.0 for target in targets])[:, None] + 0 * b
-    tolerance = _DIRECT * max(float(np.sqrt(data.count)), 1.0)
+    tolerance = _DIRECT_TOLERANCE * max(float(np.sqrt(data.count)), 1.0)
     return Iterated(minimize(data, Penalty.of(b, 2 * ridge, 0.0, lasso), tolerance).theta, ridge)
 
 
@@ -220,7 +221,7 @@ class PrintedOutcome(Outcome):
         """Coefficients (trials, d) in the units of the table."""
         return self.plan.ground.table(self.found.theta)
 
-    def released(self) -> dict[str, Any]:
+    def released(self) -> dict[str, Json]:
         """Return what the paper would give back in three readings (E9, E10, E13), and the number of zeros."""
         back = {
             f"retrieved_share_{how}": float(self.plan.share_retrieved(self.found, how)[0])
@@ -265,9 +266,10 @@ def _planned(public: PublicData, budget: Budget, parameters: PrintedParameters, 
     return PrintedPlan(ground, budget.mu, target, claim, noise, selection, parameters)
 
 
-_LEAKS = lab(
-    "weights and support depend on the private fit (E11, E12), so the claim does not hold",
+_LEAKS = Claim(
+    ReleaseStatus.LAB,
     Neighbours.ADD_REMOVE_ONE,
+    "weights and support depend on the private fit (E11, E12), so the claim does not hold",
 )
 _SELECTION_ERRATA = ("E8", "E11", "E12", "E22")
 

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours, Spend, mu_from_pure_epsilon, pure_epsilon_from_mu
 from pmtcore.accounting.gdp import Gdp
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP
+from pmtcore.base.strict_json import Json
 from pmtcore.glm.losses import Loss
 from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.mechanisms.noise import NoiseSource
@@ -163,7 +163,7 @@ class ErmOutcome(StatisticOutcome[ErmPlan]):
         """Coefficients (trials, d) in the units of the table."""
         return self.plan.ground.table(self.statistic)
 
-    def released(self) -> dict[str, Any]:
+    def released(self) -> dict[str, Json]:
         """Return how many coefficients are exactly 0, where there is a lasso."""
         if not np.any(self.plan.mechanism.lasso > 0):
             return {}
@@ -246,11 +246,17 @@ def _napp_public(public: PublicData, n: int, budget: Budget, parameters: NappPar
                 ground.loss, ground.radius, planned, n, public=fit, gamma=parameters.gamma, penalty=own
             )
         total, centre = weights + parameters.ridge, weights * fit.theta / (weights + parameters.ridge)
-        choices: dict[str, Any] = {"share": parameters.share, "choice": parameters.retrieved}
-        sharp = ground.sharp(parameters.lasso)
-        return _with_own(
-            napp_public(ground.loss, ground.radius, planned, total, centre, lasso=sharp, **choices), ground, n
+        mechanism = napp_public(
+            ground.loss,
+            ground.radius,
+            planned,
+            total,
+            centre,
+            share=parameters.share,
+            choice=parameters.retrieved,
+            lasso=ground.sharp(parameters.lasso),
         )
+        return _with_own(mechanism, ground, n)
 
     mechanism = build(_budgeted(budget, parameters))
     mu = budget.mu

@@ -156,7 +156,7 @@ class TwoPartOutcome(Outcome):
         self.gram = gram + plan.penalty
         self.cross = cross
 
-    def seen(self) -> np.ndarray:
+    def transcript(self) -> np.ndarray:
         """Both released statistics."""
         return np.column_stack([upper_triangle(self.gram), self.cross])
 

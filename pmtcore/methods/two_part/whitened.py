@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.private_rows import Private, PrivateRows
+from pmtcore.base.strict_json import Json
 from pmtcore.glm.families import FAMILIES
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum, noisy_symmetric
 from pmtcore.mechanisms.integers import gram_and_cross
@@ -166,10 +166,10 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
         root, _ = self.plan.public.symmetric_root
         return np.asarray(root @ self.statistic @ root)
 
-    def released(self) -> Mapping[str, Any]:
+    def released(self) -> Mapping[str, Json]:
         """Return the moment, its inverse where it is positive definite, and condition numbers."""
         spectrum = conditioning(self.statistic[0])
-        fields: dict[str, Any] = {
+        fields: dict[str, Json] = {
             "names": list(self.plan.public.names),
             "moment": self.moments[0].tolist(),
             "after_whitening": {"lambda_min": spectrum.lambda_min},
