@@ -129,7 +129,7 @@ class TargetStack:
 def augmented(
     loss: Loss, b: np.ndarray, weights: np.ndarray, count: int, *, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """About ``count`` augmented rows and their responses (D, Table 1, equations 3 and 5, repaired).
+    """Draw about ``count`` augmented rows and their responses (D, Table 1, equations 3 and 5, repaired).
 
     Args:
         loss: with its constants.
@@ -190,7 +190,7 @@ def literal(
     rng: np.random.Generator,
     tolerance: float = 1e-8,
 ) -> np.ndarray:
-    """One fit (p,) without any penalty to rows and augmented rows together: step 5 of Algorithm 1."""
+    """Return one fit (p,) without any penalty to rows and augmented rows together: step 5 of Algorithm 1."""
     rows, responses = augmented(data.loss, b, weights, count, rng=rng)
     return minimize(
         _Both(data, Data(data.loss, rows, responses)), Penalty.of(np.zeros((1, len(b))), 1e-12), tolerance
@@ -219,7 +219,7 @@ def iterate(
     absolute: bool | np.ndarray = False,
     rows: Augmentation | None = None,
 ) -> Iterated:
-    """Algorithm 1: ``napp-erm``, or with ``b'|theta|`` the variable selection of Sec. 3.5.
+    """Run Algorithm 1: ``napp-erm``, or with ``b'|theta|`` the variable selection of Sec. 3.5.
 
     Args:
         data: sums of the losses of the private rows.
@@ -296,7 +296,7 @@ def recycled(
     displayed: bool | np.ndarray = False,
     rows: Augmentation | None = None,
 ) -> Iterated:
-    """Algorithm 2 with *recycle*: re-runs with the same noise made smaller and the modulus that was counted on kept.
+    """Run Algorithm 2 with *recycle*: again with the same noise made smaller and the modulus that was counted on kept.
 
     The noise of pass k is ``b r eps/(r eps + cum)``. By equation 15 no weight may then lie below the modulus that the
     retrieval was computed from, which becomes Lambda0. The next pass retrieves from what is left of ``(1 - r) eps``.
@@ -347,7 +347,7 @@ def _loose(data: Losses[Loss]) -> float:
 def retrieved_share(
     weights: np.ndarray, floor: np.ndarray | float, epsilon: float | np.ndarray, how: str, *, share: float = 0.5
 ) -> np.ndarray:
-    """Share of ``(1 - r) eps`` that a modulus leaves: as printed, or as it can be proved.
+    """Return the share of ``(1 - r) eps`` that a modulus leaves: as printed, or as it can be proved.
 
     Args:
         weights: a (t, p) of ``theta_j^2``; the modulus is ``2 min_j a_j``.

@@ -319,7 +319,7 @@ def _soft(values: np.ndarray, by: np.ndarray) -> np.ndarray:
 
 
 def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: np.ndarray) -> np.ndarray:
-    """Minimizers of ``g'd + d'Hd/2 + sum lam |theta + d|`` (t, p)."""
+    """Return the minimizers (t, p) of ``g'd + d'Hd/2 + sum lam |theta + d|``."""
     if not np.any(lasso):
         return np.asarray(-np.linalg.solve(hessian, gradient[..., None])[..., 0])
     end = theta.copy()  # theta + d
@@ -363,7 +363,7 @@ def _exact_step(level: np.ndarray, hessian: np.ndarray, lasso: np.ndarray) -> np
 
 
 def _swept(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np.ndarray) -> np.ndarray:
-    """Sweeps of coordinate descent, all fits at once."""
+    """Return the coefficients (t, p) after some sweeps of coordinate descent, all fits at once."""
     end = end.copy()
     slope = level + np.einsum("tij,tj->ti", hessian, end)
     for _ in range(_SWEEPS_PER_ROUND):

@@ -97,7 +97,7 @@ class AdaptivePlan(StatisticPlan[np.ndarray]):
         )
 
     def facts(self) -> Facts:
-        """Bounds and noise scales."""
+        """Return bounds and noise scales."""
         return Facts(radius=self.radius, noise_sd=self.sigmas[1], more={"response_radius": self.response_radius})
 
 

@@ -125,7 +125,7 @@ class PublicPlan(Plan):
         return lambda source, trials: Constant(self.public.fit, trials, public_bands(self.public))
 
     def parts(self) -> tuple[Spend, ...]:
-        """None: no private row is read."""
+        """Return no spend: no private row is read."""
         return ()
 
     def predicted(self) -> Prediction | None:
@@ -173,11 +173,14 @@ class NonPrivatePlan(StatisticPlan[np.ndarray]):
         return exact_fit(self.public, rows, self.lam if self.public.family is GAUSSIAN else None)
 
     def parts(self) -> tuple[Spend, ...]:
-        """None: there is no guarantee."""
+        """Return no spend: there is no guarantee."""
         return ()
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> Outcome:
-        """Guarantee: none."""
+        """Return the fit as it is.
+
+        Guarantee: none.
+        """
         return Constant(statistic.reveal(_LAB), trials)
 
 

@@ -167,7 +167,7 @@ class Prediction:
 
     @property
     def total(self) -> np.ndarray:
-        """All together."""
+        """Return the standard errors (d,) of privacy, truncation and sampling together."""
         return self._total_at(1.0)
 
 
@@ -487,7 +487,7 @@ def _plain(value: object) -> object:
 
 
 def _apart(first: str, second: str) -> float:
-    """Distance of two hex colours in red, green and blue, each from 0 to 255."""
+    """Return the distance of two hex colours in red, green and blue, each from 0 to 255."""
     parts = zip(bytes.fromhex(first.lstrip("#")), bytes.fromhex(second.lstrip("#")), strict=True)
     return math.dist(*zip(*parts, strict=True))
 

@@ -91,7 +91,7 @@ class Coordinates:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What is known of the way from the public fit to the private one: mean (T, d), covariances (T, d, d) by source."""
+    """Estimate of the private fit less the public one: mean (T, d), and its covariances (T, d, d) by source."""
 
     mean: np.ndarray
     public: np.ndarray

@@ -89,7 +89,7 @@ def interval_text(row: Mapping[str, Any]) -> str:
 
 
 def plannable(public: PublicData) -> list[str]:
-    """Ids of sound methods that predict their errors from these public data."""
+    """Return the ids of sound methods that predict their errors from these public data."""
     suitable = []
     for entry in suiting(public):
         if entry.standing is not ReleaseStatus.SOUND or not entry.gives_coefficients or not entry.same_target:
@@ -103,7 +103,7 @@ def plannable(public: PublicData) -> list[str]:
 
 
 def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | None = None) -> list[Planned]:
-    """Predicted errors of methods at total budgets, n private rows; reads no private row.
+    """Predict the errors of methods at total budgets, n private rows; reads no private row.
 
     Raises:
         InputError: a bad budget, or a method without a prediction.
@@ -130,7 +130,7 @@ def ranked(found: Sequence[Planned], first: str) -> list[str]:
 
 
 def planned(public: PublicData, n: int, id: str, mu: float) -> Planned:
-    """One method at one budget.
+    """Predict the errors of one method at one budget.
 
     Raises:
         InputError: a bad budget, or a method without a prediction for these public data.
@@ -282,7 +282,7 @@ def _first(values: np.ndarray, enough: Callable[[float], bool]) -> float | None:
 
 
 def index(public: PublicData, coefficient: str) -> int:
-    """Place of a coefficient by name.
+    """Return the place of a coefficient by name.
 
     Raises:
         InputError: there is none of that name.

@@ -25,8 +25,8 @@ from pmtcore.public.ridge import RidgePrior, ridge_prior
 from pmtcore.public.sizes import excess_sums
 from pmtcore.public.weak_prior import prior_precision, weakly_informed_fit
 
-_MOST_ROWS = 4000  # public rows behind a choice; more change it by less than its own doubt
-_NUMBERS_AT_ONCE = 4_000_000  # held at once
+_MOST_ROWS = 4000  # public rows behind a choice; more change it by less than its own error
+_NUMBERS_AT_ONCE = 4_000_000  # numbers in memory at once: 32 MB
 # Hessians one by one up to here: making all products of columns costs as much as ten of them
 _MOST_POINTS_ONE_BY_ONE = 4
 _LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five times as far as it looks, squared
@@ -45,7 +45,7 @@ _TAIL_ROWS, _TAIL_EXCESS = 10, 0.5
 
 @dataclass(frozen=True)
 class ClippedPart:
-    """What clipping public gradients at bounds (t,) takes.
+    """Loss of public gradients to clipping at bounds (t,).
 
     Attributes:
         bounds: (t,).
@@ -117,7 +117,7 @@ class Frame:
 
     @cached_property
     def left_out(self) -> np.ndarray:
-        """Return the same as if each had been left out of the whitening (m, d)."""
+        """Return the whitened public features (m, d), each as long as if its row had been left out of the whitening."""
         squares, m = np.sum(self.rows**2, axis=1), len(self._features)
         far = np.minimum(left_out_norm(squares, m), squares / _LEAST_SHARE)
         return np.asarray(self.rows * np.sqrt(far / np.maximum(squares, 1e-300))[:, None])

@@ -79,13 +79,13 @@ class Observation:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where t trials stand.
+    """State of the filter in t trials.
 
     Attributes:
         points: (t, d) in whitened coordinates.
         covariance: of the distance to the fit of the private rows (t, d, d).
         released: released curvature as a ratio to the public one; ``None`` before.
-        start_weight: what is left (t, d, d) of an error of the start in the points.
+        start_weight: weight (t, d, d) that an error of the start still has in the points.
         conflict: whether (t,) a gradient was longer than the start's error explains.
         last: the gradients of the pass before; ``None`` at first.
     """
@@ -107,7 +107,7 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class ClippingChoice:
-    """What is chosen before a clipped gradient: what is clipped, curvature, noise (t,) on each coordinate."""
+    """Choice before a clipped gradient: what is clipped at its bounds, curvature, and noise (t,) on a coordinate."""
 
     clipped: ClippedPart
     curvature: Curvature

@@ -92,7 +92,7 @@ class Derived:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All columns: features, derived ones, the response last."""
+        """Return all columns: features, derived ones, the response last."""
         return (*self.base[:-1], *(rule.name for rule in self.rules), self.base[-1])
 
     def extend(self, rows: np.ndarray) -> np.ndarray:
@@ -140,7 +140,7 @@ def parse(text: str, base: tuple[str, ...], rows: np.ndarray, weighted: bool = F
 
 
 def _rules(part: str, base: tuple[str, ...], rows: np.ndarray) -> list[Rule]:
-    """One declaration: one column, or the columns of one spline."""
+    """Return the rules of one declaration: of one column, or of the columns of one spline."""
     call = _CALL.match(part)
     if call is None:
         pair = _pair(part, ":", base)
@@ -180,7 +180,7 @@ def _spline_rules(inside: str, base: tuple[str, ...], rows: np.ndarray) -> list[
 
 
 def _spline(x: np.ndarray, knots: np.ndarray, j: int) -> np.ndarray:
-    """Column j of a restricted cubic spline, in the units of x: cubic inside, linear beyond the outer knots."""
+    """Return column j of a restricted cubic spline, in the units of x: cubic inside, linear beyond the outer knots."""
     width = (knots[-1] - knots[0]) ** 2
 
     def cubed(at: float) -> np.ndarray:
@@ -199,7 +199,7 @@ def _column(text: str, base: tuple[str, ...]) -> str:
 
 
 def _pair(text: str, mark: str, base: tuple[str, ...]) -> tuple[str, str] | None:
-    """Two columns around one of the marks; names may have the mark in them."""
+    """Return the two columns around one of the marks, None where there are none; names may have the mark in them."""
     for at in (match.start() for match in re.finditer(re.escape(mark), text)):
         left, right = text[:at].strip(), text[at + 1 :].strip()
         if left in base and right in base:

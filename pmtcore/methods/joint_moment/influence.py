@@ -40,7 +40,7 @@ class Tail:
 
     @classmethod
     def of(cls, lengths: np.ndarray, rows: float) -> Tail:
-        """By a power law, down to the one row in so many that lies furthest out."""
+        """Return the tail by a power law, down to the one row in so many that lies furthest out."""
         order, tail = _outermost(lengths)
         return cls._between(order, tail, tail.power, rows)
 
@@ -52,7 +52,7 @@ class Tail:
 
     @classmethod
     def cautious(cls, lengths: np.ndarray, dimension: int, rows: float) -> Tail:
-        """By a power law at an exponent well below its estimate, as far as the rows reach further than Gaussian ones.
+        """Return the tail by a power law well below its estimate, as far as rows reach further than Gaussian ones.
 
         Gaussian rows reach far less beyond the public ones than any power law; the logarithms of the outermost lengths
         tell the two apart.
@@ -266,7 +266,7 @@ class Moments(Influence):
 
     @classmethod
     def of(cls, rows: Rows) -> Moments:
-        """Everything the bands need, without a row."""
+        """Return everything that bands need, without a row."""
         y, w = rows.inside, rows.weights
         return cls(
             rows.m,
@@ -371,7 +371,7 @@ class Gaussian(Influence):
         return np.zeros_like(self.moment)
 
     def freedom(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Known."""
+        """Return infinity (q,): the moment is taken as known."""
         return np.full(len(a), np.inf)
 
 

@@ -155,7 +155,7 @@ class Fit:
 
 
 def solve(state: State, response: int, features: Sequence[int], lam: float = 0.0, *, free: Sequence[int] = (0,)) -> Fit:
-    """Least squares, or ridge, of one column on others.
+    """Fit one column on others by least squares, or ridge.
 
     Args:
         state: the released moment with its errors.

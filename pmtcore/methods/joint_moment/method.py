@@ -228,23 +228,24 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
     def record(self, guarantee: Guarantee | None = None) -> Record:
         """Return the first trial's record, which states this guarantee; ``None``: that of one row."""
         plan = self.plan
+        stated = guarantee or Guarantee(plan.mu, Neighbours.REPLACE_ONE, reporting_delta(plan.n))
         return Record(
-            plan.derived,
-            plan.target,
-            plan.features,
-            plan.root,
-            self.statistic[0],
-            plan.expected,
-            plan.prior,
-            plan.sigma,
-            plan.radius,
-            plan.n,
-            plan.public.m,
-            plan.shared(),
-            _spread(plan.public),
-            (guarantee or Guarantee(plan.mu, Neighbours.REPLACE_ONE, reporting_delta(plan.n))).as_dict(),
-            plan.parameters.shrinkage == "auto",
-            _labels(plan.public),
+            derived=plan.derived,
+            target=plan.target,
+            features=plan.features,
+            root=plan.root,
+            noisy=self.statistic[0],
+            expected=plan.expected,
+            prior=plan.prior,
+            sigma=plan.sigma,
+            radius=plan.radius,
+            n=plan.n,
+            m=plan.public.m,
+            influence=plan.shared(),
+            spread=_spread(plan.public),
+            guarantee=stated.as_dict(),
+            shrunk=plan.parameters.shrinkage == "auto",
+            labels=_labels(plan.public),
         )
 
     def released(self) -> Mapping[str, Json]:

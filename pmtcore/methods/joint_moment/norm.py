@@ -58,12 +58,12 @@ class RowNorm:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """Of the left-out rows (m,)."""
+        """Return the lengths (m,) of the left-out rows."""
         return np.linalg.norm(self.left_out, axis=1)
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """Return D, the number of columns."""
         return len(self.root)
 
     @cached_property
@@ -93,7 +93,7 @@ class RowNorm:
 
 
 def row_norm(public: PublicData, weights: str) -> RowNorm | None:
-    """Public rows in the norm that truncation uses; ``None`` where only a moment is known."""
+    """Return public rows in the norm that truncation uses; ``None`` where only a moment is known."""
     if public.whitened is None or public.m is None or public.rows is None:
         return None
     z, left_out = public.whitened_in_sample, public.whitened
@@ -179,7 +179,7 @@ class Candidates:
     n: int
 
     def prospects(self, at: int, mu: float) -> Prospects:
-        """At one of the radii."""
+        """Return what to expect at one of the radii."""
         noise = self.shape * (self.radii[at] ** 2 / mu) ** 2 / self.n
         return Prospects(noise, self.truncation[at], self.public)
 
@@ -200,7 +200,7 @@ _CACHE: WeakKeyDictionary[RowNorm, dict[int, Candidates]] = WeakKeyDictionary() 
 
 
 def candidates(rows: RowNorm, n: int) -> Candidates:
-    """Radii and what each is predicted to cost at n private rows."""
+    """Return radii and what each is predicted to cost at n private rows."""
     by_size = _CACHE.setdefault(rows, {})
     if n not in by_size:
         if len(by_size) > 8:  # a plan over many sizes

@@ -90,7 +90,7 @@ class Record:
         )
 
     def as_dict(self) -> dict[str, Json]:
-        """Plain fields, with a digest of all others."""
+        """Return plain fields, with a digest of all others."""
         fields: dict[str, Json] = {
             "format": FORMAT,
             "version": VERSION,
@@ -207,22 +207,22 @@ def _checked(found: Mapping[str, Any]) -> Record:
     m = None if found["m"] is None else _count(found["m"], "m")
     radius, n = _positive(found["radius"], "radius"), _count(found["n"], "n")
     return Record(
-        derived,
-        str(found["target"]),
-        features,
-        root,
-        noisy,
-        expected,
-        prior,
-        _positive(found["sigma"], "sigma"),
-        radius,
-        n,
-        m,
-        _influence(found["influence"], n, radius, expected),
-        _numbers(found["spread"], (d,), "spread"),
-        _guarantee(found["guarantee"]),
-        bool(found["shrunk"]),
-        labels,
+        derived=derived,
+        target=str(found["target"]),
+        features=features,
+        root=root,
+        noisy=noisy,
+        expected=expected,
+        prior=prior,
+        sigma=_positive(found["sigma"], "sigma"),
+        radius=radius,
+        n=n,
+        m=m,
+        influence=_influence(found["influence"], n, radius, expected),
+        spread=_numbers(found["spread"], (d,), "spread"),
+        guarantee=_guarantee(found["guarantee"]),
+        shrunk=bool(found["shrunk"]),
+        labels=labels,
     )
 
 
@@ -326,7 +326,7 @@ def _count(value: object, name: str) -> int:
 
 
 def _short(value: float) -> float:
-    """Public figures to nine digits: half the length."""
+    """Round a public figure to nine digits: half the length as text."""
     return float(f"{value:.9g}")
 
 

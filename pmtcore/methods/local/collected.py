@@ -160,7 +160,7 @@ class LocalPlan(StatisticPlan[Any]):
         return integer_sum(rows, self.configuration.total)
 
     def perturb(self, statistic: Private[Any], source: NoiseSource, trials: int) -> LocalOutcome:
-        """All people's reports, averaged.
+        """Return the mean of all people's reports, with their noise.
 
         Guarantee: each report is mu-GDP in its own row, with PrivUnit purely private, for its bits (proofs/local.md,
         12).

@@ -75,7 +75,7 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
         return rows.sum(block).map(lambda total: total[:-1] / max(total[-1], 1.0))
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> LocalOutcome:
-        """All people's reports, averaged.
+        """Return the mean of all people's reports, with the printed noise.
 
         Guarantee: none; a symbol tells a row outside the radius from all rows inside (E5).
         """
@@ -84,7 +84,7 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
         return LocalOutcome(self.repaired, noisy * sds)
 
     def parts(self) -> tuple[Spend, ...]:
-        """None: the claim does not hold (E5, E6)."""
+        """Return no spend: the claim does not hold (E5, E6)."""
         return ()
 
     def facts(self) -> Facts:

@@ -146,11 +146,11 @@ class PrintedPlan(PerturbedPlan):
         return np.abs(b) if self.selection == "vs-plus" else b
 
     def share_retrieved(self, found: Iterated, how: str) -> np.ndarray:
-        """Share of ``(1 - r) eps`` that is called retrieved, of each trial (t,)."""
+        """Return the share of ``(1 - r) eps`` that is called retrieved, of each trial (t,)."""
         return retrieved_share(found.weights, self.target.floor, self.claim.epsilon, how, share=self.parameters.share)
 
     def parts(self) -> tuple[Spend, ...]:
-        """None: weights and support leak (E11, E12)."""
+        """Return no spend: weights and support leak (E11, E12)."""
         return ()
 
     def facts(self) -> Facts:
@@ -167,7 +167,7 @@ class PrintedPlan(PerturbedPlan):
 
 
 def _generator(source: NoiseSource) -> np.random.Generator:
-    """For augmented rows, which are no noise that protects: seeded by one draw."""
+    """Return a generator for augmented rows, seeded by one draw: they are no noise that protects."""
     return np.random.default_rng(abs(int(in_the_lab(source).normal(1, 1)[0, 0] * 2.0**40)))
 
 
