@@ -369,8 +369,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "gradients: ample is as usual",
         method,
-        "return _AMPLE if noise",
-        "return _USUAL if noise",
+        "return _AMPLE_SCHEDULE if noise",
+        "return _USUAL_SCHEDULE if noise",
         f"{foreseen} -k ten_passes",
     )
     plant("gradients: a curvature costs nothing", "methods/gradients/method.py", "(1 - curvature) * s", "s", LAWS)
@@ -2012,7 +2012,7 @@ def _noise_mutants() -> list[Mutant]:
         ("ends: sweeps' end taken as it is", "end[t] = _exact_step(level, hessian[t], lasso[t])", "pass"),
         (
             "ends: overshooting steps taken whole",
-            "beyond, short = now > _FLAT * start[live],",
+            "beyond, short = now > _SLOPE_LEFT * start[live],",
             "beyond, short = now > np.inf,",
         ),
     )
@@ -2157,7 +2157,7 @@ def _ledger_mutants() -> list[Mutant]:
     found += _of(
         "methods/joint/plan.py",
         "tests/test_proofs.py",
-        ("proofs: a third for gradients before the last", "_MIDDLE = 0.25", "_MIDDLE = 0.33"),
+        ("proofs: a third for gradients before the last", "_MIDDLE_SHARE = 0.25", "_MIDDLE_SHARE = 0.33"),
     )
     documents = "tests/test_doc_statements.py"
     found += _of(

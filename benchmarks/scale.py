@@ -124,7 +124,7 @@ def measure(n: int, d: int, repeat: int, in_memory: int, many: list[int]) -> dic
         whole = found["plan"] + found["release"]
         found["to X'X"], found["to scikit-learn"] = whole / found["X'X"], whole / found["scikit-learn"]
     else:
-        found["making blocks"] = seconds(lambda: [None for _ in blocks(n, d)], 1) * plan.looks
+        found["making blocks"] = seconds(lambda: [None for _ in blocks(n, d)], 1) * plan.n_passes
     if many:
         found |= in_threads(lambda: plan.run(rows, SecureNoise(), 1).released(), many, repeat)
     return found

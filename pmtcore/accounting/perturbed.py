@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from pmtcore.accounting.budgets import Neighbours, mu_from_epsilon, mu_of_checked_epsilon
 from pmtcore.accounting.objective import delta_any_sign
 from pmtcore.base.messages import AccountingMessage, InputError, number_between, one_of
 from pmtcore.base.roots import root
+from pmtcore.base.strict_json import Json
 from pmtcore.glm.losses import Loss
 
 CHOICES = ("recycle", "return")
@@ -63,9 +63,9 @@ class ApproxDP:
         kind = "pure" if self.delta == 0 else f"delta = {self.delta:g}"
         return f"epsilon = {self.epsilon:.4g}, {kind}, {self.neighbours.value}: {self.neighbours.words}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Json]:
         """Return plain fields: both relations where both follow, and mu where it does."""
-        record: dict[str, Any] = {
+        record: dict[str, Json] = {
             "epsilon": self.epsilon,
             "delta": self.delta,
             "neighbours": self.neighbours.value,
@@ -163,7 +163,7 @@ class BudgetSplit:
         """Return the retrieved part of the Jacobian's planned share (D, Figure 7)."""
         return self.retrieved / ((1 - self.share) * self.planned.epsilon)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Json]:
         """Return plain fields."""
         return {
             "planned_epsilon": self.planned.epsilon,

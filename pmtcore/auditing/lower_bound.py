@@ -278,7 +278,7 @@ def _runs(
         parts = []
         for start in range(0, trials, _RELEASES_AT_ONCE):
             source = noise(SeededNoise(seed, pair, which, stream, start))
-            parts.append(mechanisms[which](source, min(_RELEASES_AT_ONCE, trials - start)).seen())
+            parts.append(mechanisms[which](source, min(_RELEASES_AT_ONCE, trials - start)).transcript())
         return np.vstack(parts)
 
     return run

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from pmtcore.base.messages import InputError
@@ -99,7 +98,9 @@ def secret_problems(setting: str, value: object, length: int, random: bool = Tru
         yield Problem(Fault.PREDICTABLE, setting)
 
 
-def problems(secrets: Mapping[str, Any], environment: Mapping[str, str], options: Mapping[str, Any]) -> list[Problem]:
+def problems(
+    secrets: Mapping[str, object], environment: Mapping[str, str], options: Mapping[str, object]
+) -> list[Problem]:
     """Return what is wrong with the settings of a server; nothing where nobody signs in.
 
     Args:
@@ -115,10 +116,11 @@ def problems(secrets: Mapping[str, Any], environment: Mapping[str, str], options
     return [*_sign_in(auth), *_switches(options), *_roles(environment), *_ledger(environment)]
 
 
-def _sign_in(auth: Mapping[str, Any]) -> Iterator[Problem]:
+def _sign_in(auth: Mapping[str, object]) -> Iterator[Problem]:
     yield from secret_problems("auth.cookie_secret", auth.get("cookie_secret"), SECRET_LENGTH)
     yield from _address("auth.redirect_uri", auth.get("redirect_uri"))
-    if isinstance(auth.get("redirect_uri"), str) and not auth["redirect_uri"].endswith("/oauth2callback"):
+    redirect = auth.get("redirect_uri")
+    if isinstance(redirect, str) and not redirect.endswith("/oauth2callback"):
         yield Problem(Fault.WRONG_PLACE, "auth.redirect_uri")
     several = {name: section for name, section in auth.items() if isinstance(section, Mapping)}
     providers = {f"auth.{name}": section for name, section in several.items() if "client_id" in section}
@@ -141,7 +143,7 @@ def _address(setting: str, value: object) -> Iterator[Problem]:
         yield Problem(Fault.NOT_ENCRYPTED, setting)
 
 
-def _switches(options: Mapping[str, Any]) -> Iterator[Problem]:
+def _switches(options: Mapping[str, object]) -> Iterator[Problem]:
     for name in ("server.enableXsrfProtection", "server.enableCORS"):
         if options.get(name) is False:
             yield Problem(Fault.SWITCHED_OFF, name)

@@ -30,7 +30,7 @@ _OURS = "(intercept)"  # as records name it
 _LEVEL = 0.95  # of the band that a record holds
 _KNOWN = 1e5  # degrees of freedom from which a variance counts as known
 _CELL = "padding:2px 10px;text-align:right"
-Features = Callable[[Any], np.ndarray]
+Features = Callable[[object], np.ndarray]
 
 
 def shown(name: str) -> str:
@@ -498,7 +498,7 @@ class Results:
         return self.endog
 
     @property
-    def __maketables_vcov_info__(self) -> dict[str, Any]:
+    def __maketables_vcov_info__(self) -> dict[str, str | None]:
         return {"vcov_type": "privacy + sampling + truncation", "clustervar": None}
 
     @property
@@ -509,7 +509,7 @@ class Results:
     def __maketables_stat_labels__(self) -> dict[str, str]:
         return {"mu": "mu (GDP)"}
 
-    def __maketables_stat__(self, key: str) -> Any:
+    def __maketables_stat__(self, key: str) -> float | None:
         stats = {"N": self.nobs, "r2": self.rsquared, "mu": self.guarantee.get("mu"), **self.more}
         return stats.get(key)
 
@@ -580,7 +580,7 @@ class Reported:
         return self.results_.endog
 
     @property
-    def __maketables_vcov_info__(self) -> dict[str, Any]:
+    def __maketables_vcov_info__(self) -> dict[str, str | None]:
         return self.results_.__maketables_vcov_info__
 
     @property
@@ -591,7 +591,7 @@ class Reported:
     def __maketables_stat_labels__(self) -> dict[str, str]:
         return self.results_.__maketables_stat_labels__
 
-    def __maketables_stat__(self, key: str) -> Any:
+    def __maketables_stat__(self, key: str) -> float | None:
         return self.results_.__maketables_stat__(key)
 
 

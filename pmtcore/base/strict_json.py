@@ -1,9 +1,13 @@
-"""Strict parsing of JSON that somebody else wrote."""
+"""Strict parsing of JSON that somebody else wrote, and the type of what this program writes."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+# What records are made of. What is read from elsewhere is unknown until it was checked, and typed so.
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 # Digits of a whole number; a longer one overflows a floating-point number too.
 _MOST_DIGITS = 300

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pmtcore.base.messages import whole_number_between
 
@@ -54,7 +54,7 @@ def number() -> int:
     """
     if _chosen:
         return _chosen[0]
-    given: Any = os.environ.get(VARIABLE, "").strip()
+    given = os.environ.get(VARIABLE, "").strip()
     if not given:
         return 1
     return whole_number_between(VARIABLE, given, 1, MOST_THREADS)

@@ -20,13 +20,14 @@ from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Data, Losses, Penalty, Solution, minimize, model_minimum
 
 REGULARIZERS = ("ridge", "bridge", "lasso", "elastic-net")
-_FLOOR = 1e-8  # |theta| below it gets the weight of it
-_STILL = 1e-7  # a fit that moves less has ended
-_ROUGH = 100.0  # times the tolerance of a last fit: what earlier rounds may be off by
-_SLIGHT = 0.1  # of that: curvature of a way along which a quadratic model stands for the losses of rows up to length 20
-_SETTLED = 5  # last rounds in which a sign must stay for a coefficient to be one: what fluctuates is set to 0 (D, 3.5)
-_GAIN = 1e-6  # of the Jacobian's share: a pass that retrieves less changes nothing that is seen
-_ZERO = 1e-4  # what counts as zero after the iterations, as the paper's fluctuating estimates do
+_LEAST_SIZE = 1e-8  # |theta| below it gets the weight of it
+_STILL_MOVE = 1e-7  # a fit that moves less has ended
+_ROUGH_FACTOR = 100.0  # times the tolerance of a last fit: what earlier rounds may be off by
+_SLIGHT_CURVATURE = 0.1  # of that: along a way where a quadratic model stands for losses of rows up to length 20
+# Last rounds in which a sign must stay for a coefficient to be one: what fluctuates is set to 0 (D, 3.5)
+_SETTLED_ROUNDS = 5
+_LEAST_GAIN = 1e-6  # of the Jacobian's share: a pass that retrieves less changes nothing that is seen
+_NEGLIGIBLE_SIZE = 1e-4  # what counts as zero after the iterations, as the paper's fluctuating estimates do
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +121,7 @@ class TargetStack:
 
     def weights(self, theta: np.ndarray) -> np.ndarray:
         """Return the weights (t, p) from the last iterates (t, p)."""
-        return self._floored(self.scale * np.maximum(np.abs(theta), _FLOOR) ** -self.gamma + self.square)
+        return self._floored(self.scale * np.maximum(np.abs(theta), _LEAST_SIZE) ** -self.gamma + self.square)
 
     def _floored(self, own: np.ndarray) -> np.ndarray:
         return np.where(self.moor, np.maximum(own, self.floor), own + self.floor)
@@ -129,7 +130,7 @@ class TargetStack:
 def augmented(
     loss: Loss, b: np.ndarray, weights: np.ndarray, count: int, *, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """About ``count`` augmented rows and their responses (D, Table 1, equations 3 and 5, repaired).
+    """Draw about ``count`` augmented rows and their responses (D, Table 1, equations 3 and 5, repaired).
 
     Args:
         loss: with its constants.
@@ -190,7 +191,7 @@ def literal(
     rng: np.random.Generator,
     tolerance: float = 1e-8,
 ) -> np.ndarray:
-    """One fit (p,) without any penalty to rows and augmented rows together: step 5 of Algorithm 1."""
+    """Return one fit (p,) without any penalty to rows and augmented rows together: step 5 of Algorithm 1."""
     rows, responses = augmented(data.loss, b, weights, count, rng=rng)
     return minimize(
         _Both(data, Data(data.loss, rows, responses)), Penalty.of(np.zeros((1, len(b))), 1e-12), tolerance
@@ -219,7 +220,7 @@ def iterate(
     absolute: bool | np.ndarray = False,
     rows: Augmentation | None = None,
 ) -> Iterated:
-    """Algorithm 1: ``napp-erm``, or with ``b'|theta|`` the variable selection of Sec. 3.5.
+    """Run Algorithm 1: ``napp-erm``, or with ``b'|theta|`` the variable selection of Sec. 3.5.
 
     Args:
         data: sums of the losses of the private rows.
@@ -247,13 +248,13 @@ def iterate(
         penalty = Penalty.of(signed, 2 * weights[live], 0.0, sharp)
         if count < rounds - 2:
             # Rounds before the last only prepare the next weights, so a rough fit, begun at the last one, is enough.
-            theta[live] = known.rough(data, live, penalty, before, tolerance=_loose(data) * _ROUGH)
+            theta[live] = known.rough(data, live, penalty, before, tolerance=_loose(data) * _ROUGH_FACTOR)
         else:
             theta[live] = minimize(data, penalty, _loose(data), before).theta
-        live = live[np.max(np.abs(theta[live] - before), axis=1) >= _STILL]
+        live = live[np.max(np.abs(theta[live] - before), axis=1) >= _STILL_MOVE]
         if not len(live):
             break
-    return Iterated(np.where(np.abs(theta) < _ZERO, 0.0, theta), weights)
+    return Iterated(np.where(np.abs(theta) < _NEGLIGIBLE_SIZE, 0.0, theta), weights)
 
 
 @dataclass(frozen=True)
@@ -281,7 +282,7 @@ class _Known:
         gradient = self.gradient[live] + np.einsum("tij,tj->ti", hessian, start - self.place[live])
         theta = model_minimum((gradient, hessian), penalty, start, tolerance)
         way = theta - self.place[live]
-        far = ~(np.einsum("ti,tij,tj->t", way, hessian, way) <= _SLIGHT * tolerance)
+        far = ~(np.einsum("ti,tij,tj->t", way, hessian, way) <= _SLIGHT_CURVATURE * tolerance)
         if np.any(far):
             again = live[far]
             fit = minimize(data, penalty.at(far), tolerance, theta[far])
@@ -311,11 +312,11 @@ def _literally(
             before = theta[k].copy()
             weights[k] = target.weights(before[None])[0] if at else target.weights(None, p)
             signed = b[k] * np.sign(before) if absolute[k] and at else b[k]
-            theta[k] = literal(data, signed, weights[k] + _FLOOR, rows.count, rng=rows.rng, tolerance=_loose(data))
-            if at >= rounds - _SETTLED:
+            theta[k] = literal(data, signed, weights[k] + _LEAST_SIZE, rows.count, rng=rows.rng, tolerance=_loose(data))
+            if at >= rounds - _SETTLED_ROUNDS:
                 lasting &= (np.sign(before) == np.sign(theta[k])) | (at == 0)
         theta[k] = np.where(lasting | (not absolute[k]), theta[k], 0.0)
-    return Iterated(np.where(np.abs(theta) < _ZERO, 0.0, theta), weights)
+    return Iterated(np.where(np.abs(theta) < _NEGLIGIBLE_SIZE, 0.0, theta), weights)
 
 
 def recycled(
@@ -331,7 +332,7 @@ def recycled(
     displayed: bool | np.ndarray = False,
     rows: Augmentation | None = None,
 ) -> Iterated:
-    """Algorithm 2 with *recycle*: re-runs with the same noise made smaller and the modulus that was counted on kept.
+    """Run Algorithm 2 with *recycle*: again with the same noise made smaller and the modulus that was counted on kept.
 
     The noise of pass k is ``b r eps/(r eps + cum)``. By equation 15 no weight may then lie below the modulus that the
     retrieval was computed from, which becomes Lambda0. The next pass retrieves from what is left of ``(1 - r) eps``.
@@ -361,7 +362,7 @@ def recycled(
             retrieved_share(fitted.weights, floors, epsilon, how, share=share) for how in ("displayed", "example")
         )
         more = (rest - gained) * np.where(over_all, *shares)
-        live = np.flatnonzero((more > _GAIN * rest) & (np.broadcast_to(passes, (t,)) > count))
+        live = np.flatnonzero((more > _LEAST_GAIN * rest) & (np.broadcast_to(passes, (t,)) > count))
         if not len(live):
             break
         gained[live] += more[live]
@@ -382,7 +383,7 @@ def _loose(data: Losses[Loss]) -> float:
 def retrieved_share(
     weights: np.ndarray, floor: np.ndarray | float, epsilon: float | np.ndarray, how: str, *, share: float = 0.5
 ) -> np.ndarray:
-    """Share of ``(1 - r) eps`` that a modulus leaves: as printed, or as it can be proved.
+    """Return the share of ``(1 - r) eps`` that a modulus leaves: as printed, or as it can be proved.
 
     Args:
         weights: a (t, p) of ``theta_j^2``; the modulus is ``2 min_j a_j``.

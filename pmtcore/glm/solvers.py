@@ -30,12 +30,12 @@ Measure = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of subgradients (t, 
 _SEARCHED_BY_VALUE = 20
 _NEWTON_STEPS = 2_000  # then steps that always converge, but slowly
 _MOST_STEPS = 20_000  # of those; each takes off a fixed share, so thousands are enough at any modulus
-_HALVINGS = 50  # of a step, until the slope along it is small: beyond, its length is below rounding
-_FLAT = 0.5  # share of the slope at its start that a step may leave at its end
-_SWEEPS = 4  # of coordinate descent before the active set is tried: it is mostly right then
+_MOST_HALVINGS = 50  # of a step, until the slope along it is small: beyond, its length is below rounding
+_SLOPE_LEFT = 0.5  # share of the slope at its start that a step may leave at its end
+_SWEEPS_PER_ROUND = 4  # of coordinate descent before the active set is tried: it is mostly right then
 _MOST_ROUNDS = 60  # of sweeps; each ends at an active set, few are ever visited
 _MOST_VISITS = 100  # of each coordinate by the exact step: its sets of free coordinates fall in size, few are visited
-_ENOUGH = 1e-4  # share of the predicted decrease that a step has to bring
+_LEAST_DECREASE = 1e-4  # share of the predicted decrease that a step has to bring
 _ROUNDING = 1e-13  # of the gradient: what double precision leaves of a solved quadratic model
 # Newton's decrement over the root of n at which a fit ends: its square is the excess of the mean loss.
 _FITTED = 1e-9
@@ -335,7 +335,7 @@ def _soft(values: np.ndarray, by: np.ndarray) -> np.ndarray:
 
 
 def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: np.ndarray) -> np.ndarray:
-    """Minimizers of ``g'd + d'Hd/2 + sum lam |theta + d|`` (t, p)."""
+    """Return the minimizers (t, p) of ``g'd + d'Hd/2 + sum lam |theta + d|``."""
     if not np.any(lasso):
         return np.asarray(-np.linalg.solve(hessian, gradient[..., None])[..., 0])
     end = theta.copy()  # theta + d
@@ -379,10 +379,10 @@ def _exact_step(level: np.ndarray, hessian: np.ndarray, lasso: np.ndarray) -> np
 
 
 def _swept(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np.ndarray) -> np.ndarray:
-    """Sweeps of coordinate descent, all fits at once."""
+    """Return the coefficients (t, p) after some sweeps of coordinate descent, all fits at once."""
     end = end.copy()
     slope = level + np.einsum("tij,tj->ti", hessian, end)
-    for _ in range(_SWEEPS):
+    for _ in range(_SWEEPS_PER_ROUND):
         for j in range(end.shape[1]):
             own = hessian[:, j, j]
             new = _soft(end[:, j] - slope[:, j] / own, lasso[:, j] / own)
@@ -422,7 +422,7 @@ def _searched(
         tried = theta[live] + length[live, None] * step[live]
         now = penalty.at(live)
         after = data.value(tried) + now.smooth(tried) + now.sharp(tried)
-        short = after > before[live] + _ENOUGH * length[live] * predicted[live] + rounding[live]
+        short = after > before[live] + _LEAST_DECREASE * length[live] * predicted[live] + rounding[live]
         live = live[short]
         length[live] /= 2
     return np.asarray(theta + length[:, None] * step)
@@ -437,9 +437,9 @@ def _flattened(data: Losses[RowLoss], penalty: Penalty, theta: np.ndarray, step:
     length, low, high = np.ones(len(theta)), np.zeros(len(theta)), np.ones(len(theta))
     start = np.abs(_slope(data, penalty, theta, step))
     live = np.arange(len(theta))
-    for _ in range(_HALVINGS):
+    for _ in range(_MOST_HALVINGS):
         now = _slope(data, penalty.at(live), theta[live] + length[live, None] * step[live], step[live])
-        beyond, short = now > _FLAT * start[live], (now < -_FLAT * start[live]) & (length[live] < 1)
+        beyond, short = now > _SLOPE_LEFT * start[live], (now < -_SLOPE_LEFT * start[live]) & (length[live] < 1)
         high[live[beyond]] = length[live[beyond]]
         low[live[short]] = length[live[short]]
         live = live[beyond | short]

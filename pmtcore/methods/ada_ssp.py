@@ -24,12 +24,12 @@ from pmtcore.mechanisms.integers import gram_and_cross
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import calibration_factor, cross_sensitivity, moment_sensitivity
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Method, Origin, Outcome, StatisticPlan, register, sound
+from pmtcore.methods.registry import Method, Origin, Outcome, StatisticPlan, sound
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
-_ROOM = 1.1  # times the longest public row: rows beyond are few, and generous bounds only cost noise
-_EIGEN = 20 * 2.0**-53  # backward error of LAPACK's symmetric eigenvalues, for each dimension, with room
+_BOUND_FACTOR = 1.1  # times the longest public row: rows beyond are few, and generous bounds only cost noise
+_EIGENVALUE_ERROR = 20 * 2.0**-53  # backward error of LAPACK's symmetric eigenvalues, for each dimension, with room
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,9 @@ class AdaptivePlan(StatisticPlan[np.ndarray]):
         d, steps = self.public.d, SCALE**2
         unit, cross_unit = self.radius**2 / steps / self.n, self.radius * self.response_radius / steps / self.n
         eigen_sd, moment_sd, cross_sd = self.sigmas
-        rounded = 1 + _EIGEN * d * self.n  # what a computed eigenvalue may be off by, as a share of 2^30 steps
+        rounded = (
+            1 + _EIGENVALUE_ERROR * d * self.n
+        )  # what a computed eigenvalue may be off by, as a share of 2^30 steps
         smallest = statistic.map(lambda s: np.rint(np.linalg.eigvalsh(s[:, :-1].astype(float))[:1]).astype(np.int64))
         least = noisy_vector(smallest, (1 + SLACK) * rounded * eigen_sd / unit, source, trials)[:, 0] * unit
         gram = noisy_symmetric(
@@ -95,7 +97,7 @@ class AdaptivePlan(StatisticPlan[np.ndarray]):
         )
 
     def facts(self) -> Facts:
-        """Bounds and noise scales."""
+        """Return bounds and noise scales."""
         return Facts(radius=self.radius, noise_sd=self.sigmas[1], more={"response_radius": self.response_radius})
 
 
@@ -105,7 +107,7 @@ class AdaptiveOutcome(Outcome):
     def __init__(self, least: np.ndarray, gram: np.ndarray, cross: np.ndarray, ridge: np.ndarray) -> None:
         self._least, self._gram, self._cross, self._ridge = least, gram, cross, ridge
 
-    def seen(self) -> np.ndarray:
+    def transcript(self) -> np.ndarray:
         """All three released statistics."""
         return np.column_stack([self._least, upper_triangle(self._gram), self._cross])
 
@@ -120,22 +122,19 @@ class AdaptiveOutcome(Outcome):
         return ("This method has no error bands.",)
 
 
+@Method(
+    id="ada-ssp",
+    title="Adaptive sufficient statistics",
+    summary="Noisy moments of untransformed rows with a ridge set from a noisy smallest eigenvalue.",
+    origin=Origin("Wang 2018, in GDP form"),
+    claim=sound("three Gaussian mechanisms on rows clipped to public bounds"),
+    colour="#44AA99",
+)
 def _plan(public: PublicData, n: int, budget: Budget, parameters: PmtParameters) -> AdaptivePlan:
     if public.rows is None:
         raise InputError(MethodMessage.BOUNDS_NEED_ROWS, method="ada-ssp")
     longest = float(np.max(np.linalg.norm(public.rows[:, :-1], axis=1)))
     response = float(np.max(np.abs(public.rows[:, -1])))
-    return AdaptivePlan(public, n, budget.mu, _ROOM * longest, _ROOM * response, parameters.eta, parameters.calibration)
-
-
-register(
-    Method(
-        id="ada-ssp",
-        title="Adaptive sufficient statistics",
-        summary="Noisy moments of untransformed rows with a ridge set from a noisy smallest eigenvalue.",
-        origin=Origin("Wang 2018, in GDP form"),
-        claim=sound("three Gaussian mechanisms on rows clipped to public bounds"),
-        plan=_plan,
-        colour="#44AA99",
+    return AdaptivePlan(
+        public, n, budget.mu, _BOUND_FACTOR * longest, _BOUND_FACTOR * response, parameters.eta, parameters.calibration
     )
-)

@@ -29,7 +29,6 @@ from pmtcore.methods.registry import (
     Prediction,
     StatisticPlan,
     lab,
-    register,
     sound,
 )
 from pmtcore.public.bands import Part, limits, robust_part
@@ -126,7 +125,7 @@ class PublicPlan(Plan):
         return lambda source, trials: Constant(self.public.fit, trials, public_bands(self.public))
 
     def parts(self) -> tuple[Spend, ...]:
-        """None: no private row is read."""
+        """Return no spend: no private row is read."""
         return ()
 
     def predicted(self) -> Prediction | None:
@@ -174,50 +173,45 @@ class NonPrivatePlan(StatisticPlan[np.ndarray]):
         return exact_fit(self.public, rows, self.lam if self.public.family is GAUSSIAN else None)
 
     def parts(self) -> tuple[Spend, ...]:
-        """None: there is no guarantee."""
+        """Return no spend: there is no guarantee."""
         return ()
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> Outcome:
-        """Guarantee: none."""
+        """Return the fit as it is.
+
+        Guarantee: none.
+        """
         return Constant(statistic.reveal(_LAB), trials)
 
 
+@Method(
+    id="public-only",
+    title="Public fit alone",
+    summary="The fit to the public data: spends nothing, and often hard to beat.",
+    origin=Origin("baseline"),
+    claim=sound("reads no private row"),
+    colour="#009E73",
+    families=tuple(FAMILIES),
+    task="any",
+    weighs_losses=True,
+    role="public",
+    at_first=True,
+)
 def _public_plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) -> Plan:
     return PublicPlan(public)
 
 
+@Method(
+    id="non-private",
+    title="Without privacy",
+    summary="The fit to the private rows: the figure every private method tries to reach.",
+    origin=Origin("baseline"),
+    claim=lab("no noise at all"),
+    colour="#888888",
+    families=tuple(FAMILIES),
+    task="any",
+    needs_labels=False,
+    role="reference",
+)
 def _non_private_plan(public: PublicData, n: int, budget: Budget, parameters: NonPrivateParameters) -> Plan:
     return NonPrivatePlan(public, parameters.lam)
-
-
-register(
-    Method(
-        id="public-only",
-        title="Public fit alone",
-        summary="The fit to the public data: spends nothing, and often hard to beat.",
-        origin=Origin("baseline"),
-        claim=sound("reads no private row"),
-        plan=_public_plan,
-        colour="#009E73",
-        families=tuple(FAMILIES),
-        task="any",
-        weighs_losses=True,
-        role="public",
-        at_first=True,
-    )
-)
-register(
-    Method(
-        id="non-private",
-        title="Without privacy",
-        summary="The fit to the private rows: the figure every private method tries to reach.",
-        origin=Origin("baseline"),
-        claim=lab("no noise at all"),
-        plan=_non_private_plan,
-        colour="#888888",
-        families=tuple(FAMILIES),
-        task="any",
-        needs_labels=False,
-        role="reference",
-    )
-)

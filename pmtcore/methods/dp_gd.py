@@ -28,7 +28,7 @@ from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, papers_radius
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, failure_probability, parameter, penalty
-from pmtcore.methods.registry import IterativePlan, Method, Origin, Outcome, register, sound
+from pmtcore.methods.registry import IterativePlan, Method, Origin, Outcome, sound
 from pmtcore.public.moments import PublicData
 
 _LONGEST_STEP = 2.0  # of a quadratic, times its curvature: a longer one ends farther from the minimum than it began
@@ -96,7 +96,7 @@ class DescentPlan(IterativePlan[RowCache[IntegerRows]]):
         return papers_radius(self.public.d, self.n, self.parameters.eta)
 
     @property
-    def looks(self) -> int:
+    def n_passes(self) -> int:
         """One for each step."""
         return self.parameters.steps
 
@@ -156,22 +156,17 @@ class DescentOutcome(Outcome):
         return ("This method has no error bands.",)
 
 
+@Method(
+    id="dp-gd",
+    title="Noisy gradient descent",
+    summary="Clipped gradients of untransformed rows with noise at every step.",
+    origin=Origin("A, section 6; Avella-Medina et al. 2023", names=("DP-GD",), errata=("E20",)),
+    claim=sound("T Gaussian mechanisms on clipped gradients"),
+    behind_public_fit=("poisson",),
+    colour="#F0E442",
+    families=tuple(FAMILIES),
+    task="any",
+    needs_labels=False,
+)
 def _plan(public: PublicData, n: int, budget: Budget, parameters: DescentParameters) -> DescentPlan:
     return DescentPlan(public, n, budget.mu, parameters)
-
-
-register(
-    Method(
-        id="dp-gd",
-        title="Noisy gradient descent",
-        summary="Clipped gradients of untransformed rows with noise at every step.",
-        origin=Origin("A, section 6; Avella-Medina et al. 2023", names=("DP-GD",), errata=("E20",)),
-        claim=sound("T Gaussian mechanisms on clipped gradients"),
-        plan=_plan,
-        behind_public_fit=("poisson",),
-        colour="#F0E442",
-        families=tuple(FAMILIES),
-        task="any",
-        needs_labels=False,
-    )
-)

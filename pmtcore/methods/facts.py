@@ -71,16 +71,16 @@ class Facts:
                 plain(value, name)
 
     def as_dict(self) -> dict[str, Any]:
-        """One flat mapping of what there is, as records have it."""
+        """Return the figures that there are as one flat mapping, as records have it."""
         own = {name: value for name, value in vars(self).items() if name not in (*_GROUPS, "more")}
         groups = [asdict(group) for group in (self.passes, self.regressions) if group is not None]
         figures = {**own, **{name: value for group in groups for name, value in group.items()}, **self.more}
         return {name: value for name, value in figures.items() if value is not None}
 
     @classmethod
-    def from_dict(cls, found: Mapping[str, Any]) -> Facts:
-        """Back from :meth:`as_dict`."""
-        rest = dict(found)
+    def from_dict(cls, record: Mapping[str, Any]) -> Facts:
+        """Return the figures from :meth:`as_dict`."""
+        rest = dict(record)
         passes = regressions = None
         if "passes" in rest:
             passes = Passes(**{item.name: rest.pop(item.name) for item in fields(Passes)})

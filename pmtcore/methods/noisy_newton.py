@@ -36,12 +36,13 @@ from pmtcore.mechanisms.truncation import calibration_factor, papers_radius, tra
 from pmtcore.methods.as_published import LEAKS, AsPublished
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import choice, parameter, unset
-from pmtcore.methods.registry import IterativePlan, Method, Origin, Outcome, recommended, register, sound
+from pmtcore.methods.registry import IterativePlan, Method, Origin, Outcome, recommended, sound
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
-_LABELS = 0.25  # of a label's loss: the largest slope of the mean
-_SETTLED = 0.1  # last step over length of the coefficients, below which the iteration counts as settled
+_LABEL_SLOPE = 0.25  # of a label's loss: the largest slope of the mean
+_SETTLED_STEP = 0.1  # last step over length of the coefficients, below which the iteration counts as settled
+_TRUNCATED = sound("2T Gaussian mechanisms on rows truncated to a public radius")
 
 
 class NewtonParameters(PmtParameters):
@@ -104,7 +105,7 @@ class NewtonPlan(IterativePlan[RowCache[IntegerRows]]):
         Proof: proofs/sensitivity.md, 3.6.
         """
         p, s = self.parameters, self.steps
-        labels = self.public.family.binary and s.score_bound == 1.0 and s.slope_bound == _LABELS
+        labels = self.public.family.binary and s.score_bound == 1.0 and s.slope_bound == _LABEL_SLOPE
         return p.calibration == "joint" and p.score_noise == "repaired" and labels
 
     @property
@@ -120,7 +121,7 @@ class NewtonPlan(IterativePlan[RowCache[IntegerRows]]):
         )
 
     @property
-    def looks(self) -> int:
+    def n_passes(self) -> int:
         """One for each step."""
         return self.parameters.steps
 
@@ -195,7 +196,7 @@ class NewtonOutcome(Outcome):
         self.plan = plan
         self.path = path
 
-    def seen(self) -> np.ndarray:
+    def transcript(self) -> np.ndarray:
         """All iterates, as if they were released."""
         return np.concatenate(list(self.path[1:]), axis=1)
 
@@ -213,7 +214,7 @@ class NewtonOutcome(Outcome):
         """Return a note where the iteration did not converge, and that there are no error bands."""
         sentences = [f"This method has no error bands; {recommended(self.plan.public).id} has."]
         last = np.linalg.norm(self.path[-1, 0] - self.path[-2, 0])
-        if not last <= _SETTLED * np.linalg.norm(self.path[-1, 0]):
+        if not last <= _SETTLED_STEP * np.linalg.norm(self.path[-1, 0]):
             sentences.append("The iteration did not settle: the last step was as long as a tenth of the coefficients.")
         return tuple(sentences)
 
@@ -235,12 +236,34 @@ def _whitened(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
     return root, public.lam * (root * public.penalty_shape) @ root.T
 
 
+@Method(
+    id="pmt-logistic",
+    title="Whitened noisy Newton",
+    summary="T noisy Newton steps on whitened, truncated rows.",
+    origin=Origin("A, Algorithm 3", names=("DP-PMTLR",), errata=("E1", "E2", "E23")),
+    claim=_TRUNCATED,
+    colour="#E4572E",
+    families=("logistic",),
+    needs_labels=False,
+    at_first=True,
+)
 def _pmt_logistic(public: PublicData, n: int, budget: Budget, parameters: NewtonParameters) -> NewtonPlan:
     root, penalty = _whitened(public)
     steps = Steps(root, papers_radius(public.d, n, parameters.eta), 1.0, 0.25, penalty)
     return NewtonPlan(public, n, budget.mu, steps, parameters)
 
 
+@Method(
+    id="pmt-glm",
+    title="Whitened noisy Newton, any family",
+    summary="T noisy Newton steps with bounded responses and coefficients.",
+    origin=Origin("A, Algorithm 4", names=("DP-PMTGLM",), errata=("E2", "E3", "E23")),
+    claim=_TRUNCATED,
+    behind_public_fit=("gaussian", "poisson"),
+    colour="#E377C2",
+    families=tuple(FAMILIES),
+    needs_labels=False,
+)
 def _pmt_glm(public: PublicData, n: int, budget: Budget, parameters: BoundedNewtonParameters) -> NewtonPlan:
     root, penalty = _whitened(public)
     family, radius = public.family, papers_radius(public.d, n, parameters.eta)
@@ -274,70 +297,32 @@ def _untransformed(
     return NewtonPlan(public, n, mu, Steps(np.eye(public.d), radius, 1.0, 0.25, penalty), parameters)
 
 
+@Method(
+    id="dp-logistic-public",
+    title="Untransformed noisy Newton, public radius",
+    summary="T noisy Newton steps on untransformed rows; only the radius is public.",
+    origin=Origin("A, Algorithm 5, repaired", errata=("E1",)),
+    claim=_TRUNCATED,
+    colour="#F4B942",
+    families=("logistic",),
+    needs_labels=False,
+)
 def _public_radius(public: PublicData, n: int, budget: Budget, parameters: NewtonParameters) -> NewtonPlan:
     return _untransformed(public, n, budget.mu, parameters, moment=public.moment)
 
 
+@Method(
+    id="dp-logistic",
+    title="Untransformed noisy Newton (as published)",
+    summary="T noisy Newton steps on untransformed rows; the baseline of paper A.",
+    origin=Origin("A, Algorithm 5 with Theorem 5.4", names=("DP-LR",), errata=("E1", "E4", "E23")),
+    claim=LEAKS,
+    colour="#ABABAB",
+    families=("logistic",),
+    needs_labels=False,
+)
 def _private_radius(public: PublicData, n: int, budget: Budget, parameters: NewtonParameters) -> AsPublished:
     def planner(moment: np.ndarray) -> NewtonPlan:
         return _untransformed(public, n, budget.mu, parameters, moment=moment)
 
     return AsPublished(budget.mu, planner)
-
-
-_TRUNCATED = sound("2T Gaussian mechanisms on rows truncated to a public radius")
-
-register(
-    Method(
-        id="pmt-logistic",
-        title="Whitened noisy Newton",
-        summary="T noisy Newton steps on whitened, truncated rows.",
-        origin=Origin("A, Algorithm 3", names=("DP-PMTLR",), errata=("E1", "E2", "E23")),
-        claim=_TRUNCATED,
-        plan=_pmt_logistic,
-        colour="#E4572E",
-        families=("logistic",),
-        needs_labels=False,
-        at_first=True,
-    )
-)
-register(
-    Method(
-        id="pmt-glm",
-        title="Whitened noisy Newton, any family",
-        summary="T noisy Newton steps with bounded responses and coefficients.",
-        origin=Origin("A, Algorithm 4", names=("DP-PMTGLM",), errata=("E2", "E3", "E23")),
-        claim=_TRUNCATED,
-        plan=_pmt_glm,
-        behind_public_fit=("gaussian", "poisson"),
-        colour="#E377C2",
-        families=tuple(FAMILIES),
-        needs_labels=False,
-    )
-)
-register(
-    Method(
-        id="dp-logistic-public",
-        title="Untransformed noisy Newton, public radius",
-        summary="T noisy Newton steps on untransformed rows; only the radius is public.",
-        origin=Origin("A, Algorithm 5, repaired", errata=("E1",)),
-        claim=_TRUNCATED,
-        plan=_public_radius,
-        colour="#F4B942",
-        families=("logistic",),
-        needs_labels=False,
-    )
-)
-register(
-    Method(
-        id="dp-logistic",
-        title="Untransformed noisy Newton (as published)",
-        summary="T noisy Newton steps on untransformed rows; the baseline of paper A.",
-        origin=Origin("A, Algorithm 5 with Theorem 5.4", names=("DP-LR",), errata=("E1", "E4", "E23")),
-        claim=LEAKS,
-        plan=_private_radius,
-        colour="#ABABAB",
-        families=("logistic",),
-        needs_labels=False,
-    )
-)

@@ -27,7 +27,7 @@ from pmtcore.mechanisms.truncation import SHORTER, bounded
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, in_frame
 from pmtcore.methods.parameters import Parameters, choice, parameter, truncation_radius, unset
-from pmtcore.methods.registry import IterativePlan, Method, Origin, Prediction, StatisticOutcome, register, sound
+from pmtcore.methods.registry import IterativePlan, Method, Origin, Prediction, StatisticOutcome, sound
 from pmtcore.methods.score_equation import Posterior, ScoreEquation
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip, choose_clip
@@ -189,6 +189,19 @@ class ObjectiveOutcome(StatisticOutcome[ObjectivePlan]):
         return ()
 
 
+@Method(
+    id="pmt-objective",
+    title="Whitened objective perturbation",
+    summary="One noisy objective centred at the public fit; for labels where public rows have none.",
+    origin=Origin("beyond A"),
+    claim=sound(
+        "one perturbed objective, strongly convex by public constants; its Jacobian costs nothing",
+    ),
+    colour="#1F4E9E",
+    families=("logistic", "boosting"),
+    needs_labels=False,
+    recommended=True,
+)
 def _plan(public: PublicData, n: int, budget: Budget, parameters: ObjectiveParameters) -> ObjectivePlan:
     around = in_frame(public)
     reaches = (parameters.reach,) if parameters.reach else None
@@ -197,21 +210,3 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: ObjectiveParam
     noise = noise_sd(1.0, budget.mu) / n
     clip = choose_clip(around, n, noise) if reaches is None else choose_clip(around, n, noise, (max(reaches[0], 1.0),))
     return ObjectivePlan(public, n, budget.mu, clip, parameters)
-
-
-register(
-    Method(
-        id="pmt-objective",
-        title="Whitened objective perturbation",
-        summary="One noisy objective centred at the public fit; for labels where public rows have none.",
-        origin=Origin("beyond A"),
-        claim=sound(
-            "one perturbed objective, strongly convex by public constants; its Jacobian costs nothing",
-        ),
-        plan=_plan,
-        colour="#1F4E9E",
-        families=("logistic", "boosting"),
-        needs_labels=False,
-        recommended=True,
-    )
-)

@@ -25,12 +25,12 @@ from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, in_frame
 from pmtcore.methods.pmt_objective import GlmParameters
-from pmtcore.methods.registry import Method, Origin, Prediction, StatisticOutcome, StatisticPlan, register, sound
+from pmtcore.methods.registry import Method, Origin, Prediction, StatisticOutcome, StatisticPlan, sound
 from pmtcore.methods.score_equation import Posterior, ScoreEquation
 from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.shape import Clip, choose_clip
 
-_ROOM = 1.5  # the residual bound of counts: this many times the largest public residual
+_BOUND_FACTOR = 1.5  # the residual bound of counts: this many times the largest public residual
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,15 @@ class ScoreOutcome(StatisticOutcome[ScorePlan]):
         return self.plan.equation.bands(self.posterior)
 
 
+@Method(
+    id="pmt-score",
+    title="Whitened score at the public fit",
+    summary="Releases only d numbers, the score at the public fit; best at small budgets.",
+    origin=Origin("beyond A"),
+    claim=sound("one Gaussian mechanism on a bounded score; whatever is computed from it costs no more"),
+    colour="#56B4E9",
+    families=("logistic", "boosting", "poisson"),
+)
 def _plan(public: PublicData, n: int, budget: Budget, parameters: GlmParameters) -> ScorePlan:
     if public.rows is None:
         raise InputError(MethodMessage.ROWS_NEEDED, method="pmt-score")
@@ -130,21 +139,7 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: GlmParameters)
     bound = 1.0
     if not public.family.binary:
         residual = public.rows[:, -1] - public.family.mean(public.rows[:, :-1] @ around.fit)
-        bound = _ROOM * float(np.max(np.abs(residual)))
+        bound = _BOUND_FACTOR * float(np.max(np.abs(residual)))
     noise = 2 * bound / (budget.mu * n)
     clip = Clip(parameters.radius) if parameters.radius else choose_clip(around, n, noise, (np.inf,), from_public=True)
     return ScorePlan(public, n, budget.mu, clip, bound, parameters)
-
-
-register(
-    Method(
-        id="pmt-score",
-        title="Whitened score at the public fit",
-        summary="Releases only d numbers, the score at the public fit; best at small budgets.",
-        origin=Origin("beyond A"),
-        claim=sound("one Gaussian mechanism on a bounded score; whatever is computed from it costs no more"),
-        plan=_plan,
-        colour="#56B4E9",
-        families=("logistic", "boosting", "poisson"),
-    )
-)

@@ -28,6 +28,7 @@ from pmtcore.base.bands import Bands
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, MethodMessage, Refusal, RefusedError, ReleaseMessage
 from pmtcore.base.private_rows import Private, PrivateRows
+from pmtcore.base.strict_json import Json
 from pmtcore.base.symmetric import upper_triangle
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
@@ -41,6 +42,7 @@ Statistic = TypeVar("Statistic")
 Prepared = TypeVar("Prepared")
 Mechanism = Callable[[NoiseSource, int], "Outcome"]
 Planner = Callable[[PublicData, int, Budget, Any], "Plan"]
+AnyPlanner = TypeVar("AnyPlanner", bound=Planner)
 
 
 class Outcome(ABC):
@@ -55,15 +57,15 @@ class Outcome(ABC):
         """Error bands of the first trial; ``None`` with a note where there are none."""
         return None
 
-    def released(self) -> Mapping[str, Any]:
+    def released(self) -> Mapping[str, Json]:
         """Return what else the first trial releases at no further cost."""
         return {}
 
-    def released_under(self, guarantee: Guarantee | None) -> Mapping[str, Any]:
+    def released_under(self, guarantee: Guarantee | None) -> Mapping[str, Json]:
         """Return :meth:`released`, with this guarantee wherever a figure states its own; ``None``: that of one row."""
         return self.released()
 
-    def seen(self) -> np.ndarray:
+    def transcript(self) -> np.ndarray:
         """Return what an attacker gets of each trial, (trials, k): the coefficients, or all they were made from."""
         return self.coefficients
 
@@ -91,7 +93,7 @@ class StatisticOutcome(Outcome, Generic[PlanType]):
     def __init__(self, plan: PlanType, statistic: np.ndarray) -> None:
         self.plan, self.statistic = plan, statistic
 
-    def seen(self) -> np.ndarray:
+    def transcript(self) -> np.ndarray:
         """Return the statistic, the entries of a symmetric matrix once each."""
         return upper_triangle(self.statistic) if self.statistic.ndim == 3 else self.statistic
 
@@ -165,7 +167,7 @@ class Prediction:
 
     @property
     def total(self) -> np.ndarray:
-        """All together."""
+        """Return the standard errors (d,) of privacy, truncation and sampling together."""
         return self._total_at(1.0)
 
 
@@ -175,10 +177,10 @@ class Plan(ABC):
     mu: float  # what the run costs in total; 0 when no private row is read
 
     @property
-    def looks(self) -> int:
-        """Return how often a run reads the private rows, at most; what memory keeps is not read again.
+    def n_passes(self) -> int:
+        """Return the largest number of passes over the private rows; what memory keeps is not read again.
 
-        A solver reads them as often as they need, which is private: its looks count as one.
+        A solver reads them as often as they need, which is private: its passes count as one.
         """
         return 1
 
@@ -188,8 +190,8 @@ class Plan(ABC):
         return False
 
     def bytes_kept(self, d: int) -> int:
-        """Return the bytes that a run keeps of a row of d features between its looks, as far as memory allows."""
-        return bytes_kept(d) if self.looks > 1 else 0
+        """Return the bytes that a run keeps of a row of d features between its passes, as far as memory allows."""
+        return bytes_kept(d) if self.n_passes > 1 else 0
 
     @abstractmethod
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:
@@ -268,14 +270,17 @@ class Claim:
     reason: str
 
 
-def sound(reason: str, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> Claim:
-    """Return the claim of a method that is proved to be mu-GDP, for the bits that leave: its noise is on a grid."""
-    return Claim(ReleaseStatus.SOUND, neighbours, reason)
+def sound(reason: str) -> Claim:
+    """Return the claim of a method that is proved to be mu-GDP where a row is replaced, for the bits that leave.
+
+    Its noise is on a grid. A method that protects another relation states a :class:`Claim` of its own.
+    """
+    return Claim(ReleaseStatus.SOUND, Neighbours.REPLACE_ONE, reason)
 
 
-def lab(reason: str, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> Claim:
-    """Return the claim of a method whose releases may not leave the lab, because of this."""
-    return Claim(ReleaseStatus.LAB, neighbours, reason)
+def lab(reason: str) -> Claim:
+    """Return the claim of a method, about a replaced row, whose releases may not leave the lab because of this."""
+    return Claim(ReleaseStatus.LAB, Neighbours.REPLACE_ONE, reason)
 
 
 @dataclass(frozen=True)
@@ -295,9 +300,14 @@ class Origin:
     also: tuple[str, ...] = ()
 
 
+def _unplanned(public: PublicData, n: int, budget: Budget, parameters: Parameters) -> Plan:
+    """Refuse to plan: a method that is not registered has no planner yet."""
+    raise TypeError("a method is registered as the decorator of its planner")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """One entry of the registry.
+    """One entry of the registry: a decorator that registers its planner.
 
     Attributes:
         id: what commands and records call it.
@@ -305,8 +315,8 @@ class Method:
         summary: what it does, in a sentence.
         origin: where it comes from.
         claim: its guarantee.
-        plan: makes a plan of public data, number of private rows, budget and parameters; the class of the parameters
-            is the one that this function's last argument is annotated with.
+        plan: makes a plan of public data, number of private rows, budget and parameters: the function below the
+            decorator. The class of the parameters is the one that its last argument is annotated with.
         colour: of its lines and marks, told apart from all others.
         families: it fits these regressions.
         task: what it estimates, where the families do not say so.
@@ -329,8 +339,8 @@ class Method:
     summary: str
     origin: Origin
     claim: Claim
-    plan: Planner
     colour: str
+    plan: Planner = _unplanned
     families: tuple[str, ...] = (GAUSSIAN.id,)
     task: str = ""
     gives_coefficients: bool = True
@@ -348,6 +358,11 @@ class Method:
     def __post_init__(self) -> None:
         if not self.task:
             object.__setattr__(self, "task", "linear" if self.families == (GAUSSIAN.id,) else "glm")
+
+    def __call__(self, planner: AnyPlanner) -> AnyPlanner:
+        """Register the method with this planner, which is returned."""
+        register(dataclasses.replace(self, plan=planner))
+        return planner
 
     @property
     def standing(self) -> ReleaseStatus:
@@ -444,7 +459,7 @@ _RECORDED = {  # where each entry of the record stands
     "behind_public_fit": "behind_public_fit",
 }
 _METHODS: dict[str, Method] = {}
-_CLOSE = 16.0  # of 441 between black and white: nearer colours look the same in a line two pixels wide
+_LEAST_COLOUR_DISTANCE = 16.0  # of 441 between black and white: nearer colours look the same in a line two pixels wide
 
 
 def register(method: Method) -> Method:
@@ -456,7 +471,7 @@ def register(method: Method) -> Method:
     if method.id in _METHODS:
         raise ValueError(f"two methods are called {method.id!r}")
     for other in _METHODS.values():
-        if _apart(method.colour, other.colour) < _CLOSE:
+        if _apart(method.colour, other.colour) < _LEAST_COLOUR_DISTANCE:
             raise ValueError(
                 f"the colours of {method.id} ({method.colour}) and {other.id} ({other.colour}) cannot be told apart"
             )
@@ -472,7 +487,7 @@ def _plain(value: object) -> object:
 
 
 def _apart(first: str, second: str) -> float:
-    """Distance of two hex colours in red, green and blue, each from 0 to 255."""
+    """Return the distance of two hex colours in red, green and blue, each from 0 to 255."""
     parts = zip(bytes.fromhex(first.lstrip("#")), bytes.fromhex(second.lstrip("#")), strict=True)
     return math.dist(*zip(*parts, strict=True))
 

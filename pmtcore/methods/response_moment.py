@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours, Spend
 from pmtcore.base.bands import Bands
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import Refusal, RefusedError, ReleaseMessage
 from pmtcore.base.private_rows import Curator, Private, PrivateRows, RowCache
+from pmtcore.base.strict_json import Json
 from pmtcore.base.symmetric import mirrored
 from pmtcore.mechanisms.grid import from_words, in_words
 from pmtcore.mechanisms.noise import NoiseSource
@@ -32,7 +33,7 @@ from pmtcore.methods.baselines import NoParameters
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.joint.plan import gradient_norms
 from pmtcore.methods.joint.second_pass import COUNTING, Gradient, SecondPass, Shares
-from pmtcore.methods.registry import Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
+from pmtcore.methods.registry import Claim, Method, Origin, Outcome, Prediction, StatisticPlan
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.moments import PublicData, back_transform, whiten
@@ -90,7 +91,7 @@ class Coordinates:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What is known of the way from the public fit to the private one: mean (T, d), covariances (T, d, d) by source."""
+    """Estimate of the private fit less the public one: mean (T, d), and its covariances (T, d, d) by source."""
 
     mean: np.ndarray
     public: np.ndarray
@@ -148,7 +149,7 @@ class ResponsePlan(StatisticPlan[CovariatesAndRows]):
     clusters_errors = True
 
     @property
-    def looks(self) -> int:
+    def n_passes(self) -> int:
         """Return the number of looks: the covariates; a histogram and a cross moment in each pass."""
         return 1 + 2 * len(self.passes)
 
@@ -231,9 +232,9 @@ class ResponseOutcome(Outcome):
     ) -> None:
         self.plan, self.where, self.estimate, self.gradients = plan, where, estimate, gradients
 
-    def seen(self) -> np.ndarray:
+    def transcript(self) -> np.ndarray:
         """Return all released histograms and cross moments; H is known anyway."""
-        return np.column_stack([part for each in self.gradients for part in each.seen])
+        return np.column_stack([part for each in self.gradients for part in each.transcript])
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -244,11 +245,24 @@ class ResponseOutcome(Outcome):
         """Return limits of noise, sampling and clipping together."""
         return limits(self.coefficients[0], *self.plan.errors(self.where, self.estimate))
 
-    def released(self) -> Mapping[str, Any]:
+    def released(self) -> Mapping[str, Json]:
         """Return the last bound, and the share of rows beyond it."""
         return self.gradients[-1].released()
 
 
+@Method(
+    id="response-moment",
+    title="Responses alone private",
+    summary="Least squares where covariates are public and only responses private: an exact Gram matrix and "
+    "clipped cross moments.",
+    origin=Origin("beyond the papers", names=("label-DP",)),
+    claim=Claim(
+        ReleaseStatus.SOUND,
+        Neighbours.REPLACE_RESPONSE,
+        "Gaussian mechanisms on residuals clipped by public leverage",
+    ),
+    colour="#8B5A00",
+)
 def _plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) -> ResponsePlan:
     """``response-moment`` for these public data.
 
@@ -264,17 +278,3 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) 
         name = f"clipped cross moment {at}, in units of its bound"
         passes.append(SecondPass(sizes, n, shares, 0.0, harmless_bound(n, shares.gradient_mu), name))
     return ResponsePlan(public, n, budget.mu, tuple(passes))
-
-
-register(
-    Method(
-        id="response-moment",
-        title="Responses alone private",
-        summary="Least squares where covariates are public and only responses private: an exact Gram matrix and "
-        "clipped cross moments.",
-        origin=Origin("beyond the papers", names=("label-DP",)),
-        claim=sound("Gaussian mechanisms on residuals clipped by public leverage", Neighbours.REPLACE_RESPONSE),
-        plan=_plan,
-        colour="#8B5A00",
-    )
-)

@@ -26,12 +26,12 @@ from pmtcore.public.shape import Clip, LeftOutRows
 # bands of 22 settings of *tune* (m = 5d, mu .5 and 1.5) cover .90 to .93 at 1
 # and .94 to .95 at 1.3; on *check* .94.
 _ERROR_RATIO = 1.3
-_STEPS = 60  # of Levenberg and Marquardt, from the public fit, which is near
+_MOST_STEPS = 60  # of Levenberg and Marquardt, from the public fit, which is near
 _SETTLED = 1e-10  # a step of this length, for coefficients of length 1, is the last one
 # The curvature's error depends on how far the fit is from the point, the fit on that error.
-_ROUNDS = 3
+_ERROR_ROUNDS = 3
 # Variances of the prior where it is not to count.
-_WIDE = 1e4
+_UNINFORMATIVE_FACTOR = 1e4
 # A direction that the prior knows a million times better than another is one without freedom, up to rounding.
 _LEAST_PRIOR = 1e-12
 
@@ -70,7 +70,7 @@ class ScoreEquation:
     def _prior(self) -> np.ndarray:
         """Return the covariance (d, d) of the private fit around the public one, invertible in rounding."""
         values, vectors = np.linalg.eigh(self.frame.start[1])
-        wide = 1.0 if self.combined else _WIDE
+        wide = 1.0 if self.combined else _UNINFORMATIVE_FACTOR
         return np.asarray((vectors * (wide * np.maximum(values, _LEAST_PRIOR * values[-1]))) @ vectors.T)
 
     @cached_property
@@ -152,7 +152,7 @@ class ScoreEquation:
         innovation = target - self.moved(points, centres)
         prior = inflate_on_conflict(from_prior, innovation, from_prior + error)[:, None, None] * self._prior
         fits = self._modes(points, target, error, np.linalg.inv(prior), fits=centres)
-        for _ in range(_ROUNDS):
+        for _ in range(_ERROR_ROUNDS):
             error = self._error(points, fits, self._left(fits, error, prior))
             fits = self._modes(points, target, error, np.linalg.inv(prior), fits=fits)
         return Posterior(fits, self._left(fits, self._error(points, fits, self._left(fits, error, prior)), prior))
@@ -181,7 +181,7 @@ class ScoreEquation:
 
         gap, jacobian, cost = at(fits)
         damping, going = np.full(len(fits), 1e-3), np.ones(len(fits), dtype=bool)
-        for _ in range(_STEPS):
+        for _ in range(_MOST_STEPS):
             curvature = jacobian @ metric @ jacobian + precision
             slope = np.einsum("tij,tjk,tk->ti", jacobian, metric, gap)
             slope += np.einsum("tij,tj->ti", precision, fits - centre)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -32,7 +31,12 @@ _LENGTH_CAP = 1e100
 _MOST_PUBLIC_ROWS = 4000
 # Above this number of columns 80 inverses of (d, d) are more than 25 MB and are not cached.
 _MOST_CACHED_COLUMNS = 200
-_SCANS: WeakKeyDictionary[PublicData, dict[Any, Any]] = WeakKeyDictionary()  # public figures only
+# Public figures only, by the reaches and by whether the public side of the score equation counts.
+_SCANS: WeakKeyDictionary[PublicData, dict[tuple[tuple[float, ...], bool], Scan]] = WeakKeyDictionary()
+
+
+# The linearization and all candidate clips of a public table.
+Scan = tuple["Shape", tuple["Candidate", ...]]
 
 
 @dataclass(frozen=True)
@@ -282,7 +286,7 @@ def choose_clip(
     return min(candidates, key=lambda candidate: candidate.price(prior, noise)).clip
 
 
-def _scan(public: PublicData, reaches: tuple[float, ...], from_public: bool) -> tuple[Shape, tuple[Candidate, ...]]:
+def _scan(public: PublicData, reaches: tuple[float, ...], from_public: bool) -> Scan:
     """Return the linearization and all candidate clips of these public rows; cached where they are small."""
     scans = _SCANS.setdefault(public, {})
     if (reaches, from_public) not in scans:

@@ -18,16 +18,16 @@ import numpy as np
 from pmtcore.public.gaussian_update import conflict_inflation, is_conflict
 from pmtcore.public.tails import PRIOR_POWER, PRIOR_ROWS, PowerTail
 
-_RATIO = 1.25  # between the edges of bins
+_BIN_RATIO = 1.25  # between the edges of bins
 _BINS = 31  # counts of lengths, a fixed ratio apart; their noise grows with the number that is seen, not released
-_REACH = 4.0  # the last edge, in units of the largest public gradient, at least
+_LEAST_REACH = 4.0  # the last edge, in units of the largest public gradient, at least
 _MOST_REACH = 1e4  # some forty bins more than usual
 # Of a sampling error: the noise of the largest bound that may be chosen, where it is further out than the least reach
-_FARTHEST = 0.5
+_MOST_NOISE = 0.5
 # Of a sampling error: noise below it is nothing beside it, so a bound that makes no more is free.
 HARMLESS = 0.02
 _PRIOR_ROWS = 0.04  # per bin, beside the public counts
-_FINER = 4  # candidates per bin
+_BOUNDS_PER_BIN = 4  # candidates per bin
 # Fewer rows than that are none, and noise below it tells none from one
 _HALF_A_ROW = 0.5
 # The tail is that of the largest fifth, never heavier than 2.3: below 2 a mean has no error
@@ -80,25 +80,25 @@ class GradientNorms:
 
     lengths: np.ndarray
     d: int
-    reach: float = _REACH
+    reach: float = _LEAST_REACH
 
     @classmethod
     def at(cls, lengths: np.ndarray, d: int, n: int, mu: float) -> GradientNorms:
         """Return lengths whose histogram reaches to the bound whose noise is half a sampling error at n rows."""
         top = max(float(np.max(lengths)), 1e-12)
-        farthest = _FARTHEST / HARMLESS * harmless_bound(n, mu)
-        return cls(lengths, d, float(np.clip(farthest / top, _REACH, _MOST_REACH)))
+        farthest = _MOST_NOISE / HARMLESS * harmless_bound(n, mu)
+        return cls(lengths, d, float(np.clip(farthest / top, _LEAST_REACH, _MOST_REACH)))
 
     @cached_property
     def many(self) -> int:
         """Number of bins: those of the least reach, and more of the same width beyond."""
-        return _BINS + math.ceil(math.log(self.reach / _REACH) / math.log(_RATIO))
+        return _BINS + math.ceil(math.log(self.reach / _LEAST_REACH) / math.log(_BIN_RATIO))
 
     @cached_property
     def edges(self) -> np.ndarray:
         """Edges (K + 1,) of the histogram; the first is 0, all beyond the last counts in the last bin."""
         top = float(np.max(self.lengths))
-        edges = self.reach * max(top, 1e-12) * _RATIO ** np.arange(-float(self.many), 1.0)
+        edges = self.reach * max(top, 1e-12) * _BIN_RATIO ** np.arange(-float(self.many), 1.0)
         edges[0] = 0.0
         return edges
 
@@ -157,13 +157,15 @@ class GradientNorms:
         variance = variance * conflict_inflation(ratio, share, 1)
         rows = np.maximum(prior + variance / (variance + noise**2) * (counts - prior), 0.0)
         # else such a bin holds no row: a part of one far out would cost more than it says
-        told = (noise < _HALF_A_ROW) | (self.edges[:-1] >= _REACH * np.max(self.lengths) * (1 - 1e-9))
+        told = (noise < _HALF_A_ROW) | (self.edges[:-1] >= _LEAST_REACH * np.max(self.lengths) * (1 - 1e-9))
         empty = (prior < _HALF_A_ROW) & told & ~is_conflict(ratio, share, 1)
         return np.where(empty, 0.0, rows)
 
     @cached_property
     def _bounds(self) -> np.ndarray:
-        return np.asarray(self.edges[-1] * _RATIO ** (-np.arange(_FINER * (self.many - 7)) / _FINER))
+        return np.asarray(
+            self.edges[-1] * _BIN_RATIO ** (-np.arange(_BOUNDS_PER_BIN * (self.many - 7)) / _BOUNDS_PER_BIN)
+        )
 
     def predicted_mse(self, n: int, mu: float) -> float:
         """Return the least predicted squared error if private rows reach no further than public ones."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 import tracemalloc
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pmtcore.base.private_rows import MOST_KEPT, PrivateRows
+from pmtcore.base.strict_json import Json
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import Plan
 from pmtcore.public.moments import PublicData
@@ -40,7 +40,7 @@ class Expected:
     seconds: float
     megabytes: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Json]:
         """Return plain fields."""
         return dict(vars(self))
 

@@ -18,11 +18,11 @@ from pmtcore.methods.registry import Plan, Prediction, make_parameters, method, 
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import PublicData
 
-_STEPS = 60  # budgets of a curve over five decades, twelve a decade
+_BUDGETS_TRIED = 60  # budgets of a curve over five decades, twelve a decade
 NO_GAIN = 0.9  # predictions are good to about 10 %: less than that is no gain to speak of
-_FAR_WORSE = 100.0  # beyond, the figure itself says nothing more
-_CLOSE = 1e-3  # relative: where the reverse question stops
-_MOST = 60  # budgets at a time: as many as a curve has
+_WORTHLESS_RATIO = 100.0  # beyond, the figure itself says nothing more
+_RELATIVE_TOLERANCE = 1e-3  # relative: where the reverse question stops
+_MOST_BUDGETS = 60  # budgets at a time: as many as a curve has
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def interval_text(row: Mapping[str, Any]) -> str:
 
 
 def plannable(public: PublicData) -> list[str]:
-    """Ids of sound methods that predict their errors from these public data."""
+    """Return the ids of sound methods that predict their errors from these public data."""
     suitable = []
     for entry in suiting(public):
         if entry.standing is not ReleaseStatus.SOUND or not entry.gives_coefficients or not entry.same_target:
@@ -113,15 +113,15 @@ def plannable(public: PublicData) -> list[str]:
 
 
 def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | None = None) -> list[Planned]:
-    """Predicted errors of methods at total budgets, n private rows; reads no private row.
+    """Predict the errors of methods at total budgets, n private rows; reads no private row.
 
     Raises:
         InputError: a bad budget, or a method without a prediction.
     """
     whole_number_between("private rows", n, 2, 10**12)
     mus = list(dict.fromkeys(mus))
-    if len(mus) > _MOST:
-        raise InputError(ReleaseMessage.TOO_MANY_BUDGETS, count=len(mus), limit=_MOST)
+    if len(mus) > _MOST_BUDGETS:
+        raise InputError(ReleaseMessage.TOO_MANY_BUDGETS, count=len(mus), limit=_MOST_BUDGETS)
     plans = []
     for id in plannable(public) if ids is None else ids:
         for mu in mus:
@@ -140,7 +140,7 @@ def ranked(found: Sequence[Planned], first: str) -> list[str]:
 
 
 def planned(public: PublicData, n: int, id: str, mu: float) -> Planned:
-    """One method at one budget.
+    """Predict the errors of one method at one budget.
 
     Raises:
         InputError: a bad budget, or a method without a prediction for these public data.
@@ -213,14 +213,14 @@ def budget_for(public: PublicData, n: int, id: str, coefficient: str, half_width
     """Return the smallest total budget at which the predicted 95 % half-width is met; ``None`` where none is enough."""
     j = index(public, coefficient)
     number_between("width", half_width, 1e-300, 1e300)
-    mus = np.geomspace(1e-3, MU_RANGE[1] / 10, _STEPS)
+    mus = np.geomspace(1e-3, MU_RANGE[1] / 10, _BUDGETS_TRIED)
     return _first(mus, lambda mu: _half(public, n, id, mu, j) <= half_width)
 
 
 def rows_for(public: PublicData, id: str, mu: float, coefficient: str, half_width: float) -> int | None:
     """Return the smallest number of private rows at which the predicted 95 % half-width is met."""
     j = index(public, coefficient)
-    sizes = np.geomspace(public.d + 2, 1e9, 2 * _STEPS)
+    sizes = np.geomspace(public.d + 2, 1e9, 2 * _BUDGETS_TRIED)
     rows = _first(sizes, lambda n: _half(public, math.ceil(n), id, mu, j) <= half_width)
     return None if rows is None else math.ceil(rows)
 
@@ -243,7 +243,7 @@ def verdict_of(public: PublicData, mine: Planned) -> str:
     left_out = "" if mine.is_complete else " What truncated rows add is not predicted, and left out."
     ratio, between = beside_public(mine.prediction, alone)
     start = f"At mu = {mine.mu:g} “{title}”"
-    if not ratio <= _FAR_WORSE:
+    if not ratio <= _WORTHLESS_RATIO:
         return f"{start} cannot improve on the public fit: its noise swamps the private rows."
     if ratio > NO_GAIN:
         return f"{start} cannot improve on the public fit: its standard error is {ratio:.2g} times as large."
@@ -285,14 +285,14 @@ def _first(values: np.ndarray, enough: Callable[[float], bool]) -> float | None:
     if first == 0:
         return float(values[0])
     a, b = float(values[first - 1]), float(values[first])
-    while b > a * (1 + _CLOSE):
+    while b > a * (1 + _RELATIVE_TOLERANCE):
         c = math.sqrt(a * b)
         a, b = (a, c) if enough(c) else (c, b)
     return b
 
 
 def index(public: PublicData, coefficient: str) -> int:
-    """Place of a coefficient by name.
+    """Return the place of a coefficient by name.
 
     Raises:
         InputError: there is none of that name.

@@ -54,7 +54,7 @@ from pmtcore.tables.problem import Problem
 # The plan of each problem's last request: it is public, and goes when the problem does.
 _LAST_PLANS: WeakKeyDictionary[Problem, tuple[Request, tuple[Method, Parameters, Plan]]] = WeakKeyDictionary()
 _ADMITTED: set[tuple[object, ...]] = set()  # what this process has let the ledger know already
-_SWAMPED = 0.5  # noise of half the signal's size: the moment is about to lose its sign
+_SWAMPING_NOISE = 0.5  # noise of half the signal's size: the moment is about to lose its sign
 
 
 @dataclass(frozen=True)
@@ -402,7 +402,7 @@ def progress_of(
     problem: Problem, request: Request, tell: Callable[[Report], None], stop: Callable[[], bool] = lambda: False
 ) -> Progress:
     """Return what follows a release of this request; see :class:`pmtcore.releases.progress.Progress`."""
-    return Progress(problem.private.n, _plan(problem, request)[2].looks, tell, stop)
+    return Progress(problem.private.n, _plan(problem, request)[2].n_passes, tell, stop)
 
 
 def record_room(problem: Problem) -> int:
@@ -510,7 +510,7 @@ def _unit(problem: Problem, request: Request) -> Unit:
 def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | None) -> tuple[str, ...]:
     """Objections that public figures raise, a sentence each."""
     objections = []
-    if (facts.noise_over_signal or 0.0) > _SWAMPED:
+    if (facts.noise_over_signal or 0.0) > _SWAMPING_NOISE:
         objections.append(
             "At this budget the noise is about as large as the released moment: the result will lean on the "
             "public data, and the error bands will be wide."

@@ -110,7 +110,7 @@ def test_more_trials_extend_fewer(seed):
     """Trial 0 is the same whether one or three are drawn, and a release has one."""
     _, public, rows = glm(1000, 60, seed)
     found = plan(ID, public, 1000, 1.0)
-    one, three = (found.run(rows, SeededNoise(5), trials).seen() for trials in (1, 3))
+    one, three = (found.run(rows, SeededNoise(5), trials).transcript() for trials in (1, 3))
     assert three.shape[0] == 3 and np.allclose(one[0], three[0], rtol=1e-9)
     assert np.all(np.isfinite(found.run(rows, SecureNoise(), 1).coefficients))
 

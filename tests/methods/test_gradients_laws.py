@@ -157,7 +157,7 @@ def test_every_schedule_spends_the_whole_budget(m, mu):
     made = plan(ID, public, 500, mu)
     total = sum((part.sensitivity / part.sd) ** 2 for part in made.parts())
     assert total == pytest.approx(mu**2, rel=1e-9)
-    assert made.looks == len(made.parts())
+    assert made.n_passes == len(made.parts())
     assert replace(made.schedule, before=()).each_curvature == made.schedule.curvature
 
 

@@ -93,5 +93,5 @@ def test_the_foreseen_covariance_is_that_of_releases_in_the_mean(n, m, mu):
 def test_an_ample_budget_has_ten_passes_and_few_public_rows_twenty():
     """The noise of a gradient beside the sampling error decides, and public rows for a column (decision 73)."""
     (_, many, _), (_, few, _) = glm(10, 100, 1), glm(10, 15, 1)
-    assert [plan(ID, many, 20_000, mu).looks for mu in (0.5, 2.0)] == [5 + 1, 10 + 2]
-    assert [plan(ID, few, 20_000, mu).looks for mu in (0.05, 2.0)] == [12 + 2, 20 + 4]
+    assert [plan(ID, many, 20_000, mu).n_passes for mu in (0.5, 2.0)] == [5 + 1, 10 + 2]
+    assert [plan(ID, few, 20_000, mu).n_passes for mu in (0.05, 2.0)] == [12 + 2, 20 + 4]

@@ -229,7 +229,7 @@ def test_gradients_between_share_an_ample_budget(seed) -> None:
     for mu, many in ((0.5, 1), (300.0, 5)):
         plan = entry.plan(public, 3000, Budget(mu), make_parameters(entry, {}))
         assert len(plan.middle) == many
-        assert plan.looks == 1 + 2 * (many + 1)
+        assert plan.n_passes == 1 + 2 * (many + 1)
         spent = plan.first.mu**2 + sum(g.shares.gradient_mu**2 + g.shares.counting_mu**2 for g in plan.gradients)
         assert spent == pytest.approx(mu**2)
 

@@ -81,7 +81,8 @@ def test_the_wider_radius_is_for_one_pass(seed):
     both = ("accuracy", "inference")
     for values in ({}, {"passes": "2"}, {"clip": 3.0}):
         one, other = (plan("joint-pmt", data, rows.n, 1.0, radius_mode=mode, **values) for mode in both)
-        assert np.array_equal(one.run(rows, SeededNoise(seed), 1).seen(), other.run(rows, SeededNoise(seed), 1).seen())
+        first, second = (each.run(rows, SeededNoise(seed), 1).transcript() for each in (one, other))
+        assert np.array_equal(first, second)
     radii = [plan("joint-pmt", data, rows.n, 1.0, radius_mode=mode, passes="1").first.ball.radius for mode in both]
     assert radii[1] > 1.2 * radii[0]
 

@@ -75,7 +75,7 @@ def candidates(seed: int):
 
 def sds_that_arrive(plan, rows) -> np.ndarray:
     """Standard deviation of each coordinate of what is seen, over thousands of seeded draws."""
-    return np.std(plan.run(rows, SeededNoise(7), TRIALS).seen(), axis=0)
+    return np.std(plan.run(rows, SeededNoise(7), TRIALS).transcript(), axis=0)
 
 
 @pytest.mark.parametrize(("id", "values", "reached"), SEEN, ids=lambda v: str(v))
@@ -91,7 +91,7 @@ def test_no_neighbours_lie_further_apart_than_the_budget(id, values, reached):
         return one_row(x, y)
 
     noise = sds_that_arrive(plan, table(np.zeros(D), 0.0))
-    points = np.stack([plan.run(table(x, y), ZeroNoise(), 1).seen()[0] for x, y in candidates(3)]) / noise
+    points = np.stack([plan.run(table(x, y), ZeroNoise(), 1).transcript()[0] for x, y in candidates(3)]) / noise
     apart = np.sqrt(np.max(np.sum((points[:, None] - points[None]) ** 2, axis=2)))
     sampling = 5 / np.sqrt(2 * TRIALS)  # of an estimated sd; five standard errors
     assert apart <= MU * (1 + sampling), f"{apart / MU:.3f} of the budget"
@@ -149,8 +149,8 @@ def test_opendps_noise_has_the_stated_size(id):
     plan = plan_of(entry, ROWS)
     statistic = plan.measure(one_row(np.zeros(D), 0.0))
     expected = sds_that_arrive(plan, one_row(np.zeros(D), 0.0))
-    exact = plan.perturb(statistic, ZeroNoise(), 1).seen()
-    found = (plan.perturb(statistic, SecureNoise(), 8000).seen() - exact) / expected
+    exact = plan.perturb(statistic, ZeroNoise(), 1).transcript()
+    found = (plan.perturb(statistic, SecureNoise(), 8000).transcript() - exact) / expected
     size = float(np.sum(found**2)) / found.size
     assert abs(size - 1) < 6 * np.sqrt(2 / found.size) + 0.03
     assert abs(0.92**2 * size - 1) > 6 * np.sqrt(2 / found.size) + 0.03

@@ -102,7 +102,7 @@ def test_a_person_with_a_thousand_rows_moves_what_is_measured_as_k_rows_would(id
     def measured(table: pd.DataFrame, rows: int | None, of: str) -> np.ndarray:
         found = problem_of(table, rows, of)
         plan = entry.plan(found.public, 201 * most, Budget(1.0), make_parameters(entry, {}))
-        return np.concatenate([np.ravel(plan.run(found.private, ZeroNoise(), 1).seen())])
+        return np.concatenate([np.ravel(plan.run(found.private, ZeroNoise(), 1).transcript())])
 
     one, other = exchanged(1000, 10, 4)
     few = exchanged(most, most, 4)

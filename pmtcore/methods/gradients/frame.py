@@ -25,17 +25,18 @@ from pmtcore.public.ridge import RidgePrior, ridge_prior
 from pmtcore.public.sizes import excess_sums
 from pmtcore.public.weak_prior import prior_precision, weakly_informed_fit
 
-_MOST_ROWS = 4000  # public rows behind a choice; more change it by less than its own doubt
-_NUMBERS = 4_000_000  # held at once
-_FEW_POINTS = 4  # Hessians one by one up to here: making all products of columns costs as much as ten of them
+_MOST_ROWS = 4000  # public rows behind a choice; more change it by less than its own error
+_NUMBERS_AT_ONCE = 4_000_000  # numbers in memory at once: 32 MB
+# Hessians one by one up to here: making all products of columns costs as much as ten of them
+_MOST_POINTS_ONE_BY_ONE = 4
 _LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five times as far as it looks, squared
 _LEAST_SLACK = 0.1  # a row that decides its own fit says little: no more than ten times its residual
 # Bounds on a log grid, from a share of the median length to so many times the longest.
-_SHORT, _ROOM, _CANDIDATES = 0.3, 100.0, 40
+_LEAST_BOUND, _LARGEST_BOUND, _BOUNDS_TRIED = 0.3, 100.0, 40
 # Public rows for each column, from which on their Hessian is near enough.
-_MANY_ROWS = 4
+_ENOUGH_ROWS_PER_COLUMN = 4
 # Private rows may lose this share of what is clipped in one direction, as no sample of public rows tells.
-_COMMON = 0.02
+_COMMON_SHARE = 0.02
 # Beyond the longest of m left-out lengths a private one lies with chance 1/(m + 1) at most: half a row is expected.
 _ROWS_BEYOND = 0.5
 # The mean excess of the largest fifth is drawn towards half of where the fifth begins by as much as ten rows.
@@ -44,7 +45,7 @@ _TAIL_ROWS, _TAIL_EXCESS = 10, 0.5
 
 @dataclass(frozen=True)
 class ClippedPart:
-    """What clipping public gradients at bounds (t,) takes.
+    """Loss of public gradients to clipping at bounds (t,).
 
     Attributes:
         bounds: (t,).
@@ -116,7 +117,7 @@ class Frame:
 
     @cached_property
     def left_out(self) -> np.ndarray:
-        """Return the same as if each had been left out of the whitening (m, d)."""
+        """Return the whitened public features (m, d), each as long as if its row had been left out of the whitening."""
         squares, m = np.sum(self.rows**2, axis=1), len(self._features)
         far = left_out_norm(squares, m, self.public.category_norm[:: self._step])
         far = np.minimum(far, squares / _LEAST_SHARE)
@@ -191,11 +192,11 @@ class Frame:
     def hessians(self, slopes: np.ndarray) -> np.ndarray:
         """Public Hessians (t, d, d) of the mean loss from slopes (m, t), without the penalty."""
         x, d = self.left_out, self.public.d
-        if slopes.shape[1] <= _FEW_POINTS:
+        if slopes.shape[1] <= _MOST_POINTS_ONE_BY_ONE:
             return np.stack([(x * slope[:, None]).T @ x for slope in slopes.T]) / self.m
         above = np.triu_indices(d)
         packed = np.zeros((slopes.shape[1], len(above[0])))
-        rows = max(_NUMBERS // len(above[0]), 1)
+        rows = max(_NUMBERS_AT_ONCE // len(above[0]), 1)
         for start in range(0, self.m, rows):
             part = x[start : start + rows]
             packed += slopes[start : start + rows].T @ (part[:, above[0]] * part[:, above[1]])
@@ -248,8 +249,8 @@ class Frame:
         """Bounds to choose from (t, K), and the variance that clipping at each leaves, summed over coordinates."""
         lengths = self.norms * np.abs(residuals)
         longest = np.maximum(np.max(lengths, axis=1), 1e-290)
-        low = np.maximum(_SHORT * np.median(lengths, axis=1), 1e-9 * longest)
-        bounds = np.geomspace(low, _ROOM * longest, _CANDIDATES, axis=1)
+        low = np.maximum(_LEAST_BOUND * np.median(lengths, axis=1), 1e-9 * longest)
+        bounds = np.geomspace(low, _LARGEST_BOUND * longest, _BOUNDS_TRIED, axis=1)
         return bounds, self.clipping_variance(lengths, bounds)
 
     def clipping_variance(self, lengths: np.ndarray, bounds: np.ndarray) -> np.ndarray:
@@ -258,7 +259,7 @@ class Frame:
         The sampling variance of the mean excess over m public and n private rows, and a fiftieth of its square.
         """
         square, excess = mean_excess(lengths, bounds)
-        return np.asarray(square / self.m * (1 + self.m / self.n) + _COMMON * excess**2)
+        return np.asarray(square / self.m * (1 + self.m / self.n) + _COMMON_SHARE * excess**2)
 
     def to_table(self, points: np.ndarray) -> np.ndarray:
         """Coefficients (..., d) in the units of the table."""
@@ -284,7 +285,7 @@ def in_frame(public: PublicData) -> PublicData:
 
 def has_few_rows(public: PublicData) -> bool:
     """Return whether there are fewer than four public rows for a column, whose Hessian is too rough to rely on."""
-    return (public.m or 0) < _MANY_ROWS * public.d
+    return (public.m or 0) < _ENOUGH_ROWS_PER_COLUMN * public.d
 
 
 def mean_excess(lengths: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

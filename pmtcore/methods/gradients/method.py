@@ -41,21 +41,21 @@ from pmtcore.methods.gradients.passes import (
     choose_bounds,
     combine_curvature,
     curvature_at,
-    foresee,
+    expected_update,
 )
 from pmtcore.methods.outcome_interval import OF_GRADIENTS
 from pmtcore.methods.parameters import Parameters, parameter
-from pmtcore.methods.registry import Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
+from pmtcore.methods.registry import Method, Origin, Outcome, Prediction, StatisticPlan, sound
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData
 
 # Passes, growth of their shares, share of the curvature matrices, passes before each (decision 0034).
 # Usual: .83 and .86 of the error of eight passes that grow by 1.7 (*tune*, m = 5d, mu .5 and 1.5, 22 settings).
-_USUAL, _FEW_ROWS = (5, 2.2, 0.1, (1,)), (12, 1.5, 0.25, (2, 5))
+_USUAL_SCHEDULE, _SCHEDULE_OF_FEW_ROWS = (5, 2.2, 0.1, (1,)), (12, 1.5, 0.25, (2, 5))
 # For an ample budget (decision 73): ten passes have .7 of the error of five where the noise is below a hundredth of the
 # sampling error, and twenty, which few public rows need, 1.1 times that of ten.
-_AMPLE, _AMPLE_FEW_ROWS = (10, 1.6, 0.15, (1, 4)), (20, 1.25, 0.3, (2, 5, 9, 13))
-_LINEAR = (4, 2.5, 0.2, (0,))  # the same for least squares (decision 0017)
+_AMPLE_SCHEDULE, _AMPLE_SCHEDULE_OF_FEW_ROWS = (10, 1.6, 0.15, (1, 4)), (20, 1.25, 0.3, (2, 5, 9, 13))
+_LINEAR_SCHEDULE = (4, 2.5, 0.2, (0,))  # the same for least squares (decision 0017)
 # Where the noise of one gradient is below this share of the sampling error, more passes cost nothing that matters;
 # sooner where the public Hessian is rough and steps are what is missing.
 _AMPLE_NOISE, _AMPLE_NOISE_FEW = 0.035, 0.4
@@ -119,7 +119,7 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
         return Frame(self.public, self.n)
 
     @property
-    def looks(self) -> int:
+    def n_passes(self) -> int:
         """Return the number of passes and curvature matrices."""
         return len(self.schedule.gradients) + len(self.schedule.before)
 
@@ -209,7 +209,7 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
                 alike = curvature_at(self.frame, replace(state, released=None)).hessian
                 state = combine_curvature(self.frame, state, bounds, mu, released=alike)
             chosen = choose_bounds(self.frame, state, self.mu * math.sqrt(share))
-            state, errors = foresee(self.frame, state, chosen, errors)
+            state, errors = expected_update(self.frame, state, chosen, errors)
         return state
 
     def predicted(self) -> Prediction | None:
@@ -281,7 +281,7 @@ class GradientOutcome(Outcome):
         self.plan, self.state = plan, state
         self._transcript = transcript
 
-    def seen(self) -> np.ndarray:
+    def transcript(self) -> np.ndarray:
         """All released numbers, in units of their bounds."""
         return self._transcript
 
@@ -311,6 +311,24 @@ class GradientOutcome(Outcome):
         return ()
 
 
+def _recommended(public: PublicData) -> bool:
+    """Labels and counts."""
+    return public.family is not GAUSSIAN
+
+
+@Method(
+    id="pmt-gradients",
+    title="Clipped gradients in passes",
+    summary="Clipped gradients at one released point after another, scaled by public curvature; for labels and counts.",
+    origin=Origin("beyond A"),
+    claim=sound("Gaussian mechanisms on integer sums, composed; steps between them cost no more"),
+    colour="#0B7A75",
+    families=("gaussian", "logistic", "boosting", "poisson"),
+    task="any",
+    weighs_losses=True,
+    recommended=True,
+    recommended_for=_recommended,
+)
 def _plan(public: PublicData, n: int, budget: Budget, parameters: GradientParameters) -> GradientPlan:
     """``pmt-gradients`` for these public data.
 
@@ -334,32 +352,8 @@ def _schedule(public: PublicData, n: int, mu: float) -> tuple[int, float, float,
     ``1/sqrt(n)``: their ratio says whether the budget buys precision or steps.
     """
     if public.family is GAUSSIAN:
-        return _LINEAR
+        return _LINEAR_SCHEDULE
     noise = 2 * math.sqrt(public.d / n) / mu
     if has_few_rows(public):
-        return _AMPLE_FEW_ROWS if noise < _AMPLE_NOISE_FEW else _FEW_ROWS
-    return _AMPLE if noise < _AMPLE_NOISE else _USUAL
-
-
-def _recommended(public: PublicData) -> bool:
-    """Labels and counts."""
-    return public.family is not GAUSSIAN
-
-
-register(
-    Method(
-        id="pmt-gradients",
-        title="Clipped gradients in passes",
-        summary="Clipped gradients at one released point after another, scaled by public curvature; for labels "
-        "and counts.",
-        origin=Origin("beyond A"),
-        claim=sound("Gaussian mechanisms on integer sums, composed; steps between them cost no more"),
-        plan=_plan,
-        colour="#0B7A75",
-        families=("gaussian", "logistic", "boosting", "poisson"),
-        task="any",
-        weighs_losses=True,
-        recommended=True,
-        recommended_for=_recommended,
-    )
-)
+        return _AMPLE_SCHEDULE_OF_FEW_ROWS if noise < _AMPLE_NOISE_FEW else _SCHEDULE_OF_FEW_ROWS
+    return _AMPLE_SCHEDULE if noise < _AMPLE_NOISE else _USUAL_SCHEDULE

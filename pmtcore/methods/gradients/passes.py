@@ -32,17 +32,17 @@ from pmtcore.public.sizes import beyond
 # Of the mean eigenvalue: no direction of a public Hessian is without curvature.
 _LEAST_CURVATURE = 0.02
 # Least eigenvalue of a released curvature in units of the public one.
-_LEAST_RATIO = 0.02
+_LEAST_CURVATURE_RATIO = 0.02
 # How far beyond its expected size a released curvature may lie, in standard deviations of a chi-square.
-_FAR = 3.0
+_CURVATURE_DEVIATIONS = 3.0
 # Bounds of curvatures: from this share of the median length to so many times the longest, candidates.
-_BALLS = (0.5, 4.0, 12)
+_BALLS_TRIED = (0.5, 4.0, 12)
 # Process noise: this share of the squared step along it, and a share of that in every direction (benchmarks/zoo.py).
 _ALONG_STEP, _ACROSS_STEP = 0.3, 0.3
 # Noise below this share of the sampling error is free: a bound that large costs nothing, and clips less.
-_FREE_NOISE = 0.05
+_HARMLESS_NOISE = 0.05
 # A step may move the public prediction that it moves most by as much before it is shortened.
-_FREE_MOVE = 3.0
+_UNDAMPED_MOVE = 3.0
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,13 @@ class Observation:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where t trials stand.
+    """State of the filter in t trials.
 
     Attributes:
         points: (t, d) in whitened coordinates.
         covariance: of the distance to the fit of the private rows (t, d, d).
         released: released curvature as a ratio to the public one; ``None`` before.
-        start_weight: what is left (t, d, d) of an error of the start in the points.
+        start_weight: weight (t, d, d) that an error of the start still has in the points.
         conflict: whether (t,) a gradient was longer than the start's error explains.
         last: the gradients of the pass before; ``None`` at first.
     """
@@ -107,7 +107,7 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class ClippingChoice:
-    """What is chosen before a clipped gradient: what is clipped, curvature, noise (t,) on each coordinate."""
+    """Choice before a clipped gradient: what is clipped at its bounds, curvature, and noise (t,) on a coordinate."""
 
     clipped: ClippedPart
     curvature: Curvature
@@ -143,7 +143,7 @@ def choose_bounds(frame: Frame, state: State, mu: float) -> ClippingChoice:
     best = np.argmin(clipping + d * (unit * bounds) ** 2, axis=1)
     chosen = np.take_along_axis(bounds, best[:, None], axis=1)[:, 0]
     scale = np.trace(curvature.hessian + frame.penalty, axis1=1, axis2=2) / d
-    free = _FREE_NOISE * np.sqrt(frame.prior.dispersion * scale / frame.n) / unit
+    free = _HARMLESS_NOISE * np.sqrt(frame.prior.dispersion * scale / frame.n) / unit
     chosen = np.maximum(chosen, np.minimum(free, bounds[:, -1]))
     return ClippingChoice(frame.clipped_part(residuals, chosen), curvature, unit * chosen)
 
@@ -217,7 +217,7 @@ def _conflicts(
     return is_conflict(ratio, share, d, frame.prior_dof)
 
 
-def foresee(frame: Frame, state: State, chosen: ClippingChoice, errors: np.ndarray) -> tuple[State, np.ndarray]:
+def expected_update(frame: Frame, state: State, chosen: ClippingChoice, errors: np.ndarray) -> tuple[State, np.ndarray]:
     """Return the state that gradients of alike rows leave in the mean, before there are any, and the errors left.
 
     The points stay. The covariance falls as a release's does, with the process noise of a step of the expected size;
@@ -259,7 +259,7 @@ def _damping(frame: Frame, step: np.ndarray) -> np.ndarray:
     """Return the share (t,) of steps (t, d) to go: ``log(1 + a)/a``, a the largest move of a public prediction."""
     if frame.public.family is GAUSSIAN:
         return np.ones(len(step))
-    move = np.max(np.abs(frame.left_out @ step.T), axis=0) / _FREE_MOVE
+    move = np.max(np.abs(frame.left_out @ step.T), axis=0) / _UNDAMPED_MOVE
     return np.where(move > 1, np.log1p(move) / np.maximum(move, 1e-12), 1.0)
 
 
@@ -271,7 +271,7 @@ def hessian_error(covariance: np.ndarray, variance: np.ndarray) -> np.ndarray:
 
 def ball_bounds(frame: Frame, state: State, mu: float) -> np.ndarray:
     """Return where curvatures ``b'' xx'`` are truncated (t,): least squared error by public rows and their tail."""
-    d, (low, high, count) = frame.public.d, _BALLS
+    d, (low, high, count) = frame.public.d, _BALLS_TRIED
     lengths = np.sort(np.sqrt(frame.slopes(state.points).T) * frame.norms, axis=1)  # (t, m)
     first = np.maximum(low * np.median(lengths, axis=1), 1e-9)
     radii = np.geomspace(first, np.maximum(high * lengths[:, -1], 2 * first), count, axis=1)
@@ -292,14 +292,14 @@ def combine_curvature(frame: Frame, state: State, bounds: np.ndarray, mu: float,
     noise = (CURVATURE_SENSITIVITY * bounds**2 / (mu * frame.n)) ** 2 / 2
     distance = np.sum(deviation**2, axis=(1, 2)) / (d * (d + 1))
     entries = d * (d + 1) / 2
-    far = distance > (spread + noise) * (1 + _FAR * math.sqrt(2 / entries))
+    far = distance > (spread + noise) * (1 + _CURVATURE_DEVIATIONS * math.sqrt(2 / entries))
     spread = np.where(far, np.maximum(distance - noise, spread), spread)
     weight = spread / (spread + noise)
     root = np.linalg.cholesky(_with_least_curvature(public))
     inverse = np.linalg.inv(root)
     ratio = inverse @ (public + weight[:, None, None] * deviation) @ np.swapaxes(inverse, 1, 2)
     values, vectors = np.linalg.eigh(ratio)
-    ratio = (vectors * np.maximum(values, _LEAST_RATIO)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    ratio = (vectors * np.maximum(values, _LEAST_CURVATURE_RATIO)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
     return replace(state, released=CurvatureRatio(ratio, root, weight * noise))
 
 

@@ -20,13 +20,13 @@ from pmtcore.public.moments import PublicData
 # Tables of public rows drawn with replacement.
 DRAWS = 8
 # An error further beyond its covariance counts as this many times.
-_MOST = 2.0
+_MOST_RATIO = 2.0
 # Numbers of private rows at which decades are computed, for each public row; the smaller one below the limit.
-_SMALL, _LARGE, _SMALL_BELOW = 1, 100, 3
+_FEW_ROWS_FACTOR, _MANY_ROWS_FACTOR, _FEW_ROWS_LIMIT = 1, 100, 3
 # From so many private rows for each public one on, they decide less than a hundredth of what is known beforehand.
 MANY_PRIVATE_ROWS = 30
 # Squared ratios are compared on a logarithm.
-_LEAST = 1e-12
+_LEAST_SQUARED_RATIO = 1e-12
 # Public figures only.
 _SQUARES: WeakKeyDictionary[PublicData, dict[tuple[Hashable, int], np.ndarray]] = WeakKeyDictionary()
 _TARGETS: WeakKeyDictionary[PublicData, dict[int, np.ndarray]] = WeakKeyDictionary()
@@ -38,13 +38,13 @@ def error_ratio(squares: np.ndarray) -> float:
     Args:
         squares: squared errors over the trace of their covariance (k,), one for each draw.
     """
-    return float(np.clip(math.sqrt(np.mean(np.minimum(squares, _MOST**2))), 1.0, _MOST))
+    return float(np.clip(math.sqrt(np.mean(np.minimum(squares, _MOST_RATIO**2))), 1.0, _MOST_RATIO))
 
 
 def reference_rows(public: PublicData, n: int) -> int:
     """Return the number of private rows at which decades are computed for a prediction at n rows."""
     m = public.m or 1
-    return m * (_SMALL if n < _SMALL_BELOW * m else _LARGE)
+    return m * (_FEW_ROWS_FACTOR if n < _FEW_ROWS_LIMIT * m else _MANY_ROWS_FACTOR)
 
 
 def interpolated_squares(
@@ -66,7 +66,7 @@ def interpolated_squares(
         if weight > 0:
             if (key, decade) not in stored:
                 stored[key, decade] = squares_at(10.0**decade)
-            logarithm += weight * np.log(np.maximum(stored[key, decade], _LEAST))
+            logarithm += weight * np.log(np.maximum(stored[key, decade], _LEAST_SQUARED_RATIO))
     return np.exp(logarithm)
 
 

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import chi2, f_distribution
+from pmtcore.base.strict_json import Json
 from pmtcore.methods.joint.fit import FirstFit
 from pmtcore.methods.joint.refined import Fit
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.moments import back_transform, equilibrated_solve
 
-_DECIDES = 0.5  # leverage of a public row
+_DECISIVE_LEVERAGE = 0.5  # leverage of a public row
 # Chance that public rows show no less of a direction than the floor of the bands assumes
-_SHOWN = 0.95
+_FLOOR_CHANCE = 0.95
 _FALSE_ALARMS = 1e-3  # of each of two tests for a shift
 _MANY_DEGREES = 1e9  # more are infinitely many
 
 # Of a column of length one, what others must leave of it to be none of their combinations: root of the rounding error.
-_ALIKE = float(np.sqrt(np.finfo(float).eps))
+_LEAST_INDEPENDENT_PART = float(np.sqrt(np.finfo(float).eps))
 
 
 def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
@@ -63,7 +63,7 @@ def _with_step(truncation: Part | None, moved: np.ndarray) -> Part | None:
     return None if truncation is None else truncation.plus(Part.of(np.outer(moved, moved)))
 
 
-def alone(first: FirstFit, fit: Fit) -> dict[str, list[Any]]:
+def alone(first: FirstFit, fit: Fit) -> dict[str, Json]:
     """Return what the private rows say by themselves, in the units of the table, for combining two releases of them.
 
     Coefficients (d,) of the first trial without the public fit, the covariance (d, d) of their noise, and variances
@@ -130,11 +130,11 @@ def _least_squares_variance(first: FirstFit) -> np.ndarray:
     features, m = public.rows[:, :-1], len(public.rows)
     scale = np.sqrt(np.mean(features**2, axis=0))
     basis = np.asarray(np.linalg.qr(features / scale, mode="r")) / math.sqrt(m)
-    if np.min(np.abs(np.diag(basis))) < _ALIKE:
+    if np.min(np.abs(np.diag(basis))) < _LEAST_INDEPENDENT_PART:
         return np.zeros(public.d)
     inverse = solve_triangular(basis, np.eye(public.d)) / scale[:, None]
     variance = first.residual_variance * public.residual_scale**2 / (first.first.n + m)
-    known = float(chi2.isf(_SHOWN, m - public.d + 1)) / m
+    known = float(chi2.isf(_FLOOR_CHANCE, m - public.d + 1)) / m
     return np.asarray(variance * known * np.sum(inverse**2, axis=1))
 
 
@@ -160,7 +160,7 @@ def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, de
     robust = robust_part(
         (rows - rows.mean(axis=0)) @ inverse.T if np.any(deviation) else rows @ inverse.T, scale, n, public.clusters
     )
-    if np.max(np.sum(x**2, axis=1)) / len(x) < _DECIDES:
+    if np.max(np.sum(x**2, axis=1)) / len(x) < _DECISIVE_LEVERAGE:
         return robust
     return robust.with_variance(np.maximum(robust.variance, equal.variance))
 

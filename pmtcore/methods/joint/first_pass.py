@@ -31,7 +31,7 @@ from pmtcore.public.radius import Ball, truncation_variance
 
 @dataclass(frozen=True, eq=False)
 class _Moment:
-    """The moment of pieces of which none is kept yet."""
+    """Moment of pieces in their first pass, before any of them is kept."""
 
     statistic: MomentSum
 

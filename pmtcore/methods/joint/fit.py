@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from pmtcore.base.strict_json import Json
 from pmtcore.base.symmetric import upper_triangle
 from pmtcore.methods.joint.first_pass import FirstPass
 from pmtcore.public.bands import Part, bias_part
@@ -41,11 +41,11 @@ class FirstFit:
         # variance of an entry of q - P delta, delta of the size that the public fit's error has
         self.cross_noise = self.v_cross + self.v * d * first.public.fit_variance
 
-    def seen(self) -> np.ndarray:
+    def transcript(self) -> np.ndarray:
         """Return the released moment (trials, (D + 1) D / 2)."""
         return np.column_stack([upper_triangle(self.gram), self.cross, self.power])
 
-    def released(self) -> Mapping[str, Any]:
+    def released(self) -> Mapping[str, Json]:
         """Return an empty mapping: nothing but the moment is released."""
         return {}
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from pmtcore.base.bands import Bands
+from pmtcore.base.strict_json import Json
 from pmtcore.methods.joint.bands import alone, bands, looks_shifted
 from pmtcore.methods.joint.fit import FirstFit
 from pmtcore.methods.joint.refined import Fit
@@ -31,9 +31,9 @@ class JointOutcome(Outcome):
     def __init__(self, pilot: FirstFit, fit: Fit, lam: float) -> None:
         self.pilot, self.fit, self.lam = pilot, fit, lam
 
-    def seen(self) -> np.ndarray:
+    def transcript(self) -> np.ndarray:
         """All that was released (trials, k)."""
-        return self.fit.seen()
+        return self.fit.transcript()
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -67,7 +67,7 @@ class JointOutcome(Outcome):
         whitened[d, d] = self.pilot.residual_variance + self.fit.correction[0] @ whitened[:d, d]
         return np.asarray(public.factor @ whitened @ public.factor.T)
 
-    def released(self) -> Mapping[str, Any]:
+    def released(self) -> Mapping[str, Json]:
         """Residual variance, R^2, ridge path, condition numbers, the bound of the second pass: at no further cost."""
         public = self.pilot.public
         moment = self.joint_moment()

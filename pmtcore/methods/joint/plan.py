@@ -34,13 +34,13 @@ from pmtcore.public.moments import PublicData
 from pmtcore.public.radius import Ball, accurate_ball, inference_ball, truncation_variance
 from pmtcore.public.sizes import GradientNorms, beyond, harmless_bound
 
-_SHARES = (0.05, 0.1, 0.15, 0.25, 0.4)  # of mu^2 for the pilot: tried, and the least predicted error taken
-_WIDER = (1.0, 1.5, 2.25)  # than the ball that is best for a pilot alone: its Gram matrix serves all passes
-_RELUCTANCE = 1.25  # a wider one has to be a fifth better: what is beyond the public rows is a guess
-_MIDDLE = 0.25  # of what the last gradients have
+_PILOT_SHARES = (0.05, 0.1, 0.15, 0.25, 0.4)  # of mu^2 for the pilot: tried, and the least predicted error taken
+_BALL_FACTORS = (1.0, 1.5, 2.25)  # than the ball that is best for a pilot alone: its Gram matrix serves all passes
+_WIDER_BALL_PENALTY = 1.25  # a wider one has to be a fifth better: what is beyond the public rows is a guess
+_MIDDLE_SHARE = 0.25  # of what the last gradients have
 # Times a harmless bound, at which gradients between the others still cost little; how many there are at most
-_CLEAR, _MOST_BETWEEN = 5.0, 6
-_REACHED = 4.0  # times the longest public gradient, at which gradients between have to be harmless
+_HARMLESS_FACTOR, _MOST_BETWEEN = 5.0, 6
+_REACH_FACTOR = 4.0  # times the longest public gradient, at which gradients between have to be harmless
 # Relative error of the pilot's Gram matrix; two gradients leave its square of what the pilot leaves
 HARMLESS_GRAM = 0.02
 # The same where several gradients lie between: each leaves that share, and a wider ball takes fewer rows
@@ -63,7 +63,7 @@ class JointPlan(StatisticPlan[MomentAndRows]):
     clusters_errors = True
 
     @property
-    def looks(self) -> int:
+    def n_passes(self) -> int:
         """Count the moment; then for each gradient the histogram, where there is one, and the gradient itself."""
         return 1 + sum(1 if each.clip else 2 for each in self.gradients)
 
@@ -162,7 +162,7 @@ def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointPara
 
 def _middle_share(shares: Shares) -> float:
     """Return the share of mu^2 that gradients between pilot and last have together."""
-    return _MIDDLE * (1 - shares.pilot - shares.counting)
+    return _MIDDLE_SHARE * (1 - shares.pilot - shares.counting)
 
 
 def _counting(parameters: JointParameters) -> float:
@@ -179,12 +179,12 @@ def _between(
     Every one has a histogram of its own that chooses its bound.
     """
     name = "clipped gradient between, in units of its bound"
-    far = max(_REACHED * float(np.max(sizes.lengths)), harmless_bound(n, mu))
+    far = max(_REACH_FACTOR * float(np.max(sizes.lengths)), harmless_bound(n, mu))
     for many in range(_MOST_BETWEEN, 1, -1):
         each = share / many
         shares = Shares(mu, 1 - each - COUNTING, COUNTING)
         least = harmless_bound(n, shares.gradient_mu)
-        if parameters.passes == "auto" and not parameters.clip and _CLEAR * least >= far:
+        if parameters.passes == "auto" and not parameters.clip and _HARMLESS_FACTOR * least >= far:
             return (SecondPass(sizes, n, shares, 0.0, least, name),) * many
     counting = 0.0 if parameters.clip else COUNTING
     shares = Shares(mu, 1 - share - counting, counting)
@@ -261,7 +261,7 @@ def _best_pilot(
     """
     alike = 1 / n + public.moment_variance
     priced: list[tuple[float, Shares, FirstPass]] = []
-    for share, wider in product(_SHARES, _WIDER):
+    for share, wider in product(_PILOT_SHARES, _BALL_FACTORS):
         shares = Shares(mu, share, _counting(parameters))
         ball = accurate_ball(public, n, shares.pilot_mu)
         least = harmless_radius(n, shares.pilot_mu, public.d, harmless)
@@ -272,5 +272,5 @@ def _best_pilot(
         v = first.sigma**2 / 2
         off = v * alike / (v + alike) * (public.d + 1) + expected_truncated_fraction(public, ball) ** 2
         price = left * second / (left + second) + off * left
-        priced.append((price * (1.0 if wider == 1 else _RELUCTANCE), shares, first))
+        priced.append((price * (1.0 if wider == 1 else _WIDER_BALL_PENALTY), shares, first))
     return min(priced, key=lambda each: each[0])[1:]

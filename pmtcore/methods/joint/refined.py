@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from pmtcore.base.strict_json import Json
 from pmtcore.methods.joint.fit import FirstFit, truncation_bias
 from pmtcore.methods.joint.second_pass import Gradient
 from pmtcore.public.bands import Part
@@ -34,11 +34,11 @@ class RefinedFit:
         self.pilot: FirstFit = before if isinstance(before, FirstFit) else before.pilot
         self.passes: tuple[RefinedFit, ...] = (*(() if isinstance(before, FirstFit) else before.passes), self)
 
-    def seen(self) -> np.ndarray:
+    def transcript(self) -> np.ndarray:
         """Return the pilot's moment, each gradient in units of its bound, the histogram."""
-        return np.column_stack([self.before.seen(), *self.gradient.seen])
+        return np.column_stack([self.before.transcript(), *self.gradient.transcript])
 
-    def released(self) -> Mapping[str, Any]:
+    def released(self) -> Mapping[str, Json]:
         """Return the bound, and the share of private rows beyond it where it was counted."""
         return self.gradient.released()
 

@@ -29,7 +29,7 @@ _FAR_DEVIATIONS = 3.0
 
 @dataclass(frozen=True)
 class Shares:
-    """How mu^2 is divided."""
+    """Shares of mu^2 of the pilot, of the histogram, and of gradients before the last."""
 
     mu: float
     pilot: float
@@ -38,17 +38,17 @@ class Shares:
 
     @property
     def pilot_mu(self) -> float:
-        """Of the first pass."""
+        """Return the budget of the first pass."""
         return self.mu * math.sqrt(self.pilot)
 
     @property
     def counting_mu(self) -> float:
-        """Of the histogram."""
+        """Return the budget of the histogram."""
         return self.mu * math.sqrt(self.counting)
 
     @property
     def gradient_mu(self) -> float:
-        """Of the clipped gradient."""
+        """Return the budget of the clipped gradient."""
         return self.mu * math.sqrt(1 - self.pilot - self.counting - self.middle)
 
 
@@ -92,7 +92,7 @@ class SecondPass:
         return np.maximum(chosen, self.least)
 
     def release(self, rows: Private[RowCache[QuantizedRows]], points: np.ndarray, source: NoiseSource) -> Gradient:
-        """Histogram, bound and mean gradient at each point.
+        """Release histogram, bound and mean gradient at each point.
 
         Args:
             rows: private quantized rows.
@@ -140,7 +140,7 @@ class SecondPass:
 
 @dataclass(frozen=True)
 class Gradient:
-    """What a second pass released: counts (T, K), bounds (T,), mean clipped gradients (T, d)."""
+    """Release of a second pass: counts (T, K), bounds (T,), mean clipped gradients (T, d)."""
 
     plan: SecondPass
     counts: np.ndarray | None
@@ -153,8 +153,8 @@ class Gradient:
         return self.score / self.bound[:, None]
 
     @property
-    def seen(self) -> list[np.ndarray]:
-        """All that an attacker gets, side by side."""
+    def transcript(self) -> list[np.ndarray]:
+        """Return all that an attacker gets, a matrix for each statistic."""
         return [self.units] if self.counts is None else [self.units, self.counts]
 
     @property

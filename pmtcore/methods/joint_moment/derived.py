@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from pmtcore.base.messages import InputError, MethodMessage, RecordMessage, whole_number_between
+from pmtcore.base.strict_json import Json
 
 _KINDS = ("log", "square", "product", "spline")
 _CALL = re.compile(r"^(log|square|product|spline)\s*\((.*)\)$", re.DOTALL)
 _FEWEST_KNOTS, _MOST_KNOTS = 3, 7  # fewer bend nothing, more follow single public rows
-_MOST = 200  # derived columns in one record; each adds a row to the moment
+_MOST_COLUMNS = 200  # derived columns in one record; each adds a row to the moment
 MOST_NAME = 200  # characters that a table heading still shows
 
 
@@ -46,7 +47,7 @@ class Rule:
             return np.asarray(first * columns[1])
         return _spline(first, np.array(self.constants[:-1]), int(self.constants[-1]))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Json]:
         """Plain fields."""
         return {"name": self.name, "kind": self.kind, "of": list(self.of), "constants": list(self.constants)}
 
@@ -91,7 +92,7 @@ class Derived:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All columns: features, derived ones, the response last."""
+        """Return all columns: features, derived ones, the response last."""
         return (*self.base[:-1], *(rule.name for rule in self.rules), self.base[-1])
 
     def extend(self, rows: np.ndarray) -> np.ndarray:
@@ -133,13 +134,13 @@ def parse(text: str, base: tuple[str, ...], rows: np.ndarray, weighted: bool = F
     twice = sorted({name for name in names if names.count(name) > 1 or name in base})
     if twice:
         raise InputError(MethodMessage.DERIVED_TWICE, columns=twice)
-    if len(rules) > _MOST:
-        raise InputError(MethodMessage.DERIVED_TOO_MANY, count=len(rules), limit=_MOST)
+    if len(rules) > _MOST_COLUMNS:
+        raise InputError(MethodMessage.DERIVED_TOO_MANY, count=len(rules), limit=_MOST_COLUMNS)
     return Derived(base, tuple(rules), weighted)
 
 
 def _rules(part: str, base: tuple[str, ...], rows: np.ndarray) -> list[Rule]:
-    """One declaration: one column, or the columns of one spline."""
+    """Return the rules of one declaration: of one column, or of the columns of one spline."""
     call = _CALL.match(part)
     if call is None:
         pair = _pair(part, ":", base)
@@ -179,7 +180,7 @@ def _spline_rules(inside: str, base: tuple[str, ...], rows: np.ndarray) -> list[
 
 
 def _spline(x: np.ndarray, knots: np.ndarray, j: int) -> np.ndarray:
-    """Column j of a restricted cubic spline, in the units of x: cubic inside, linear beyond the outer knots."""
+    """Return column j of a restricted cubic spline, in the units of x: cubic inside, linear beyond the outer knots."""
     width = (knots[-1] - knots[0]) ** 2
 
     def cubed(at: float) -> np.ndarray:
@@ -198,7 +199,7 @@ def _column(text: str, base: tuple[str, ...]) -> str:
 
 
 def _pair(text: str, mark: str, base: tuple[str, ...]) -> tuple[str, str] | None:
-    """Two columns around one of the marks; names may have the mark in them."""
+    """Return the two columns around one of the marks, None where there are none; names may have the mark in them."""
     for at in (match.start() for match in re.finditer(re.escape(mark), text)):
         left, right = text[:at].strip(), text[at + 1 :].strip()
         if left in base and right in base:

@@ -23,8 +23,9 @@ _TAIL_SHARE = 10  # a tenth of the rows is the tail
 _QUANTILES = 40  # cells of the tail, on a log scale
 # Bands allow for rows down to the one that one table in ten has, at an exponent 2.5 of its standard errors below the
 # estimate: on white wine one private row lies eight times as far out as any public one (coverage 0.88 without, 0.91).
-_DEEPER, _CAUTION, _LEAST_POWER = 10, 2.5, 3.0
-_HEAVY = 0.5  # log lengths that much longer than Gaussian rows': a power law; wine 1.4 to 1.8, Gaussian 0.75 to 1.15
+_TABLES_PER_EXTREME, _CAUTIOUS_DEVIATIONS, _LEAST_POWER = 10, 2.5, 3.0
+# Log lengths that much longer than Gaussian rows': a power law; wine 1.4 to 1.8, Gaussian 0.75 to 1.15
+_HEAVY_LOG_EXCESS = 0.5
 MOST_SHARED = 2000  # public rows kept in a record
 MOST_TENSOR = 30  # columns, up to which fourth moments are kept where rows are not
 
@@ -39,7 +40,7 @@ class Tail:
 
     @classmethod
     def of(cls, lengths: np.ndarray, rows: float) -> Tail:
-        """By a power law, down to the one row in so many that lies furthest out."""
+        """Return the tail by a power law, down to the one row in so many that lies furthest out."""
         order, tail = _outermost(lengths)
         return cls._between(order, tail, tail.power, rows)
 
@@ -51,7 +52,7 @@ class Tail:
 
     @classmethod
     def cautious(cls, lengths: np.ndarray, dimension: int, rows: float) -> Tail:
-        """By a power law at an exponent well below its estimate, as far as the rows reach further than Gaussian ones.
+        """Return the tail by a power law well below its estimate, as far as rows reach further than Gaussian ones.
 
         Gaussian rows reach far less beyond the public ones than any power law; the logarithms of the outermost lengths
         tell the two apart.
@@ -60,8 +61,8 @@ class Tail:
         m, k = len(order), tail.many
         ranks = (np.arange(k) + 0.5) / m
         plain = float(np.sum(np.log(chi.isf(ranks, dimension) / chi.isf(k / m, dimension))))
-        heavy = min(max((float(tail.log_excess[0]) / plain - 1) / _HEAVY, 0.0), 1.0)
-        power = np.maximum(tail.power * (1 - _CAUTION / math.sqrt(k + PRIOR_ROWS)), _LEAST_POWER)
+        heavy = min(max((float(tail.log_excess[0]) / plain - 1) / _HEAVY_LOG_EXCESS, 0.0), 1.0)
+        power = np.maximum(tail.power * (1 - _CAUTIOUS_DEVIATIONS / math.sqrt(k + PRIOR_ROWS)), _LEAST_POWER)
         far = cls._between(order, tail, power, rows)
         return replace(far, shares=heavy * far.shares)
 
@@ -198,7 +199,7 @@ class Rows(Influence):
     def far(self) -> np.ndarray:
         """Directions (k, D) of the rows furthest out, as long as what is cut off beyond is expected to weigh."""
         lengths = np.linalg.norm(self.left_out, axis=1)
-        tail = Tail.cautious(lengths, self.inside.shape[1], _DEEPER * self.n)
+        tail = Tail.cautious(lengths, self.inside.shape[1], _TABLES_PER_EXTREME * self.n)
         square = np.sum(np.maximum(tail.lengths**2 - self.radius**2, 0.0) ** 2 * tail.shares)
         return np.asarray(self.left_out[tail.rows] / lengths[tail.rows, None] * square**0.25)
 
@@ -265,7 +266,7 @@ class Moments(Influence):
 
     @classmethod
     def of(cls, rows: Rows) -> Moments:
-        """Everything the bands need, without a row."""
+        """Return everything that bands need, without a row."""
         y, w = rows.inside, rows.weights
         return cls(
             rows.m,
@@ -370,7 +371,7 @@ class Gaussian(Influence):
         return np.zeros_like(self.moment)
 
     def freedom(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Known."""
+        """Return infinity (q,): the moment is taken as known."""
         return np.full(len(a), np.inf)
 
 

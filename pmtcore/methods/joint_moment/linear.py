@@ -18,8 +18,8 @@ from pmtcore.methods.joint_moment.influence import Influence
 from pmtcore.public.bands import Part, limits
 
 FLOOR = 0.05  # of the public residual variance: what is left to a released one
-_NOTHING = 1e-4  # share of the expected moment in an entry that moves no figure by a hundredth of its error
-_LEAST = 0.05  # smallest eigenvalue left to a moment, relative to the expected one
+_NEGLIGIBLE_SHARE = 1e-4  # share of the expected moment in an entry that moves no figure by a hundredth of its error
+_LEAST_EIGENVALUE = 0.05  # smallest eigenvalue left to a moment, relative to the expected one
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class State:
     def expected_share(self) -> np.ndarray | None:
         """``1 - W`` (D, D): the expected moment's share; ``None`` where that is next to nothing."""
         removed = 1 - self.weight
-        return removed if np.max(removed) > _NOTHING else None
+        return removed if np.max(removed) > _NEGLIGIBLE_SHARE else None
 
     @cached_property
     def cholesky_factor(self) -> np.ndarray:
@@ -184,7 +184,7 @@ class Fit:
 
 
 def solve(state: State, response: int, features: Sequence[int], lam: float = 0.0, *, free: Sequence[int] = (0,)) -> Fit:
-    """Least squares, or ridge, of one column on others.
+    """Fit one column on others by least squares, or ridge.
 
     Args:
         state: the released moment with its errors.
@@ -226,7 +226,7 @@ def floored(moment: np.ndarray, expected: np.ndarray) -> np.ndarray:
     half = np.linalg.cholesky(expected)
     inner = np.linalg.solve(half, np.swapaxes(np.linalg.solve(half, moment), -1, -2))
     values, vectors = np.linalg.eigh((inner + np.swapaxes(inner, -1, -2)) / 2)
-    if np.all(values >= _LEAST):
+    if np.all(values >= _LEAST_EIGENVALUE):
         return moment
-    inner = (vectors * np.maximum(values, _LEAST)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    inner = (vectors * np.maximum(values, _LEAST_EIGENVALUE)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
     return np.asarray(half @ inner @ half.T)

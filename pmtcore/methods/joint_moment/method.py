@@ -16,7 +16,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, Spend, rep
 from pmtcore.base.bands import Bands
 from pmtcore.base.messages import InputError, MethodMessage, Refusal, RefusedError
 from pmtcore.base.private_rows import Private, PrivateRows
+from pmtcore.base.strict_json import Json
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
@@ -36,10 +36,10 @@ from pmtcore.methods.joint_moment.norm import Prospects, RowNorm, candidates, ch
 from pmtcore.methods.joint_moment.parameters import MomentParameters
 from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, combined, mean_difference_variance
 from pmtcore.methods.outcome_interval import OF_JOINT_MOMENT
-from pmtcore.methods.registry import Method, Origin, Prediction, StatisticOutcome, StatisticPlan, register, sound
+from pmtcore.methods.registry import Method, Origin, Prediction, StatisticOutcome, StatisticPlan, sound
 from pmtcore.public.moments import INTERCEPT, PublicData, joint, public_from_rows
 
-_LEAST = 1e-6  # below it a radius is a typing error
+_LEAST_RADIUS = 1e-6  # below it a radius is a typing error
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,24 +228,25 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
     def record(self, guarantee: Guarantee | None = None) -> Record:
         """Return the first trial's record, which states this guarantee; ``None``: that of one row."""
         plan = self.plan
+        stated = guarantee or Guarantee(plan.mu, Neighbours.REPLACE_ONE, reporting_delta(plan.n))
         return Record(
-            plan.derived,
-            plan.target,
-            plan.features,
-            plan.root,
-            self.statistic[0],
-            plan.expected,
-            plan.prior,
-            plan.sigma,
-            plan.radius,
-            plan.n,
-            plan.public.m,
-            plan.shared(),
-            _spread(plan.public),
-            (guarantee or Guarantee(plan.mu, Neighbours.REPLACE_ONE, reporting_delta(plan.n))).as_dict(),
-            plan.parameters.shrinkage == "auto",
-            _labels(plan.public),
-            self._default_freedom(),
+            derived=plan.derived,
+            target=plan.target,
+            features=plan.features,
+            root=plan.root,
+            noisy=self.statistic[0],
+            expected=plan.expected,
+            prior=plan.prior,
+            sigma=plan.sigma,
+            radius=plan.radius,
+            n=plan.n,
+            m=plan.public.m,
+            influence=plan.shared(),
+            spread=_spread(plan.public),
+            guarantee=stated.as_dict(),
+            shrunk=plan.parameters.shrinkage == "auto",
+            labels=_labels(plan.public),
+            freedom=self._default_freedom(),
         )
 
     def _default_freedom(self) -> tuple[float, ...] | None:
@@ -257,11 +258,11 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
         fit = plan.regression(self.state())
         return tuple(fit.freedom(np.eye(len(fit.a))).tolist())
 
-    def released(self) -> Mapping[str, Any]:
+    def released(self) -> Mapping[str, Json]:
         """Return the record that answers every linear question, and the default regression's residual variance."""
         return self.released_under(None)
 
-    def released_under(self, guarantee: Guarantee | None) -> Mapping[str, Any]:
+    def released_under(self, guarantee: Guarantee | None) -> Mapping[str, Json]:
         """Return the same, its record with this guarantee: a person's where somebody may have several rows."""
         variance = self.plan.regression(self.state()).residual_variance
         return {"residual_variance": variance, "joint_moment": self.record(guarantee).as_dict()}
@@ -308,14 +309,25 @@ def _spread(public: PublicData) -> np.ndarray:
     return np.asarray(np.sqrt(np.maximum(np.diag(moment) - mean**2, 0.0)))
 
 
+@Method(
+    id="joint-moment",
+    title="Joint moment of all columns",
+    summary="One whitened moment of all columns: every regression among them is then free, with bands, for anybody "
+    "who holds the record.",
+    origin=Origin("beyond A and B"),
+    claim=sound(
+        "One Gaussian mechanism with a tight sensitivity; whatever is computed from it costs no more",
+    ),
+    colour="#7A4FB5",
+)
 def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> MomentPlan:
     """``joint-moment`` for these public data, n private rows and this total budget.
 
     Raises:
         InputError: derived columns without public rows, or that are collinear; a radius of next to nothing.
     """
-    if 0 < parameters.radius < _LEAST:
-        raise InputError(MethodMessage.TINY_BOUND, name="radius", least=_LEAST, given=f"{parameters.radius:g}")
+    if 0 < parameters.radius < _LEAST_RADIUS:
+        raise InputError(MethodMessage.TINY_BOUND, name="radius", least=_LEAST_RADIUS, given=f"{parameters.radius:g}")
     base = (*public.names, public.target)
     if parameters.public_rows == "no":
         public = replace(public, clusters=None)
@@ -362,19 +374,3 @@ def _with_derived(public: PublicData, base: tuple[str, ...], text: str) -> tuple
     names = derived.names
     extended = public_from_rows(rows[:, :-1], rows[:, -1], names[:-1], names[-1], clusters=public.clusters)
     return replace(extended, rows_are_weighted=public.rows_are_weighted), derived
-
-
-register(
-    Method(
-        id="joint-moment",
-        title="Joint moment of all columns",
-        summary="One whitened moment of all columns: every regression among them is then free, with bands, for anybody "
-        "who holds the record.",
-        origin=Origin("beyond A and B"),
-        claim=sound(
-            "One Gaussian mechanism with a tight sensitivity; whatever is computed from it costs no more",
-        ),
-        plan=plan,
-        colour="#7A4FB5",
-    )
-)

@@ -25,10 +25,11 @@ from pmtcore.public.sizes import HARMLESS
 POWER = 0.75  # of K: best or near it on five tables, where 0, 0.5 and 1 are each worst on one (decision 0018)
 # No public row is more than half of K in any direction: one that lies far out says little of where private ones do.
 # Without it one split in seven of white wine is no better than the public fit; 0.3 costs where tails are well known.
-_SHARE, _ROUNDS = 0.5, 15
-_ABSOLUTE = 0.03  # share of common direction in what truncation takes: 0 costs up to half at small budgets, 0.1 a tenth
-_STRETCHES = (1.0, 1.4, 2.0, 2.8, 4.0)  # powers of the root of 2; beyond, a row is little but that column
-_RADII = 30  # on a log grid over a range of about one to ten: a twelfth apart
+_MOST_ROW_SHARE, _WEIGHT_ROUNDS = 0.5, 15
+# Share of common direction in what truncation takes: 0 costs up to half at small budgets, 0.1 a tenth
+_COMMON_SHARE = 0.03
+_STRETCHES_TRIED = (1.0, 1.4, 2.0, 2.8, 4.0)  # powers of the root of 2; beyond, a row is little but that column
+_RADII_TRIED = 30  # on a log grid over a range of about one to ten: a twelfth apart
 _MOST_ROWS = 1000  # public rows behind a choice; more change it by less than its own error
 # random questions that a radius is priced by, and coefficients of them that are looked at
 _REGRESSIONS, _PAIRS = 60, 120
@@ -57,12 +58,12 @@ class RowNorm:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """Of the left-out rows (m,)."""
+        """Return the lengths (m,) of the left-out rows."""
         return np.linalg.norm(self.left_out, axis=1)
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """Return D, the number of columns."""
         return len(self.root)
 
     @cached_property
@@ -92,7 +93,7 @@ class RowNorm:
 
 
 def row_norm(public: PublicData, weights: str) -> RowNorm | None:
-    """Public rows in the norm that truncation uses; ``None`` where only a moment is known."""
+    """Return public rows in the norm that truncation uses; ``None`` where only a moment is known."""
     if public.whitened is None or public.m is None or public.rows is None:
         return None
     z, left_out = public.whitened_in_sample, public.whitened
@@ -113,7 +114,7 @@ def penalized_norm(rows: RowNorm, responses: tuple[int, ...], n: int, mu: float)
         return rows
     own, _ = np.linalg.qr(np.linalg.solve(rows.root, np.eye(rows.dimension)[:, list(responses)]))
     scored = []
-    for by in _STRETCHES:
+    for by in _STRETCHES_TRIED:
         upper = np.asarray(np.linalg.qr((rows.root + (1 / by - 1) * (rows.root @ own) @ own.T).T, mode="r"))
         root = (upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]).T
         stretched = RowNorm(root, rows.inside @ np.linalg.solve(root, rows.root).T, rows.factor, rows.m, responses)
@@ -138,8 +139,8 @@ def _weighted_root(public: PublicData, z: np.ndarray) -> np.ndarray:
 def _kurtosis(x: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """``mean v |z|^2 x x'`` (d, d) with weights v such that no row has more than its share in any direction."""
     m, d = x.shape
-    share, weights = min(max(_SHARE, 2 * d / m), 0.9), np.ones(m)
-    for _ in range(_ROUNDS):
+    share, weights = min(max(_MOST_ROW_SHARE, 2 * d / m), 0.9), np.ones(m)
+    for _ in range(_WEIGHT_ROUNDS):
         fourth = (x.T * (weights * squares)) @ x / m
         half = np.linalg.cholesky(fourth + 1e-12 * np.trace(fourth) * np.eye(d))
         own = weights * squares * np.sum(np.linalg.solve(half, x.T) ** 2, axis=0) / m
@@ -178,7 +179,7 @@ class Candidates:
     n: int
 
     def prospects(self, at: int, mu: float) -> Prospects:
-        """At one of the radii."""
+        """Return what to expect at one of the radii."""
         noise = self.shape * (self.radii[at] ** 2 / mu) ** 2 / self.n
         return Prospects(noise, self.truncation[at], self.public)
 
@@ -199,7 +200,7 @@ _CACHE: WeakKeyDictionary[RowNorm, dict[int, Candidates]] = WeakKeyDictionary() 
 
 
 def candidates(rows: RowNorm, n: int) -> Candidates:
-    """Radii and what each is predicted to cost at n private rows."""
+    """Return radii and what each is predicted to cost at n private rows."""
     by_size = _CACHE.setdefault(rows, {})
     if n not in by_size:
         if len(by_size) > 8:  # a plan over many sizes
@@ -212,7 +213,7 @@ def _candidates(rows: RowNorm, n: int) -> Candidates:
     step = math.ceil(rows.m / _MOST_ROWS)
     lengths, products = rows.lengths[::step], rows.products[::step]
     m, tail = len(lengths), Tail.of(lengths, n)
-    radii = np.geomspace(0.5 * float(np.median(lengths)), 4 * float(np.max(lengths)), _RADII)
+    radii = np.geomspace(0.5 * float(np.median(lengths)), 4 * float(np.max(lengths)), _RADII_TRIED)
     direction = products[tail.rows] / np.maximum(lengths[tail.rows] ** 2, 1e-300)[:, None]
     body = np.ones(m, dtype=bool)
     body[tail.rows] = False
@@ -222,7 +223,7 @@ def _candidates(rows: RowNorm, n: int) -> Candidates:
         cut = np.maximum(tail.lengths**2 - radius**2, 0.0)
         square = np.sum(moves[body] ** 2, axis=0) / m + np.sum(cut**2 * tail.shares) * np.mean(direction**2, axis=0)
         line = np.sum(np.abs(moves[body]), axis=0) / m + np.sum(cut * tail.shares) * np.mean(np.abs(direction), axis=0)
-        lost.append(square / n + _ABSOLUTE * line**2)
+        lost.append(square / n + _COMMON_SHARE * line**2)
     a, b = rows.pairs
     shape = np.sum(a**2, axis=1) * np.sum(b**2, axis=1) + np.sum(a * b, axis=1) ** 2
     public = n * np.var(products, axis=0) * (1 / rows.m + 1 / n)

@@ -17,7 +17,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, RecordMessage
-from pmtcore.base.strict_json import parsed
+from pmtcore.base.strict_json import Json, parsed
 from pmtcore.base.symmetric import from_lower_triangle, lower_triangle, mirrored, upper_triangle
 from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
 from pmtcore.methods.joint_moment.influence import Gaussian, Influence, Moments, Rows, unique_count
@@ -100,9 +100,9 @@ class Record:
             return None
         return DefaultFreedom(self.names.index(self.target), dict(zip(self.features, self.freedom, strict=True)))
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain fields, with a digest of all others."""
-        fields: dict[str, Any] = {
+    def as_dict(self) -> dict[str, Json]:
+        """Return plain fields, with a digest of all others."""
+        fields: dict[str, Json] = {
             "format": FORMAT,
             "version": VERSION,
             "columns": list(self.derived.base),
@@ -224,23 +224,23 @@ def _checked(found: Mapping[str, Any]) -> Record:
     m = None if found["m"] is None else _count(found["m"], "m")
     radius, n = _positive(found["radius"], "radius"), _count(found["n"], "n")
     return Record(
-        derived,
-        str(found["target"]),
-        features,
-        root,
-        noisy,
-        expected,
-        prior,
-        _positive(found["sigma"], "sigma"),
-        radius,
-        n,
-        m,
-        _influence(found["influence"], n, radius, expected),
-        _numbers(found["spread"], (d,), "spread"),
-        _guarantee(found["guarantee"]),
-        bool(found["shrunk"]),
-        labels,
-        freedom,
+        derived=derived,
+        target=str(found["target"]),
+        features=features,
+        root=root,
+        noisy=noisy,
+        expected=expected,
+        prior=prior,
+        sigma=_positive(found["sigma"], "sigma"),
+        radius=radius,
+        n=n,
+        m=m,
+        influence=_influence(found["influence"], n, radius, expected),
+        spread=_numbers(found["spread"], (d,), "spread"),
+        guarantee=_guarantee(found["guarantee"]),
+        shrunk=bool(found["shrunk"]),
+        labels=labels,
+        freedom=freedom,
     )
 
 
@@ -263,23 +263,23 @@ def _guarantee(found: Mapping[str, Any]) -> dict[str, Any]:
     return {**stated, **numbers}
 
 
-def _influence_fields(found: Influence) -> dict[str, Any]:
-    if isinstance(found, Rows):
+def _influence_fields(influence: Influence) -> dict[str, Json]:
+    if isinstance(influence, Rows):
         return {
             "kind": "rows",
-            "rows": [[_short(v) for v in row] for row in found.inside.tolist()],
-            "factor": found.factor.tolist(),
-            **({} if found.clusters is None else {"clusters": found.clusters.tolist()}),
+            "rows": [[_short(v) for v in row] for row in influence.inside.tolist()],
+            "factor": influence.factor.tolist(),
+            **({} if influence.clusters is None else {"clusters": influence.clusters.tolist()}),
         }
-    if isinstance(found, Moments):
+    if isinstance(influence, Moments):
         return {
             "kind": "moments",
-            "m": found.m,
-            "kept": lower_triangle(found.kept),
-            "kept_four": found.kept_four.tolist(),
-            "lost": lower_triangle(found.residual_moment),
-            "lost_four": found.lost_four.tolist(),
-            "far_four": found.far_four.tolist(),
+            "m": influence.m,
+            "kept": lower_triangle(influence.kept),
+            "kept_four": influence.kept_four.tolist(),
+            "lost": lower_triangle(influence.residual_moment),
+            "lost_four": influence.lost_four.tolist(),
+            "far_four": influence.far_four.tolist(),
         }
     return {"kind": "none"}
 
@@ -344,10 +344,10 @@ def _count(value: object, name: str) -> int:
 
 
 def _short(value: float) -> float:
-    """Public figures to nine digits: half the length."""
+    """Round a public figure to nine digits: half the length as text."""
     return float(f"{value:.9g}")
 
 
-def _digest(fields: Mapping[str, Any]) -> str:
+def _digest(fields: Mapping[str, Json]) -> str:
     text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

@@ -34,7 +34,7 @@ from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.randomizers import release_mean, release_sums, vector_pieces
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, parameter, unset
-from pmtcore.methods.registry import Claim, Method, Origin, Planner, StatisticOutcome, StatisticPlan, register, sound
+from pmtcore.methods.registry import Claim, Method, Origin, Planner, StatisticOutcome, StatisticPlan, sound
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip
@@ -86,6 +86,8 @@ class WhitenedParameters(LocalParameters):
     )
 
 
+_FAMILIES = ("logistic", "boosting", "poisson")
+_CLIPPED = sound("each row is clipped to public bounds and randomized on its own; no curator is trusted")
 # What a plan computes from its public rows at most once, whatever the budget.
 _OF_PUBLIC_ROWS = frozenset({"rows", "distinct", "gram", "weighted"})
 
@@ -158,7 +160,7 @@ class LocalPlan(StatisticPlan[Any]):
         return integer_sum(rows, self.configuration.total)
 
     def perturb(self, statistic: Private[Any], source: NoiseSource, trials: int) -> LocalOutcome:
-        """All people's reports, averaged.
+        """Return the mean of all people's reports, with their noise.
 
         Guarantee: each report is mu-GDP in its own row, with PrivUnit purely private, for its bits (proofs/local.md,
         12).
@@ -281,19 +283,25 @@ def _regression(gaussian: bool) -> Planner:
     return plan
 
 
+@Method(
+    id="ldp-whitened",
+    title="Local whitened score",
+    summary="Each device releases d numbers; the rest of the equation is public.",
+    origin=Origin("beyond C"),
+    claim=_CLIPPED,
+    behind_public_fit=("logistic", "poisson"),
+    colour="#AA3377",
+    families=_FAMILIES,
+    local=True,
+    needs_labels=False,
+)
 def _whitened(public: PublicData, n: int, budget: Budget, parameters: WhitenedParameters) -> LocalPlan:
     pure = pure_epsilon_from_mu(budget.mu) if parameters.randomizer == "privunit" else None
     made = setup.whitened(public, n, budget.mu, parameters.randomizer, parameters.response_bound, pure)
     return LocalPlan(public, n, budget.mu, made, parameters)
 
 
-_FAMILIES = ("logistic", "boosting", "poisson")
-_CLIPPED = sound("each row is clipped to public bounds and randomized on its own; no curator is trusted")
-
-
-def algorithm(
-    number: int, *, id: str, summary: str, claim: Claim, plan: Planner, colour: str, printed: bool = False
-) -> Method:
+def algorithm(number: int, *, id: str, summary: str, claim: Claim, colour: str, printed: bool = False) -> Method:
     """Return the entry of paper C's Algorithm 1, 2 (families), 3 or 4 (nonlinear), repaired or as it is printed.
 
     The odd ones take a Gaussian design, the even ones rows of bounded length.
@@ -311,7 +319,6 @@ def algorithm(
             errata=("E5", "E6", "E19") if gaussian else ("E6", "E7", "E19"),
         ),
         claim=claim,
-        plan=plan,
         colour=colour,
         families=(GAUSSIAN.id,) if nonlinear else _FAMILIES,
         behind_public_fit=() if nonlinear or printed else ("logistic", "poisson"),
@@ -324,7 +331,7 @@ def algorithm(
 
 
 def _register(number: int, id: str, summary: str, plan: Planner, *, colour: str) -> None:
-    register(algorithm(number, id=id, summary=summary, claim=_CLIPPED, plan=plan, colour=colour))
+    algorithm(number, id=id, summary=summary, claim=_CLIPPED, colour=colour)(plan)
 
 
 _MOMENTS = "Local reports of moments; least squares, then one scale."
@@ -334,18 +341,3 @@ _register(1, "ldp-glm-gaussian", _MOMENTS, _glm(True), colour="#DDCC77")
 _register(2, "ldp-glm", f"{_MOMENTS[:-1]}; {_BOUNDED}.", _glm(False), colour="#661100")
 _register(3, "ldp-nlr-gaussian", _NONLINEAR, _regression(True), colour="#999933")
 _register(4, "ldp-nlr", f"{_NONLINEAR[:-1]}; {_BOUNDED}.", _regression(False), colour="#6699CC")
-register(
-    Method(
-        id="ldp-whitened",
-        title="Local whitened score",
-        summary="Each device releases d numbers; the rest of the equation is public.",
-        origin=Origin("beyond C"),
-        claim=_CLIPPED,
-        plan=_whitened,
-        behind_public_fit=("logistic", "poisson"),
-        colour="#AA3377",
-        families=_FAMILIES,
-        local=True,
-        needs_labels=False,
-    )
-)

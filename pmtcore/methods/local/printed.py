@@ -27,13 +27,13 @@ from pmtcore.mechanisms.noise import NoiseSource, release_vector
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.local.collected import LocalOutcome, LocalPlan, MomentParameters, RegressionParameters, algorithm
 from pmtcore.methods.parameters import parameter
-from pmtcore.methods.registry import Planner, StatisticPlan, lab, register
+from pmtcore.methods.registry import Planner, StatisticPlan, lab
 from pmtcore.public.moments import PublicData
 
-_POWER = 1.1  # of n: delta as paper C takes it
+_DELTA_POWER = 1.1  # of n: delta as paper C takes it
 BEYOND = 1024.0  # responses taken as they are: counts up to it are whole numbers of grid steps
 CLIPPED = "clipped"
-_FEWEST = 10  # delta = n^-1.1 says nothing for one row, which is what an audit runs
+_FEWEST_ROWS = 10  # delta = n^-1.1 says nothing for one row, which is what an audit runs
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
     repaired: LocalPlan
     mu: float
     symbol: bool
-    power: float = _POWER
+    power: float = _DELTA_POWER
 
     def at(self, mu: float) -> PrintedPlan:
         """Return the same collection at another budget."""
@@ -52,7 +52,7 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
     @property
     def noise_sds(self) -> np.ndarray:
         """Noise on each coordinate of one report (dimension,)."""
-        delta = max(self.repaired.n, _FEWEST) ** -self.power
+        delta = max(self.repaired.n, _FEWEST_ROWS) ** -self.power
         return printed_sds(self.repaired.configuration, epsilon_from_mu(self.mu, delta), delta)
 
     @property
@@ -75,7 +75,7 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
         return rows.sum(block).map(lambda total: total[:-1] / max(total[-1], 1.0))
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> LocalOutcome:
-        """All people's reports, averaged.
+        """Return the mean of all people's reports, with the printed noise.
 
         Guarantee: none; a symbol tells a row outside the radius from all rows inside (E5).
         """
@@ -84,7 +84,7 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
         return LocalOutcome(self.repaired, noisy * sds)
 
     def parts(self) -> tuple[Spend, ...]:
-        """None: the claim does not hold (E5, E6)."""
+        """Return no spend: the claim does not hold (E5, E6)."""
         return ()
 
     def facts(self) -> Facts:
@@ -94,7 +94,11 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
 
 def _power() -> float:
     return parameter(
-        _POWER, "Power of n in delta", "delta = n^-power: 1.1 in the paper, and 1 in its figure 7.", low=0.5, high=5.0
+        _DELTA_POWER,
+        "Power of n in delta",
+        "delta = n^-power: 1.1 in the paper, and 1 in its figure 7.",
+        low=0.5,
+        high=5.0,
     )
 
 
@@ -167,7 +171,7 @@ def _register(number: int, id: str, plan: Planner, colour: str) -> None:
     noise = "classical noise for responses up to L r + |f(0)| + C" if number > 2 else "classical noise"
     claim = _SYMBOL if gaussian else _CLASSICAL
     summary = f"{radius}; {noise}."
-    register(algorithm(number, id=id, summary=summary, claim=claim, plan=plan, colour=colour, printed=True))
+    algorithm(number, id=id, summary=summary, claim=claim, colour=colour, printed=True)(plan)
 
 
 _register(1, "ldp-glm-gaussian-printed", _gaussian, "#CC99BB")

@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours, Spend, epsilon_from_mu, pure_epsilon_from_mu
 from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, equation_4, noise_for
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, MethodMessage
+from pmtcore.base.strict_json import Json
 from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, recycled, retrieved_share
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Losses, Penalty, minimize
@@ -33,10 +34,10 @@ from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, noise_share, parameter, reporting_delta, unset
 from pmtcore.methods.perturbed.napp_public import FAMILIES
 from pmtcore.methods.perturbed.setting import PerturbedPlan, bound_field, loss_field, setting
-from pmtcore.methods.registry import Method, Origin, Outcome, Planner, lab, register
+from pmtcore.methods.registry import Claim, Method, Origin, Outcome
 from pmtcore.public.moments import PublicData
 
-_DIRECT = 1e-6  # subgradient at which a direct fit ends, in root rows: as near as the iterated ones
+_DIRECT_TOLERANCE = 1e-6  # subgradient at which a direct fit ends, in root rows: as near as the iterated ones
 
 
 class PrintedParameters(Parameters):
@@ -145,11 +146,11 @@ class PrintedPlan(PerturbedPlan):
         return np.abs(b) if self.selection == "vs-plus" else b
 
     def share_retrieved(self, found: Iterated, how: str) -> np.ndarray:
-        """Share of ``(1 - r) eps`` that is called retrieved, of each trial (t,)."""
+        """Return the share of ``(1 - r) eps`` that is called retrieved, of each trial (t,)."""
         return retrieved_share(found.weights, self.target.floor, self.claim.epsilon, how, share=self.parameters.share)
 
     def parts(self) -> tuple[Spend, ...]:
-        """None: weights and support leak (E11, E12)."""
+        """Return no spend: weights and support leak (E11, E12)."""
         return ()
 
     def facts(self) -> Facts:
@@ -166,7 +167,7 @@ class PrintedPlan(PerturbedPlan):
 
 
 def _generator(source: NoiseSource) -> np.random.Generator:
-    """For augmented rows, which are no noise that protects: seeded by one draw."""
+    """Return a generator for augmented rows, seeded by one draw: they are no noise that protects."""
     return np.random.default_rng(abs(int(in_the_lab(source).normal(1, 1)[0, 0] * 2.0**40)))
 
 
@@ -204,7 +205,7 @@ def _direct(data: Losses[Loss], targets: Sequence[Target], b: np.ndarray) -> Ite
     """Return the target and ``Lambda0 ||theta||^2`` in one convex objective (D, equation 2)."""
     ridge = np.asarray([target.floor + target.square for target in targets])[:, None] + 0 * b
     lasso = np.asarray([target.lam if target.sharp else 0.0 for target in targets])[:, None] + 0 * b
-    tolerance = _DIRECT * max(float(np.sqrt(data.count)), 1.0)
+    tolerance = _DIRECT_TOLERANCE * max(float(np.sqrt(data.count)), 1.0)
     return Iterated(minimize(data, Penalty.of(b, 2 * ridge, 0.0, lasso), tolerance).theta, ridge)
 
 
@@ -220,7 +221,7 @@ class PrintedOutcome(Outcome):
         """Coefficients (trials, d) in the units of the table."""
         return self.plan.ground.table(self.found.theta)
 
-    def released(self) -> dict[str, Any]:
+    def released(self) -> dict[str, Json]:
         """Return what the paper would give back in three readings (E9, E10, E13), and the number of zeros."""
         back = {
             f"retrieved_share_{how}": float(self.plan.share_retrieved(self.found, how)[0])
@@ -265,71 +266,61 @@ def _planned(public: PublicData, budget: Budget, parameters: PrintedParameters, 
     return PrintedPlan(ground, budget.mu, target, claim, noise, selection, parameters)
 
 
-def _napp_erm(public: PublicData, n: int, budget: Budget, parameters: PrintedParameters) -> PrintedPlan:
-    return _planned(public, budget, parameters, "none")
-
-
-def _napp_vs(public: PublicData, n: int, budget: Budget, parameters: SelectionParameters) -> PrintedPlan:
-    return _planned(public, budget, parameters, "vs")
-
-
-def _napp_vs_plus(public: PublicData, n: int, budget: Budget, parameters: PrintedParameters) -> PrintedPlan:
-    return _planned(public, budget, parameters, "vs-plus")
-
-
-_LEAKS = lab(
-    "weights and support depend on the private fit (E11, E12), so the claim does not hold",
+_LEAKS = Claim(
+    ReleaseStatus.LAB,
     Neighbours.ADD_REMOVE_ONE,
+    "weights and support depend on the private fit (E11, E12), so the claim does not hold",
 )
 _SELECTION_ERRATA = ("E8", "E11", "E12", "E22")
 
 
-def _register(
-    id: str, name: str, title: str, source: str, *, plan: Planner, errata: tuple[str, ...], colour: str
-) -> None:
-    register(
-        Method(
-            id=id,
-            title=f"{title} (as published)",
-            summary="Weights iterated on the private fit; the target regularizer does double duty.",
-            origin=Origin(
-                source, names=(name,), errata=errata, also=("D, Algorithm 1", "D, Algorithm 2 (recycle=yes)")
-            ),
-            claim=_LEAKS,
-            plan=plan,
-            colour=colour,
-            families=FAMILIES,
-            needs_labels=False,
-            same_target=False,
-            studied_with="select",
-        )
+def _published(id: str, name: str, title: str, source: str, *, errata: tuple[str, ...], colour: str) -> Method:
+    """Return the entry of one of paper D's methods."""
+    return Method(
+        id=id,
+        title=f"{title} (as published)",
+        summary="Weights iterated on the private fit; the target regularizer does double duty.",
+        origin=Origin(source, names=(name,), errata=errata, also=("D, Algorithm 1", "D, Algorithm 2 (recycle=yes)")),
+        claim=_LEAKS,
+        colour=colour,
+        families=FAMILIES,
+        needs_labels=False,
+        same_target=False,
+        studied_with="select",
     )
 
 
-_register(
+@_published(
     "napp-erm",
     "NAPP-ERM",
     "Noise-augmented objective",
     "D, Algorithm 1",
-    plan=_napp_erm,
     errata=("E8", "E9", "E10", "E12", "E13", "E14", "E15", "E16", "E17", "E18"),
     colour="#AA4499",
 )
-_register(
+def _napp_erm(public: PublicData, n: int, budget: Budget, parameters: PrintedParameters) -> PrintedPlan:
+    return _planned(public, budget, parameters, "none")
+
+
+@_published(
     "napp-vs",
     "NAPP-VS",
     "Private selection",
     "D, section 3.5, any b",
-    plan=_napp_vs,
     errata=_SELECTION_ERRATA,
     colour="#C2185B",
 )
-_register(
+def _napp_vs(public: PublicData, n: int, budget: Budget, parameters: SelectionParameters) -> PrintedPlan:
+    return _planned(public, budget, parameters, "vs")
+
+
+@_published(
     "napp-vs-plus",
     "NAPP-VS+",
     "Private selection, b > 0",
     "D, section 3.5",
-    plan=_napp_vs_plus,
     errata=_SELECTION_ERRATA,
     colour="#7B1FA2",
 )
+def _napp_vs_plus(public: PublicData, n: int, budget: Budget, parameters: PrintedParameters) -> PrintedPlan:
+    return _planned(public, budget, parameters, "vs-plus")

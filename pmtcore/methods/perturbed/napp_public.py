@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours, Spend, mu_from_pure_epsilon, pure_epsilon_from_mu
 from pmtcore.accounting.gdp import Gdp
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP
+from pmtcore.base.strict_json import Json
 from pmtcore.glm.losses import Loss
 from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.mechanisms.noise import NoiseSource
@@ -32,7 +32,7 @@ from pmtcore.mechanisms.perturbed import Budgeted, Mechanism, dp_erm, napp_publi
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, noise_share, parameter, penalty, reporting_delta
 from pmtcore.methods.perturbed.setting import COORDINATES, PerturbedPlan, Setting, bound_field, loss_field, setting
-from pmtcore.methods.registry import Method, Origin, StatisticOutcome, register, sound
+from pmtcore.methods.registry import Method, Origin, StatisticOutcome, sound
 from pmtcore.public.moments import PublicData
 from pmtcore.public.penalized import best_weights
 
@@ -164,7 +164,7 @@ class ErmOutcome(StatisticOutcome[ErmPlan]):
         """Coefficients (trials, d) in the units of the table."""
         return self.plan.ground.table(self.statistic)
 
-    def released(self) -> dict[str, Any]:
+    def released(self) -> dict[str, Json]:
         """Return how many coefficients are exactly 0, where there is a lasso."""
         if not np.any(self.plan.mechanism.lasso > 0):
             return {}
@@ -195,6 +195,17 @@ def _with_own(mechanism: Mechanism, ground: Setting, n: int) -> Mechanism:
     )
 
 
+@Method(
+    id="dp-erm",
+    title="Objective perturbation",
+    summary="Noise in the objective, an extra ridge in every coordinate; ridge, lasso or elastic net as target.",
+    origin=Origin("Kifer et al. 2012; D, equation 2", names=("DP-ERM",), errata=("E8", "E17", "E18")),
+    claim=sound("one perturbed objective with a public modulus and bounded scores"),
+    behind_public_fit=("poisson",),
+    colour="#6B4C3B",
+    families=FAMILIES,
+    needs_labels=False,
+)
 def _dp_erm(public: PublicData, n: int, budget: Budget, parameters: ErmParameters) -> ErmPlan:
     ground = setting(public, parameters.coordinates, parameters.loss, parameters.bound)
 
@@ -213,6 +224,15 @@ def _dp_erm(public: PublicData, n: int, budget: Budget, parameters: ErmParameter
     return ErmPlan(ground, n, budget.mu, build(_budgeted(budget, parameters)), build)
 
 
+@Method(
+    id="napp-public",
+    title="Objective perturbation with retrieved budget",
+    summary="Weights and centre from the public fit, so the Jacobian's cost is public and its share comes back.",
+    origin=Origin("D, repaired; beyond D", errata=("E8", "E9", "E10", "E12", "E13", "E17", "E18")),
+    claim=sound("the modulus comes from public weights, so what is retrieved is known beforehand"),
+    colour="#332288",
+    families=FAMILIES,
+)
 def _napp_public(public: PublicData, n: int, budget: Budget, parameters: NappParameters) -> ErmPlan:
     ground = setting(public, parameters.coordinates, parameters.loss, parameters.bound, centred=True)
     fit = ground.fit()
@@ -227,42 +247,20 @@ def _napp_public(public: PublicData, n: int, budget: Budget, parameters: NappPar
                 ground.loss, ground.radius, planned, n, public=fit, gamma=parameters.gamma, penalty=own
             )
         total, centre = weights + parameters.ridge, weights * fit.theta / (weights + parameters.ridge)
-        choices: dict[str, Any] = {"share": parameters.share, "choice": parameters.retrieved}
-        sharp = ground.sharp(parameters.lasso)
-        return _with_own(
-            napp_public(ground.loss, ground.radius, planned, total, centre, lasso=sharp, **choices), ground, n
+        mechanism = napp_public(
+            ground.loss,
+            ground.radius,
+            planned,
+            total,
+            centre,
+            share=parameters.share,
+            choice=parameters.retrieved,
+            lasso=ground.sharp(parameters.lasso),
         )
+        return _with_own(mechanism, ground, n)
 
     mechanism = build(_budgeted(budget, parameters))
     mu = budget.mu
     if parameters.retrieved == "return":
         mu = min(mechanism.split.gdp or mu_from_pure_epsilon(mechanism.split.promise.epsilon), mu)
     return ErmPlan(ground, n, mu, mechanism, build)
-
-
-register(
-    Method(
-        id="dp-erm",
-        title="Objective perturbation",
-        summary="Noise in the objective, an extra ridge in every coordinate; ridge, lasso or elastic net as target.",
-        origin=Origin("Kifer et al. 2012; D, equation 2", names=("DP-ERM",), errata=("E8", "E17", "E18")),
-        claim=sound("one perturbed objective with a public modulus and bounded scores"),
-        plan=_dp_erm,
-        behind_public_fit=("poisson",),
-        colour="#6B4C3B",
-        families=FAMILIES,
-        needs_labels=False,
-    )
-)
-register(
-    Method(
-        id="napp-public",
-        title="Objective perturbation with retrieved budget",
-        summary="Weights and centre from the public fit, so the Jacobian's cost is public and its share comes back.",
-        origin=Origin("D, repaired; beyond D", errata=("E8", "E9", "E10", "E12", "E13", "E17", "E18")),
-        claim=sound("the modulus comes from public weights, so what is retrieved is known beforehand"),
-        plan=_napp_public,
-        colour="#332288",
-        families=FAMILIES,
-    )
-)

@@ -26,9 +26,9 @@ from pmtcore.public.radius import moment_only_ball
 COORDINATES = ("scaled", "whitened")
 PLAIN = "plain"  # features as they are, which published experiments have
 LOSSES = ("family", "hinge")
-_RESIDUAL = 1.5  # public residual sds within which the squared loss is squared
-_COUNT = 1.5  # times the largest public count
-_FAR = 10.0  # times the largest public response, at which private ones are clipped: a solver needs an end
+_RESIDUAL_SDS = 1.5  # public residual sds within which the squared loss is squared
+_COUNT_FACTOR = 1.5  # times the largest public count
+_RESPONSE_FACTOR = 10.0  # times the largest public response, at which private ones are clipped: a solver needs an end
 
 
 def loss_field() -> str:
@@ -162,11 +162,11 @@ def chosen_loss(public: PublicData, loss: str, bound: float, centred: bool) -> L
     if not bound and not public.labelled:
         raise InputError(MethodMessage.BOUND_NEEDED)
     if family.id == "poisson":
-        most = bound or (1.0 if public.rows is None else _COUNT * max(float(np.max(public.rows[:, -1])), 1.0))
+        most = bound or (1.0 if public.rows is None else _COUNT_FACTOR * max(float(np.max(public.rows[:, -1])), 1.0))
         return losses.poisson(most, math.log(most))
     m = public.m or 2 * public.d
-    residual = _RESIDUAL * public.residual_scale * math.sqrt(m / max(m - public.d, 1))
+    residual = _RESIDUAL_SDS * public.residual_scale * math.sqrt(m / max(m - public.d, 1))
     automatic = residual if centred else public.response_scale
     largest = public.response_scale if public.rows is None else float(np.max(np.abs(public.rows[:, -1])))
-    far = _FAR * max(largest, public.response_scale, 1e-9)
+    far = _RESPONSE_FACTOR * max(largest, public.response_scale, 1e-9)
     return losses.linear(bound or max(automatic, 1e-6 * public.response_scale, 1e-9), far)

@@ -33,7 +33,7 @@ from pmtcore.public.moments import PublicData
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Where the statistic is taken: ``x~ = W x``, ``y~ = y / scale``, truncated to ``Rx`` and ``Ry``."""
+    """Coordinates of the statistic: ``x~ = W x``, ``y~ = y / scale``, truncated to ``Rx`` and ``Ry``."""
 
     root: np.ndarray  # W (d, d); beta = scale W' beta~
     scale: float
@@ -92,7 +92,7 @@ class TwoPartPlan(StatisticPlan[np.ndarray]):
         return integer_sum(rows, self.coordinates.statistic)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> TwoPartOutcome:
-        """Two Gaussian mechanisms.
+        """Return Gram matrix and cross moment with noise.
 
         Guarantee: each is ``mu/sqrt(2)``-GDP under replace-one, together mu-GDP (A, Theorem 4.2); jointly calibrated
         ones together by proofs/sensitivity.md, 3.5; for the bits that leave (proofs/noise.md, 14).
@@ -156,7 +156,7 @@ class TwoPartOutcome(Outcome):
         self.gram = gram + plan.penalty
         self.cross = cross
 
-    def seen(self) -> np.ndarray:
+    def transcript(self) -> np.ndarray:
         """Both released statistics."""
         return np.column_stack([upper_triangle(self.gram), self.cross])
 

@@ -21,12 +21,13 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.mechanisms.truncation import trace_radius
 from pmtcore.methods.as_published import LEAKS, AsPublished
 from pmtcore.methods.parameters import choice, unset
-from pmtcore.methods.registry import Method, Origin, register, sound
+from pmtcore.methods.registry import Method, Origin, sound
 from pmtcore.methods.two_part.statistics import Coordinates, TwoPartPlan
 from pmtcore.methods.two_part.whitened import PmtParameters, PmtRidgeParameters
 from pmtcore.public.moments import PublicData
 
 _ETA_OF_A = 2.0  # paper A's radius has log(n/eta), where trace_radius has log(2n/eta)
+_PUBLIC_SCALES = sound("the published method with trace and response scale taken from public data")
 
 
 class PublishedRidgeParameters(PmtRidgeParameters):
@@ -72,10 +73,26 @@ def _radii(moment: np.ndarray, n: int, eta: float) -> tuple[float, float]:
     return trace_radius(float(np.trace(moment[:-1, :-1])), d, n, eta), trace_radius(float(moment[-1, -1]), 1, n, eta)
 
 
+@Method(
+    id="dp-ols",
+    title="Private rows only, least squares (as published)",
+    summary="Noisy moments of untransformed rows; the baseline of paper B.",
+    origin=Origin("B, Algorithm 4", names=("DP-OLS", "DP-OLSE"), errata=("E4", "E23")),
+    claim=LEAKS,
+    colour="#999999",
+)
 def _dp_ols(public: PublicData, n: int, budget: Budget, parameters: PmtParameters) -> AsPublished:
     return AsPublished(budget.mu, lambda moment: _plan(public, n, budget.mu, _radii(moment, n, parameters.eta)))
 
 
+@Method(
+    id="dp-ridge",
+    title="Private rows only, ridge (as published)",
+    summary="Noisy moments of untransformed rows with a penalty; the baseline of paper A.",
+    origin=Origin("A, Theorem 4.3 with Remark 4.4", names=("DP-RR",), errata=("E4", "E23")),
+    claim=LEAKS,
+    colour="#777777",
+)
 def _dp_ridge(public: PublicData, n: int, budget: Budget, parameters: PublishedRidgeParameters) -> AsPublished:
     factor = budget.mu / math.sqrt(2) / 2 if parameters.response_noise == "printed" else 1.0
 
@@ -86,11 +103,29 @@ def _dp_ridge(public: PublicData, n: int, budget: Budget, parameters: PublishedR
     return AsPublished(budget.mu, planner)
 
 
+@Method(
+    id="dp-ols-public",
+    title="Untransformed least squares, public radius",
+    summary="Noisy moments of untransformed rows; only the radius is public.",
+    origin=Origin("B, Algorithm 4, repaired"),
+    claim=_PUBLIC_SCALES,
+    behind_public_fit=("gaussian",),
+    colour="#E69F00",
+)
 def _dp_ols_public(public: PublicData, n: int, budget: Budget, parameters: PmtParameters) -> TwoPartPlan:
     radii = _radii(public.moment, n, parameters.eta)
     return _plan(public, n, budget.mu, radii, calibration=parameters.calibration)
 
 
+@Method(
+    id="dp-ridge-public",
+    title="Untransformed ridge, public radius",
+    summary="Noisy moments of untransformed rows with a penalty; only the radius is public.",
+    origin=Origin("A, Theorem 4.3", names=("DP-RR, Theorem 4.3",)),
+    claim=_PUBLIC_SCALES,
+    behind_public_fit=("gaussian",),
+    colour="#B8860B",
+)
 def _dp_ridge_public(public: PublicData, n: int, budget: Budget, parameters: PublicRidgeParameters) -> TwoPartPlan:
     radius, response_radius = _radii(public.moment, n, _ETA_OF_A * parameters.eta)
     if parameters.trace:
@@ -99,53 +134,3 @@ def _dp_ridge_public(public: PublicData, n: int, budget: Budget, parameters: Pub
         response_radius = radius * parameters.length
     radii = radius, response_radius
     return _plan(public, n, budget.mu, radii, lam=parameters.lam, calibration=parameters.calibration)
-
-
-_PUBLIC_SCALES = sound("the published method with trace and response scale taken from public data")
-
-register(
-    Method(
-        id="dp-ols",
-        title="Private rows only, least squares (as published)",
-        summary="Noisy moments of untransformed rows; the baseline of paper B.",
-        origin=Origin("B, Algorithm 4", names=("DP-OLS", "DP-OLSE"), errata=("E4", "E23")),
-        claim=LEAKS,
-        plan=_dp_ols,
-        colour="#999999",
-    )
-)
-register(
-    Method(
-        id="dp-ridge",
-        title="Private rows only, ridge (as published)",
-        summary="Noisy moments of untransformed rows with a penalty; the baseline of paper A.",
-        origin=Origin("A, Theorem 4.3 with Remark 4.4", names=("DP-RR",), errata=("E4", "E23")),
-        claim=LEAKS,
-        plan=_dp_ridge,
-        colour="#777777",
-    )
-)
-register(
-    Method(
-        id="dp-ols-public",
-        title="Untransformed least squares, public radius",
-        summary="Noisy moments of untransformed rows; only the radius is public.",
-        origin=Origin("B, Algorithm 4, repaired"),
-        claim=_PUBLIC_SCALES,
-        plan=_dp_ols_public,
-        behind_public_fit=("gaussian",),
-        colour="#E69F00",
-    )
-)
-register(
-    Method(
-        id="dp-ridge-public",
-        title="Untransformed ridge, public radius",
-        summary="Noisy moments of untransformed rows with a penalty; only the radius is public.",
-        origin=Origin("A, Theorem 4.3", names=("DP-RR, Theorem 4.3",)),
-        claim=_PUBLIC_SCALES,
-        plan=_dp_ridge_public,
-        behind_public_fit=("gaussian",),
-        colour="#B8860B",
-    )
-)

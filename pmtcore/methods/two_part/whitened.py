@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.private_rows import Private, PrivateRows
+from pmtcore.base.strict_json import Json
 from pmtcore.glm.families import FAMILIES
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum, noisy_symmetric
 from pmtcore.mechanisms.integers import gram_and_cross
@@ -34,9 +34,11 @@ from pmtcore.mechanisms.truncation import (
 )
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, failure_probability, penalty
-from pmtcore.methods.registry import Method, Origin, StatisticOutcome, StatisticPlan, register, sound
+from pmtcore.methods.registry import Method, Origin, StatisticOutcome, StatisticPlan, sound
 from pmtcore.methods.two_part.statistics import Coordinates, TwoPartPlan, predicted_truncation
 from pmtcore.public.moments import PublicData, conditioning
+
+_TRUNCATED = sound("Gaussian mechanisms on rows truncated to a public radius")
 
 
 class PmtParameters(Parameters):
@@ -70,6 +72,14 @@ class MomentParameters(PmtParameters):
     )
 
 
+@Method(
+    id="pmt-ols",
+    title="Whitened least squares",
+    summary="Least squares from a noisy whitened moment and a noisy whitened cross moment.",
+    origin=Origin("B, Algorithm 3", names=("DP-PMTOLS", "DP-PMTOLSE"), errata=("E23",)),
+    claim=_TRUNCATED,
+    colour="#CC79A7",
+)
 def _two_part(
     public: PublicData, n: int, budget: Budget, parameters: PmtParameters, *, lam: float = 0.0
 ) -> TwoPartPlan:
@@ -80,6 +90,15 @@ def _two_part(
     return TwoPartPlan(public, n, budget.mu, coordinates, penalty_matrix, calibration=parameters.calibration)
 
 
+@Method(
+    id="pmt-ridge",
+    title="Whitened ridge",
+    summary="Ridge regression from a noisy whitened moment and a noisy whitened cross moment.",
+    origin=Origin("A, Algorithm 2", names=("DP-PMTRR",), errata=("E20", "E23")),
+    claim=_TRUNCATED,
+    colour="#D55E00",
+    at_first=True,
+)
 def _ridge_plan(public: PublicData, n: int, budget: Budget, parameters: PmtRidgeParameters) -> TwoPartPlan:
     return _two_part(public, n, budget, parameters, lam=parameters.lam)
 
@@ -147,10 +166,10 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
         root, _ = self.plan.public.symmetric_root
         return np.asarray(root @ self.statistic @ root)
 
-    def released(self) -> Mapping[str, Any]:
+    def released(self) -> Mapping[str, Json]:
         """Return the moment, its inverse where it is positive definite, and condition numbers."""
         spectrum = conditioning(self.statistic[0])
-        fields: dict[str, Any] = {
+        fields: dict[str, Json] = {
             "names": list(self.plan.public.names),
             "moment": self.moments[0].tolist(),
             "after_whitening": {"lambda_min": spectrum.lambda_min},
@@ -185,52 +204,22 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
         return ("The noise made the released moment indefinite; it has no usable inverse.",)
 
 
+@Method(
+    id="pmt-moment",
+    title="Whitened second moment",
+    summary="The private second moment of the features and its inverse, released in whitened coordinates.",
+    origin=Origin(
+        "B, Algorithm 2; A, Theorems 3.2 and 3.3",
+        names=("DP-PMTSE",),
+        also=("PMT truncation", "A, Algorithm 1", "B, Algorithm 1"),
+    ),
+    claim=_TRUNCATED,
+    colour="#882255",
+    families=tuple(FAMILIES),
+    task="moment",
+    gives_coefficients=False,
+    needs_labels=False,
+)
 def _moment_plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> MomentPlan:
     radius = papers_radius(public.d, n, parameters.eta)
     return MomentPlan(public, n, budget.mu, radius, parameters.calibration, parameters.lam)
-
-
-_TRUNCATED = sound("Gaussian mechanisms on rows truncated to a public radius")
-
-register(
-    Method(
-        id="pmt-moment",
-        title="Whitened second moment",
-        summary="The private second moment of the features and its inverse, released in whitened coordinates.",
-        origin=Origin(
-            "B, Algorithm 2; A, Theorems 3.2 and 3.3",
-            names=("DP-PMTSE",),
-            also=("PMT truncation", "A, Algorithm 1", "B, Algorithm 1"),
-        ),
-        claim=_TRUNCATED,
-        plan=_moment_plan,
-        colour="#882255",
-        families=tuple(FAMILIES),
-        task="moment",
-        gives_coefficients=False,
-        needs_labels=False,
-    )
-)
-register(
-    Method(
-        id="pmt-ols",
-        title="Whitened least squares",
-        summary="Least squares from a noisy whitened moment and a noisy whitened cross moment.",
-        origin=Origin("B, Algorithm 3", names=("DP-PMTOLS", "DP-PMTOLSE"), errata=("E23",)),
-        claim=_TRUNCATED,
-        plan=_two_part,
-        colour="#CC79A7",
-    )
-)
-register(
-    Method(
-        id="pmt-ridge",
-        title="Whitened ridge",
-        summary="Ridge regression from a noisy whitened moment and a noisy whitened cross moment.",
-        origin=Origin("A, Algorithm 2", names=("DP-PMTRR",), errata=("E20", "E23")),
-        claim=_TRUNCATED,
-        plan=_ridge_plan,
-        colour="#D55E00",
-        at_first=True,
-    )
-)
