@@ -344,6 +344,12 @@ class PublicData:
         residual = np.sign(z[:, -1]) * np.sqrt(np.maximum(outer - inner_out, 0.0))
         return joint(features, residual)
 
+    @cached_property
+    def whitened_squares(self) -> np.ndarray:
+        """Return the squared lengths (m,) of the features of :attr:`whitened`; none where only a moment is known."""
+        rows = self.whitened
+        return np.empty(0) if rows is None else np.sum(rows[:, : self.d] ** 2, axis=1)
+
 
 def left_out_norm(h: np.ndarray, m: int) -> np.ndarray:
     """Squared whitened norm of each row under the moment of the other ``m - 1`` rows, from its own ``h``."""

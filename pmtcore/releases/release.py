@@ -49,6 +49,7 @@ from pmtcore.tables.demo import SYNTHETIC, is_demo
 from pmtcore.tables.digests import content_digest, public_digest
 from pmtcore.tables.fingerprint import hashed_for
 from pmtcore.tables.problem import Problem
+from pmtcore.tables.sources import has_digest_at_hand
 
 # The plan of each problem's last request: it is public, and goes when the problem does.
 _LAST_PLANS: WeakKeyDictionary[Problem, tuple[Request, tuple[Method, Parameters, Plan]]] = WeakKeyDictionary()
@@ -388,10 +389,16 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
 
     Which tables hold the same rows is taken to be public: it decides whose budget a release spends.
     """
-    if problem.table is not None:
-        mark = (ledger.url, dataset.strip(), problem.table.sha256)
-        if mark not in _ADMITTED:
-            ledger.admit(dataset, hashed_for(ledger, problem.table, problem.dialect, watch, problem.parsed))
+    if problem.table is None:
+        return
+    # The digest of a text on a disk would take a pass of its own, and the fingerprint's pass serves the release's.
+    at_hand = has_digest_at_hand(problem.table.source)
+    mark = (ledger.url, dataset.strip(), problem.table.sha256 if at_hand else "")
+    if mark not in _ADMITTED:
+        numeric = () if problem.coder is None else problem.coder.numbers
+        table, dialect = problem.table, problem.dialect
+        ledger.admit(dataset, hashed_for(ledger, table, dialect, watch, problem.parsed, numeric=numeric))
+        if at_hand:
             _ADMITTED.add(mark)
 
 

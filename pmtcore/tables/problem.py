@@ -208,7 +208,7 @@ def prepare(
     Raises:
         InputError: what is wrong, in which table and column, and what to do.
     """
-    if isinstance(public, Table) and public.sha256 == private.sha256:
+    if isinstance(public, Table) and public.is_copy_of(private):
         raise InputError(TableMessage.SAME_FILE)
     if choices.formula:
         return _by_formula(private, public, choices, lab_reasons, cluster)
