@@ -423,6 +423,12 @@ class PublicData:
             most = np.maximum(most, np.where(known, self.m * constant**2 / together, 0.0))
         return most
 
+    @cached_property
+    def whitened_squares(self) -> np.ndarray:
+        """Return the squared lengths (m,) of the features of :attr:`whitened`; none where only a moment is known."""
+        rows = self.whitened
+        return np.empty(0) if rows is None else np.sum(rows[:, : self.d] ** 2, axis=1)
+
 
 def left_out_norm(h: np.ndarray, m: int, categories: np.ndarray | float = 0.0) -> np.ndarray:
     """Return the squared whitened norm of each row under the moment of the other ``m - 1`` rows, from its own ``h``.

@@ -56,8 +56,16 @@ class Ball:
         Args:
             rows: whitened joint rows (k, d + 1), the response not yet multiplied by the response scale.
         """
-        scaled = np.sum(rows[:, :-1] ** 2, axis=1) + (self.response_scale * rows[:, -1]) ** 2
-        return ball_weights(scaled, self.radius)
+        return self._weights(np.sum(rows[:, :-1] ** 2, axis=1), rows[:, -1])
+
+    def public_weights(self, public: PublicData) -> np.ndarray:
+        """Return the weights (m,) of the public rows, whitened as if left out; none where only a moment is known."""
+        rows = public.whitened
+        return np.empty(0) if rows is None else self._weights(public.whitened_squares, rows[:, -1])
+
+    def _weights(self, squares: np.ndarray, response: np.ndarray) -> np.ndarray:
+        """Return the weights (k,) of rows with these squared lengths of their features (k,) and responses (k,)."""
+        return ball_weights(squares + (self.response_scale * response) ** 2, self.radius)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +209,7 @@ def truncation_variance(public: PublicData, ball: Ball) -> float:
     rows = public.whitened
     if rows is None:
         return 0.0
-    weights = ball.weights(rows)
+    weights = ball.public_weights(public)
     if np.all(weights == 1):
         return 0.0
     removed = cut_off(rows, weights)

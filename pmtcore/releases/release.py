@@ -50,6 +50,7 @@ from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.digests import content_digest, public_digest
 from pmtcore.tables.fingerprint import hashed_for
 from pmtcore.tables.problem import Problem
+from pmtcore.tables.sources import has_digest_at_hand
 
 # The plan of each problem's last request: it is public, and goes when the problem does.
 _LAST_PLANS: WeakKeyDictionary[Problem, tuple[Request, tuple[Method, Parameters, Plan]]] = WeakKeyDictionary()
@@ -389,12 +390,18 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
 
     Which tables hold the same rows is taken to be public: it decides whose budget a release spends.
     """
-    if problem.table is not None:
+    if problem.table is None:
+        return
+    table, read = problem.table, problem.dialect or Dialect()
+    # The digest of a text on a disk would take a pass of its own, and the fingerprint's pass serves the release's.
+    mark = None
+    if has_digest_at_hand(table.source):
         # Another number of rows, declared, or another way to read them is another table.
-        read = problem.dialect or Dialect()
-        mark = (ledger.url, dataset.strip(), problem.table.sha256, problem.table.source.rows(read), read)
-        if mark not in _ADMITTED:
-            ledger.admit(dataset, hashed_for(ledger, problem.table, problem.dialect, watch, problem.parsed))
+        mark = (ledger.url, dataset.strip(), table.sha256, table.source.rows(read), read)
+    if mark is None or mark not in _ADMITTED:
+        numeric = () if problem.coder is None else problem.coder.numbers
+        ledger.admit(dataset, hashed_for(ledger, table, problem.dialect, watch, problem.parsed, numeric=numeric))
+        if mark is not None:
             _ADMITTED.add(mark)
 
 

@@ -22,7 +22,7 @@ from pmtcore.tables.features import Feature
 from pmtcore.tables.limits import KEPT_BYTES, KEPT_STREAM_BYTES, MAX_FEATURES, MAX_NAME
 from pmtcore.tables.parsed import ParsedNumbers
 from pmtcore.tables.schema import Column
-from pmtcore.tables.sources import Cells, Source
+from pmtcore.tables.sources import Cells, Source, reading_numbers
 from pmtcore.tables.targets import Coding
 
 
@@ -117,6 +117,15 @@ class Coder:
     def reads_numbers_alone(self) -> bool:
         """Return True where every column is read as numbers: no dates, no levels, no labels."""
         return self.target.positive is None and all(feature.column.kind == "number" for feature in self.features)
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        """Return the columns that are read as numbers, and as nothing else."""
+        kinds = [(feature.name, feature.column.kind) for feature in self.features]
+        kinds.append((self.target.name, "number" if self.target.positive is None else "level"))
+        weights = () if self.weights is None else self.weights.names
+        others = {name for name, kind in kinds if kind != "number"}
+        return frozenset([*(name for name, _ in kinds), *weights]) - others
 
     @property
     def has_loss_weights(self) -> bool:
@@ -246,6 +255,7 @@ def row_blocks(
     room = KEPT_BYTES if source.in_memory else KEPT_STREAM_BYTES
     keep = n * (len(coder.names) + 1) * 8 <= room
     waiting: list[Block] = []
+    numeric = reading_numbers(source, coder.numbers)
 
     def blocks() -> Iterator[Block]:
         if waiting:
@@ -253,7 +263,7 @@ def row_blocks(
             return
         fresh: list[Block] = []
         known = parsed if parsed is not None and parsed.is_complete else None
-        read = source.blocks(coder.columns(), dialect) if known is None else known.taken()
+        read = numeric.blocks(coder.columns(), dialect) if known is None else known.taken()
         for rows in threads.in_order((partial(coder.rows, block) for block in read), threads.readers()):
             if keep:
                 fresh.append((rows.x, rows.response))

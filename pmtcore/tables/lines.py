@@ -9,7 +9,7 @@ a separator, as many as the header has. A row that cannot be read has all its ce
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -21,10 +21,11 @@ import pyarrow.csv as pcsv
 
 from pmtcore.base import threads
 from pmtcore.tables.cells import MISSING, decoded
-from pmtcore.tables.limits import CHUNK, LINE, SPAN
+from pmtcore.tables.limits import CHUNK, LARGEST, LINE, SPAN
 
+_NEWLINE = ord("\n")
 _LONG = b"\x00"  # what a line beyond the limit is cut to: no row
-_TEXT = pa.string()
+_TEXT, _NUMBER = pa.string(), pa.float64()
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,15 @@ class Shape:
     def _cell(s: bytes) -> bytes:
         return rb'(?:[ ]*"(?:[^"]|"")*+"[ ]*|(?![ ]*")[^\n' + s + rb"]++|)"
 
+    @property
+    def rows_are_lines(self) -> bool:
+        """Return True where every line is a row, whatever stands in it."""
+        return self.blank_rows and not (self.quoted and self.multiline)
+
 
 def counted(data: Iterable[bytes], shape: Shape) -> int:
     """Count rows, from line structure alone."""
-    if shape.blank_rows and not (shape.quoted and shape.multiline):
+    if shape.rows_are_lines:
         return _line_count(data)
     return sum(len(starts) for _, starts, _ in _cut(data, shape))
 
@@ -83,7 +89,8 @@ def _line_count(data: Iterable[bytes]) -> int:
     """Count lines, the last one also where nothing ends it."""
     count, last = 0, b"\n"
     for piece in data:
-        count += piece.count(b"\n")
+        # A third of what it takes the bytes to count themselves.
+        count += int(np.count_nonzero(np.frombuffer(piece, dtype=np.uint8) == _NEWLINE))
         last = piece[-1:] or last
     return count + (last != b"\n")
 
@@ -100,16 +107,39 @@ class Batch:
         return f"<{self.rows} rows of text>"
 
 
-def batches(data: Iterable[bytes], shape: Shape, columns: Sequence[int]) -> Iterator[Batch]:
+@dataclass(eq=False)
+class _Wanted:
+    """Cells of a row that a pass reads.
+
+    Attributes:
+        columns: their places in a row.
+        numbers: places of those that are read as numbers with a decimal point, and as nothing else.
+        as_numbers: whether Arrow's reader converts these; no longer tried where it failed in a block before, which
+            saves time and changes no number.
+    """
+
+    columns: Sequence[int]
+    numbers: Collection[int]
+    as_numbers: bool
+
+
+def batches(
+    data: Iterable[bytes], shape: Shape, columns: Sequence[int], numbers: Collection[int] = ()
+) -> Iterator[Batch]:
     """Yield rows in blocks, parsed by the threads of a pass.
 
     Args:
         data: pieces of the text after the header.
         shape: public form of a row.
         columns: places of the cells in a row.
+        numbers: those of these places that are read as numbers with a decimal point, and as nothing else: their cells
+            may be numbers already, the same that :func:`pmtcore.tables.cells.numbers` makes of their text.
     """
-    cut = _cut(data, shape)
-    parsed = (partial(_cells, *block, shape, columns) for block in cut if len(block[1]))
+    wanted = _Wanted(columns, numbers, as_numbers=bool(numbers))
+    if shape.rows_are_lines:
+        parsed = (partial(_cells_of_lines, block, done, shape, wanted) for block, done in _whole_lines(data))
+    else:
+        parsed = (partial(_cells, *block, shape, wanted) for block in _cut(data, shape) if len(block[1]))
     return threads.in_order(parsed, threads.readers())
 
 
@@ -130,10 +160,31 @@ def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
+def _whole_lines(data: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
+    """Yield blocks, each with the place after its last complete line; there is one."""
+    remainder, dropping = b"", False
+    for pieces in _filled(data):
+        if dropping:
+            _, newline, rest = b"".join(pieces).partition(b"\n")
+            if not newline:
+                continue
+            pieces, dropping = [b"\n", rest], False
+        block = b"".join([remainder, *pieces])
+        done = block.rfind(b"\n") + 1
+        remainder = block[done:]
+        if len(remainder) > LINE + SPAN:
+            remainder, dropping = _LONG, True
+        if done:
+            yield block, done
+    if remainder:
+        yield remainder + b"\n", len(remainder) + 1
+
+
 def _cut(data: Iterable[bytes], shape: Shape) -> Iterator[tuple[bytes, np.ndarray, np.ndarray]]:
     """Yield blocks of complete rows with the places where rows start and end."""
     remainder, dropping = b"", False
-    for piece in _filled(data):
+    for pieces in _filled(data):
+        piece = b"".join(pieces)
         if dropping:
             _, newline, piece = piece.partition(b"\n")
             if not newline:
@@ -151,23 +202,23 @@ def _cut(data: Iterable[bytes], shape: Shape) -> Iterator[tuple[bytes, np.ndarra
         yield block, starts, ends
 
 
-def _filled(data: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield pieces of a size worth parsing."""
+def _filled(data: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Yield pieces that together have a size worth parsing."""
     buffer: list[bytes] = []
     size = 0
     for piece in data:
         buffer.append(piece)
         size += len(piece)
         if size >= CHUNK:
-            yield b"".join(buffer)
+            yield buffer
             buffer, size = [], 0
     if buffer:
-        yield b"".join(buffer)
+        yield buffer
 
 
 def _rows(block: bytes, shape: Shape, final: bool) -> tuple[np.ndarray, np.ndarray, int]:
     """Return starts and ends of rows, and the place where the remainder for the next block begins."""
-    ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == 10)
+    ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == _NEWLINE)
     starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
     done = int(ends[-1]) + 1 if len(ends) else 0
     if not shape.blank_rows:
@@ -204,18 +255,44 @@ def _is_row(block: bytes, start: int, end: int, shape: Shape) -> bool:
     return end - start <= SPAN and shape.row.fullmatch(block[start:end].rstrip(b"\r")) is not None
 
 
-def _cells(block: bytes, starts: np.ndarray, ends: np.ndarray, shape: Shape, columns: Sequence[int]) -> Batch:
-    """Parse the chosen cells of the rows of a block."""
+def _cells_of_lines(block: bytes, done: int, shape: Shape, wanted: _Wanted) -> Batch:
+    """Parse the chosen cells of the lines up to a place, each of which is a row."""
+    if _is_plain(block, shape) and not _has_long_line(block, done):
+        text = pa.py_buffer(block)[:done] if block.isascii() else pa.py_buffer(_utf8(block[:done], shape.encoding))
+        return _parsed(text, None, shape, wanted, quoted=False)
+    return _cells(block, *_rows(block, shape, final=False)[:2], shape, wanted)
+
+
+def _is_plain(block: bytes, shape: Shape) -> bool:
+    """Return True where neither quotes nor lone carriage returns, nor zeros, need a second look."""
     # To count pairs costs far more than to find that there is no carriage return.
     plain = b"\x00" not in block and (b"\r" not in block or block.count(b"\r") == block.count(b"\r\n"))
-    if plain and not (shape.quoted and b'"' in block) and int(np.max(ends - starts)) <= LINE:
+    return plain and not (shape.quoted and b'"' in block)
+
+
+def _has_long_line(block: bytes, done: int) -> bool:
+    """Return whether one of the lines up to a place is longer than a row may be."""
+    start = 0
+    while start < done:
+        last = block.rfind(b"\n", start, start + LINE + 1)
+        if last < 0:
+            return True
+        start = last + 1
+    return False
+
+
+def _cells(block: bytes, starts: np.ndarray, ends: np.ndarray, shape: Shape, wanted: _Wanted) -> Batch:
+    """Parse the chosen cells of the rows of a block."""
+    columns = wanted.columns
+    if _is_plain(block, shape) and int(np.max(ends - starts)) <= LINE:
         text = block[int(starts[0]) : int(ends[-1]) + 1] if shape.blank_rows else _lines_of(block, starts, ends)
-        return _parsed(text, len(starts), shape, columns, quoted=False)
+        return _parsed(pa.py_buffer(_utf8(text, shape.encoding)), len(starts), shape, wanted, quoted=False)
     rows = [block[start:end].rstrip(b"\r") for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
     easy = _easy(rows, shape)
     fast = [row for row, simple in zip(rows, easy, strict=True) if simple]
     slow = [_one(row, shape, columns) for row, simple in zip(rows, easy, strict=True) if not simple]
-    easy_rows = _parsed(b"\n".join(fast) + b"\n", len(fast), shape, columns, quoted=shape.quoted)
+    text = pa.py_buffer(_utf8(b"\n".join(fast) + b"\n", shape.encoding))
+    easy_rows = _parsed(text, len(fast), shape, _Wanted(columns, (), as_numbers=False), quoted=shape.quoted)
     order = np.empty(len(rows), dtype=np.int64)
     order[easy], order[~easy] = np.arange(len(fast)), len(fast) + np.arange(len(slow))
     lost = [None] * len(columns)
@@ -260,10 +337,49 @@ def _unquoted(cell: bytes) -> bytes:
     return bare[1:-1].replace(b'""', b'"') if bare[:1] == b'"' else cell
 
 
-def _parsed(text: bytes, rows: int, shape: Shape, columns: Sequence[int], quoted: bool) -> Batch:
-    """Parse lines with Arrow's reader; a line with another number of cells is null in every column."""
+def _parsed(text: pa.Buffer, rows: int | None, shape: Shape, wanted: _Wanted, *, quoted: bool) -> Batch:
+    """Parse lines of UTF-8 with Arrow's reader; a line with another number of cells is null in every column.
+
+    The number of rows is that of the lines; ``None``: as many as the reader finds.
+
+    Numbers are converted by the reader itself where all of a block are finite and no larger than a number may be: a
+    cell that is anything else has a text, which others may need.
+    """
     if rows == 0:
-        return Batch(0, [pa.array([], _TEXT) for _ in columns], 0)
+        return Batch(0, [pa.array([], _TEXT) for _ in wanted.columns], 0)
+    if wanted.as_numbers:
+        try:
+            batch = _read(text, rows, shape, wanted.columns, numbers=wanted.numbers, quoted=quoted)
+            if all(_are_usual(cells) for cells in batch.cells if cells.type == _NUMBER):
+                return batch
+        except pa.ArrowInvalid:
+            pass
+        wanted.as_numbers = False
+    return _read(text, rows, shape, wanted.columns, quoted=quoted)
+
+
+def _are_usual(numbers: pa.Array) -> bool:
+    """Return whether all cells are null or numbers no larger than a number may be."""
+    values = numbers.to_numpy(zero_copy_only=False)
+    if values.max() <= LARGEST and values.min() >= -LARGEST:  # false for what is no number
+        return True
+    return bool(np.count_nonzero(np.abs(values) <= LARGEST) == len(values) - numbers.null_count)
+
+
+def _read(
+    text: pa.Buffer,
+    rows: int | None,
+    shape: Shape,
+    columns: Sequence[int],
+    *,
+    numbers: Collection[int] = (),
+    quoted: bool,
+) -> Batch:
+    """Read lines of UTF-8 as text, some columns as numbers.
+
+    Raises:
+        pa.ArrowInvalid: a cell of these is no number.
+    """
     wrong: list[int] = []
 
     def skipped(row: Any) -> str:
@@ -271,10 +387,10 @@ def _parsed(text: bytes, rows: int, shape: Shape, columns: Sequence[int], quoted
         return "skip"
 
     names = [str(j) for j in range(shape.width)]
-    wanted = [str(j) for j in dict.fromkeys(columns)]
+    wanted = {str(j): _NUMBER if j in numbers else _TEXT for j in columns}
     table = pcsv.read_csv(
-        pa.BufferReader(_utf8(text, shape.encoding)),
-        pcsv.ReadOptions(use_threads=False, block_size=len(text) * 2 + 16, column_names=names),
+        pa.BufferReader(text),
+        pcsv.ReadOptions(use_threads=False, block_size=text.size * 2 + 16, column_names=names),
         pcsv.ParseOptions(
             delimiter=shape.separator,
             quote_char='"' if quoted else False,
@@ -284,18 +400,19 @@ def _parsed(text: bytes, rows: int, shape: Shape, columns: Sequence[int], quoted
         ),
         pcsv.ConvertOptions(
             check_utf8=False,
-            include_columns=wanted,
-            column_types=dict.fromkeys(wanted, _TEXT),
+            include_columns=list(wanted),
+            column_types=wanted,
             null_values=list(MISSING),
             strings_can_be_null=True,
         ),
     )
-    columns_by_name = {name: _one_array(table.column(name)) for name in wanted}
+    rows = table.num_rows + len(wrong) if rows is None else rows
+    columns_by_name = {name: _one_array(table.column(name), kind) for name, kind in wanted.items()}
     return Batch(rows, [_with_gaps(columns_by_name[str(j)], wrong, rows) for j in columns], len(wrong))
 
 
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays([pa.array([], _TEXT), *column.chunks])
+def _one_array(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays([pa.array([], kind), *column.chunks])
 
 
 def _with_gaps(cells: pa.Array, wrong: Sequence[int], rows: int) -> pa.Array:

@@ -9,18 +9,22 @@ import pandas as pd
 import pytest
 
 from pmtcore.accounting.budgets import Budget
+from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.releases.release import Request, recorded_release
 from pmtcore.tables import parsed, problem
+from pmtcore.tables.cells import numbers
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import prepare
-from pmtcore.tables.sources import TextSource
-from pmtcore.tables.table import read_table
+from pmtcore.tables.sources import TextSource, reading_numbers
+from pmtcore.tables.table import read_path, read_table
 
 KEY = bytes(range(32))
 ODD = ("", "NA", "nan", "inf", "-inf", "1e200", "1,234.5", " 7 ", "true", "x", "0x10", "1e-400", '"3"', "+.5e1")
+ODDER = ("1.5 ", "\t2", "+7", "NaN ", "1e151", "-1e150", "infinity", "1_0", "\x0b3", ".", "\u00e9")
 
 
 def text(n, seed=1, odd=False, separator=",", town=False):
@@ -64,6 +68,52 @@ def test_the_numbers_of_a_parquet_file_are_handed_on():
     assert handed_on.parsed.is_complete
     for one, other in zip(read.private._blocks(), handed_on.private._blocks(), strict=True):
         assert all(np.array_equal(*each) for each in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("cell", [*ODD, *ODDER, None])
+def test_numbers_that_the_reader_converts_are_those_of_their_text(cell):
+    """Whatever one cell holds, a line of another length (``None``) among them: same rows, same fingerprint."""
+    lines = text(300).split(b"\n")
+    lines[41] = b"1,2" if cell is None else cell.encode() + lines[41][lines[41].index(b",") :]
+    made = problem_of(b"\n".join(lines).replace(b'"3"', b"3"))
+    by_text, by_reader = (
+        hashed(made.table, KEY, made.dialect, numeric=names) for names in ((), made.coder.numbers | {"no column"})
+    )
+    assert np.array_equal(by_text.hashes, by_reader.hashes)
+    source, names = made.table.source, made.coder.columns()
+    for one, other in zip(
+        source.blocks(names, made.dialect), reading_numbers(source, names).blocks(names, made.dialect), strict=True
+    ):
+        assert one.rows == other.rows
+        for name in names:
+            read, converted = numbers(one.columns[name]), numbers(other.columns[name])
+            assert read.tobytes() == converted.tobytes()
+
+
+def test_only_columns_of_numbers_are_converted():
+    """A level that looks like a number keeps its text; so does any number under a decimal comma."""
+    made = problem_of(text(50, town=True))
+    assert made.coder.numbers == {"a", "b", "y"}
+    source = reading_numbers(made.table.source, ["a"])
+    (block,) = source.blocks(("a", "b"), made.dialect)
+    assert str(block.columns["a"].type) == "double" and str(block.columns["b"].type) == "string"
+    (block,) = reading_numbers(problem_of(text(50, separator=";")).table.source, ["a"]).blocks(("a",), Dialect())
+    assert str(block.columns["a"].type) == "string", "the decimal mark is not known to be a point"
+
+
+def test_a_text_on_disk_is_digested_only_where_sizes_agree(tmp_path, monkeypatch):
+    """The ledger's fingerprint reads such a table anyway; the same file twice is refused still."""
+    places = [tmp_path / "private.csv", tmp_path / "public.csv"]
+    for place, data in zip(places, (text(500), text(60, 9)), strict=True):
+        place.write_bytes(data)
+    digested = []
+    monkeypatch.setattr(TextSource, "sha256", property(lambda self: digested.append(self) or "same"))
+    private, public = (read_path(str(place), role) for place, role in zip(places, ("private", "public"), strict=True))
+    prepare(private, public, Choices(target="y"))
+    assert not digested
+    with pytest.raises(InputError):
+        prepare(private, read_path(str(places[0]), "public"), Choices(target="y"))
+    assert digested
 
 
 def test_a_release_reads_a_text_once(tmp_path, monkeypatch):

@@ -92,8 +92,7 @@ class FirstPass:
     @cached_property
     def public_weights(self) -> np.ndarray:
         """Weights (m,) of the public rows, whitened as if left out; empty where only a moment is known."""
-        rows = self.public.whitened
-        return np.empty(0) if rows is None else self.ball.weights(rows)
+        return self.ball.public_weights(self.public)
 
     @cached_property
     def truncation_variance(self) -> float:

@@ -239,7 +239,7 @@ def expected_truncated_fraction(public: PublicData, ball: Ball) -> float:
     rows = public.whitened
     if rows is None:
         return 0.0
-    squares = np.sort(np.sum(rows[:, :-1] ** 2, axis=1) + (ball.response_scale * rows[:, -1]) ** 2)
+    squares = np.sort(public.whitened_squares + (ball.response_scale * rows[:, -1]) ** 2)
     lost = float(beyond(squares[None], np.array([[ball.radius**2]]))[1][0, 0])
     return min(lost / float(np.mean(squares)), 1.0)
 

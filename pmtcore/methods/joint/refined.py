@@ -80,11 +80,19 @@ class RefinedFit:
 
     @cached_property
     def _posterior(self) -> tuple[np.ndarray, GaussianUpdate]:
-        """Mean (trials, d) and the last update of the filter over all gradients, the pilot's posterior as the prior."""
-        mean, covariance = self.pilot.correction, self.pilot.covariance
+        """Mean (trials, d) and the last update of the filter over all gradients, the pilot's posterior as the prior.
+
+        Where this gradient did not raise the Gram matrix, the filter goes on from where it was.
+        """
+        before = self.before
+        if isinstance(before, RefinedFit) and np.array_equal(before.gram_estimate, self.gram_estimate):
+            mean, covariance = before._posterior[0], before.covariance
+            passes: tuple[RefinedFit, ...] = (self,)
+        else:
+            mean, covariance, passes = self.pilot.correction, self.pilot.covariance, self.passes
         eye = np.eye(mean.shape[1])
         update = None
-        for each in self.passes:
+        for each in passes:
             innovation = each.score - np.einsum("tij,tj->ti", self.gram_estimate, mean - each.point)
             expected = np.linalg.solve(self.gram_estimate, each.score[..., None])[..., 0]
             noise = each.score_variance[:, None, None] * eye + self.pilot.gram_noise_covariance(expected)
