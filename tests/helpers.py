@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +22,23 @@ from pmtcore.tables.synthetic import Synthetic, synthetic
 
 TEST = Curator("a test compares it")
 FALSE_ALARM = 1e-6
+
+
+def in_processes(function: Callable[..., None], arguments: Iterable[tuple[object, ...]]) -> list[Any]:
+    """Call a function in a forked process for each of the arguments, all at once.
+
+    Returns:
+        What each process put into the queue that the function takes last, in the order of the answers.
+    """
+    fork = multiprocessing.get_context("fork")
+    queue = fork.Queue()
+    processes = [fork.Process(target=function, args=(*values, queue)) for values in arguments]
+    for process in processes:
+        process.start()
+    answers = [queue.get(timeout=600) for _ in processes]
+    for process in processes:
+        process.join()
+    return answers
 
 
 def names(d: int, intercept: bool = False) -> tuple[str, ...]:

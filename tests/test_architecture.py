@@ -135,6 +135,9 @@ EXTENDED = {
     "InputError",
     "LedgerError",
     "CapError",
+    # what never leaves its session, and work that a page shows in steps
+    "StaysInSession",
+    "Steps",
     # the faces of models
     "Parametrized",
     "PrivateModel",

@@ -25,7 +25,7 @@ from pmtcore.releases.record import Release
 from pmtcore.releases.register import ask
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.report.strength import strength
-from pmtcore.tables.fingerprint import hashed_for
+from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import Table
 
@@ -145,7 +145,7 @@ def known_as(book: Ledger, tables: Tables) -> set[str]:
     if mark not in held:
         held.clear()
         dialect = tables.public.dialect if isinstance(tables.public, Table) else None
-        cells = hashed_for(book, tables.private, dialect)
+        cells = hashed(tables.private, book.fingerprint_key, dialect, most_rows=book.most_rows_hashed)
         held[mark] = set(book.recognised(cells))
     return set(held[mark])
 

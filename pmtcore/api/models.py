@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,10 @@ from pmtcore.methods.registry import recommended
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases import planning
 from pmtcore.releases.release import Request
+from pmtcore.tables.choices import Choices
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 _NUMERIC = (GAUSSIAN.id, POISSON.id)
 _LABELS = ("logistic", "boosting")
@@ -269,30 +273,23 @@ class PrivateModel(Parametrized, Reported):
         return budget_of(self.mu, self.rho, self.epsilon, self.delta)
 
     def _inputs(self, target: str | None) -> Inputs:
-        chosen = family(self.family or self._families[0]).id
-        choices = {
-            "intercept": self.intercept,
-            "family": one_of("family", chosen, self._families),
-            "missing": self.missing,
-            "unseen": self.unseen,
-            "levels": {name: tuple(map(str, names)) for name, names in (self.levels or {}).items()},
-            "public_ridge": self.public_ridge,
-            "lam": self.lam,
-            "positive": self.positive,
-            "kinds": dict(self.kinds or {}),
-            "overlap": self.overlap,
-            "collinear": self.collinear,
-            "weights": self.weights or "",
-            "cluster": self.cluster or "",
-            "exposure": self.exposure or "",
-            "covariates": self.covariates,
-        }
-        features = None if self.features is None else tuple(self.features)
-        inputs = Inputs.of(target, features, self.formula, choices, schema_of(self.schema))
-        if not self.person:
-            return inputs
-        unit = Unit(self.rows_per_person, self.person, self.person_rule)
-        return replace(inputs, choices=inputs.choices.of_person(unit))
+        if self.formula is None and target is None:
+            raise InputError(FaceMessage.NO_TARGET)
+        if self.formula is not None and (target is not None or self.features is not None):
+            raise InputError(FaceMessage.FORMULA_AND_FEATURES)
+        choices = Choices.of(
+            self,
+            target,
+            self.formula,
+            features=None if self.features is None else tuple(self.features),
+            intercept=self.intercept,
+            family=one_of("family", family(self.family or self._families[0]).id, self._families),
+            levels={name: tuple(map(str, names)) for name, names in (self.levels or {}).items()},
+            kinds=dict(self.kinds or {}),
+        )
+        if self.person:
+            choices = choices.of_person(Unit(self.rows_per_person, self.person, self.person_rule))
+        return Inputs(choices, schema_of(self.schema))
 
     def _repr_html_(self) -> str:
         return self.results_._repr_html_() if hasattr(self, "release_") else f"<code>{escape(repr(self))}</code>"
@@ -316,7 +313,7 @@ class PrivateRegressor(PrivateModel):
         scores = self._linear(frame)
         return np.asarray(family(self.release_.ground.family).mean(scores))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags  # noqa: PLC0415  # only sklearn asks
 
         return Tags(
@@ -362,7 +359,7 @@ class PrivateClassifier(PrivateModel):
         self.coef_, self.intercept_ = self.coef_[None], np.asarray([self.intercept_])
         self.classes_ = self._design.classes()
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags  # noqa: PLC0415  # only sklearn asks
 
         return Tags(

@@ -75,15 +75,12 @@ class Spent:
             )
         if not self.place:
             return f"A lab figure at mu = {self.mu:.4g}: its spend is in no ledger, so it may not leave."
-        left = "" if self.total is None else f", where mu {self.total:.4g}" + self._of_cap + " is spent"
+        of_cap = "" if self.cap is None else f" of {self.cap:.4g}"
+        left = "" if self.total is None else f", where mu {self.total:.4g}{of_cap} is spent"
         where = f"{self.dataset!r} in the ledger {self.place}{left}; key {self.key}"
         if self.repeated:
             return f"Nothing was spent: this release was made before, for {where}."
         return f"Spent mu = {self.mu:.4g} on {where}."
-
-    @property
-    def _of_cap(self) -> str:
-        return "" if self.cap is None else f" of {self.cap:.4g}"
 
 
 def spend(problem: Problem, request: Request, order: Order, tables: str) -> tuple[Release, dict[str, Any], Spent]:

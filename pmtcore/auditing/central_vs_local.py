@@ -81,11 +81,6 @@ class Sides(SteppedTrials):
         """Share of the releases done."""
         return self._done / self._all
 
-    @property
-    def live(self) -> bool:
-        """Return True where work is left and nobody stopped it."""
-        return not self.stopped and self._done < self._all
-
     def step(self) -> bool:
         """One release; ``False`` when nothing is left or it was stopped.
 

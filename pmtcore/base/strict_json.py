@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeAlias
 
+# A value as JSON has it.
+Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 # Digits of a whole number; a longer one overflows a floating-point number too.
 _MOST_DIGITS = 300
 

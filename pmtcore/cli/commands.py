@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from typing import Any
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, detected_percent, epsilon_from_rho_bound
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import number_between, whole_number_between
 from pmtcore.base.private_rows import Curator
-from pmtcore.cli.arguments import budget_from, number_from, problem_from
+from pmtcore.cli.arguments import Answer, budget_from, number_from, problem_from
 from pmtcore.methods.registry import method, methods, search
 
 _CURATOR = Curator("the command line, run by whoever holds the private table")
 _PRIVATE = f"[{Label.PRIVATE.value}] "
-Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
 
 
 def list_methods(chosen: argparse.Namespace) -> Answer:

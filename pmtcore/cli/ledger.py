@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pmtcore.accounting.budgets import Unit
 from pmtcore.base.messages import CommandMessage, InputError, listed
-from pmtcore.cli.arguments import user
+from pmtcore.cli.arguments import Answer, user
 from pmtcore.cli.files import read_small
 
 if TYPE_CHECKING:
     from pmtcore.ledger.agreements import Asked
     from pmtcore.ledger.log import Ledger
-
-Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
 
 
 def run(chosen: argparse.Namespace) -> Answer:

@@ -20,6 +20,7 @@ from typing import Any
 
 from pmtcore.base.escaping import one_line, terminal
 from pmtcore.base.messages import CapError, CommandMessage, InputError
+from pmtcore.base.strict_json import Json
 from pmtcore.cli.files import STANDARD_INPUT, writable, write_small
 from pmtcore.cli.parser import parser
 from pmtcore.cli.startup import own_process
@@ -137,7 +138,7 @@ def _complain(sentence: str, status: int = BAD_INPUT) -> int:
     return status
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: Json) -> Json:
     """JSON has no infinity and no NaN: both become null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None

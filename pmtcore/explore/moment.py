@@ -19,7 +19,7 @@ from pmtcore.explore.functionals import Estimates, Marginals
 from pmtcore.explore.instruments import InstrumentalFit, checked_roles, two_stage
 from pmtcore.explore.logistic import Logistic, logistic
 from pmtcore.explore.penalized import Path, Subset, best_subsets, lasso_path, ridge_path
-from pmtcore.explore.regression import NestedTest, Regression, nested, regression
+from pmtcore.explore.regression import NestedTest, Predicted, Regression, nested, regression
 from pmtcore.explore.terms import column, dummies, read
 from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.methods.joint_moment.linear import State
@@ -241,15 +241,15 @@ class Moment:
         made.disjoint = disjoint.strip()
         return made
 
-    def logistic(self, formula: str | None = None, **asked: Any) -> Logistic:
+    def logistic(self, formula: str | None = None, **request: Any) -> Logistic:
         """Fit a logistic regression of a 0/1 column, through the public rows; its floor is in the bands.
 
         Raises:
             InputError: as :meth:`regress`; a response that is not 0/1; a record without public rows.
         """
-        return logistic(self.regress(formula, **asked))
+        return logistic(self.regress(formula, **request))
 
-    def predict(self, fit: Regression, values: Mapping[str, float]) -> Any:
+    def predict(self, fit: Regression, values: Mapping[str, float]) -> Predicted:
         """Predict at values of the given columns; derived ones are computed by their rules.
 
         Raises:

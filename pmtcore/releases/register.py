@@ -19,7 +19,7 @@ from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases.release import Recorded, Request, admit, recorded_release, spend_of, tables_digest
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.fingerprint import hashed_for
+from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import Problem, default_choices, prepare
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import Table, read_path
@@ -99,7 +99,8 @@ def register(
     declared = shown.schema if schema is None else Schema.from_dict(schema)
     entry = Registered(name, read_path(private, "private"), shown, unit, second, declared)
     entry.problem(entry.first)
-    ledger.admit(name, hashed_for(ledger, entry.private, declared.dialect))
+    key, most_rows = ledger.fingerprint_key, ledger.most_rows_hashed
+    ledger.admit(name, hashed(entry.private, key, declared.dialect, most_rows=most_rows))
     fields = {"private": str(private), "public": str(public), "unit": unit.as_dict(), "second": second}
     ledger.note(name, "register", {**fields, "schema": declared.as_dict()}, by=actor.name, role=actor.role_name)
     ledger.cap(name, cap, by=actor.name, role=actor.role_name)

@@ -47,7 +47,7 @@ from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import UNRECORDED, Ground, Release
 from pmtcore.tables.demo import SYNTHETIC, is_demo
 from pmtcore.tables.digests import content_digest, public_digest
-from pmtcore.tables.fingerprint import hashed_for
+from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import Problem
 
 # The plan of each problem's last request: it is public, and goes when the problem does.
@@ -391,7 +391,9 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
     if problem.table is not None:
         mark = (ledger.url, dataset.strip(), problem.table.sha256)
         if mark not in _ADMITTED:
-            ledger.admit(dataset, hashed_for(ledger, problem.table, problem.dialect, watch, problem.parsed))
+            key, most_rows, parsed = ledger.fingerprint_key, ledger.most_rows_hashed, problem.parsed
+            cells = hashed(problem.table, key, problem.dialect, watch=watch, most_rows=most_rows, parsed=parsed)
+            ledger.admit(dataset, cells)
             _ADMITTED.add(mark)
 
 

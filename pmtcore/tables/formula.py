@@ -15,7 +15,8 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +30,10 @@ from pmtcore.tables.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from formulaic.parser.types import Factor as FormulaicFactor
 
+# What a transform of formulaic learned from public rows, in plain fields.
+State: TypeAlias = int | float | dict[str | int, "State"] | None
 _ELEMENTWISE: Mapping[str, Any] = {
     "log": np.log,
     "log10": np.log10,
@@ -182,7 +186,7 @@ def _check_effects(effects: Iterable[str], columns: Iterable[Column]) -> None:
             )
 
 
-def _factor(factor: Any) -> Factor:
+def _factor(factor: FormulaicFactor) -> Factor:
     return Factor(str(factor.expr), factor.eval_method.value == "lookup")
 
 
@@ -450,14 +454,14 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _plain_state(value: Any) -> Any:
+def _plain_state(value: State | np.number) -> State:
     """State of formulaic's transforms in plain fields."""
     if isinstance(value, Mapping):
         return {str(key): _plain_state(item) for key, item in value.items()}
     return None if value is None else int(value) if isinstance(value, int | np.integer) else float(value)
 
 
-def _state(value: Any) -> Any:
+def _state(value: State) -> State:
     """Restore the state: places are numbers again."""
     if isinstance(value, Mapping):
         return {int(key) if str(key).isdigit() else str(key): _state(item) for key, item in value.items()}
@@ -483,7 +487,7 @@ def _first_line(error: Exception) -> str:
     return "".join(c for c in str(error).partition("\n")[0] if c.isprintable())
 
 
-def _formulaic() -> Any:
+def _formulaic() -> ModuleType:
     try:
         import formulaic  # noqa: PLC0415  # an extra
     except ImportError:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -266,7 +265,7 @@ def _parsed(text: bytes, rows: int, shape: Shape, columns: Sequence[int], quoted
         return Batch(0, [pa.array([], _TEXT) for _ in columns], 0)
     wrong: list[int] = []
 
-    def skipped(row: Any) -> str:
+    def skipped(row: pcsv.InvalidRow) -> str:
         wrong.append(row.number)
         return "skip"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from pmtcore.base.messages import (
     kind_of,
 )
 from pmtcore.base.numbers import plural
-from pmtcore.base.private_rows import MOST_KEPT, PrivateRows
+from pmtcore.base.private_rows import MOST_KEPT, PrivateRows, StaysInSession
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.cholesky import partners
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
@@ -57,7 +57,7 @@ _MULTILINE = "cells with line breaks were declared, so one private row may chang
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(StaysInSession):
     """A regression problem ready for methods: private rows in their box, and what is public."""
 
     private: PrivateRows
@@ -88,9 +88,6 @@ class Problem:
 
     def __repr__(self) -> str:
         return f"<regression of {self.choices.target!r}, {self.private!r}>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a problem with private rows stays in the session that made it")
 
 
 @dataclass(frozen=True, eq=False)

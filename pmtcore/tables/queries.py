@@ -13,7 +13,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -25,6 +25,9 @@ from pmtcore.tables.limits import block_rows
 from pmtcore.tables.sources import Cells, Source
 
 if TYPE_CHECKING:
+    import sqlite3
+
+    import duckdb
     import sqlalchemy as sa
 
 _MOST_ROWS = 10**12  # beyond it a declared count is a typing error
@@ -176,7 +179,7 @@ class DeclaredSource:
             yield block
 
 
-def _guesses(connection: Any, query: str) -> bool:
+def _guesses(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
     """Return True where a DuckDB query reads a text file, the same whatever the file contains."""
     try:
         plan = str(connection.execute(f"EXPLAIN {query}").fetchall())
@@ -200,7 +203,7 @@ def _engine(url: str) -> sa.Engine:
     engine = sa.create_engine(url, connect_args={"detect_types": 0})
 
     @sa.event.listens_for(engine, "connect")
-    def _lenient(connection: Any, _: Any) -> None:
+    def _lenient(connection: sqlite3.Connection, _: object) -> None:
         connection.text_factory = _replaced
 
     return engine

@@ -34,11 +34,17 @@ def copied(source: Path, target: Path, ends=BESIDE) -> Path:
     return target
 
 
+def capped(folder: Path, cap: float) -> tuple[Path, Ledger]:
+    """Return a new ledger with a cap for the survey, and its file."""
+    path = folder / "l.db"
+    ledger = Ledger(str(path))
+    ledger.cap("survey", cap)
+    return path, ledger
+
+
 @pytest.fixture(scope="module")
 def original(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("whole") / "l.db"
-    ledger = Ledger(str(path))
-    ledger.cap("survey", 5.0)
+    path, ledger = capped(tmp_path_factory.mktemp("original"), 5.0)
     for at in range(12):
         ledger.reserve("survey", f"k{at}", REQUEST, 0.5, "replace-one", "a purpose")
         ledger.finish(f"k{at}", {"standing": "sound", "coefficients": {"a": at / 7}})
@@ -182,9 +188,7 @@ def test_a_copy_without_its_key_takes_no_spend(original, tmp_path):
 
 def test_an_older_copy_and_a_removed_file_are_noticed(tmp_path):
     """Copied back over the newer one, or deleted: the head beside it says so; `accept` takes it, with a reason."""
-    path = tmp_path / "l.db"
-    ledger = Ledger(str(path))
-    ledger.cap("survey", 1.0)
+    path, ledger = capped(tmp_path, 1.0)
     shutil.copy(path, tmp_path / "older")
     ledger.reserve("survey", "k", REQUEST, 0.9, "replace-one")
     shutil.copy(tmp_path / "older", path)
@@ -278,9 +282,7 @@ def free_page(data: bytes) -> int:
 @pytest.mark.parametrize("killed", [True, False])
 def test_free_pages_after_a_kill(tmp_path, killed):
     """SQLite does not put back what a killed write left in free pages: the ledger goes on. Without a kill: damage."""
-    path = tmp_path / "l.db"
-    ledger = Ledger(str(path))
-    ledger.cap("survey", 5.0)
+    path, ledger = capped(tmp_path, 5.0)
     with ledger._database.writing(200_000) as connection:  # the room of a record, which is free afterwards
         ledger._database.append(connection, "survey", "fail", "k", {"reason": "a test"})
     if killed:
@@ -323,9 +325,7 @@ def test_after_a_kill_all_events_are_looked_at(tmp_path):
 
 def test_a_refused_spend_leaves_the_note_settled(tmp_path):
     """The digest of the file stands in the note again, so that a change of the file is still found."""
-    path = tmp_path / "l.db"
-    ledger = Ledger(str(path))
-    ledger.cap("survey", 0.5)
+    path, ledger = capped(tmp_path, 0.5)
     with refused(LedgerMessage.BEYOND_CAP, LedgerError):
         ledger.reserve("survey", "a", REQUEST, 0.9, "replace-one")
     assert Beside(path, str(path)).head().file == Beside(path, str(path)).digest() != ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import multiprocessing
 import os
 import random
 import re
@@ -37,9 +36,8 @@ from pmtcore.releases.release import Request, recorded_release
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table
-from tests.helpers import refused
+from tests.helpers import in_processes, refused
 
-FORK = multiprocessing.get_context("fork")
 REQUEST = {"method": "joint-pmt", "mu": 0.5, "parameters": {}, "delta": 1e-6}
 
 
@@ -87,13 +85,7 @@ def spend(url, key, queue):
 def test_fifty_processes_at_a_cap(url):
     """0.2 fits 25 times under a cap of 1: exactly 25 of 50 concurrent processes spend; the log has every answer."""
     Ledger(url).cap("survey", 1.0)
-    queue = FORK.Queue()
-    workers = [FORK.Process(target=spend, args=(url, f"k{i}", queue)) for i in range(50)]
-    for worker in workers:
-        worker.start()
-    answers = dict(queue.get(timeout=6000) for _ in workers)
-    for worker in workers:
-        worker.join()
+    answers = dict(in_processes(spend, ((url, f"k{i}") for i in range(50))))
     account = Ledger(url).account("survey")
     spent = {key for key, answer in answers.items() if answer == "spent"}
     assert {entry.key for entry in account.entries} == spent
@@ -106,13 +98,7 @@ def test_fifty_processes_at_a_cap(url):
 def test_one_key_in_many_processes_spends_once(url):
     """Ten clicks at once with one key: one spend."""
     Ledger(url).cap("survey", 5.0)
-    queue = FORK.Queue()
-    workers = [FORK.Process(target=spend, args=(url, "same", queue)) for _ in range(10)]
-    for worker in workers:
-        worker.start()
-    answers = [queue.get(timeout=600)[1] for _ in workers]
-    for worker in workers:
-        worker.join()
+    answers = [answer for _, answer in in_processes(spend, [(url, "same")] * 10)]
     assert answers.count("spent") == 1
     assert len(Ledger(url).account("survey").entries) == 1
 

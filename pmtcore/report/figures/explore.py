@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,8 @@ from pmtcore.public.moments import INTERCEPT
 from pmtcore.report.figures.coefficients import at_the_edge
 from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, distinct_line, finish, finish_rows, log_axis
 from pmtcore.report.rows import source
+
+Values = TypeVar("Values", np.ndarray, "pd.Series[float]")
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 _FAR = 1000  # standard errors: beyond, the figure says no more than that it is far
@@ -75,7 +77,7 @@ def forest(shown: pd.DataFrame, scales: Mapping[str, float]) -> go.Figure:
     return finish_rows(figure, list(rows["coefficient"]), _UNIT)
 
 
-def between(low: Any, value: Any, high: Any, colour: str | None = AFTER) -> dict[str, Any]:
+def between(low: Values, value: Values, high: Values, colour: str | None = AFTER) -> dict[str, Any]:
     """Return the error bar of values from one limit to the other; without a colour it has the theme's."""
     return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "color": colour}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,12 +141,13 @@ class _Labels:
         return self.shown[name]
 
 
-def _shown(value: Any, key: str, labels: _Labels) -> Any:
+def _shown(value: object, key: str, labels: _Labels) -> object:
     """Return a part of a figure with its strings made harmless, itself where it has none that are not."""
     if isinstance(value, dict):
         parts = {name: part if name in _OURS else _shown(part, name, labels) for name, part in value.items()}
         return parts if any(parts[name] is not value[name] for name in value) else value
-    if isinstance(value, list | tuple) or getattr(getattr(value, "dtype", None), "kind", "") in ("O", "U", "T"):
+    texts = getattr(getattr(value, "dtype", None), "kind", "") in ("O", "U", "T")
+    if isinstance(value, list | tuple) or (texts and isinstance(value, Iterable)):
         items = [_shown(part, key, labels) for part in value]
         return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
     if not isinstance(value, str):

@@ -80,7 +80,7 @@ def of_figure(spec: Mapping[str, Any], words: str) -> str:
     return thumbnail(lines, words, log_x, log_y)
 
 
-def _numbers(values: Any) -> np.ndarray:
+def _numbers(values: Mapping[str, str] | Sequence[object] | None) -> np.ndarray:
     """Return numbers of a trace, also where Plotly packed them; names of places count from 0."""
     if isinstance(values, Mapping):
         return np.frombuffer(base64.b64decode(values["bdata"]), dtype=values["dtype"]).astype(float)
