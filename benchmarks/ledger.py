@@ -87,7 +87,7 @@ def spend(url: str, key: str, gate: object, answers: object) -> None:
     """One process at the cap."""
     gate.wait()
     try:
-        Ledger(url).reserve("crowd", key, REQUEST, 0.2, "replace-one")
+        Ledger(url).reserve("crowd", key, REQUEST, 0.2, neighbours="replace-one")
         answers.put("spent")
     except LedgerError as error:
         answers.put("refused" if "pass the cap" in str(error) else str(error))

@@ -923,8 +923,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "persons: leading zeros tell apart",
         "tables/identifiers.py",
-        '(whole + fraction).lstrip("0")',
-        "(whole + fraction)",
+        '(integer + fraction).lstrip("0")',
+        "(integer + fraction)",
         f"{persons} -k one_however",
     )
     plant(
@@ -1110,7 +1110,7 @@ def _mutants() -> list[Mutant]:
     plant("an axis of shares without an end", "report/figures/style.py", "maxallowed=1.0", "maxallowed=None", shown)
     plant(
         "a small picture of an edge of a band",
-        "report/figures/thumbnail.py",
+        "../benchmarks/thumbnails.py",
         'if stroke.get("width") == 0:',
         'if stroke.get("width") == -1:',
         shown,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
+import sqlalchemy as sql
 
 from pmtcore.accounting.budgets import Budget, Spend, compose, gaussian_mu, mu_of_checked_epsilon, pure_epsilon
 from pmtcore.base.messages import InputError, Message
@@ -131,6 +133,16 @@ def refused(
         yield caught
     assert message in (caught.value.message, caught.value.kind), str(caught.value)
     assert {name: caught.value.facts[name] for name in facts} == facts, caught.value.facts
+
+
+@contextmanager
+def only_grows() -> Iterator[None]:
+    """Fail unless a trigger of the ledger's tables refuses a statement in this context; told by the database's code."""
+    with pytest.raises((sqlite3.IntegrityError, sql.exc.DatabaseError)) as caught:
+        yield
+    error = getattr(caught.value, "orig", caught.value)
+    codes = (getattr(error, name, None) for name in ("sqlite_errorname", "sqlstate"))
+    assert {"SQLITE_CONSTRAINT_TRIGGER", "P0001"} & set(codes), error
 
 
 def total_mu(parts: Iterable[Spend]) -> float:

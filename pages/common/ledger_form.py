@@ -15,7 +15,7 @@ from pmtcore.base.messages import InputError, listed, number_between
 from pmtcore.base.numbers import figure
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account
-from pmtcore.ledger.agreements import Asked
+from pmtcore.ledger.agreements import PendingRequest
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases import register
@@ -71,7 +71,7 @@ class Spend:
 
         return run
 
-    def ask(self, problem: Problem, request: Request, key: str) -> Asked:
+    def ask(self, problem: Problem, request: Request, key: str) -> PendingRequest:
         """Ask for a release that a second person has to agree to.
 
         Raises:

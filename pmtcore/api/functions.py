@@ -28,7 +28,7 @@ _FIT = ("ledger", "dataset", "key", "purpose", "public_rows", "lab", "seed", "qu
 _PILOT = 0.2  # share of an audit's runs that choose the pair of tables
 
 
-def release(private: object, public: object, *, family: str = "gaussian", **settings: Any) -> Results:
+def release(private: object, public: object, *, family: str = "gaussian", **settings: Any) -> Results:  # noqa: ANN401
     """Make one release of any sound method in one call; it spends budget.
 
     Args:
@@ -45,7 +45,12 @@ def release(private: object, public: object, *, family: str = "gaussian", **sett
 
 
 def plan(
-    public: object, *, n: int, target: str | None = None, family: str = "gaussian", **settings: Any
+    public: object,
+    *,
+    n: int,
+    target: str | None = None,
+    family: str = "gaussian",
+    **settings: Any,  # noqa: ANN401
 ) -> Expectation:
     """Predict what budgets buy, from public rows and n alone; free.
 
@@ -61,7 +66,7 @@ def plan(
     return model(family, **chosen).plan(public, n=n, target=target, mu=budgets)
 
 
-def model(family: str, **settings: Any) -> PrivateModel:
+def model(family: str, **settings: Any) -> PrivateModel:  # noqa: ANN401
     """Return the estimator of a family.
 
     Raises:
@@ -153,7 +158,7 @@ def compare(
     made = rescaled(_inputs(target, choices).prepared(private, public)[0], scale)
     mus = np.atleast_1d(mu).astype(float).tolist()
     run = Comparison(made, list(methods), mus, trials=trials, seed=seed, axis=axis, values=list(values)).run()
-    frame = pd.DataFrame([summary.as_dict() for summary in run.summaries().reveal(_CURATOR)])
+    frame = pd.DataFrame([vars(summary) for summary in run.summaries().reveal(_CURATOR)])
     norm = run.reference_norm().reveal(_CURATOR)
     place = ["mu"] if axis == "budget" else ["mu", "x"]
     shown = frame[["method", *place, "error_median", "error_mean", "error_sd", "trials"]].set_index(["method", *place])
@@ -217,12 +222,12 @@ def audit(
     pairs = [tables] if tables is not None else neighbouring_pairs(rows, features, bound, response)
     if len(pairs) > 1:
         pilot = max(int(trials * _PILOT / len(pairs)), 100)
-        audits = [audit_estimator(fit, pair, epsilon, delta, pilot) for pair in pairs]
+        audits = [audit_estimator(fit, pair, epsilon, delta, trials=pilot) for pair in pairs]
         pairs = [pairs[int(np.argmax([abs(each.detections - each.false_alarms) for each in audits]))]]
-    return audit_estimator(_shifted(fit, trials), pairs[0], epsilon, delta, trials)
+    return audit_estimator(_shifted(fit, trials), pairs[0], epsilon, delta, trials=trials)
 
 
-def _fit_function(estimator: Any) -> Fit:
+def _fit_function(estimator: Any) -> Fit:  # noqa: ANN401
     """Return the function that publishes a fit, by run number."""
     if not hasattr(estimator, "fit"):
         if not callable(estimator):

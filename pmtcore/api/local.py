@@ -287,12 +287,12 @@ class LocalAggregator:
         )
 
 
-def _as_release(found: Mapping[str, Any], made: Configuration) -> dict[str, Any]:
+def _as_release(fit: Mapping[str, Any], made: Configuration) -> dict[str, Any]:
     """Return a local fit in the fields of a release that results are read from."""
-    promise = Guarantee(made.mu, Neighbours.REPLACE_ONE, reporting_delta(found["n"]))
+    promise = Guarantee(made.mu, Neighbours.REPLACE_ONE, reporting_delta(fit["n"]))
     guarantee = promise.as_dict() | ({} if made.epsilon is None else {"epsilon": made.epsilon, "delta": 0.0})
     return {
-        **found,
+        **fit,
         "title": f"Local collection, {made.scheme}",
         "method": f"ldp-{made.scheme}",
         "standing": "sound",

@@ -17,7 +17,7 @@ from pmtcore.api import frames
 from pmtcore.api.inputs import Inputs, budget_of, new_rows, schema_of
 from pmtcore.api.loading import results_of
 from pmtcore.api.protocol import Parametrized, not_fitted
-from pmtcore.api.spending import Order, spend
+from pmtcore.api.spending import SpendOptions, spend
 from pmtcore.api.summary import Expectation, Needed
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.messages import FaceMessage, InputError, one_of
@@ -207,8 +207,8 @@ class PrivateModel(Parametrized, Reported):
             raise InputError(FaceMessage.NOTHING_TO_FIT, method=id)
         rows = 1 if self.person else self.rows_per_person
         request = Request(id, self._budget(), dict(self.settings or {}), self.delta, rows)
-        order = Order(dataset, ledger, key, purpose, lab, seed, frames.file_name(private))
-        self.release_, self.record_, self.spent_ = spend(problem, request, order, tables)
+        options = SpendOptions(dataset, ledger, key, purpose, lab, seed, frames.file_name(private))
+        self.release_, self.record_, self.spent_ = spend(problem, request, options, tables)
         self._design = design
         self._read()
         if not quiet:

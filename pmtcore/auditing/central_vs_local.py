@@ -53,6 +53,7 @@ class Sides(SteppedTrials):
         epsilons: Sequence[float],
         trials: int,
         seed: int,
+        *,
         sizes: Sequence[int] = (),
         others: Sequence[str] = (),
     ) -> None:

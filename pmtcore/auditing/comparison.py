@@ -57,10 +57,6 @@ class Summary:
     error_high: float
     trials: int
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain fields."""
-        return dict(vars(self))
-
 
 AXES = {
     "budget": "total budget mu",

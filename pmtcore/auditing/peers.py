@@ -37,7 +37,7 @@ class PeerAudit(ClaimTest):
 
 
 def audit_estimator(
-    fit: Fit, tables: tuple[Table, Table], epsilon: float, delta: float, trials: int = 2000
+    fit: Fit, tables: tuple[Table, Table], epsilon: float, delta: float, *, trials: int = 2000
 ) -> PeerAudit:
     """Audit a black box.
 

@@ -264,7 +264,7 @@ def report(chosen: argparse.Namespace) -> Answer:
     return {"html": chosen.html}, f"report written to {chosen.html}"
 
 
-def _known(record: Any, ledger_url: str | None) -> Any:
+def _known(record: Any, ledger_url: str | None) -> Any:  # noqa: ANN401
     """Return the record of a file, marked as a lab figure unless a ledger at hand holds the very same.
 
     Whoever can write a file can write a record: what may leave is what the ledger knows.

@@ -113,7 +113,7 @@ def compare(chosen: argparse.Namespace) -> Answer:
     mus = [number_from("--mu", part) for part in chosen.mu.split(",") if part.strip()]
     values = [number_from("--values", part) for part in (chosen.values or "").split(",") if part.strip()]
     run = Comparison(problem, names, mus, trials=chosen.trials, seed=chosen.seed, axis=chosen.axis, values=values).run()
-    rows = [summary.as_dict() for summary in run.summaries().reveal(_CURATOR)]
+    rows = [vars(summary) for summary in run.summaries().reveal(_CURATOR)]
     norm = run.reference_norm().reveal(_CURATOR)
     lines = [_PRIVATE + f"distance to the non-private fit (length {norm:.4g})"]
     lines.append(f"{'method':16} {chosen.axis[:8]:>8} {'median':>11} {'mean':>11} {'sd':>11} {'trials':>7}")

@@ -35,7 +35,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     return _answer(moment, chosen)
 
 
-def _asked(moment: Moment, chosen: argparse.Namespace) -> Regression:
+def _regression(moment: Moment, chosen: argparse.Namespace) -> Regression:
     if chosen.formula is not None:
         if chosen.response or chosen.features:
             raise InputError(CommandMessage.FORMULA_OR_RESPONSE)
@@ -48,7 +48,7 @@ def _asked(moment: Moment, chosen: argparse.Namespace) -> Regression:
 
 def _answer(moment: Moment, chosen: argparse.Namespace) -> Answer:
     """One regression in the keys of a release."""
-    fit = _asked(moment, chosen)
+    fit = _regression(moment, chosen)
     staged = _staged(moment, chosen)
     fit = fit if staged is None else staged.regression
     fields: dict[str, Any] = fit.as_dict()
@@ -164,7 +164,7 @@ def _columns(moment: Moment, _: argparse.Namespace) -> dict[str, Any]:
 
 
 def _path(moment: Moment, chosen: argparse.Namespace, kind: str) -> dict[str, Any]:
-    fit = _asked(moment, chosen)
+    fit = _regression(moment, chosen)
     path = moment.ridge_path(fit) if kind == "ridge" else moment.lasso_path(fit)
     fields = {"names": list(path.names), "lam": path.lam.tolist(), "coefficients": path.coefficients.tolist()}
     return fields if path.chosen is None else {**fields, "chosen_share": path.chosen.tolist()}
@@ -186,7 +186,7 @@ _SHOWN: dict[str, Callable[[Moment, argparse.Namespace], dict[str, Any]]] = {
     "components": _components,
     "ridge": lambda moment, chosen: _path(moment, chosen, "ridge"),
     "lasso": lambda moment, chosen: _path(moment, chosen, "lasso"),
-    "subsets": lambda moment, chosen: {"subsets": [vars(s) for s in moment.best_subsets(_asked(moment, chosen))]},
+    "subsets": lambda moment, chosen: {"subsets": [vars(s) for s in moment.best_subsets(_regression(moment, chosen))]},
 }
 
 

@@ -17,7 +17,7 @@ _EACH = 0.5  # seconds between two lines, on a terminal; ten times as long elsew
 
 
 @contextmanager
-def following(asked: bool, problem: Problem, request: Request) -> Iterator[Progress]:
+def following(always: bool, problem: Problem, request: Request) -> Iterator[Progress]:
     """Progress that is told on standard error, where that is a terminal or it was asked for.
 
     Raises:
@@ -30,7 +30,7 @@ def following(asked: bool, problem: Problem, request: Request) -> Iterator[Progr
     def tell(report: Report) -> None:
         nonlocal last, said
         now = time.monotonic()
-        if not (terminal or asked) or now - start < _AFTER or now - last < (_EACH if terminal else 10 * _EACH):
+        if not (terminal or always) or now - start < _AFTER or now - last < (_EACH if terminal else 10 * _EACH):
             return
         last, said = now, True
         sys.stderr.write(f"\r\x1b[K{report.words}" if terminal else f"{report.words}\n")

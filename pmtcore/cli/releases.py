@@ -46,7 +46,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     if chosen.save_config:
         write_small(chosen.save_config, json.dumps(request.as_dict(), indent=2) + "\n")
     if chosen.ask:
-        return _asked(chosen, problem, request)
+        return _ask(chosen, problem, request)
     demo = chosen.dataset is None and problem.table is not None and is_demo(problem.table)
     lab = chosen.lab or demo or (chosen.seed is not None and chosen.ledger is None)
     if lab or (chosen.ledger is None and planned_guarantee(problem, request).mu == 0):
@@ -57,15 +57,17 @@ def run(chosen: argparse.Namespace) -> Answer:
     return _recorded(chosen, problem, request, source)
 
 
-def _asked(chosen: argparse.Namespace, problem: Problem, request: Request) -> Answer:
+def _ask(chosen: argparse.Namespace, problem: Problem, request: Request) -> Answer:
     """Say what was asked for, and how another person answers."""
     from pmtcore.releases.register import ask  # noqa: PLC0415
 
     book = Ledger(chosen.ledger or default_url())
     dataset, key = chosen.dataset or _data_set(chosen.private), chosen.key or uuid4().hex
-    asked = ask(user(), problem, request, book, dataset, key, chosen.purpose)
-    text = f"Asked for {asked.dataset!r} with key {key}, by {asked.by}: nothing is spent. Another person answers with "
-    return asked.as_dict(), text + f"'ledger agree --key {key}'; the same release with --key {key} then spends."
+    pending = ask(user(), problem, request, book, dataset, key, chosen.purpose)
+    text = (
+        f"Asked for {pending.dataset!r} with key {key}, by {pending.by}: nothing is spent. Another person answers with "
+    )
+    return pending.as_dict(), text + f"'ledger agree --key {key}'; the same release with --key {key} then spends."
 
 
 def _recorded(chosen: argparse.Namespace, problem: Problem, request: Request, source: NoiseSource) -> Answer:

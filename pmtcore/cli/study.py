@@ -19,7 +19,7 @@ from pmtcore.sites import parties, simulation
 from pmtcore.sites.boards import EVERYTHING, Board, FolderBoard, HttpBoard, MemoryBoard, served
 from pmtcore.sites.parties import Coordinator, SiteOfStudy
 from pmtcore.sites.status import status as status_of
-from pmtcore.sites.study import GroundOfStudy, Site, Study, fields_of, knowledge
+from pmtcore.sites.study import GroundOfStudy, Site, Study, StudySettings, fields_of, knowledge
 from pmtcore.sites.study import create as create_study
 from pmtcore.tables.table import read_path
 
@@ -36,7 +36,7 @@ def _request(chosen: argparse.Namespace) -> Request:
     )
 
 
-def _settings(chosen: argparse.Namespace) -> dict[str, Any]:
+def _settings(chosen: argparse.Namespace) -> StudySettings:
     return {
         "least": chosen.least,
         "colluders": chosen.colluders,
@@ -58,9 +58,9 @@ def create(chosen: argparse.Namespace) -> Answer:
         choices = choices_from(chosen)
         pairs = settings_from(chosen.site, "--site", "NAME=ROWS")
         sites = [Site(name, whole_number_between("rows", rows, 1, 2**40)) for name, rows in pairs.items()]
-        settings = {**_settings(chosen), "patience": chosen.patience}
+        settings: StudySettings = {**_settings(chosen), "patience": chosen.patience}
         public = chosen.public or chosen.public_moment
-        study = create_study(chosen.title, public, choices, _request(chosen), sites, **settings)
+        study = create_study(chosen.title, public, choices, _request(chosen), sites=sites, **settings)
     write_small(chosen.study, study.as_json())
     waiting = [site.name for site in study.sites if not site.seal]
     text = f"Study {study.digest[:16]} in {chosen.study}: {len(study.sites)} sites. "
@@ -111,7 +111,9 @@ def join(chosen: argparse.Namespace) -> Answer:
         return record, "\n".join([*lines, "Nothing is written; agree with --agree."])
     dataset = chosen.dataset or chosen.site
     table = None if chosen.private is None else read_path(chosen.private, "private")
-    joined = parties.join(ground, chosen.site, Path(chosen.folder), _ledger(chosen), dataset, user().name, table)
+    joined = parties.join(
+        ground, chosen.site, Path(chosen.folder), _ledger(chosen), dataset=dataset, by=user().name, table=table
+    )
     path = chosen.out or str(Path(chosen.folder) / f"{chosen.site}.joined.json")
     write_small(path, json.dumps(joined, indent=2) + "\n")
     chosen.out = None  # it holds what the coordinator needs, and not what is printed
@@ -154,7 +156,7 @@ def simulate(chosen: argparse.Namespace) -> Answer:
     with tempfile.TemporaryDirectory() as spare:
         folder = Path(chosen.folder or Path(spare) / "study")
         ground = simulation.prepare_simulation(
-            folder, public, chosen.private, choices, _request(chosen), **_settings(chosen)
+            folder, public, chosen.private, choices, request=_request(chosen), **_settings(chosen)
         )
         record = simulation.simulate(ground, folder, chosen.private)
     return record, in_words(record)

@@ -344,9 +344,9 @@ class Regression(Reported):
         }
 
 
-def _stacked(found: list[np.ndarray], state: State) -> np.ndarray:
+def _stacked(gradients: list[np.ndarray], state: State) -> np.ndarray:
     """Gradients (q, D, D), of no figure too."""
-    return np.array(found) if found else np.zeros((0, *state.moment.shape))
+    return np.array(gradients) if gradients else np.zeros((0, *state.moment.shape))
 
 
 def quoted(name: str) -> str:
@@ -355,7 +355,7 @@ def quoted(name: str) -> str:
 
 
 def regression(
-    state: State, names: Sequence[str], response: str, features: Sequence[str], lam: float, intercept: bool
+    state: State, names: Sequence[str], response: str, features: Sequence[str], *, lam: float, intercept: bool
 ) -> Regression:
     """By names.
 

@@ -46,9 +46,9 @@ def columns_words(names: Sequence[str]) -> str:
     return f"{many} and an intercept" if INTERCEPT in names else many
 
 
-def conditioning_words(found: Diagnosis) -> str:
+def conditioning_words(diagnosis: Diagnosis) -> str:
     """Say what whitening does for the inverse, and whether noise of one size still hurts."""
-    before = _ratio(found.before.kappa)
+    before = _ratio(diagnosis.before.kappa)
     if math.isinf(before):
         start = "Some direction has no length at all: the features are collinear, and without whitening noise decides."
     else:
@@ -56,10 +56,10 @@ def conditioning_words(found: Diagnosis) -> str:
             f"The longest direction is {figure(before)} times the shortest before whitening (the root of the condition "
             "number)"
         )
-    if found.after is None:
+    if diagnosis.after is None:
         tail = "How far whitening helps cannot be predicted without the number of rows behind the moment matrix."
         return f"{start}{'' if math.isinf(before) else '.'} {tail}"
-    after = _ratio(found.after.kappa)
+    after = _ratio(diagnosis.after.kappa)
     if math.isinf(after):
         joint = " Whitening cannot help it" if math.isinf(before) else ", and without end after"
         return f"{start}{joint}: leave one of the collinear columns out, or add a public ridge."
@@ -90,19 +90,18 @@ def _harm(after: float) -> str:
     )
 
 
-def truncation_words(found: Diagnosis, radius: float) -> str:
+def truncation_words(diagnosis: Diagnosis, radius: float) -> str:
     """Say how many rows a radius truncates."""
-    rate = found.rate(radius)
+    rate = diagnosis.rate(radius)
     if math.isnan(rate):
         return "Without public rows the share of rows outside cannot be predicted."
-    whose = {Label.PUBLIC: "public ", Label.PRIVATE: "private "}.get(found.label, "")
+    whose = {Label.PUBLIC: "public ", Label.PRIVATE: "private "}.get(diagnosis.label, "")
     if rate <= 0:
-        loss = (
-            "at no loss" if found.label is Label.PRIVATE else "though a few longer private rows may then be truncated"
-        )
+        exact = diagnosis.label is Label.PRIVATE
+        loss = "at no loss" if exact else "though a few longer private rows may then be truncated"
         return (
             f"At radius {figure(radius)}, of your choice, no {whose}row is truncated. The longest has "
-            f"{figure(float(found.norms[-1]))}: a radius down to there would mean less noise, {loss}."
+            f"{figure(float(diagnosis.norms[-1]))}: a radius down to there would mean less noise, {loss}."
         )
     if rate >= 1:
         return f"At radius {figure(radius)}, of your choice, every {whose}row is truncated: what is left says little."

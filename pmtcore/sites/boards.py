@@ -228,9 +228,9 @@ def served(board: Board, study: Study, host: str, port: int) -> Iterator[str]:
             self._answer(200, {})
 
         def do_GET(self) -> None:
-            asked = parse_qs(urlsplit(self.path).query)
+            query = parse_qs(urlsplit(self.path).query)
             try:
-                after, reader = int(asked["after"][0]), asked.get("reader", [""])[0]
+                after, reader = int(query["after"][0]), query.get("reader", [""])[0]
             except (KeyError, ValueError):
                 self._answer(400, {})
                 return

@@ -174,7 +174,7 @@ class Choices:
         }
 
     @classmethod
-    def of(cls, face: object, target: str | None, formula: str | None, **others: Any) -> Choices:
+    def of(cls, face: object, target: str | None, formula: str | None, **others: Any) -> Choices:  # noqa: ANN401
         """Return the choices that arguments or an estimator have as attributes; ``None`` is the usual one.
 
         Args:

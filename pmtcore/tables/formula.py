@@ -25,7 +25,7 @@ from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessag
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column, Schema, frequencies
-from pmtcore.tables.sources import Cells, Source
+from pmtcore.tables.sources import Cells, DerivedSource, Source
 from pmtcore.tables.table import Table
 
 if TYPE_CHECKING:
@@ -227,9 +227,7 @@ class Expansion:
         response = public.schema[target] if target in public.columns else target
         _check_effects(parsed.effects, columns)
         known = cls(columns, response, public.dialect, public.decimal, right=right)
-        return known._with_spec(
-            known._read({name: public.cells[public.columns.index(name)].combine_chunks() for name in inputs})
-        )
+        return known._with_spec(known._read({name: public.column(name).combine_chunks() for name in inputs}))
 
     def _with_spec(self, rows: pd.DataFrame) -> Expansion:
         """With the state that these public rows give."""
@@ -334,47 +332,27 @@ class Expansion:
         return pd.DataFrame(columns)
 
 
-@dataclass(frozen=True, eq=False)
-class Expanded:
-    """A source whose cells are a formula's columns, made block by block."""
+class Expanded(DerivedSource):
+    """A source whose cells are a formula's columns, made block by block.
 
-    inner: Source
-    expansion: Expansion
+    Its columns are those made, and the target where the rows have it.
+    """
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the columns made, and the target where the rows have it."""
-        beside = (self.expansion.response, *self.expansion.passed)
-        return (*self.expansion.names, *(name for name in beside if name in self.inner.names))
-
-    @property
-    def sha256(self) -> str:
-        """Of the table beneath."""
-        return self.inner.sha256
-
-    @property
-    def in_memory(self) -> bool:
-        """Return what the table beneath has."""
-        return self.inner.in_memory
-
-    @property
-    def separator(self) -> str | None:
-        """Return what the table beneath has."""
-        return self.inner.separator
-
-    def rows(self, dialect: Dialect) -> int:
-        """Return what the table beneath has."""
-        return self.inner.rows(dialect)
+    def __init__(self, source: Source, expansion: Expansion) -> None:
+        super().__init__(source)
+        self.expansion = expansion
+        beside = (expansion.response, *expansion.passed)
+        self.names = (*expansion.names, *(name for name in beside if name in source.names))
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
         """One pass over the named columns."""
         made, target = self.expansion, self.expansion.response
-        asked = [name for name in (target, *made.passed) if name in names]
-        reading = replace(made, decimal=dialect.mark(self.inner.separator))
-        for block in self.inner.blocks(list(dict.fromkeys([*made.inputs, *asked])), dialect):
+        beside = [name for name in (target, *made.passed) if name in names]
+        reading = replace(made, decimal=dialect.mark(self.separator))
+        for block in self.source.blocks(list(dict.fromkeys([*made.inputs, *beside])), dialect):
             values = reading.apply(block.columns)
             arrays = {name: pa.array(values[:, j]) for j, name in enumerate(made.names)}
-            for name in asked:
+            for name in beside:
                 arrays[name] = _response(block.columns[name], reading) if name == target else block.columns[name]
             yield Cells(block.rows, {name: arrays[name] for name in names})
 
@@ -390,7 +368,7 @@ def _level(name: str, public: Table) -> Column:
     """Return a column as categories, whatever its cells look like."""
     if public.schema[name].kind == "level":
         return public.schema[name]
-    return Column(name, "level", tuple(sorted(frequencies(public.cells[public.columns.index(name)]))))
+    return Column(name, "level", tuple(sorted(frequencies(public.column(name)))))
 
 
 def _resolved(parsed: Parsed) -> str:

@@ -108,7 +108,7 @@ def batches(data: Iterable[bytes], shape: Shape, columns: Sequence[int]) -> Iter
         columns: places of the cells in a row.
     """
     cut = _cut(data, shape)
-    parsed = (partial(_cells, *block, shape, columns) for block in cut if len(block[1]))
+    parsed = (partial(_cells, *block, shape, columns=columns) for block in cut if len(block[1]))
     return threads.in_order(parsed, threads.readers())
 
 
@@ -175,11 +175,11 @@ def _rows(block: bytes, shape: Shape, final: bool) -> tuple[np.ndarray, np.ndarr
         starts, ends = starts[filled], ends[filled]
     if not shape.quoted or not shape.multiline or b'"' not in block:
         return starts, ends, done
-    return _joined(block, starts, ends, done, shape, final)
+    return _joined(block, starts, ends, done, shape=shape, final=final)
 
 
 def _joined(
-    block: bytes, starts: np.ndarray, ends: np.ndarray, done: int, shape: Shape, final: bool
+    block: bytes, starts: np.ndarray, ends: np.ndarray, done: int, *, shape: Shape, final: bool
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Join lines with quotes where the text is one well-formed row."""
     quotes = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == 34)
@@ -203,7 +203,7 @@ def _is_row(block: bytes, start: int, end: int, shape: Shape) -> bool:
     return end - start <= SPAN and shape.row.fullmatch(block[start:end].rstrip(b"\r")) is not None
 
 
-def _cells(block: bytes, starts: np.ndarray, ends: np.ndarray, shape: Shape, columns: Sequence[int]) -> Batch:
+def _cells(block: bytes, starts: np.ndarray, ends: np.ndarray, shape: Shape, *, columns: Sequence[int]) -> Batch:
     """Parse the chosen cells of the rows of a block."""
     # To count pairs costs far more than to find that there is no carriage return.
     plain = b"\x00" not in block and (b"\r" not in block or block.count(b"\r") == block.count(b"\r\n"))
@@ -259,7 +259,7 @@ def _unquoted(cell: bytes) -> bytes:
     return bare[1:-1].replace(b'""', b'"') if bare[:1] == b'"' else cell
 
 
-def _parsed(text: bytes, rows: int, shape: Shape, columns: Sequence[int], quoted: bool) -> Batch:
+def _parsed(text: bytes, rows: int, shape: Shape, columns: Sequence[int], *, quoted: bool) -> Batch:
     """Parse lines with Arrow's reader; a line with another number of cells is null in every column."""
     if rows == 0:
         return Batch(0, [pa.array([], _TEXT) for _ in columns], 0)

@@ -22,7 +22,7 @@ from pmtcore.base.messages import InputError, TableMessage, whole_number_between
 from pmtcore.tables.cells import from_objects
 from pmtcore.tables.dialect import Dialect, check_names
 from pmtcore.tables.limits import block_rows
-from pmtcore.tables.sources import Cells, Source
+from pmtcore.tables.sources import Cells, DerivedSource, Source
 
 if TYPE_CHECKING:
     import sqlite3
@@ -147,21 +147,15 @@ class QuerySource:
         return "<rows of a query>"
 
 
-class DeclaredSource:
+class DeclaredSource(DerivedSource):
     """Source whose number of rows is declared instead of counted: the n of the release, whatever there is.
 
     Rows beyond it are not read. Fewer rows count as if the missing ones were rows of zeros.
     """
 
     def __init__(self, source: Source, rows: int) -> None:
-        self._source = source
+        super().__init__(source)
         self._declared = whole_number_between("declared rows", rows, 1, _MOST_ROWS)
-        self.names, self.separator, self.in_memory = source.names, source.separator, source.in_memory
-
-    @property
-    def sha256(self) -> str:
-        """Return the digest of the source, where it is known without counting."""
-        return self._source.sha256
 
     def rows(self, dialect: Dialect) -> int:
         """Return the declared number of rows."""
@@ -170,7 +164,7 @@ class DeclaredSource:
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
         """Yield the blocks of one pass over as many rows as were declared."""
         remaining = self._declared
-        for block in self._source.blocks(names, dialect):
+        for block in self.source.blocks(names, dialect):
             if remaining <= 0:
                 return
             if block.rows > remaining:

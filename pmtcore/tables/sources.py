@@ -122,12 +122,12 @@ class TextSource:
         if key not in self._counted:
             digest = hashlib.sha256()
 
-            def seen() -> Iterator[bytes]:
+            def digested() -> Iterator[bytes]:
                 for piece in pieces(self.place, self._where, self._limit):
                     digest.update(piece)
                     yield piece
 
-            count = lines.counted(lines.after_header(seen())[1], self._shape(dialect))
+            count = lines.counted(lines.after_header(digested())[1], self._shape(dialect))
             self._counted[key] = count, digest.hexdigest()
         return self._counted[key]
 
@@ -291,6 +291,23 @@ def _holds_objects(native: object) -> bool:
     """
     kind = getattr(native, "dtype", None)
     return "object" in (str(kind), str(getattr(getattr(kind, "categories", None), "dtype", "")))
+
+
+class DerivedSource:
+    """Base of a source made from another one, whose form it has."""
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.names = source, source.names
+        self.separator, self.in_memory = source.separator, source.in_memory
+
+    @property
+    def sha256(self) -> str:
+        """Return the digest of the source beneath: what is made of it says nothing that is not known."""
+        return self.source.sha256
+
+    def rows(self, dialect: Dialect) -> int:
+        """Return the number of rows of the source beneath."""
+        return self.source.rows(dialect)
 
 
 class ManySource:

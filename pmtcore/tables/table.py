@@ -91,10 +91,13 @@ class Table(StaysInSession):
             raise InputError(TableMessage.SCHEMA_OF_PRIVATE_ROWS)
         return schemas.inferred(self.cells, self.dialect, self.decimal)
 
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return the cells of a public column, as they are."""
+        return self.cells[self.columns.index(name)]
+
     def missing(self, name: str) -> int:
         """Count the missing cells of a public column."""
-        column = self.cells[self.columns.index(name)]
-        return sum(texts(chunk).null_count for chunk in column.chunks)
+        return sum(texts(chunk).null_count for chunk in self.column(name).chunks)
 
     @property
     def decimal(self) -> str | None:

@@ -413,17 +413,17 @@ def path_table(path: Path) -> pd.DataFrame:
     return frame
 
 
-def logistic_table(found: Logistic) -> pd.DataFrame:
+def logistic_table(logistic: Logistic) -> pd.DataFrame:
     """Coefficients on the log-odds scale, limits, and the floor."""
     return pd.DataFrame(
         {
-            "coefficient": list(found.names),
-            "log odds": found.values,
-            "low": found.bands.low,
-            "high": found.bands.high,
-            "privacy sd": found.bands.privacy,
-            "sampling sd": found.bands.sampling,
-            "floor sd": found.floor,
+            "coefficient": list(logistic.names),
+            "log odds": logistic.values,
+            "low": logistic.bands.low,
+            "high": logistic.bands.high,
+            "privacy sd": logistic.bands.privacy,
+            "sampling sd": logistic.bands.sampling,
+            "floor sd": logistic.floor,
         }
     )
 
@@ -509,9 +509,9 @@ def _cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else escaping.html(str(value))
 
 
-def combined_table(found: Confirmed) -> pd.DataFrame:
+def combined_table(confirmed: Confirmed) -> pd.DataFrame:
     """Return a confirmed model: both releases together, and the second alone."""
-    return pd.DataFrame(found.as_rows())
+    return pd.DataFrame(confirmed.as_rows())
 
 
 def confirming_words(fit: Regression, predicted: Prediction | None) -> str:
@@ -530,9 +530,9 @@ def confirming_words(fit: Regression, predicted: Prediction | None) -> str:
     )
 
 
-def confirmed_words(found: Confirmed) -> str:
+def confirmed_words(confirmed: Confirmed) -> str:
     """Count the coefficients of the confirmed model told from zero, together and by the second release alone."""
-    rows = [row for row in found.as_rows() if row["coefficient"] != INTERCEPT]
+    rows = [row for row in confirmed.as_rows() if row["coefficient"] != INTERCEPT]
     both = sum(row["low"] > 0 or row["high"] < 0 for row in rows)
     alone = sum(row["second_low"] > 0 or row["second_high"] < 0 for row in rows)
     return (

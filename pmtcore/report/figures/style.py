@@ -38,7 +38,7 @@ _SHARES = ("share of", "accuracy on", "detections", "false alarms")
 _AREA = "area under the ROC"  # from 0 to 1 too, and no share
 
 
-def finish(figure: go.Figure, x: str, y: str, height: int = 360, name: int = _NARROW) -> go.Figure:
+def finish(figure: go.Figure, x: str, y: str, height: int = 360, *, name: int = _NARROW) -> go.Figure:
     """Return the figure with axis titles, margins and a legend above; it has no title, since the page says what it is.
 
     Args:
@@ -103,7 +103,7 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12
     )
     figure.update_shapes(layer="below", opacity=0.5)  # a line at zero goes through names, which stay readable
     title = len(_axis_title(x).split("<br>"))
-    return finish(figure, x, "", _AROUND + _TITLE_LINE * title + round(row * (len(names) - 0.5 - top)), _ABOVE)
+    return finish(figure, x, "", _AROUND + _TITLE_LINE * title + round(row * (len(names) - 0.5 - top)), name=_ABOVE)
 
 
 def harmless(figure: go.Figure, name: int = _NARROW) -> go.Figure:
