@@ -27,6 +27,7 @@ from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.tables.named import load
 from pmtcore.tables.problem import Problem, default_choices, prepare
+from tests.helpers import in_processes
 
 REQUEST = {"method": "joint-pmt", "mu": 0.01, "parameters": {}, "delta": 1e-6}
 FORK = multiprocessing.get_context("fork")
@@ -86,7 +87,7 @@ def spend(url: str, key: str, gate: object, answers: object) -> None:
     """One process at the cap."""
     gate.wait()
     try:
-        Ledger(url).reserve("crowd", key, REQUEST, 0.2, "replace-one")
+        Ledger(url).reserve("crowd", key, REQUEST, 0.2, neighbours="replace-one")
         answers.put("spent")
     except LedgerError as error:
         answers.put("refused" if "pass the cap" in str(error) else str(error))
@@ -95,19 +96,14 @@ def spend(url: str, key: str, gate: object, answers: object) -> None:
 def crowd(url: str, count: int) -> None:
     """Part 2: 0.2 fits 25 times under a cap of 1."""
     Ledger(url).cap("crowd", 1.0)
-    gate, answers = FORK.Barrier(count), FORK.Queue()
-    workers = [FORK.Process(target=spend, args=(url, f"crowd{i}", gate, answers)) for i in range(count)]
-    for worker in workers:
-        worker.start()
-    found = Counter(answers.get(timeout=120) for _ in workers)
-    for worker in workers:
-        worker.join()
+    gate = FORK.Barrier(count)
+    answers = Counter(in_processes(spend, ((url, f"crowd{i}", gate) for i in range(count))))
     account = Ledger(url).account("crowd")
     print(
-        f"{count} processes at a cap of 1: {dict(found)}; spent mu = {account.spent:.12g} in "
+        f"{count} processes at a cap of 1: {dict(answers)}; spent mu = {account.spent:.12g} in "
         f"{len(account.entries)} entries"
     )
-    if len(account.entries) != found["spent"] or found["spent"] != min(25, count) or account.spent > 1 + 1e-12:
+    if len(account.entries) != answers["spent"] or answers["spent"] != min(25, count) or account.spent > 1 + 1e-12:
         raise SystemExit("VIOLATION: over the cap, lost, or doubled")
 
 

@@ -17,7 +17,9 @@ import argparse
 import compileall
 import hashlib
 import importlib
+import io
 import json
+import multiprocessing
 import os
 import shlex
 import shutil
@@ -25,7 +27,8 @@ import signal
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from py_compile import PycInvalidationMode
@@ -88,10 +91,10 @@ FILTER, REFINED = "tests/methods/test_joint_filter.py", "tests/methods/test_join
 
 
 def _mutants() -> list[Mutant]:
-    found: list[Mutant] = []
+    mutants: list[Mutant] = []
 
     def plant(name: str, file: str, old: str, new: str, tests: str) -> None:
-        found.append(Mutant(name, f"pmtcore/{file}", old, new, tests))
+        mutants.append(Mutant(name, f"pmtcore/{file}", old, new, tests))
 
     threads, pool = "base/threads.py", "tests/methods/test_threads.py"
     plant(
@@ -931,8 +934,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "persons: leading zeros tell apart",
         "tables/identifiers.py",
-        '(whole + fraction).lstrip("0")',
-        "(whole + fraction)",
+        '(integer + fraction).lstrip("0")',
+        "(integer + fraction)",
         f"{persons} -k one_however",
     )
     plant(
@@ -1118,12 +1121,12 @@ def _mutants() -> list[Mutant]:
     plant("an axis of shares without an end", "report/figures/style.py", "maxallowed=1.0", "maxallowed=None", shown)
     plant(
         "a small picture of an edge of a band",
-        "report/figures/thumbnail.py",
+        "../benchmarks/thumbnails.py",
         'if stroke.get("width") == 0:',
         'if stroke.get("width") == -1:',
         shown,
     )
-    found += (
+    mutants += (
         _noise_mutants() + _quiet_mutants() + _ledger_mutants() + _plan_mutants() + _page_mutants() + _table_mutants()
     )
     results, questions = "tests/api/test_results.py", "tests/releases/test_questions.py"
@@ -1359,7 +1362,7 @@ def _mutants() -> list[Mutant]:
         ),
     ):
         plant(name, file, old, new, f"{response} -k {chosen}")
-    return found
+    return mutants
 
 
 EMPTY = "tests/methods/test_empty_rows.py"
@@ -1916,7 +1919,7 @@ def _noise_mutants() -> list[Mutant]:
     spherical = "    def spherical" + signature.format("scale") + "Draw exactly"
     drawn = "*threads.in_order(draws)]).reshape(trials, size)"
     entropy = "np.frombuffer(os.urandom(8 * trials * size), dtype=np.uint64).reshape(trials, size)"
-    found = _of(
+    mutants = _of(
         "mechanisms/noise.py",
         FRESH,
         ("fresh: the same integers again for one scale and shape", integers, "    @cache\n" + integers),
@@ -1938,7 +1941,7 @@ def _noise_mutants() -> list[Mutant]:
         ("fresh: half of each word is zero", entropy, entropy + " >> np.uint64(32)"),
         ("fresh: one row of words for all", entropy, entropy + "[:1].repeat(trials, axis=0)"),
     )
-    found += _of(
+    mutants += _of(
         "mechanisms/spherical.py",
         FRESH,
         (
@@ -1948,7 +1951,7 @@ def _noise_mutants() -> list[Mutant]:
         ),
     )
     added = "(self.integers(theta) + noise) * self.step"
-    found += _of(
+    mutants += _of(
         "mechanisms/optimum.py",
         COVERING,
         ("covering: Gaussian noise times zero", added, "(self.integers(theta) + 0 * noise) * self.step"),
@@ -1976,7 +1979,7 @@ def _noise_mutants() -> list[Mutant]:
         ("covering: rounding of d coordinates forgotten", "FINE + math.sqrt(len(self.centre))", "float(FINE)"),
         ("covering: rounding alone", "FINE + math.sqrt(len(self.centre))", "math.sqrt(len(self.centre))"),
     )
-    found += _of(
+    mutants += _of(
         "mechanisms/optimum.py",
         COVERING,
         (
@@ -1990,13 +1993,13 @@ def _noise_mutants() -> list[Mutant]:
             "(1 + SLACK) * self.sensitivity / (10 * reserve.paid)",
         ),
     )
-    found += _of(
+    mutants += _of(
         "public/tails.py",
         "tests/public/test_tails.py",
         ("tails: the prior is counted on one side alone", "self.many + PRIOR_ROWS", "self.many"),
         ("tails: no floor of the power", "np.maximum(hill, self.least_power)", "hill"),
     )
-    found += _of(
+    mutants += _of(
         "glm/solvers.py",
         "tests/glm/test_solvers.py",
         (
@@ -2006,7 +2009,7 @@ def _noise_mutants() -> list[Mutant]:
         ),
         ("solver: a fit ends by the length of its gradient", "start, measure=decrement)", "start)"),
     )
-    found += _of(
+    mutants += _of(
         "glm/solvers.py",
         ENDS,
         ("ends: sweeps' end taken as it is", "end[t] = _exact_step(level, hessian[t], lasso[t])", "pass"),
@@ -2016,14 +2019,14 @@ def _noise_mutants() -> list[Mutant]:
             "beyond, short = now > np.inf,",
         ),
     )
-    return found
+    return mutants
 
 
 def _quiet_mutants() -> list[Mutant]:
     """Words about private rows beside the record: logs, standard error, kept errors, refusals."""
     reasons = "    reasons = problem.lab_reasons\n"
     logger = '    __import__("logging").getLogger({!r}).{}("%d rows", problem.private.n)\n'
-    found = _of(
+    mutants = _of(
         "releases/release.py",
         QUIET,
         ("quiet: a log line with a private count", reasons, reasons + logger.format("second_moment", "warning")),
@@ -2042,13 +2045,13 @@ def _quiet_mutants() -> list[Mutant]:
             'ledger.fail(key, f"{type(error).__name__}: {error}"[:60])',
         ),
     )
-    found += _of(
+    mutants += _of(
         "releases/outcome.py",
         QUIET,
         ("quiet: an error's text told", "({type(cause).__name__}).", "({cause!r})."),
         ("quiet: a system error's file told", "{cause.strerror or type(cause).__name__}", "{cause}"),
     )
-    found += _of(
+    mutants += _of(
         "ledger/database.py",
         QUIET,
         (
@@ -2057,7 +2060,7 @@ def _quiet_mutants() -> list[Mutant]:
             '"key": key, "number": seq + 1, "payload": row["payload"]}',
         ),
     )
-    found += _of(
+    mutants += _of(
         "tables/problem.py",
         QUIET,
         (
@@ -2071,7 +2074,7 @@ def _quiet_mutants() -> list[Mutant]:
             "InputError(TableMessage.NO_PUBLIC_COLUMN, columns=[], present=private.columns)",
         ),
     )
-    found += _of(
+    mutants += _of(
         "tables/persons.py",
         QUIET,
         (
@@ -2080,7 +2083,7 @@ def _quiet_mutants() -> list[Mutant]:
             "NO_PUBLIC_COLUMN, columns=[unit.column], present=table.columns)",
         ),
     )
-    found += _of(
+    mutants += _of(
         "tables/dialect.py",
         QUIET,
         (
@@ -2089,13 +2092,13 @@ def _quiet_mutants() -> list[Mutant]:
             "if not twice:",
         ),
     )
-    return found
+    return mutants
 
 
 def _ledger_mutants() -> list[Mutant]:
     """Events that are believed without a seal, agreements that bind nothing, spends that are denied."""
     read, payload = "chain.read(row, self._database.key)", "chain.payload(row)"
-    found = _of(
+    mutants = _of(
         "ledger/reading.py",
         SEALS,
         (
@@ -2111,7 +2114,7 @@ def _ledger_mutants() -> list[Mutant]:
         ("seals: joins unchecked", 'chain.read(row, seal)["other"]', 'chain.payload(row)["other"]'),
     )
     messages, kinds = "tests/base/test_messages.py", "tests/tables/test_findings.py"
-    found += _of(
+    mutants += _of(
         "base/messages.py",
         messages,
         (
@@ -2125,7 +2128,7 @@ def _ledger_mutants() -> list[Mutant]:
             "return (self.kind,), {}",
         ),
     )
-    found += _of(
+    mutants += _of(
         "base/messages.py",
         messages,
         ("messages: an ending comes twice", "if sentence not in self.endings:", "if True:"),
@@ -2135,7 +2138,7 @@ def _ledger_mutants() -> list[Mutant]:
             "(type(self), *self.args), {}",
         ),
     )
-    found += _of(
+    mutants += _of(
         "tables/findings.py",
         kinds,
         (
@@ -2144,7 +2147,7 @@ def _ledger_mutants() -> list[Mutant]:
             'PublicMessage.CONSTANT: "rows",',
         ),
     )
-    found += _of(
+    mutants += _of(
         "mechanisms/passes.py",
         "tests/test_proofs.py",
         ("proofs: lengths in fewer steps", "SIZES = 2**14", "SIZES = 2**13"),
@@ -2154,23 +2157,23 @@ def _ledger_mutants() -> list[Mutant]:
             "return np.floor(clipped, out=clipped)",
         ),
     )
-    found += _of(
+    mutants += _of(
         "methods/joint/plan.py",
         "tests/test_proofs.py",
         ("proofs: a third for gradients before the last", "_MIDDLE_SHARE = 0.25", "_MIDDLE_SHARE = 0.33"),
     )
     documents = "tests/test_doc_statements.py"
-    found += _of(
+    mutants += _of(
         "tables/limits.py",
         documents,
         ("documents: a limit that a guide states", "MAX_PERSON_RUNNING = 3", "MAX_PERSON_RUNNING = 4"),
     )
-    found += _of(
+    mutants += _of(
         "cli/parser.py",
         documents,
         ("documents: an option that a guide types", 'add_argument("--colluders"', 'add_argument("--collusion"'),
     )
-    found += _of(
+    mutants += _of(
         "tables/identifiers.py",
         documents,
         (
@@ -2179,15 +2182,17 @@ def _ledger_mutants() -> list[Mutant]:
             "return text if number else",
         ),
     )
-    found += _of("ledger/agreements.py", SEALS, ("seals: agreements unchecked", read, payload))
-    found += _of("ledger/log.py", SEALS, ("seals: registrations unchecked", "fields = " + read, "fields = " + payload))
-    found += _of(
+    mutants += _of("ledger/agreements.py", SEALS, ("seals: agreements unchecked", read, payload))
+    mutants += _of(
+        "ledger/log.py", SEALS, ("seals: registrations unchecked", "fields = " + read, "fields = " + payload)
+    )
+    mutants += _of(
         "ledger/chain.py",
         SEALS,
         ("seals: the chain does without", "        return legacy\n", "        return True\n"),
         ("seals: any seal will do", "return key is None or hmac.compare_digest(", "return key is None or bool("),
     )
-    found += _of(
+    mutants += _of(
         "ledger/database.py",
         SEALS,
         (
@@ -2203,7 +2208,7 @@ def _ledger_mutants() -> list[Mutant]:
             "            yield connection\n",
         ),
     )
-    found += _of(
+    mutants += _of(
         "cli/arguments.py",
         f"{AGREEMENT} -k 'variable or command_line'",
         (
@@ -2213,12 +2218,12 @@ def _ledger_mutants() -> list[Mutant]:
         ),
     )
     exchanged = f"{AGREEMENT} -k 'exchanged or digest'"
-    found += _of(
+    mutants += _of(
         "ledger/agreements.py",
         exchanged,
         ("agreement: files are not bound", '"choices", "unit", "tables")', '"choices", "unit")'),
     )
-    found += _of(
+    mutants += _of(
         "tables/digests.py",
         exchanged,
         ("agreement: names of columns bound alone", "digest.update(sink.getvalue())", "pass"),
@@ -2228,12 +2233,12 @@ def _ledger_mutants() -> list[Mutant]:
             'hmac.new(b"x", repr(table.columns)',
         ),
     )
-    found += _of(
+    mutants += _of(
         "releases/release.py",
         exchanged,
         ("agreement: public files are not bound", " + public_digest(problem.public, key)", ""),
     )
-    found += _of(
+    mutants += _of(
         "releases/outcome.py",
         OUTCOME,
         ("outcome: an error passes as it is", "raise SpendFailure(spend, spend.state(), error) from error", "raise"),
@@ -2249,12 +2254,12 @@ def _ledger_mutants() -> list[Mutant]:
             "raise",
         ),
     )
-    found += _of(
+    mutants += _of(
         "ledger/log.py",
         OUTCOME,
         ("outcome: a late error is a refusal", "raise UnclearSpend(error) from error", "raise"),
     )
-    found += _of(
+    mutants += _of(
         "ledger/database.py",
         f"{OUTCOME} -k 'only_what'",
         (
@@ -2263,7 +2268,7 @@ def _ledger_mutants() -> list[Mutant]:
             'return LedgerError(LedgerMessage.UNUSABLE, reason=why + "; Nothing was released")',
         ),
     )
-    found += _of(
+    mutants += _of(
         "releases/release.py",
         OUTCOME,
         (
@@ -2272,13 +2277,13 @@ def _ledger_mutants() -> list[Mutant]:
             "        raise\n\n\n",
         ),
     )
-    found += _of(
+    mutants += _of(
         "tables/demo.py",
         f"{AGAIN} -k 'looks_like or demo_is_known'",
         ("demo: any table of its shape", "return _digest(table) == _DIGEST", "return True"),
         ("demo: not known", "return _digest(table) == _DIGEST", "return False"),
     )
-    found += _of(
+    mutants += _of(
         "api/spending.py",
         f"{AGAIN} -k 'frames_without'",
         ("frames: one account for all", 'f"unnamed table {mark[:_MARK]}".strip()', '"unnamed table"'),
@@ -2288,7 +2293,7 @@ def _ledger_mutants() -> list[Mutant]:
             "problem.table.sha256",
         ),
     )
-    return found
+    return mutants
 
 
 @dataclass(frozen=True)
@@ -2301,7 +2306,7 @@ class Planted:
     start: float
 
     def lift(self) -> None:
-        """Make the copy whole again."""
+        """Put the file back as it was."""
         (self.root / self.mutant.file).write_text(self.text)
 
 
@@ -2368,25 +2373,61 @@ def load() -> None:
 
 def stale(wanted: list[Mutant]) -> list[str]:
     """Return what of the list does not follow the code: texts that are gone, tests that do not exist."""
-    found = []
+    complaints = []
     for mutant in wanted:
         path = ROOT / mutant.file
         if not path.is_file() or mutant.old not in path.read_text():
-            found.append(f"{mutant.name}: {mutant.file} no longer has {mutant.old!r}")
-        tests = [part for part in shlex.split(mutant.tests) if part.startswith("tests")]
-        found += [f"{mutant.name}: there is no {part}" for part in tests if not (ROOT / part).exists()]
-    return found
+            complaints.append(f"{mutant.name}: {mutant.file} no longer has {mutant.old!r}")
+        files = _files(mutant.tests)
+        complaints += [f"{mutant.name}: there is no {file}" for file in files if not (ROOT / file).exists()]
+    # In a process of its own: this one never loads the package, whose copies its children load.
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        empty = pool.submit(without_tests, sorted({mutant.tests for mutant in wanted})).result()
+    return complaints + [f"{mutant.name}: {mutant.tests} selects no test" for mutant in wanted if mutant.tests in empty]
+
+
+def without_tests(selections: list[str]) -> set[str]:
+    """Return the selections, of files and a ``-k`` expression, that select no test; all tests are collected once."""
+    import pytest  # noqa: PLC0415
+    from _pytest.mark import KeywordMatcher  # noqa: PLC0415
+    from _pytest.mark.expression import Expression  # noqa: PLC0415
+
+    class Collector:
+        def pytest_collection_finish(self, session: pytest.Session) -> None:
+            self.items = session.items
+
+    os.chdir(ROOT)
+    sys.path[:0] = [str(ROOT)]
+    collector = Collector()
+    files = sorted({file for selection in selections for file in _files(selection) if Path(file).exists()})
+    with redirect_stdout(io.StringIO()):
+        pytest.main(["--collect-only", "-q", "-n", "0", "--slow", "-p", "no:cacheprovider", *files], [collector])
+    matchers = [(item.nodeid, KeywordMatcher.from_item(item)) for item in collector.items]
+    empty = set()
+    for selection in selections:
+        parts, places = shlex.split(selection), tuple(_files(selection))
+        keywords = Expression.compile(parts[parts.index("-k") + 1]) if "-k" in parts else None
+        if not any(
+            id.startswith(places) and (keywords is None or keywords.evaluate(matcher)) for id, matcher in matchers
+        ):
+            empty.add(selection)
+    return empty
+
+
+def _files(selection: str) -> list[str]:
+    """Return the files of tests, or folders of them, in a selection."""
+    return [part for part in shlex.split(selection) if part.startswith("tests")]
 
 
 def code_digest() -> str:
     """Return the digest of everything that is copied: what was noticed holds for this code alone."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in _PARTS:
         place = ROOT / part
         files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
         for path in files:
-            found.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
-    return found.hexdigest()
+            digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 class Progress:
@@ -2394,8 +2435,8 @@ class Progress:
 
     def __init__(self, file: str) -> None:
         self._file, self._code = Path(file) if file else None, code_digest()
-        held = json.loads(self._file.read_text()) if self._file is not None and self._file.exists() else {}
-        self.noticed: list[str] = held.get("noticed", []) if held.get("code") == self._code else []
+        earlier = json.loads(self._file.read_text()) if self._file is not None and self._file.exists() else {}
+        self.noticed: list[str] = earlier.get("noticed", []) if earlier.get("code") == self._code else []
 
     def note(self, mutant: Mutant) -> None:
         """Keep that this one was noticed."""

@@ -48,6 +48,7 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np  # noqa: E402
+from clock import median_seconds  # noqa: E402
 
 from pmtcore.accounting.budgets import Budget  # noqa: E402
 from pmtcore.base import threads  # noqa: E402
@@ -74,14 +75,9 @@ def blocks(n: int, d: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         yield x[:k], y
 
 
-def seconds(function: Callable[[], Any], repeat: int) -> float:
-    """Median CPU seconds."""
-    found = []
-    for _ in range(repeat):
-        start = time.process_time()
-        function()
-        found.append(time.process_time() - start)
-    return float(np.median(found))
+def seconds(task: Callable[[], object], repeat: int) -> float:
+    """Return the median CPU seconds of a task."""
+    return median_seconds(task, repeat, time.process_time)
 
 
 def peak() -> float:
@@ -248,7 +244,7 @@ from pmtcore.cli.main import main
 import pmtcore.cli.releases
 from pmtcore.base.private_rows import RowCache
 from pmtcore.mechanisms.noise import SecureNoise
-from pmtcore.tables import fingerprint
+import pmtcore.releases.release as release
 from pmtcore.tables.sources import TextSource
 last, spent = (0.0, 0.0), {{}}
 def note(stage):
@@ -268,7 +264,7 @@ def timed(place, name, stage):
     setattr(place, name, run)
 note("start-up")
 timed(TextSource, "_count", "count and digest")
-timed(fingerprint, "hashed", "fingerprint")
+timed(release, "hashed", "fingerprint")
 timed(RowCache, "sum", "passes")
 timed(SecureNoise, "integers", "noise")
 status = main(sys.argv[1:])

@@ -58,7 +58,7 @@ def study_of(folder: Path, rows: Sequence[int], id: str, mu: float, labels: bool
     sites = [Site(f"site-{at}", count) for at, count in enumerate(rows)]
     choices = Choices(target="y", family="logistic" if labels else "gaussian")
     settings = {"least": max(2, settings.get("colluders", 0) + 1), "patience": 600.0, **settings}
-    return create("benchmark", str(folder / "public.csv"), choices, Request(id, Budget(mu)), sites, **settings)
+    return create("benchmark", str(folder / "public.csv"), choices, Request(id, Budget(mu)), sites=sites, **settings)
 
 
 # What a study has beside the releases: boxes, signatures, messages, and looking for messages.
@@ -130,7 +130,7 @@ def _cost(id: str, rows: int, count: int) -> tuple[float, float, float]:
             own.cap(site.name, 5.0)
             # Every party reads the study's public file itself.
             agreed = GroundOfStudy.of(study, str(folder))
-            joined.append(join(agreed, site.name, folder / site.name, own, site.name, "benchmark"))
+            joined.append(join(agreed, site.name, folder / site.name, own, dataset=site.name, by="benchmark"))
         study, board = study.with_keys(joined), MemoryBoard()
 
         def take_part(at: int, study=study, board=board, folder=folder, frames=frames) -> Any:
@@ -289,7 +289,9 @@ def many(count: int, integers: int) -> None:
             (folder / name).mkdir()
             reader = Transcript(study, board, name)
             reader.update()
-            exchange = Exchange(study, name, keys[name], board, reader, Openings(folder / name, study))
+            exchange = Exchange(
+                study, name, keys[name], board, transcript=reader, openings=Openings(folder / name, study)
+            )
             return exchange.total(0, values[at]), time.thread_time() - began
 
         threading.stack_size(2**19)

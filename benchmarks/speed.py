@@ -9,11 +9,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from clock import median_seconds
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.auditing.comparison import Comparison
@@ -24,17 +23,6 @@ from pmtcore.public.moments import public_from_rows
 from pmtcore.tables.named import load
 from pmtcore.tables.problem import default_choices, prepare
 from pmtcore.tables.synthetic import synthetic
-
-
-def median_seconds(task: Callable[[], object], runs: int = 5) -> float:
-    """Median of several runs after a warm-up."""
-    task()
-    times = []
-    for _ in range(runs):
-        start = time.perf_counter()
-        task()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
 
 
 def main() -> None:

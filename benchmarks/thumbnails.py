@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from pmtcore.papers.lesson_texts import LESSONS
-from pmtcore.report.figures.thumbnail import of_figure
+from pmtcore.report.figures.thumbnail import Line, thumbnail
 
 ROOT = Path(__file__).parents[1]
+_GREY = "#8a8f98"
 
 
 def main() -> None:
@@ -26,6 +31,37 @@ def main() -> None:
         (drawn,) = app.get("plotly_chart")
         picture = of_figure(json.loads(drawn.proto.spec), f"Picture of the lesson {lesson.title}")
         (folder / f"{lesson.id}.svg").write_text(f"{picture}\n")
+
+
+def of_figure(spec: Mapping[str, Any], words: str) -> str:
+    """Return the small picture of a Plotly figure in plain fields; bands without a line of their own are left out."""
+    layout = spec.get("layout", {})
+    lines = []
+    for trace in spec.get("data", []):
+        x, y = _numbers(trace.get("x")), _numbers(trace.get("y"))
+        if trace.get("type", "scatter") not in ("scatter", "scattergl", "bar") or not len(x) or len(x) != len(y):
+            continue
+        stroke, mode = trace.get("line", {}), trace.get("mode", "lines")
+        if stroke.get("width") == 0:
+            continue
+        colour = stroke.get("color") or trace.get("marker", {}).get("color")
+        marks = trace.get("type") == "bar" or "lines" not in mode
+        lines.append(Line(x, y, colour if isinstance(colour, str) else _GREY, marks))
+    log_x, log_y = (layout.get(f"{axis}axis", {}).get("type") == "log" for axis in "xy")
+    return thumbnail(lines, words, log_x, log_y)
+
+
+def _numbers(values: Mapping[str, str] | Sequence[object] | None) -> np.ndarray:
+    """Return numbers of a trace, also where Plotly packed them; names of places count from 0."""
+    if isinstance(values, Mapping):
+        return np.frombuffer(base64.b64decode(values["bdata"]), dtype=values["dtype"]).astype(float)
+    if values is None:
+        return np.empty(0)
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        order = list(dict.fromkeys(values))
+        return np.array([order.index(value) for value in values], dtype=float)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+import multiprocessing
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
+import sqlalchemy as sql
 
 from pmtcore.accounting.budgets import Budget, Spend, compose, gaussian_mu, mu_of_checked_epsilon, pure_epsilon
 from pmtcore.base.messages import InputError, Message
@@ -20,6 +24,23 @@ from pmtcore.tables.synthetic import Synthetic, synthetic
 
 TEST = Curator("a test compares it")
 FALSE_ALARM = 1e-6
+
+
+def in_processes(function: Callable[..., None], arguments: Iterable[tuple[object, ...]]) -> list[Any]:
+    """Call a function in a forked process for each of the arguments, all at once.
+
+    Returns:
+        What each process put into the queue that the function takes last, in the order of the answers.
+    """
+    fork = multiprocessing.get_context("fork")
+    queue = fork.Queue()
+    processes = [fork.Process(target=function, args=(*values, queue)) for values in arguments]
+    for process in processes:
+        process.start()
+    answers = [queue.get(timeout=600) for _ in processes]
+    for process in processes:
+        process.join()
+    return answers
 
 
 def names(d: int, intercept: bool = False) -> tuple[str, ...]:
@@ -112,6 +133,16 @@ def refused(
         yield caught
     assert message in (caught.value.message, caught.value.kind), str(caught.value)
     assert {name: caught.value.facts[name] for name in facts} == facts, caught.value.facts
+
+
+@contextmanager
+def only_grows() -> Iterator[None]:
+    """Fail unless a trigger of the ledger's tables refuses a statement in this context; told by the database's code."""
+    with pytest.raises((sqlite3.IntegrityError, sql.exc.DatabaseError)) as caught:
+        yield
+    error = getattr(caught.value, "orig", caught.value)
+    codes = (getattr(error, name, None) for name in ("sqlite_errorname", "sqlstate"))
+    assert {"SQLITE_CONSTRAINT_TRIGGER", "P0001"} & set(codes), error
 
 
 def total_mu(parts: Iterable[Spend]) -> float:

@@ -136,6 +136,10 @@ EXTENDED = {
     "InputError",
     "LedgerError",
     "CapError",
+    # what never leaves its session, and work that a page shows in steps
+    "DerivedSource",
+    "StaysInSession",
+    "Steps",
     # the faces of models
     "Parametrized",
     "PrivateModel",

@@ -4,7 +4,10 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1] / "pmtcore"
-ROOMS = ("glm", "methods", "papers", "public")
+ROOMS = (
+    *("api", "auditing", "cli", "explore", "glm", "ledger", "methods", "papers", "public", "report", "sites"),
+    "tables",
+)
 
 
 def by_place(function: ast.FunctionDef, in_class: bool) -> int:
@@ -23,11 +26,11 @@ def many(source: str) -> set[str]:
 
 def test_arguments_from_the_fifth_on_are_named():
     """Every function of these rooms."""
-    found = set()
+    long = set()
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
-            found |= {f"{path.relative_to(ROOT).as_posix()}:{name}" for name in many(path.read_text())}
-    assert not found
+            long |= {f"{path.relative_to(ROOT).as_posix()}:{name}" for name in many(path.read_text())}
+    assert not long
 
 
 def test_a_function_with_five_is_seen():

@@ -9,10 +9,9 @@ that sum has no noise; with bounds (-5, 5) the same code is right. Both are audi
 
 import warnings
 
-import numpy as np
 from diffprivlib.models import LinearRegression
 
-from pmtcore.auditing.peers import audit_estimator
+from pmtcore.auditing.peers import audit_estimator, neighbouring_pairs
 
 warnings.filterwarnings("ignore")
 
@@ -27,15 +26,9 @@ def fitter(low: float, high: float, epsilon: float):
     return fit
 
 
-def tables(high: float):
-    """One row at the upper bound against one at zero; the others say almost nothing."""
-    x, y = np.full((20, 1), 1e-3), np.zeros(20)
-    other = x.copy()
-    other[0] = high
-    return (x, y), (other, y)
-
-
 if __name__ == "__main__":
     for low, high in ((0.0, 5.0), (-5.0, 5.0)):
-        found = audit_estimator(fitter(low, high, 1.0), tables(high), 1.0, delta=0.0, trials=2000)
+        found = audit_estimator(
+            fitter(low, high, 1.0), neighbouring_pairs(20, 1, high, (0.0, 1.0))[0], 1.0, delta=0.0, trials=2000
+        )
         print(f"bounds ({low:g}, {high:g}): {found.sentence}")

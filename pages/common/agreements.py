@@ -14,10 +14,10 @@ from pages.common.widgets import show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
-from pmtcore.ledger.agreements import Asked
+from pmtcore.ledger.agreements import PendingRequest
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import SecureNoise
-from pmtcore.releases.register import answer, asked, asked_for, carry_out
+from pmtcore.releases.register import answer, carry_out, pending_requests, request_of
 from pmtcore.releases.release import Request
 from pmtcore.report.ledger_words import asked_words
 from pmtcore.tables.problem import Problem
@@ -42,9 +42,9 @@ def waiting() -> None:
     tables = session().tables
     if tables is None or tables.source is None or not tables.source.second:
         return
-    found: list[Asked] = []
+    found: list[PendingRequest] = []
     with suppress(InputError):
-        every = asked(actor(), Ledger(default_url(), make=False))
+        every = pending_requests(actor(), Ledger(default_url(), make=False))
         found = [
             one for one in every if one.dataset == tables.registered and one.state in ("asked", "agreed", "declined")
         ]
@@ -59,7 +59,7 @@ def waiting() -> None:
             _carry_out(one)
 
 
-def _carry_out(one: Asked) -> None:
+def _carry_out(one: PendingRequest) -> None:
     try:
         require(Action.RELEASE)
         with st.spinner("Releasing", show_time=True):
@@ -67,7 +67,7 @@ def _carry_out(one: Asked) -> None:
     except InputError as error:
         show_error(error)
         return
-    session().keep(asked_for(one), made.release, one.key)
+    session().keep(request_of(one), made.release, one.key)
     session().next_request = one.key
     st.rerun()
 
@@ -76,7 +76,7 @@ def answers() -> None:
     """Draw what waits for an answer, for those who may give one."""
     if not actor().may(Action.AGREE):
         return
-    open_ones = [one for one in asked(actor(), Ledger(default_url())) if one.state == "asked"]
+    open_ones = [one for one in pending_requests(actor(), Ledger(default_url())) if one.state == "asked"]
     if not open_ones:
         return
     st.header("Waiting for a second person")

@@ -15,7 +15,7 @@ from pmtcore.base.messages import InputError, listed, number_between
 from pmtcore.base.numbers import figure
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account
-from pmtcore.ledger.agreements import Asked
+from pmtcore.ledger.agreements import PendingRequest
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases import register
@@ -26,7 +26,7 @@ from pmtcore.releases.register import ask
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.report.ledger_words import balance
 from pmtcore.report.strength import strength
-from pmtcore.tables.fingerprint import hashed_for
+from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import Table
 
@@ -72,7 +72,7 @@ class Spend:
 
         return run
 
-    def ask(self, problem: Problem, request: Request, key: str) -> Asked:
+    def ask(self, problem: Problem, request: Request, key: str) -> PendingRequest:
         """Ask for a release that a second person has to agree to.
 
         Raises:
@@ -146,7 +146,7 @@ def known_as(book: Ledger, tables: Tables) -> set[str]:
     if mark not in held:
         held.clear()
         dialect = tables.public.dialect if isinstance(tables.public, Table) else None
-        cells = hashed_for(book, tables.private, dialect)
+        cells = hashed(tables.private, book.fingerprint_key, dialect, most_rows=book.most_rows_hashed)
         held[mark] = set(book.recognised(cells))
     return set(held[mark])
 

@@ -281,7 +281,9 @@ def what_stops() -> str | None:
     if found.tables is None:
         return None
     tables = found.tables
-    every = findings(tables.private, tables.public, found.choices or tables.first, tables.public_rows, tables.schema)
+    every = findings(
+        tables.private, tables.public, found.choices or tables.first, tables.public_rows, declared=tables.schema
+    )
     return next((one.sentence for one in every if one.stops), None)
 
 

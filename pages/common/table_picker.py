@@ -149,7 +149,11 @@ def columns() -> Problem | None:
             choices = _choices(found.tables, found.choices or first)
         with messages, st.spinner(_LOOKING, show_time=True):
             every = findings(
-                found.tables.private, found.tables.public, choices, found.tables.public_rows, found.tables.schema
+                found.tables.private,
+                found.tables.public,
+                choices,
+                found.tables.public_rows,
+                declared=found.tables.schema,
             )
             said = _say(found.tables, choices, every)
         _notice(choices, [one for one in every if not (one.stops or kind_of(one.sentence) in _OPEN)])

@@ -127,7 +127,7 @@ def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -
         sizes = [] if axis == "epsilon" else [n // 16, n // 8, n // 4, n // 2, n]
         epsilons = EPSILONS if axis == "epsilon" else [epsilon]
         scaled = rescaled(problem, "z")
-        held = (key, Sides(scaled, epsilons, TRIALS, 1, sizes, papers_local(scaled.public)))
+        held = (key, Sides(scaled, epsilons, TRIALS, 1, sizes=sizes, others=papers_local(scaled.public)))
         st.session_state["local-run"] = held
     return held[1]
 

@@ -83,8 +83,8 @@ def creation(id: str, mu: float) -> None:
         public.getvalue(),
         title,
         Choices(target=target),
-        Request(id, Budget(mu)),
-        sites_of(text),
+        request=Request(id, Budget(mu)),
+        sites=sites_of(text),
         least=int(least),
         colluders=int(colluders),
         site_effects=effects,
@@ -156,7 +156,7 @@ def page(problem: Problem) -> None:
     with figure_first("sites"):
         id, coefficient, mu, rows = ask(problem)
         with st.spinner("Predicting", show_time=True):
-            found = prospects(problem.public, rows, id, mu, problem.public.names.index(coefficient))
+            found = prospects(problem.public, rows, id, mu, coefficient=problem.public.names.index(coefficient))
         chart(
             figures.widths(found, coefficient),
             "sites",

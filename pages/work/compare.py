@@ -196,7 +196,7 @@ def picture(
     methods = run.methods if run is not None else ()
     places = run.places if run is not None else ()
     chart(
-        figures.comparison(found, axis, mean, sampling, methods, places, measure),
+        figures.comparison(found, axis, mean, sampling, methods=methods, places=places, measure=measure),
         "comparison",
         f"{measure[0].upper()}{measure[1:]} against {AXES[axis]}, with bands",
         figures.comparison_table(found),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pmtcore.base.messages import FaceMessage, InputError
-from pmtcore.tables.sources import check_frame_names
+from pmtcore.tables.sources import narwhals_frame
 from pmtcore.tables.table import MomentTable, Role, Table, read_moment_path, read_path, table_from
 
 if TYPE_CHECKING:
@@ -36,17 +36,9 @@ def table(data: object, role: Role) -> Table:
     return table_from(frame.to_native(), "frame", role)
 
 
-def is_table(data: Any) -> bool:
+def is_table(data: object) -> bool:
     """Return True where it can be read as public rows, or as a second moment in their place."""
-    if isinstance(data, str | Path | Table | MomentTable):
-        return True
-    import narwhals as nw  # noqa: PLC0415  # only frames need it
-
-    check_frame_names(data)
-    try:
-        return isinstance(nw.from_native(data), nw.DataFrame | nw.LazyFrame)
-    except TypeError:
-        return False
+    return isinstance(data, str | Path | Table | MomentTable) or narwhals_frame(data) is not None
 
 
 def is_empty(data: object) -> bool:
@@ -72,7 +64,7 @@ def digest(public: Table | MomentTable) -> str:
     return hashlib.sha256(repr(public.columns).encode() + public.matrix.tobytes()).hexdigest()
 
 
-def _eager(data: Any) -> nw.DataFrame[Any] | None:
+def _eager(data: object) -> nw.DataFrame[Any] | None:
     """Return a frame of any library, a lazy one collected; ``None`` where it is no frame.
 
     Raises:
@@ -80,11 +72,5 @@ def _eager(data: Any) -> nw.DataFrame[Any] | None:
     """
     import narwhals as nw  # noqa: PLC0415  # only frames need it
 
-    check_frame_names(data)
-    try:
-        frame = nw.from_native(data)
-    except TypeError:
-        return None
-    if isinstance(frame, nw.LazyFrame):
-        return frame.collect()
-    return frame if isinstance(frame, nw.DataFrame) else None
+    frame = narwhals_frame(data)
+    return frame.collect() if isinstance(frame, nw.LazyFrame) else frame

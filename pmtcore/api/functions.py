@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,12 +19,16 @@ from pmtcore.base.private_rows import Curator
 from pmtcore.base.results import Results
 from pmtcore.glm.families import family as family_of
 
+if TYPE_CHECKING:
+    from pmtcore.auditing.lower_bound import Audit
+    from pmtcore.auditing.peers import Fit, PeerAudit
+
 _CURATOR = Curator("a notebook or script, run by whoever holds the private table")
 _FIT = ("ledger", "dataset", "key", "purpose", "public_rows", "lab", "seed", "quiet")
 _PILOT = 0.2  # share of an audit's runs that choose the pair of tables
 
 
-def release(private: Any, public: Any, *, family: str = "gaussian", **settings: Any) -> Results:
+def release(private: object, public: object, *, family: str = "gaussian", **settings: Any) -> Results:  # noqa: ANN401
     """Make one release of any sound method in one call; it spends budget.
 
     Args:
@@ -40,7 +44,14 @@ def release(private: Any, public: Any, *, family: str = "gaussian", **settings: 
     return model(family, **settings).fit(private, public, **{"quiet": True, **spending}).results_
 
 
-def plan(public: Any, *, n: int, target: str | None = None, family: str = "gaussian", **settings: Any) -> Expectation:
+def plan(
+    public: object,
+    *,
+    n: int,
+    target: str | None = None,
+    family: str = "gaussian",
+    **settings: Any,  # noqa: ANN401
+) -> Expectation:
     """Predict what budgets buy, from public rows and n alone; free.
 
     Args:
@@ -55,7 +66,7 @@ def plan(public: Any, *, n: int, target: str | None = None, family: str = "gauss
     return model(family, **chosen).plan(public, n=n, target=target, mu=budgets)
 
 
-def model(family: str, **settings: Any) -> PrivateModel:
+def model(family: str, **settings: Any) -> PrivateModel:  # noqa: ANN401
     """Return the estimator of a family.
 
     Raises:
@@ -147,7 +158,7 @@ def compare(
     made = rescaled(_inputs(target, choices).prepared(private, public)[0], scale)
     mus = np.atleast_1d(mu).astype(float).tolist()
     run = Comparison(made, list(methods), mus, trials=trials, seed=seed, axis=axis, values=list(values)).run()
-    frame = pd.DataFrame([summary.as_dict() for summary in run.summaries().reveal(_CURATOR)])
+    frame = pd.DataFrame([vars(summary) for summary in run.summaries().reveal(_CURATOR)])
     norm = run.reference_norm().reveal(_CURATOR)
     place = ["mu"] if axis == "budget" else ["mu", "x"]
     shown = frame[["method", *place, "error_median", "error_mean", "error_sd", "trials"]].set_index(["method", *place])
@@ -173,7 +184,7 @@ def audit(
     features: int = 1,
     trials: int = 2000,
     seed: int = 1,
-) -> Any:
+) -> Audit | PeerAudit:
     """Attack an estimator: a lower bound on its privacy against its claim.
 
     Args:
@@ -202,21 +213,21 @@ def audit(
         from pmtcore.auditing.lower_bound import audit as of_method  # noqa: PLC0415
 
         return of_method(estimator, budget_of(mu, None, epsilon, delta or None).mu, trials, seed)
-    from pmtcore.auditing.peers import audit_estimator  # noqa: PLC0415
+    from pmtcore.auditing.peers import audit_estimator, neighbouring_pairs  # noqa: PLC0415
 
     if epsilon is None:
         raise InputError(FaceMessage.CLAIM_MISSING)
     whole_number_between("trials", trials, 1000, 10**7)
     fit = _fit_function(estimator)
-    pairs = [tables] if tables is not None else _pairs(rows, features, bound, response)
+    pairs = [tables] if tables is not None else neighbouring_pairs(rows, features, bound, response)
     if len(pairs) > 1:
         pilot = max(int(trials * _PILOT / len(pairs)), 100)
-        audits = [audit_estimator(fit, pair, epsilon, delta, pilot) for pair in pairs]
+        audits = [audit_estimator(fit, pair, epsilon, delta, trials=pilot) for pair in pairs]
         pairs = [pairs[int(np.argmax([abs(each.detections - each.false_alarms) for each in audits]))]]
-    return audit_estimator(_shifted(fit, trials), pairs[0], epsilon, delta, trials)
+    return audit_estimator(_shifted(fit, trials), pairs[0], epsilon, delta, trials=trials)
 
 
-def _fit_function(estimator: Any) -> Callable[[np.ndarray, np.ndarray, int], np.ndarray]:
+def _fit_function(estimator: Any) -> Fit:  # noqa: ANN401
     """Return the function that publishes a fit, by run number."""
     if not hasattr(estimator, "fit"):
         if not callable(estimator):
@@ -232,21 +243,6 @@ def _fit_function(estimator: Any) -> Callable[[np.ndarray, np.ndarray, int], np.
     return fit
 
 
-def _shifted(fit: Callable[[np.ndarray, np.ndarray, int], np.ndarray], by: int) -> Any:
+def _shifted(fit: Fit, by: int) -> Fit:
     """Other runs than the pilot's."""
     return lambda x, y, run: fit(x, y, run + 4 * by + 10**8)
-
-
-def _pairs(rows: int, features: int, bound: float, response: tuple[float, float]) -> list[Any]:
-    """Pairs that differ in their first row: a large row against an empty one, and against its opposite."""
-    x, low, high = np.full((rows, features), 1e-3 * bound), *map(float, response)
-    y = np.full(rows, low)
-    large = (np.full(features, bound), high)
-    others = [(np.zeros(features), low), (np.full(features, bound), low), (np.full(features, -bound), high)]
-    pairs = []
-    for other in others:
-        one, two = (x.copy(), y.copy()), (x.copy(), y.copy())
-        one[0][0], one[1][0] = large
-        two[0][0], two[1][0] = other
-        pairs.append((one, two))
-    return pairs

@@ -37,30 +37,6 @@ class Inputs:
     choices: Choices
     schema: Schema | None = None
 
-    @classmethod
-    def of(
-        cls,
-        target: str | None,
-        features: tuple[str, ...] | None,
-        formula: str | None,
-        fields: Mapping[str, Any],
-        schema: Schema | None = None,
-    ) -> Inputs:
-        """From target and features, or a formula.
-
-        Raises:
-            InputError: neither or both are given.
-        """
-        if formula is None:
-            if target is None:
-                raise InputError(FaceMessage.NO_TARGET)
-            return cls(Choices(target=target, features=features, **fields), schema)
-        if target is not None or features is not None:
-            raise InputError(FaceMessage.FORMULA_AND_FEATURES)
-        from pmtcore.tables.formula import target_of  # noqa: PLC0415  # formulaic is slow to load
-
-        return cls(Choices(target=target_of(formula), formula=formula, **fields), schema)
-
     def public_data(self, public: object, public_rows: int | None) -> PublicData:
         """Return the public side alone.
 

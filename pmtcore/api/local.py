@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pmtcore.accounting.budgets import Guarantee, Neighbours, reporting_delta
 from pmtcore.api import frames
 from pmtcore.api.loading import results_of
 from pmtcore.base.bands import Bands
@@ -35,7 +36,7 @@ from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import device_rows, prepare_public
 
 SCHEMES = ("whitened", "moments")
-_RELATION = "replace-one"
+_NEIGHBOURS = Neighbours.REPLACE_ONE.value
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,12 @@ def aggregate(public: PublicData, made: Configuration, tally: Tally, link: str |
         "n": tally.accepted,
         "family": public.family.id if link is None else None,
         "link": link,
-        "guarantee": {"mu": made.mu, "epsilon": made.epsilon, "neighbours": _RELATION, "trust": "local"},
+        "guarantee": {
+            "mu": made.mu,
+            "epsilon": made.epsilon,
+            "neighbours": Neighbours.REPLACE_ONE.value,
+            "trust": "local",
+        },
         "notes": [*notes, _FORGED],
         "one_forged_report": dict(zip(made.names, moved, strict=True)),
     }
@@ -281,14 +287,12 @@ class LocalAggregator:
         )
 
 
-def _as_release(found: Mapping[str, Any], made: Configuration) -> dict[str, Any]:
+def _as_release(fit: Mapping[str, Any], made: Configuration) -> dict[str, Any]:
     """Return a local fit in the fields of a release that results are read from."""
-    from pmtcore.accounting.budgets import Guarantee, Neighbours, reporting_delta  # noqa: PLC0415
-
-    promise = Guarantee(made.mu, Neighbours.REPLACE_ONE, reporting_delta(found["n"]))
+    promise = Guarantee(made.mu, Neighbours.REPLACE_ONE, reporting_delta(fit["n"]))
     guarantee = promise.as_dict() | ({} if made.epsilon is None else {"epsilon": made.epsilon, "delta": 0.0})
     return {
-        **found,
+        **fit,
         "title": f"Local collection, {made.scheme}",
         "method": f"ldp-{made.scheme}",
         "standing": "sound",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from pmtcore.api import frames
 from pmtcore.api.inputs import Inputs, budget_of, new_rows, schema_of
 from pmtcore.api.loading import results_of
 from pmtcore.api.protocol import Parametrized, not_fitted
-from pmtcore.api.spending import Order, spend
+from pmtcore.api.spending import SpendOptions, spend
 from pmtcore.api.summary import Expectation, Needed
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import json_text
@@ -30,7 +30,11 @@ from pmtcore.methods.registry import recommended
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases import planning
 from pmtcore.releases.release import Request
+from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 _NUMERIC = (GAUSSIAN.id, POISSON.id)
 _LABELS = ("logistic", "boosting")
@@ -204,8 +208,8 @@ class PrivateModel(Parametrized, Reported):
             raise InputError(FaceMessage.NOTHING_TO_FIT, method=id)
         rows = 1 if self.person else self.rows_per_person
         request = Request(id, self._budget(), dict(self.settings or {}), self.delta, rows)
-        order = Order(dataset, ledger, key, purpose, lab, seed, frames.file_name(private))
-        self.release_, self.record_, self.spent_ = spend(problem, request, order, tables)
+        options = SpendOptions(dataset, ledger, key, purpose, lab, seed, frames.file_name(private))
+        self.release_, self.record_, self.spent_ = spend(problem, request, options, tables)
         # A key that was released before gives the release kept with it, whose rows were read by its own design.
         again = self.record_.get("design") if self.spent_.repeated else None
         self._design = Design.from_dict(again) if again else design
@@ -272,30 +276,23 @@ class PrivateModel(Parametrized, Reported):
         return budget_of(self.mu, self.rho, self.epsilon, self.delta)
 
     def _inputs(self, target: str | None) -> Inputs:
-        chosen = family(self.family or self._families[0]).id
-        choices = {
-            "intercept": self.intercept,
-            "family": one_of("family", chosen, self._families),
-            "missing": self.missing,
-            "unseen": self.unseen,
-            "levels": {name: tuple(map(str, names)) for name, names in (self.levels or {}).items()},
-            "public_ridge": self.public_ridge,
-            "lam": self.lam,
-            "positive": self.positive,
-            "kinds": dict(self.kinds or {}),
-            "overlap": self.overlap,
-            "collinear": self.collinear,
-            "weights": self.weights or "",
-            "cluster": self.cluster or "",
-            "exposure": self.exposure or "",
-            "covariates": self.covariates,
-        }
-        features = None if self.features is None else tuple(self.features)
-        inputs = Inputs.of(target, features, self.formula, choices, schema_of(self.schema))
-        if not self.person:
-            return inputs
-        unit = Unit(self.rows_per_person, self.person, self.person_rule)
-        return replace(inputs, choices=inputs.choices.of_person(unit))
+        if self.formula is None and target is None:
+            raise InputError(FaceMessage.NO_TARGET)
+        if self.formula is not None and (target is not None or self.features is not None):
+            raise InputError(FaceMessage.FORMULA_AND_FEATURES)
+        choices = Choices.of(
+            self,
+            target,
+            self.formula,
+            features=None if self.features is None else tuple(self.features),
+            intercept=self.intercept,
+            family=one_of("family", family(self.family or self._families[0]).id, self._families),
+            levels={name: tuple(map(str, names)) for name, names in (self.levels or {}).items()},
+            kinds=dict(self.kinds or {}),
+        )
+        if self.person:
+            choices = choices.of_person(Unit(self.rows_per_person, self.person, self.person_rule))
+        return Inputs(choices, schema_of(self.schema))
 
     def _repr_html_(self) -> str:
         return self.results_._repr_html_() if hasattr(self, "release_") else f"<code>{escape(repr(self))}</code>"
@@ -319,7 +316,7 @@ class PrivateRegressor(PrivateModel):
         scores = self._linear(frame)
         return np.asarray(family(self.release_.ground.family).mean(scores))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags  # noqa: PLC0415  # only sklearn asks
 
         return Tags(
@@ -365,7 +362,7 @@ class PrivateClassifier(PrivateModel):
         self.coef_, self.intercept_ = self.coef_[None], np.asarray([self.intercept_])
         self.classes_ = self._design.classes()
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags  # noqa: PLC0415  # only sklearn asks
 
         return Tags(

@@ -31,7 +31,7 @@ _MADE: dict[str, str] = {}  # digest of a request with its tables -> key in the 
 
 
 @dataclass(frozen=True)
-class Order:
+class SpendOptions:
     """How a fit is paid.
 
     Attributes:
@@ -80,24 +80,23 @@ class Spent:
             )
         if not self.place:
             return f"A lab figure at mu = {self.mu:.4g}: its spend is in no ledger, so it may not leave."
-        left = "" if self.total is None else f", where mu {self.total:.4g}" + self._of_cap + " is spent"
+        of_cap = "" if self.cap is None else f" of {self.cap:.4g}"
+        left = "" if self.total is None else f", where mu {self.total:.4g}{of_cap} is spent"
         where = f"{self.dataset!r} in the ledger {self.place}{left}; key {self.key}"
         if self.repeated:
             return f"Nothing was spent: this release was made before, for {where}."
         return f"Spent mu = {self.mu:.4g} on {where}."
 
-    @property
-    def _of_cap(self) -> str:
-        return "" if self.cap is None else f" of {self.cap:.4g}"
 
-
-def spend(problem: Problem, request: Request, order: Order, tables: str) -> tuple[Release, dict[str, Any], Spent]:
+def spend(
+    problem: Problem, request: Request, options: SpendOptions, tables: str
+) -> tuple[Release, dict[str, Any], Spent]:
     """Make a release, once.
 
     Args:
         problem: the tables and what was chosen about them.
         request: method, budget and parameters.
-        order: ledger, data set, key and purpose.
+        options: ledger, data set, key and purpose.
         tables: digest of both tables, to recognise a repetition in this process.
 
     Returns:
@@ -106,25 +105,25 @@ def spend(problem: Problem, request: Request, order: Order, tables: str) -> tupl
     Raises:
         InputError: as :func:`pmtcore.releases.release.recorded_release`.
     """
-    source = SecureNoise() if order.seed is None else SeededNoise(order.seed)
+    source = SecureNoise() if options.seed is None else SeededNoise(options.seed)
     cost = preview(problem, request).guarantee
-    if order.lab or order.seed is not None or cost.mu == 0:
-        if order.ledger is not None and cost.mu > 0:
+    if options.lab or options.seed is not None or cost.mu == 0:
+        if options.ledger is not None and cost.mu > 0:
             raise InputError(FaceMessage.LAB_NEEDS_NO_LEDGER)
         released = release(problem, request, source)
         return released, released.as_dict(), Spent(cost.person.mu)
-    if order.dataset is None and problem.table is not None and is_demo(problem.table):
+    if options.dataset is None and problem.table is not None and is_demo(problem.table):
         released = release(problem, request, source)
         return released, released.as_dict(), Spent(cost.person.mu, synthetic=True)
     with before_spend():
-        book, own = _book(order.ledger)
-        dataset = order.dataset or order.file or unnamed(problem, book)
+        book, own = _book(options.ledger)
+        dataset = options.dataset or options.file or unnamed(problem, book)
         if own:
             book.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
         same = _digest(book.place, dataset, tables, request.as_dict(), *_asked(problem, book))
-        key = order.key or _MADE.get(same) or uuid4().hex
+        key = options.key or _MADE.get(same) or uuid4().hex
         repeated = book.entry(key) is not None
-    made = recorded_release(problem, request, source, book, dataset, key, order.purpose)
+    made = recorded_release(problem, request, source, book, dataset, key, options.purpose)
     _MADE[same] = key
     account = account_after(book, made.dataset)
     total, cap = (None, None) if account is None else (account.spent, account.cap)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -51,17 +51,8 @@ class Expectation:
         return pd.DataFrame([dict(row) for row in self.rows])
 
     def __str__(self) -> str:
-        lines = [f"Expected from public rows and n = {self.n} alone; free."]
-        lines.append(
-            f"{'method':16} {'mu':>8} {'coefficient':20} {'privacy sd':>11} {'sampling sd':>11} {'95 % half':>11} "
-            f"{'80 % of outcomes':>22}"
-        )
-        lines += [
-            f"{row['method']:16} {row['mu']:8.4g} {row['coefficient']:20} {row['privacy_sd']:11.4g} "
-            f"{row['sampling_sd']:11.4g} {row['half_width']:11.4g} {interval_text(row):>22}"
-            for row in self.rows
-        ]
-        return terminal("\n".join([*lines, *self.verdicts]))
+        first = f"Expected from public rows and n = {self.n} alone; free."
+        return terminal("\n".join([first, *table_lines(self.rows), *self.verdicts]))
 
     __repr__ = __str__
 
@@ -70,3 +61,17 @@ class Expectation:
         shown = self.frame().assign(coefficient=lambda rows: rows["coefficient"].map(one_line))
         shown = shown.set_index(["method", "mu", "coefficient"])
         return f"{shown.to_html(float_format='{:.4g}'.format, escape=True)}{words}"
+
+
+def table_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return predicted errors as the lines of a table: its head, then one for each method, budget and coefficient."""
+    head = f"{'method':16} {'mu':>8} {'coefficient':20} {'privacy sd':>11} {'sampling sd':>11}"
+    return [
+        f"{head} {'truncation sd':>13} {'95 % half':>11} {'80 % of outcomes':>22}",
+        *(
+            f"{row['method']:16} {row['mu']:8.4g} {row['coefficient']:20} {row['privacy_sd']:11.4g} "
+            f"{row['sampling_sd']:11.4g} {row['truncation_sd']:13.4g} {row['half_width']:11.4g} "
+            f"{interval_text(row):>22}"
+            for row in rows
+        ),
+    ]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from pmtcore.base.messages import FaceMessage, InputError
 from pmtcore.base.results import shown
+
+if TYPE_CHECKING:
+    from great_tables import GT
 
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 _ALIASES = {"const": "Intercept", "_cons": "Intercept"}  # statsmodels' array face, and Stata
@@ -39,7 +42,7 @@ def etable(*fits: object, titles: Sequence[str] | None = None, digits: int = 3) 
     return pd.DataFrame([[column.get(row, "") for column in columns] for row in rows], index=index, columns=headings)
 
 
-def great_table(*fits: object, titles: Sequence[str] | None = None, digits: int = 3) -> Any:
+def great_table(*fits: object, titles: Sequence[str] | None = None, digits: int = 3) -> GT:
     """Return the same as a table of great-tables, for HTML and LaTeX; needs the extra ``tables``.
 
     Raises:

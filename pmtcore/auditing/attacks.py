@@ -148,7 +148,7 @@ def symbol(*, printed: bool = True) -> Attack:
     return Attack("E5", "paper C" if printed else "ours", words, epsilon, *counts, runs, tables=tables)
 
 
-def _noise(loss: Loss, epsilon: float, trials: int, stream: int, floor: float = -math.inf) -> np.ndarray:
+def _noise(loss: Loss, epsilon: float, trials: int, stream: int, *, floor: float = -math.inf) -> np.ndarray:
     """Draw b (trials, 1) at ``r eps``, cut off below at ``floor`` as in D's equation 9 (by drawing again)."""
     noise, source = Noise(True, loss.score / (_NOISE_SHARE * epsilon)), SeededNoise(11, stream)
     if floor == 0:
@@ -172,7 +172,7 @@ def _selection(floor: float) -> Callable[[Data[Loss], float, int, int], np.ndarr
     """
 
     def run(data: Data[Loss], epsilon: float, trials: int, stream: int) -> np.ndarray:
-        b = _noise(data.loss, epsilon, trials, stream, floor)
+        b = _noise(data.loss, epsilon, trials, stream, floor=floor)
         ridge = 2 * _floor(data.loss, epsilon)
         best, value = np.zeros(trials), np.zeros(trials)
         start = data.value(np.zeros((trials, 1)))

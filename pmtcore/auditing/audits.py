@@ -11,6 +11,7 @@ from typing import Any
 from pmtcore.auditing.faults import FAULTS
 from pmtcore.auditing.lower_bound import Audit, audit
 from pmtcore.base.paths import assets, cache_directory
+from pmtcore.base.steps import Steps
 from pmtcore.methods.registry import methods
 
 # Enough to detect a fault of 30 % at a claim of 1, in under a second a method.
@@ -44,23 +45,12 @@ class Record:
         return cls(str(record["computed"]), audits)
 
 
-def subjects() -> list[str]:
-    """Return the ids to audit: every method, then every planted fault."""
-    return [*(entry.id for entry in methods()), *FAULTS]
-
-
-class Sweep:
-    """Run over methods and faults that advances in steps and stores its results so far."""
+class Sweep(Steps):
+    """Run over every method, then every planted fault, in steps."""
 
     def __init__(self) -> None:
-        self.ids = subjects()
+        self.ids = [*(entry.id for entry in methods()), *FAULTS]
         self.found: dict[str, Audit] = {}
-        self.stopped = False
-
-    @property
-    def live(self) -> bool:
-        """Return True where work is left and nobody stopped the run."""
-        return not self.stopped and len(self.found) < len(self.ids)
 
     @property
     def share(self) -> float:
@@ -79,10 +69,6 @@ class Sweep:
         id = self.next
         self.found[id] = FAULTS[id].run(CLAIM, TRIALS) if id in FAULTS else audit(id, CLAIM, TRIALS)
         return True
-
-    def stop(self) -> None:
-        """Stop; the results so far stay."""
-        self.stopped = True
 
     def record(self) -> Record:
         """Return the results so far, with today's date."""

@@ -53,6 +53,7 @@ class Sides(SteppedTrials):
         epsilons: Sequence[float],
         trials: int,
         seed: int,
+        *,
         sizes: Sequence[int] = (),
         others: Sequence[str] = (),
     ) -> None:
@@ -80,11 +81,6 @@ class Sides(SteppedTrials):
     def share(self) -> float:
         """Share of the releases done."""
         return self._done / self._all
-
-    @property
-    def live(self) -> bool:
-        """Return True where work is left and nobody stopped it."""
-        return not self.stopped and self._done < self._all
 
     def step(self) -> bool:
         """One release; ``False`` when nothing is left or it was stopped.

@@ -10,16 +10,16 @@ from __future__ import annotations
 import dataclasses
 import time
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.messages import AuditMessage, InputError, one_of, whole_number_between
 from pmtcore.base.private_rows import Curator, Private, PrivateRows
+from pmtcore.base.steps import Steps
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
@@ -49,17 +49,13 @@ class Summary:
 
     method: str
     mu: float
-    x: float  # where on the axis: the budget itself, or rows, penalty, steps
+    x: float
     error_median: float
     error_mean: float
     error_sd: float
-    error_low: float  # 10 % quantile
-    error_high: float  # 90 % quantile
+    error_low: float
+    error_high: float
     trials: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain fields."""
-        return dict(vars(self))
 
 
 AXES = {
@@ -91,25 +87,10 @@ class Cell:
         return sum(len(block) for block in self.errors)
 
 
-class SteppedTrials(ABC):
-    """Trials of methods in steps, so that a page shows how far they are and can stop them."""
+class SteppedTrials(Steps):
+    """Trials of methods in steps."""
 
-    stopped = False
     _cells: list[Cell]
-
-    @abstractmethod
-    def step(self) -> bool:
-        """Do some trials; return False when nothing is left or somebody stopped them."""
-
-    def run(self) -> Self:
-        """Do all that is left."""
-        while self.step():
-            pass
-        return self
-
-    def stop(self) -> None:
-        """Stop; the results so far stay."""
-        self.stopped = True
 
     def summaries(self) -> Private[list[Summary]]:
         """Return the summaries so far. Distances to a private fit are private: for the curator."""
@@ -187,11 +168,6 @@ class Comparison(SteppedTrials):
     def places(self) -> tuple[float, ...]:
         """Return the positions on the axis, in their order."""
         return tuple(dict.fromkeys(cell.x for cell in self._cells))
-
-    @property
-    def live(self) -> bool:
-        """Return True where work is left and nobody stopped the run."""
-        return not self.stopped and self.trials_done < self.trials
 
     @property
     def trials_done(self) -> int:

@@ -73,8 +73,8 @@ def exact(problem: Problem, eta: float) -> Private[Diagnosis]:
         short = truncate(x, radius)
         return np.stack([x.T @ x, short.T @ short])
 
-    def diagnosis(found: tuple[np.ndarray, np.ndarray]) -> Diagnosis:
-        (moment, short), lengths = found[0] / n, found[1]
+    def diagnosis(figures: tuple[np.ndarray, np.ndarray]) -> Diagnosis:
+        (moment, short), lengths = figures[0] / n, figures[1]
         quantiles = np.quantile(lengths, QUANTILES)
         return Diagnosis(Label.PRIVATE, _spectrum_in_units(root, moment), conditioning(short), quantiles, radius)
 
@@ -160,15 +160,16 @@ def rows_in_words(unusual: Mapping[str, float], n: int) -> list[str]:
     return lines + overlap_in_words(Overlap.from_dict(unusual))
 
 
-def overlap_in_words(found: Overlap) -> list[str]:
+def overlap_in_words(shared_rows: Overlap) -> list[str]:
     """Return the curator's sentences on public rows that are private rows too; none where there are none."""
-    if found.share == 0:
+    if shared_rows.share == 0:
         return []
-    shared = f"{found.share:.0%} of the different public rows are also private rows"
-    if found.excess == 0:
+    shared = f"{shared_rows.share:.0%} of the different public rows are also private rows"
+    if shared_rows.excess == 0:
         return [f"{shared}, as chance would have it in any other rows of the population."]
     return [
-        f"{shared}; chance explains {found.by_chance:.0%} of those that are there once. About {found.excess:.0%} of "
-        "the public rows are private rows beyond that: are they public? If they are, say why (overlap), and the record "
-        "keeps your word; if not, take other public rows: no release protects rows that are published."
+        f"{shared}; chance explains {shared_rows.by_chance:.0%} of those that are there once. About "
+        f"{shared_rows.excess:.0%} of the public rows are private rows beyond that: are they public? If they are, say "
+        "why (overlap), and the record keeps your word; if not, take other public rows: no release protects rows that "
+        "are published."
     ]

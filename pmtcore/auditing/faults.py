@@ -63,7 +63,7 @@ def _simulated(
         def runs(which: int, count: int, stream: int) -> np.ndarray:
             return mechanism(mu, which, SeededNoise(3, which, stream).normal(count, width))
 
-        return audit_of(name, mu, runs, trials, "planted")
+        return audit_of(name, mu, runs, trials, pair="planted")
 
     return run
 

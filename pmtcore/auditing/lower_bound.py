@@ -163,17 +163,17 @@ def audit(
     best: tuple[float, str, Runs] | None = None
     pairs = _pairs(public, n, people, responses_only=entry.protects_responses_only)
     for at, (words, tables) in enumerate(pairs):
-        runs = _runs(plan, tables, noise, seed, at)
+        runs = _runs(plan, tables, noise, seed, pair=at)
         pair_bound = bound(runs, max(int(trials * _PAIR_SHARE), 500), at)[0]
         if best is None or pair_bound > best[0]:
             best = (pair_bound, words, runs)
     if best is None:
         raise InputError(AuditMessage.NO_WORST_PAIR, method=id)
     claimed = k * (mu if entry.role == "reference" else plan.mu)
-    return audit_of(id, claimed, best[2], trials, best[1], stream=1000)
+    return audit_of(id, claimed, best[2], trials, pair=best[1], stream=1000)
 
 
-def audit_of(method: str, claimed: float, runs: Runs, trials: int, pair: str, *, stream: int = 0) -> Audit:
+def audit_of(method: str, claimed: float, runs: Runs, trials: int, *, pair: str, stream: int = 0) -> Audit:
     """Return the audit of a claim by runs on one pair of tables.
 
     Args:
@@ -270,6 +270,7 @@ def _runs(
     tables: tuple[PrivateRows, PrivateRows],
     noise: Callable[[NoiseSource], NoiseSource],
     seed: int,
+    *,
     pair: int,
 ) -> Runs:
     mechanisms = [plan.mechanism_on(rows) for rows in tables]
@@ -357,7 +358,7 @@ def _table(public: PublicData, row: tuple[np.ndarray, float], x: np.ndarray, y: 
     return PrivateRows.from_arrays(np.vstack([row[0], x]), np.concatenate([[row[1]], y]), public.names)
 
 
-def curve_points(found: Audit) -> tuple[np.ndarray, np.ndarray]:
+def curve_points(audit: Audit) -> tuple[np.ndarray, np.ndarray]:
     """Return false alarm rates and the largest detection rates that the claim allows."""
     alarms = np.linspace(0.001, 0.999, 200)
-    return alarms, np.asarray(ndtr(ndtri(alarms) + found.claimed))
+    return alarms, np.asarray(ndtr(ndtri(alarms) + audit.claimed))

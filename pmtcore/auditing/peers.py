@@ -37,7 +37,7 @@ class PeerAudit(ClaimTest):
 
 
 def audit_estimator(
-    fit: Fit, tables: tuple[Table, Table], epsilon: float, delta: float, trials: int = 2000
+    fit: Fit, tables: tuple[Table, Table], epsilon: float, delta: float, *, trials: int = 2000
 ) -> PeerAudit:
     """Audit a black box.
 
@@ -72,6 +72,30 @@ def audit_estimator(
         epsilon_bound(round((1 - detections) * half), round(alarms * half), half, delta),
     )
     return PeerAudit(epsilon, lower_bound, trials, alarms, detections, delta=delta)
+
+
+def neighbouring_pairs(
+    rows: int, features: int, bound: float, response: tuple[float, float]
+) -> list[tuple[Table, Table]]:
+    """Build pairs of tables that differ in their first row: a large row against an empty one, and its opposites.
+
+    Args:
+        rows: of each table; all but the first say almost nothing.
+        features: columns of each table.
+        bound: largest absolute value of a feature.
+        response: range of the response.
+    """
+    x, low, high = np.full((rows, features), 1e-3 * bound), *map(float, response)
+    y = np.full(rows, low)
+    large = (np.full(features, bound), high)
+    others = [(np.zeros(features), low), (np.full(features, bound), low), (np.full(features, -bound), high)]
+    pairs = []
+    for other in others:
+        one, two = (x.copy(), y.copy()), (x.copy(), y.copy())
+        one[0][0], one[1][0] = large
+        two[0][0], two[1][0] = other
+        pairs.append((one, two))
+    return pairs
 
 
 def _views(outputs: np.ndarray) -> np.ndarray:

@@ -16,16 +16,20 @@ from pmtcore.base.private_rows import Private, PrivateRows
 _PLAIN = frozenset((type(None), str, bool, int, float))
 
 
+class PrivateFigureError(TypeError):
+    """A private figure was about to leave."""
+
+
 def plain(value: object, name: str = "value") -> Any:
     """Return the value in plain JSON types; every export passes this gate.
 
     Raises:
-        TypeError: a private figure, or a type that is not known to be safe.
+        PrivateFigureError: a private figure; TypeError: a type that is not known to be safe.
     """
     if type(value) in _PLAIN:
         return value
     if isinstance(value, Private | PrivateRows):
-        raise TypeError(f"{name} is private and cannot leave")
+        raise PrivateFigureError(f"{name} is private and cannot leave")
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, np.generic):

@@ -71,6 +71,13 @@ class Private(Generic[T]):
     __hash__ = None  # type: ignore[assignment]
 
 
+class StaysInSession:
+    """Base of what holds private rows: it is never pickled, so no other process and no cache gets it."""
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("private rows stay in the session that loaded them")
+
+
 # Bytes of an arena: the system gives memory of such size in large pages.
 _ARENA = 16 * 2**20
 # Bytes of a thread's own arena, where many share them.
@@ -108,7 +115,7 @@ class Arena:
 P = TypeVar("P", bound=Piece)
 
 
-class RowCache(Generic[P]):
+class RowCache(StaysInSession, Generic[P]):
     """What blocks of private rows become, for sums in several looks.
 
     The first look keeps what it made of as many blocks as memory allows; later looks start from that, and make the rest
@@ -192,9 +199,6 @@ class RowCache(Generic[P]):
     def __repr__(self) -> str:
         return "<pieces of private rows>"
 
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("private rows stay in the session that loaded them")
-
 
 @dataclass(frozen=True, eq=False)
 class _Look:
@@ -230,7 +234,7 @@ class PassObserver(Protocol):
         ...
 
 
-class PrivateRows:
+class PrivateRows(StaysInSession):
     """Private rows behind the only interface methods have to them: sums over row blocks.
 
     Args:
@@ -418,9 +422,6 @@ class PrivateRows:
 
     def __repr__(self) -> str:
         return f"<{self.n} private rows, {len(self.names)} features>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("private rows stay in the session that loaded them")
 
 
 def _added_after(adder: Callable[[Summand], np.ndarray], function: object, summand: Summand) -> np.ndarray:

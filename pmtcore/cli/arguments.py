@@ -6,7 +6,7 @@ import argparse
 import atexit
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,14 @@ from pmtcore.cli.startup import is_own_process, start_arrow
 
 if TYPE_CHECKING:
     from pmtcore.accounting.budgets import Budget, Unit
+    from pmtcore.public.moments import PublicData
+    from pmtcore.tables.choices import Choices
+    from pmtcore.tables.cluster import Cluster
+    from pmtcore.tables.problem import Problem
+    from pmtcore.tables.table import Role as TableRole
+    from pmtcore.tables.table import Table
+
+Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
 
 try:
     import pwd
@@ -26,7 +34,7 @@ except ImportError:  # not a POSIX system
     pwd = None  # type: ignore[assignment]
 
 
-def public_from(chosen: argparse.Namespace) -> Any:
+def public_from(chosen: argparse.Namespace) -> PublicData:
     """Prepare the public side alone: nothing private is read."""
     from pmtcore.tables.problem import prepare_moment, prepare_public  # noqa: PLC0415
     from pmtcore.tables.table import read_moment_path  # noqa: PLC0415
@@ -37,7 +45,7 @@ def public_from(chosen: argparse.Namespace) -> Any:
     return prepare_public(table_of(chosen.public, "public"), choices)
 
 
-def table_of(path: str, role: Any) -> Any:
+def table_of(path: str, role: TableRole) -> Table:
     """Read the table in a file, or on standard input.
 
     Raises:
@@ -48,7 +56,7 @@ def table_of(path: str, role: Any) -> Any:
     return read_table(read_input(), "standard input", role) if path == STANDARD_INPUT else read_path(path, role)
 
 
-def choices_from(chosen: argparse.Namespace) -> Any:
+def choices_from(chosen: argparse.Namespace) -> Choices:
     """Return the data choices that the options say."""
     from pmtcore.tables.choices import Choices, levels_from_text  # noqa: PLC0415
 
@@ -59,32 +67,16 @@ def choices_from(chosen: argparse.Namespace) -> Any:
     if (not chosen.target) == (chosen.formula is None):  # an empty name is none
         raise InputError(CommandMessage.NOTHING_TO_FIT)
     features = None if chosen.features is None else tuple(part.strip() for part in chosen.features.split(","))
-    return Choices(
-        target=chosen.target or _target_of(chosen.formula),
+    return Choices.of(
+        chosen,
+        chosen.target,
+        chosen.formula,
         features=features,
-        formula=chosen.formula or "",
-        weights=chosen.weights or "",
-        cluster=chosen.cluster or "",
-        exposure=chosen.exposure or "",
         intercept=not chosen.no_intercept,
-        missing=chosen.missing,
-        unseen=chosen.unseen,
         levels=levels_from_text(chosen.levels),
-        public_ridge=chosen.public_ridge,
         family=chosen.family,
-        lam=chosen.lam,
-        positive=chosen.positive,
         kinds=settings_from(chosen.kind, "--kind", "COLUMN=KIND"),
-        collinear=chosen.collinear,
-        covariates=chosen.covariates,
-        overlap=getattr(chosen, "overlap", ""),
     )
-
-
-def _target_of(formula: str) -> str:
-    from pmtcore.tables.formula import target_of  # noqa: PLC0415  # formulaic is slow to load
-
-    return target_of(formula)
 
 
 def user() -> Actor:
@@ -100,7 +92,7 @@ def user() -> Actor:
         return Actor(f"user {os.getuid()}", Role.OWNER)
 
 
-def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Any:
+def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Problem:
     """Prepare the problem that the arguments describe.
 
     Args:
@@ -131,7 +123,7 @@ def choose_threads(chosen: argparse.Namespace) -> None:
         threads.use(threads.available())
 
 
-def cluster_from(chosen: argparse.Namespace) -> Any:
+def cluster_from(chosen: argparse.Namespace) -> Cluster | None:
     """Start where passes over private rows run: a cluster, left at the end of the program, or ``None`` for here."""
     if one_of("engine", chosen.engine, ("here", "dask")) == "here":
         if chosen.scheduler is not None:

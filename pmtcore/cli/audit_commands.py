@@ -10,22 +10,26 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pmtcore.accounting.budgets import ONLY_RESPONSES
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import CommandMessage, InputError, whole_number_between
 from pmtcore.base.strict_json import parsed
-from pmtcore.cli.arguments import number_from, public_from, table_of
+from pmtcore.cli.arguments import Answer, number_from, public_from, table_of
 from pmtcore.cli.files import read_small, writable, write_small
 from pmtcore.methods.registry import method, recommended
 
+if TYPE_CHECKING:
+    from pmtcore.papers.gallery.engine import Figure
+    from pmtcore.public.moments import PublicData
+
 _SHOWN = 3  # methods: the recommended one, and two others to compare it with
-Answer = tuple[dict[str, Any], str]  # the JSON object, the text
 
 
 def plan(chosen: argparse.Namespace) -> Answer:
     """Predict errors from public rows and a number of private rows."""
+    from pmtcore.api.summary import table_lines  # noqa: PLC0415
     from pmtcore.releases import planning  # noqa: PLC0415
 
     public = public_from(chosen)
@@ -39,36 +43,27 @@ def plan(chosen: argparse.Namespace) -> Answer:
     shown = order if chosen.all else order[:_SHOWN]
     record: dict[str, Any] = {"label": Label.PUBLIC.value, "rows": rows, "n": n, "public_rows": public.m}
     record["recommended"] = first
-    head = f"{'method':16} {'mu':>8} {'coefficient':20} {'privacy sd':>11} {'sampling sd':>11}"
-    lines = [f"{head} {'truncation sd':>13} {'95 % half':>11} {'80 % of outcomes':>22}"]
-    lines += [
-        f"{row['method']:16} {row['mu']:8.4g} {row['coefficient']:20} {row['privacy_sd']:11.4g} "
-        f"{row['sampling_sd']:11.4g} {row['truncation_sd']:13.4g} {row['half_width']:11.4g} "
-        f"{planning.interval_text(row):>22}"
-        for row in rows
-        if row["method"] in shown
-    ]
+    lines = table_lines(row for row in rows if row["method"] in shown)
     lines += [f"{id}: {ONLY_RESPONSES}" for id in shown if method(id).protects_responses_only]
     if len(shown) < len(order):
         lines.append(f"{len(order) - len(shown)} other methods with --all.")
-    id = first
-    record["verdict"] = [planning.verdict(public, n, mu, id) for mu in mus]
+    record["verdict"] = [planning.verdict(public, n, mu, first) for mu in mus]
     if chosen.width is not None:
         if chosen.coefficient is None:
             raise InputError(CommandMessage.WIDTH_NEEDS_COEFFICIENT)
-        record["budget_for_width"] = planning.budget_for(public, n, id, chosen.coefficient, chosen.width)
-        record["rows_for_width"] = planning.rows_for(public, id, mus[0], chosen.coefficient, chosen.width)
+        record["budget_for_width"] = planning.budget_for(public, n, first, chosen.coefficient, chosen.width)
+        record["rows_for_width"] = planning.rows_for(public, first, mus[0], chosen.coefficient, chosen.width)
         lines.append(
-            f"{chosen.coefficient} within {chosen.width:g} by {id}: mu {record['budget_for_width']}, "
+            f"{chosen.coefficient} within {chosen.width:g} by {first}: mu {record['budget_for_width']}, "
             f"or {record['rows_for_width']} rows at mu {mus[0]:g}"
         )
     if chosen.time:
-        record["expected"], words = _time(public, n, id, mus[0])
+        record["expected"], words = _time(public, n, first, mus[0])
         lines.append(words)
     return record, "\n".join([*lines, *record["verdict"]])
 
 
-def _time(public: Any, n: int, id: str, mu: float) -> tuple[dict[str, Any], str]:
+def _time(public: PublicData, n: int, id: str, mu: float) -> tuple[dict[str, Any], str]:
     """Measure how long a release takes on this machine, and the memory it needs, from made-up rows."""
     from pmtcore.accounting.budgets import Budget  # noqa: PLC0415
     from pmtcore.methods.registry import make_parameters  # noqa: PLC0415
@@ -129,7 +124,7 @@ def gallery(chosen: argparse.Namespace) -> Answer:
     return record, _found(made, record)
 
 
-def _open_listed(chosen: Sequence[Any]) -> Answer:
+def _open_listed(chosen: Sequence[Figure]) -> Answer:
     """Claims without an answer, and what would give one."""
     from pmtcore.papers.gallery.engine import load_stored  # noqa: PLC0415
     from pmtcore.papers.gallery.unsettled import open_claims  # noqa: PLC0415
@@ -175,13 +170,13 @@ def _all_computed(chosen: argparse.Namespace) -> Answer:
     return {"computed": trials, "missing": missing}, words
 
 
-def _found(made: Any, record: dict[str, Any]) -> str:
+def _found(made: Figure, record: dict[str, Any]) -> str:
     lines = [f"{made.source}, {record['trials']} trials"]
     lines += [f"{v['answer']}: {v['claim']} ({v['figures']})" for v in record["verdict"]]
     return "\n".join(lines)
 
 
-def _mended(made: Any, workers: int) -> Answer:
+def _mended(made: Figure, workers: int) -> Answer:
     """Compute again the lines of a stored result that today's code gives otherwise."""
     from pmtcore.papers.gallery.engine import (  # noqa: PLC0415
         Computation,
@@ -205,7 +200,7 @@ def _mended(made: Any, workers: int) -> Answer:
     return record, _found(made, record)
 
 
-def _checked(made: Any) -> Answer:
+def _checked(made: Figure) -> Answer:
     """Return True where the stored result of a figure is what today's code gives."""
     from pmtcore.papers.gallery.engine import load_stored, needed, stale  # noqa: PLC0415
 
@@ -269,7 +264,7 @@ def report(chosen: argparse.Namespace) -> Answer:
     return {"html": chosen.html}, f"report written to {chosen.html}"
 
 
-def _known(record: Any, ledger_url: str | None) -> Any:
+def _known(record: Any, ledger_url: str | None) -> Any:  # noqa: ANN401
     """Return the record of a file, marked as a lab figure unless a ledger at hand holds the very same.
 
     Whoever can write a file can write a record: what may leave is what the ledger knows.

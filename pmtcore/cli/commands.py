@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from typing import Any
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, detected_percent, epsilon_from_rho_bound
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import number_between, whole_number_between
 from pmtcore.base.private_rows import Curator
-from pmtcore.cli.arguments import budget_from, number_from, problem_from
+from pmtcore.cli.arguments import Answer, budget_from, number_from, problem_from
 from pmtcore.methods.registry import method, methods, search
 
 _CURATOR = Curator("the command line, run by whoever holds the private table")
 _PRIVATE = f"[{Label.PRIVATE.value}] "
-Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
 
 
 def list_methods(chosen: argparse.Namespace) -> Answer:
@@ -115,7 +113,7 @@ def compare(chosen: argparse.Namespace) -> Answer:
     mus = [number_from("--mu", part) for part in chosen.mu.split(",") if part.strip()]
     values = [number_from("--values", part) for part in (chosen.values or "").split(",") if part.strip()]
     run = Comparison(problem, names, mus, trials=chosen.trials, seed=chosen.seed, axis=chosen.axis, values=values).run()
-    rows = [summary.as_dict() for summary in run.summaries().reveal(_CURATOR)]
+    rows = [vars(summary) for summary in run.summaries().reveal(_CURATOR)]
     norm = run.reference_norm().reveal(_CURATOR)
     lines = [_PRIVATE + f"distance to the non-private fit (length {norm:.4g})"]
     lines.append(f"{'method':16} {chosen.axis[:8]:>8} {'median':>11} {'mean':>11} {'sd':>11} {'trials':>7}")

@@ -11,10 +11,11 @@ from typing import Any
 from pmtcore.base.deployment import problems
 from pmtcore.base.messages import CommandMessage, InputError
 from pmtcore.base.paths import application
+from pmtcore.cli.arguments import Answer
 from pmtcore.cli.files import read_small
 
 
-def run(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(chosen: argparse.Namespace) -> Answer:
     """Check the settings.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pmtcore.accounting.budgets import of_person, person_note
@@ -12,16 +12,18 @@ from pmtcore.base.labels import Label
 from pmtcore.base.messages import CommandMessage, InputError
 from pmtcore.base.numbers import p_value
 from pmtcore.base.strict_json import parsed
-from pmtcore.cli.arguments import number_from
+from pmtcore.cli.arguments import Answer, number_from
 from pmtcore.cli.files import read_small, write_small
-
-Answer = tuple[dict[str, Any], str]
+from pmtcore.explore.confirm import confirmed
+from pmtcore.explore.instruments import InstrumentalFit
+from pmtcore.explore.logistic import logistic
+from pmtcore.explore.moment import Moment
+from pmtcore.explore.regression import Regression, criteria, nested
+from pmtcore.report.sheet import csv
 
 
 def run(chosen: argparse.Namespace) -> Answer:
     """Open the record and answer."""
-    from pmtcore.explore.moment import Moment  # noqa: PLC0415
-
     moment = Moment.from_bytes(read_small(chosen.record))
     if chosen.synthetic:
         return _synthetic(moment, chosen)
@@ -33,7 +35,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     return _answer(moment, chosen)
 
 
-def _asked(moment: Any, chosen: argparse.Namespace) -> Any:
+def _regression(moment: Moment, chosen: argparse.Namespace) -> Regression:
     if chosen.formula is not None:
         if chosen.response or chosen.features:
             raise InputError(CommandMessage.FORMULA_OR_RESPONSE)
@@ -44,12 +46,9 @@ def _asked(moment: Any, chosen: argparse.Namespace) -> Any:
     )
 
 
-def _answer(moment: Any, chosen: argparse.Namespace) -> Answer:
+def _answer(moment: Moment, chosen: argparse.Namespace) -> Answer:
     """One regression in the keys of a release."""
-    from pmtcore.explore.logistic import logistic  # noqa: PLC0415
-    from pmtcore.explore.regression import criteria, nested  # noqa: PLC0415
-
-    fit = _asked(moment, chosen)
+    fit = _regression(moment, chosen)
     staged = _staged(moment, chosen)
     fit = fit if staged is None else staged.regression
     fields: dict[str, Any] = fit.as_dict()
@@ -96,7 +95,7 @@ def _values(text: str) -> dict[str, float]:
     return numbers
 
 
-def _staged(moment: Any, chosen: argparse.Namespace) -> Any:
+def _staged(moment: Moment, chosen: argparse.Namespace) -> InstrumentalFit | None:
     """Two-stage least squares, where instruments were named."""
     if chosen.endogenous is None and chosen.instruments is None:
         return None
@@ -106,10 +105,8 @@ def _staged(moment: Any, chosen: argparse.Namespace) -> Any:
     return moment.iv(chosen.formula, endogenous=roles[0], instruments=roles[1])
 
 
-def _confirmed(fit: Any, path: str) -> list[dict[str, Any]]:
+def _confirmed(fit: Regression, path: str) -> list[dict[str, Any]]:
     """Return the model from both releases together."""
-    from pmtcore.explore.confirm import confirmed  # noqa: PLC0415
-
     try:
         other = parsed(read_small(path))
     except ValueError:
@@ -119,7 +116,7 @@ def _confirmed(fit: Any, path: str) -> list[dict[str, Any]]:
     return confirmed(fit, other).as_rows()
 
 
-def _text(record: Mapping[str, Any], moment: Any) -> str:
+def _text(record: Mapping[str, Any], moment: Moment) -> str:
     lines = [one_line(record["formula"]) + (f"   ridge {record['lam']:g}" if record["lam"] else "")]
     width = max(len(one_line(name)) for name in record["coefficients"])
     lines.append(f"{'':{width}} {'coefficient':>12} {'privacy sd':>11} {'sampling sd':>11}   95 % band")
@@ -161,19 +158,19 @@ def _text(record: Mapping[str, Any], moment: Any) -> str:
     return "\n".join(lines)
 
 
-def _columns(moment: Any, _: argparse.Namespace) -> dict[str, Any]:
+def _columns(moment: Moment, _: argparse.Namespace) -> dict[str, Any]:
     rules = [rule.as_dict() for rule in moment.record.derived.rules]
     return {"columns": list(moment.columns), "derived": rules, "labels": list(moment.labels)}
 
 
-def _path(moment: Any, chosen: argparse.Namespace, kind: str) -> dict[str, Any]:
-    fit = _asked(moment, chosen)
+def _path(moment: Moment, chosen: argparse.Namespace, kind: str) -> dict[str, Any]:
+    fit = _regression(moment, chosen)
     path = moment.ridge_path(fit) if kind == "ridge" else moment.lasso_path(fit)
     fields = {"names": list(path.names), "lam": path.lam.tolist(), "coefficients": path.coefficients.tolist()}
     return fields if path.chosen is None else {**fields, "chosen_share": path.chosen.tolist()}
 
 
-def _components(moment: Any, _: argparse.Namespace) -> dict[str, Any]:
+def _components(moment: Moment, _: argparse.Namespace) -> dict[str, Any]:
     shares, loadings = moment.components()
     names = [f"component {k + 1}" for k in range(len(shares.values))]
     return {"components": shares.as_rows(names), "columns": list(moment.columns), "loadings": loadings.tolist()} | {
@@ -181,7 +178,7 @@ def _components(moment: Any, _: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-_SHOWN: dict[str, Any] = {
+_SHOWN: dict[str, Callable[[Moment, argparse.Namespace], dict[str, Any]]] = {
     "columns": _columns,
     "summary": lambda moment, _: {"summary": moment.summary()},
     "correlations": lambda moment, _: {"pairs": moment.pairs()},
@@ -189,7 +186,7 @@ _SHOWN: dict[str, Any] = {
     "components": _components,
     "ridge": lambda moment, chosen: _path(moment, chosen, "ridge"),
     "lasso": lambda moment, chosen: _path(moment, chosen, "lasso"),
-    "subsets": lambda moment, chosen: {"subsets": [vars(s) for s in moment.best_subsets(_asked(moment, chosen))]},
+    "subsets": lambda moment, chosen: {"subsets": [vars(s) for s in moment.best_subsets(_regression(moment, chosen))]},
 }
 
 
@@ -210,13 +207,11 @@ def _table(rows: list[dict[str, Any]]) -> list[str]:
     return ["  ".join(f"{key:>14}" for key in keys), *("  ".join(_cell(row[key]) for key in keys) for row in rows)]
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return f"{value:14.5g}" if isinstance(value, float) else f"{one_line(str(value)):>14}"
 
 
-def _synthetic(moment: Any, chosen: argparse.Namespace) -> Answer:
-    from pmtcore.report.sheet import csv  # noqa: PLC0415
-
+def _synthetic(moment: Moment, chosen: argparse.Namespace) -> Answer:
     frame = moment.synthetic(chosen.rows)
     write_small(chosen.synthetic, csv(frame))
     words = f"{len(frame)} synthetic rows written to {chosen.synthetic}: for trying code, never for inference."

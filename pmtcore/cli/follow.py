@@ -6,23 +6,23 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+
+from pmtcore.releases.outcome import NOTHING
+from pmtcore.releases.progress import Progress, Report
+from pmtcore.releases.release import Request, progress_of
+from pmtcore.tables.problem import Problem
 
 _AFTER = 1.0  # seconds: whatever takes less says nothing
 _EACH = 0.5  # seconds between two lines, on a terminal; ten times as long elsewhere
 
 
 @contextmanager
-def following(asked: bool, problem: Any, request: Any) -> Iterator[Any]:
+def following(always: bool, problem: Problem, request: Request) -> Iterator[Progress]:
     """Progress that is told on standard error, where that is a terminal or it was asked for.
 
     Raises:
         KeyboardInterrupt: with a sentence on what is spent.
     """
-    from pmtcore.releases.outcome import NOTHING  # noqa: PLC0415
-    from pmtcore.releases.progress import Report  # noqa: PLC0415
-    from pmtcore.releases.release import progress_of  # noqa: PLC0415
-
     terminal = sys.stderr.isatty()
     start = last = time.monotonic()
     said = False
@@ -30,7 +30,7 @@ def following(asked: bool, problem: Any, request: Any) -> Iterator[Any]:
     def tell(report: Report) -> None:
         nonlocal last, said
         now = time.monotonic()
-        if not (terminal or asked) or now - start < _AFTER or now - last < (_EACH if terminal else 10 * _EACH):
+        if not (terminal or always) or now - start < _AFTER or now - last < (_EACH if terminal else 10 * _EACH):
             return
         last, said = now, True
         sys.stderr.write(f"\r\x1b[K{report.words}" if terminal else f"{report.words}\n")

@@ -13,10 +13,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pmtcore.base.messages import CommandMessage, InputError
 from pmtcore.base.paths import application
+from pmtcore.cli.arguments import Answer
 from pmtcore.cli.parser import parser
 
 _PATHS = ("PMT_LEDGER", "PMT_DATA_DIR")  # may be relative to where the user stands
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return command_line(arguments)
 
 
-def run(_: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(_: argparse.Namespace) -> Answer:
     """Run the application until it is stopped."""
     status = _open()
     if status:
@@ -37,7 +37,7 @@ def run(_: argparse.Namespace) -> tuple[dict[str, Any], str]:
     return {"status": status}, "The application was stopped."
 
 
-def completion(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def completion(chosen: argparse.Namespace) -> Answer:
     """Print what a shell needs to complete the commands: ``eval "$(second-moment completion bash)"``."""
     try:
         import shtab  # noqa: PLC0415  # an extra

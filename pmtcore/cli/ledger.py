@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pmtcore.accounting.budgets import Unit
 from pmtcore.base.messages import CommandMessage, InputError, listed
-from pmtcore.cli.arguments import user
+from pmtcore.cli.arguments import Answer, user
 from pmtcore.cli.files import read_small
 
 if TYPE_CHECKING:
-    from pmtcore.ledger.agreements import Asked
+    from pmtcore.ledger.agreements import PendingRequest
     from pmtcore.ledger.log import Ledger
-
-Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
 
 
 def run(chosen: argparse.Namespace) -> Answer:
@@ -107,11 +104,11 @@ def _agreement(chosen: argparse.Namespace, book: Ledger) -> Answer:
     from pmtcore.api.loading import in_words  # noqa: PLC0415
     from pmtcore.mechanisms.noise import SecureNoise  # noqa: PLC0415
     from pmtcore.releases.outcome import SpendPlace, after_spend  # noqa: PLC0415
-    from pmtcore.releases.register import answer, asked, carry_out  # noqa: PLC0415
+    from pmtcore.releases.register import answer, carry_out, pending_requests  # noqa: PLC0415
 
     if chosen.step == "asked":
-        requests = asked(user(), book)
-        return {"asked": [one.as_dict() for one in requests]}, "\n".join(
+        requests = pending_requests(user(), book)
+        return {"asked": [pending.as_dict() for pending in requests]}, "\n".join(
             map(_line, requests)
         ) or "nothing was asked for"
     if chosen.key is None:
@@ -122,15 +119,16 @@ def _agreement(chosen: argparse.Namespace, book: Ledger) -> Answer:
         with after_spend(spend):
             place = {**made.record.get("ledger", {}), "place": book.place, "key": made.key}
             return {**made.as_dict(), "ledger": place}, in_words(made.as_dict())
-    one = answer(user(), book, chosen.key, chosen.step == "agree", chosen.reason or "")
-    return one.as_dict(), _line(one)
+    pending = answer(user(), book, chosen.key, chosen.step == "agree", chosen.reason or "")
+    return pending.as_dict(), _line(pending)
 
 
-def _line(one: Asked) -> str:
-    why = f" ({one.reason})" if one.reason else ""
-    said = f", {one.state} by {one.answered_by}{why}" if one.answered_by else ", not answered"
-    what = f"{one.fields['request'].get('method', '')} mu {one.fields['mu']:.4g} {one.fields['purpose']}".strip()
-    return f"{one.key}  {one.at[:19]}  {one.dataset}  {what}: asked by {one.by}{said}"
+def _line(pending: PendingRequest) -> str:
+    why = f" ({pending.reason})" if pending.reason else ""
+    said = f", {pending.state} by {pending.answered_by}{why}" if pending.answered_by else ", not answered"
+    method, fields = pending.fields["request"].get("method", ""), pending.fields
+    what = f"{method} mu {fields['mu']:.4g} {fields['purpose']}".strip()
+    return f"{pending.key}  {pending.at[:19]}  {pending.dataset}  {what}: asked by {pending.by}{said}"
 
 
 def _shown(book: Ledger, dataset: str | None) -> Answer:

@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 
 from pmtcore.api.local import Published, aggregate, configure
 from pmtcore.base.messages import CommandMessage, InputError
+from pmtcore.cli.arguments import Answer
 from pmtcore.cli.files import read_small, writable, write_small
 from pmtcore.local.protocol import Configuration, report_lines
 from pmtcore.local.reading import SCHEMA, tally_file
@@ -26,12 +26,12 @@ from pmtcore.tables.problem import device_rows, prepare_public
 from pmtcore.tables.table import Table, read_path
 
 
-def run(chosen: argparse.Namespace, source: NoiseSource) -> tuple[dict[str, Any], str]:
+def run(chosen: argparse.Namespace, source: NoiseSource) -> Answer:
     """One of the three."""
     return {"configure": _configure, "randomize": _randomize, "aggregate": _aggregate}[chosen.step](chosen, source)
 
 
-def _configure(chosen: argparse.Namespace, _: NoiseSource) -> tuple[dict[str, Any], str]:
+def _configure(chosen: argparse.Namespace, _: NoiseSource) -> Answer:
     public = _public(chosen)
     made = configure(
         public,
@@ -48,7 +48,7 @@ def _configure(chosen: argparse.Namespace, _: NoiseSource) -> tuple[dict[str, An
     )
 
 
-def _randomize(chosen: argparse.Namespace, source: NoiseSource) -> tuple[dict[str, Any], str]:
+def _randomize(chosen: argparse.Namespace, source: NoiseSource) -> Answer:
     made, choices = _published(chosen)
     own = device_rows(read_path(_needed(chosen, "rows"), "private"), made.names, choices)
     path = Path(_needed(chosen, "destination"))
@@ -94,7 +94,7 @@ def _blocks(
         yield made.randomize(features, response, source)
 
 
-def _aggregate(chosen: argparse.Namespace, _: NoiseSource) -> tuple[dict[str, Any], str]:
+def _aggregate(chosen: argparse.Namespace, _: NoiseSource) -> Answer:
     made, choices = _published(chosen)
     tally = tally_file(Path(_needed(chosen, "reports")), made)
     public = _public(chosen, made, choices)

@@ -12,14 +12,17 @@ from uuid import uuid4
 from pmtcore.accounting.budgets import Unit
 from pmtcore.api.loading import in_words
 from pmtcore.base.messages import CommandMessage, InputError
-from pmtcore.cli.arguments import budget_from, problem_from, say, settings_from, user
+from pmtcore.cli.arguments import Answer, budget_from, problem_from, say, settings_from, user
 from pmtcore.cli.files import STANDARD_INPUT, read_small, write_small
 from pmtcore.cli.follow import following
 from pmtcore.ledger.account import counted_mu
-from pmtcore.methods.registry import method, recommended
-
-Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
-
+from pmtcore.ledger.log import Ledger, default_url
+from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
+from pmtcore.methods.registry import recommended
+from pmtcore.releases.outcome import SpendPlace, account_after, after_spend, before_spend
+from pmtcore.releases.release import Request, planned_guarantee, recorded_release, release, request_from_json
+from pmtcore.tables.demo import is_demo
+from pmtcore.tables.problem import Problem
 
 _BESIDE = (
     "Beside it lie two small files, .key and .head: copy all three together, and keep .key from others. Without them "
@@ -32,23 +35,18 @@ def run(chosen: argparse.Namespace) -> Answer:
 
     The demo table is made up: without a data set's name it spends nothing that counts.
     """
-    from pmtcore.mechanisms.noise import SecureNoise, SeededNoise  # noqa: PLC0415
-    from pmtcore.releases.release import planned_guarantee, release, request_from_json  # noqa: PLC0415
-    from pmtcore.tables.demo import is_demo  # noqa: PLC0415
-
-    base = request_from_json(read_small(chosen.config)) if chosen.config else None
+    saved = request_from_json(read_small(chosen.config)) if chosen.config else None
     source = SecureNoise() if chosen.seed is None else SeededNoise(chosen.seed)
     if chosen.ledger is not None and chosen.dataset is None:
         raise InputError(CommandMessage.LEDGER_NEEDS_DATASET)
-    rows = chosen.rows_per_person or (1 if base is None else base.rows_per_person)
+    rows = chosen.rows_per_person or (1 if saved is None else saved.rows_per_person)
     unit = None if chosen.person is None else Unit(rows, chosen.person, chosen.person_rule)
     problem = problem_from(chosen, unit)
-    request = _request(chosen, base, problem, rows)
+    request = _request(chosen, saved, problem, rows)
     if chosen.save_config:
-        text = json.dumps(request.as_dict(), indent=2) + "\n"
-        write_small(chosen.save_config, text)
+        write_small(chosen.save_config, json.dumps(request.as_dict(), indent=2) + "\n")
     if chosen.ask:
-        return _asked(chosen, problem, request)
+        return _ask(chosen, problem, request)
     demo = chosen.dataset is None and problem.table is not None and is_demo(problem.table)
     lab = chosen.lab or demo or (chosen.seed is not None and chosen.ledger is None)
     if lab or (chosen.ledger is None and planned_guarantee(problem, request).mu == 0):
@@ -59,24 +57,21 @@ def run(chosen: argparse.Namespace) -> Answer:
     return _recorded(chosen, problem, request, source)
 
 
-def _asked(chosen: argparse.Namespace, problem: Any, request: Any) -> Answer:
+def _ask(chosen: argparse.Namespace, problem: Problem, request: Request) -> Answer:
     """Say what was asked for, and how another person answers."""
-    from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
     from pmtcore.releases.register import ask  # noqa: PLC0415
 
     book = Ledger(chosen.ledger or default_url())
     dataset, key = chosen.dataset or _data_set(chosen.private), chosen.key or uuid4().hex
-    asked = ask(user(), problem, request, book, dataset, key, chosen.purpose)
-    text = f"Asked for {asked.dataset!r} with key {key}, by {asked.by}: nothing is spent. Another person answers with "
-    return asked.as_dict(), text + f"'ledger agree --key {key}'; the same release with --key {key} then spends."
+    pending = ask(user(), problem, request, book, dataset, key, chosen.purpose)
+    text = (
+        f"Asked for {pending.dataset!r} with key {key}, by {pending.by}: nothing is spent. Another person answers with "
+    )
+    return pending.as_dict(), text + f"'ledger agree --key {key}'; the same release with --key {key} then spends."
 
 
-def _recorded(chosen: argparse.Namespace, problem: Any, request: Any, source: Any) -> Answer:
+def _recorded(chosen: argparse.Namespace, problem: Problem, request: Request, source: NoiseSource) -> Answer:
     """Release, and say where spend and record are kept."""
-    from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
-    from pmtcore.releases.outcome import SpendPlace, account_after, after_spend, before_spend  # noqa: PLC0415
-    from pmtcore.releases.release import planned_guarantee, recorded_release  # noqa: PLC0415
-
     begun = not _is_there(chosen.ledger or default_url())
     dataset, key = chosen.dataset or _data_set(chosen.private), chosen.key or uuid4().hex
     cost = planned_guarantee(problem, request)
@@ -109,22 +104,20 @@ def _where(place: Mapping[str, Any]) -> str:
     )
 
 
-def _request(chosen: argparse.Namespace, base: Any, problem: Any, rows: int) -> Any:
+def _request(chosen: argparse.Namespace, saved: Request | None, problem: Problem, rows: int) -> Request:
     """Return the request: as saved, changed by the command line; the recommended method where none is named."""
-    from pmtcore.releases.release import Request  # noqa: PLC0415
-
-    id = chosen.method or (None if base is None else base.method)
+    id = chosen.method or (None if saved is None else saved.method)
     if id is None:
         id = recommended(problem.public).id
         say(chosen, f"method {id}: the recommended one for these tables; 'plan' compares it with others.")
     given = any(value is not None for value in (chosen.mu, chosen.rho, chosen.epsilon))
-    budget = budget_from(chosen) if given or base is None else base.budget
+    budget = budget_from(chosen) if given or saved is None else saved.budget
     return Request.from_dict(
         {
-            "method": method(id).id,
+            "method": id,
             "mu": budget.mu,
-            "parameters": {**({} if base is None else base.parameters), **settings_from(chosen.set)},
-            "delta": chosen.delta if chosen.delta is not None or base is None else base.delta,
+            "parameters": {**({} if saved is None else saved.parameters), **settings_from(chosen.set)},
+            "delta": chosen.delta if chosen.delta is not None or saved is None else saved.delta,
             "rows_per_person": rows,
         }
     )

@@ -5,20 +5,26 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pmtcore.api.loading import in_words
 from pmtcore.base.messages import CommandMessage, InputError, whole_number_between
-from pmtcore.cli.arguments import budget_from, choices_from, settings_from, user
+from pmtcore.cli.arguments import Answer, budget_from, choices_from, settings_from, user
 from pmtcore.cli.files import read_small, write_small
+from pmtcore.ledger.log import Ledger, default_url
+from pmtcore.mechanisms.noise import SecureNoise
+from pmtcore.releases.release import Request
+from pmtcore.sites import parties, simulation
+from pmtcore.sites.boards import EVERYTHING, Board, FolderBoard, HttpBoard, MemoryBoard, served
+from pmtcore.sites.parties import Coordinator, SiteOfStudy
+from pmtcore.sites.status import status as status_of
+from pmtcore.sites.study import GroundOfStudy, Site, Study, StudySettings, fields_of, knowledge
+from pmtcore.sites.study import create as create_study
+from pmtcore.tables.table import read_path
 
-Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
 
-
-def _request(chosen: argparse.Namespace) -> Any:
-    from pmtcore.releases.release import Request  # noqa: PLC0415
-
+def _request(chosen: argparse.Namespace) -> Request:
     return Request.from_dict(
         {
             "method": chosen.method,
@@ -30,7 +36,7 @@ def _request(chosen: argparse.Namespace) -> Any:
     )
 
 
-def _settings(chosen: argparse.Namespace) -> dict[str, Any]:
+def _settings(chosen: argparse.Namespace) -> StudySettings:
     return {
         "least": chosen.least,
         "colluders": chosen.colluders,
@@ -43,20 +49,18 @@ def _settings(chosen: argparse.Namespace) -> dict[str, Any]:
 
 def create(chosen: argparse.Namespace) -> Answer:
     """Write a study file, or one with the keys of sites that joined."""
-    from pmtcore.sites import study as studies  # noqa: PLC0415
-
     if chosen.joined:
-        study = studies.Study.from_json(read_small(chosen.study))
+        study = Study.from_json(read_small(chosen.study))
         study = study.with_keys(json.loads(read_small(path)) for path in chosen.joined)
     else:
         if Path(chosen.study).exists():
             raise InputError(CommandMessage.STUDY_EXISTS, place=chosen.study)
         choices = choices_from(chosen)
         pairs = settings_from(chosen.site, "--site", "NAME=ROWS")
-        sites = [studies.Site(name, whole_number_between("rows", rows, 1, 2**40)) for name, rows in pairs.items()]
-        settings = {**_settings(chosen), "patience": chosen.patience}
+        sites = [Site(name, whole_number_between("rows", rows, 1, 2**40)) for name, rows in pairs.items()]
+        settings: StudySettings = {**_settings(chosen), "patience": chosen.patience}
         public = chosen.public or chosen.public_moment
-        study = studies.create(chosen.title, public, choices, _request(chosen), sites, **settings)
+        study = create_study(chosen.title, public, choices, _request(chosen), sites=sites, **settings)
     write_small(chosen.study, study.as_json())
     waiting = [site.name for site in study.sites if not site.seal]
     text = f"Study {study.digest[:16]} in {chosen.study}: {len(study.sites)} sites. "
@@ -66,10 +70,6 @@ def create(chosen: argparse.Namespace) -> Answer:
 
 def status(chosen: argparse.Namespace) -> Answer:
     """Who has agreed, who takes part, and which passes are opened."""
-    from pmtcore.sites import status as how_far  # noqa: PLC0415
-    from pmtcore.sites.boards import EVERYTHING, FolderBoard  # noqa: PLC0415
-    from pmtcore.sites.study import Study, fields_of  # noqa: PLC0415
-
     messages, after = [], -1
     board, until = (None if chosen.board is None else FolderBoard(chosen.board)), 0
     while board is not None and until != after:
@@ -77,30 +77,22 @@ def status(chosen: argparse.Namespace) -> Answer:
         more, until = board.read(after, EVERYTHING)
         messages += [vars(message) for message in more]
     joined = [fields_of(read_small(path)) for path in chosen.joined]
-    state = how_far.status(Study.from_json(read_small(chosen.study)), joined, messages)
+    state = status_of(Study.from_json(read_small(chosen.study)), joined, messages)
     lines = [f"{row['site']}, {row['rows']:,} rows: {row['']}" for row in state.rows()]
     lines += [f"Pass {at} is opened, with {count} sites." for at, count in enumerate(state.passes, 1)]
     return state.as_dict(), "\n".join(lines + ([f"Stopped: {state.stopped}."] if state.stopped else []))
 
 
-def _open(chosen: argparse.Namespace) -> Any:
-    from pmtcore.sites.study import GroundOfStudy, Study  # noqa: PLC0415
-
+def _open(chosen: argparse.Namespace) -> GroundOfStudy:
     return GroundOfStudy.of(Study.from_json(read_small(chosen.study)), str(Path(chosen.study).parent))
 
 
-def _ledger(chosen: argparse.Namespace) -> Any:
-    from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
-
+def _ledger(chosen: argparse.Namespace) -> Ledger:
     return Ledger(chosen.ledger or default_url())
 
 
 def join(chosen: argparse.Namespace) -> Answer:
     """Show what a study would spend and find; with --agree write its keys and the agreement in the ledger."""
-    from pmtcore.sites import parties  # noqa: PLC0415
-    from pmtcore.sites.study import knowledge  # noqa: PLC0415
-    from pmtcore.tables.table import read_path  # noqa: PLC0415
-
     ground = _open(chosen)
     study, plan = ground.study, parties.plan_of(ground)
     study.site(chosen.site)
@@ -119,16 +111,16 @@ def join(chosen: argparse.Namespace) -> Answer:
         return record, "\n".join([*lines, "Nothing is written; agree with --agree."])
     dataset = chosen.dataset or chosen.site
     table = None if chosen.private is None else read_path(chosen.private, "private")
-    joined = parties.join(ground, chosen.site, Path(chosen.folder), _ledger(chosen), dataset, user().name, table)
+    joined = parties.join(
+        ground, chosen.site, Path(chosen.folder), _ledger(chosen), dataset=dataset, by=user().name, table=table
+    )
     path = chosen.out or str(Path(chosen.folder) / f"{chosen.site}.joined.json")
     write_small(path, json.dumps(joined, indent=2) + "\n")
     chosen.out = None  # it holds what the coordinator needs, and not what is printed
     return {**record, "joined": joined}, "\n".join([*lines, f"Agreed. Send {path} to the coordinator."])
 
 
-def _board(chosen: argparse.Namespace) -> Any:
-    from pmtcore.sites.boards import FolderBoard, HttpBoard, MemoryBoard  # noqa: PLC0415
-
+def _board(chosen: argparse.Namespace) -> Board:
     if chosen.server is not None:
         return HttpBoard(chosen.server)
     return MemoryBoard() if chosen.board is None else FolderBoard(chosen.board)
@@ -136,16 +128,11 @@ def _board(chosen: argparse.Namespace) -> Any:
 
 def run(chosen: argparse.Namespace) -> Answer:
     """Run a site's part, or the coordinator's."""
-    from pmtcore.api.loading import in_words  # noqa: PLC0415
-
     record = _lead(chosen) if chosen.site is None else _take_part(chosen)
     return record, in_words(record)
 
 
 def _lead(chosen: argparse.Namespace) -> dict[str, Any]:
-    from pmtcore.sites.boards import served  # noqa: PLC0415
-    from pmtcore.sites.parties import Coordinator  # noqa: PLC0415
-
     ground, board = _open(chosen), _board(chosen)
     if chosen.board is not None and chosen.listen is None:
         return Coordinator(ground, board).run()
@@ -155,10 +142,6 @@ def _lead(chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 def _take_part(chosen: argparse.Namespace) -> dict[str, Any]:
-    from pmtcore.mechanisms.noise import SecureNoise  # noqa: PLC0415
-    from pmtcore.sites.parties import SiteOfStudy  # noqa: PLC0415
-    from pmtcore.tables.table import read_path  # noqa: PLC0415
-
     if chosen.private is None or chosen.folder is None or (chosen.server is None) == (chosen.board is None):
         raise InputError(CommandMessage.SITE_FORM)
     table, dataset = read_path(chosen.private, "private"), chosen.dataset or chosen.site
@@ -169,14 +152,11 @@ def _take_part(chosen: argparse.Namespace) -> dict[str, Any]:
 
 def simulate(chosen: argparse.Namespace) -> Answer:
     """Run a study on this machine."""
-    from pmtcore.api.loading import in_words  # noqa: PLC0415
-    from pmtcore.sites import simulation  # noqa: PLC0415
-
     public, choices = chosen.public or chosen.public_moment, choices_from(chosen)
     with tempfile.TemporaryDirectory() as spare:
         folder = Path(chosen.folder or Path(spare) / "study")
         ground = simulation.prepare_simulation(
-            folder, public, chosen.private, choices, _request(chosen), **_settings(chosen)
+            folder, public, chosen.private, choices, request=_request(chosen), **_settings(chosen)
         )
         record = simulation.simulate(ground, folder, chosen.private)
     return record, in_words(record)

@@ -145,14 +145,14 @@ def confirmed(mine: Regression, other: Mapping[str, Any]) -> Confirmed:
 
 
 def _alone(
-    found: Mapping[str, Any], release: Mapping[str, Any], names: tuple[str, ...]
+    fields: Mapping[str, Any], release: Mapping[str, Any], names: tuple[str, ...]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Coefficients, noise covariance, truncation variances and limits (2, q) of the second release, in this order."""
     try:
         order = [list(release["coefficients"]).index(name) for name in names]
-        value = np.array(found["coefficients"], dtype=float)[order]
-        noise = np.array(found["privacy"], dtype=float)[np.ix_(order, order)]
-        cut = np.array(found["truncation"], dtype=float)[order]
+        value = np.array(fields["coefficients"], dtype=float)[order]
+        noise = np.array(fields["privacy"], dtype=float)[np.ix_(order, order)]
+        cut = np.array(fields["truncation"], dtype=float)[order]
         limits = np.array([[float(release["bands"][name][side]) for name in names] for side in ("low", "high")])
     except (KeyError, TypeError, ValueError, IndexError):
         raise InputError(ExploreMessage.SECOND_UNREADABLE) from None

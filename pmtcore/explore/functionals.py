@@ -39,6 +39,7 @@ def figures(
     values: np.ndarray,
     gradients: np.ndarray,
     within: tuple[float, float] | None = None,
+    *,
     completed: bool = False,
 ) -> Estimates:
     """Figures (q,) with gradients (q, D, D) in the mechanism's coordinates.
@@ -90,7 +91,7 @@ class Marginals:
         mean, _, centred = self.centred()
         one = self.state.root[0] / math.sqrt(self.moment[0, 0])
         derivatives = np.array([_both(centred[j], one) for j in range(1, len(mean))])
-        return figures(self.state, mean[1:], derivatives, None, True)
+        return figures(self.state, mean[1:], derivatives, None, completed=True)
 
     def spreads(self) -> Estimates:
         """Return the standard deviation of each column but the constant (D - 1,)."""
@@ -100,7 +101,7 @@ class Marginals:
         derivatives = np.array(
             [(_both(row, row) - s**2 * _both(one, one)) / (2 * s) for row, s in zip(centred[1:], sd, strict=True)]
         )
-        return figures(self.state, sd, derivatives, (0.0, math.inf), True)
+        return figures(self.state, sd, derivatives, (0.0, math.inf), completed=True)
 
     def units(self) -> tuple[np.ndarray, np.ndarray]:
         """Correlations (D - 1, D - 1), and standardized coordinates (D - 1, D)."""
@@ -121,7 +122,7 @@ class Marginals:
             i, j = i[wanted], j[wanted]
         own = [_both(x, x) for x in u]
         derivatives = [_both(u[a], u[b]) - r[a, b] / 2 * (own[a] + own[b]) for a, b in zip(i, j, strict=True)]
-        return figures(self.state, r[i, j], np.array(derivatives), (-1.0, 1.0), True)
+        return figures(self.state, r[i, j], np.array(derivatives), (-1.0, 1.0), completed=True)
 
     def partial_correlations(self) -> Estimates:
         """Of each pair i < j, all other columns held."""
@@ -136,7 +137,7 @@ class Marginals:
             + rho[a, b] / 2 * (_both(v[a], v[a]) / inverse[a, a] + _both(v[b], v[b]) / inverse[b, b])
             for a, b in zip(i, j, strict=True)
         ]
-        return figures(self.state, rho[i, j], np.array(derivatives), (-1.0, 1.0), True)
+        return figures(self.state, rho[i, j], np.array(derivatives), (-1.0, 1.0), completed=True)
 
     def components(self) -> tuple[Estimates, np.ndarray]:
         """Shares of variance of the principal components of the correlation matrix, largest first, and loadings."""
@@ -150,7 +151,7 @@ class Marginals:
             own = np.einsum("j,ja,jb->ab", x**2, u, u)  # standardizing takes it off
             derivatives.append(_both(x @ u, x @ u) - value * own)
         d = len(r)
-        return figures(self.state, values / d, np.array(derivatives) / d, (0.0, 1.0), True), vectors
+        return figures(self.state, values / d, np.array(derivatives) / d, (0.0, 1.0), completed=True), vectors
 
     def loadings(self, count: int) -> Estimates:
         """Return the loadings of the first components, those of the first first: (count d,).
@@ -172,7 +173,9 @@ class Marginals:
                 gap = math.copysign(max(abs(apart), _CLOSEST * values[0]), apart or 1.0)
                 moved += vectors[:, l, None, None] * turn / gap
             derivatives.append(moved)
-        return figures(self.state, vectors[:, :count].T.ravel(), np.concatenate(derivatives), (-1.0, 1.0), True)
+        return figures(
+            self.state, vectors[:, :count].T.ravel(), np.concatenate(derivatives), (-1.0, 1.0), completed=True
+        )
 
     def groups(self, value: int, dummies: Sequence[int]) -> tuple[Estimates, np.ndarray]:
         """Means of one column where each dummy is 1, then where all are 0; and the shares of rows.
@@ -191,7 +194,7 @@ class Marginals:
         derivatives = [
             _both(x, root[value] - m * root[0]) / max(w, 1e-9) for x, m, w in zip(chosen, mean, share, strict=True)
         ]
-        return figures(self.state, mean, np.array(derivatives), None, True), np.asarray(share / s[0, 0])
+        return figures(self.state, mean, np.array(derivatives), None, completed=True), np.asarray(share / s[0, 0])
 
 
 def _both(a: np.ndarray, b: np.ndarray) -> np.ndarray:

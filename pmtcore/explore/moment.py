@@ -19,7 +19,7 @@ from pmtcore.explore.functionals import Estimates, Marginals
 from pmtcore.explore.instruments import InstrumentalFit, checked_roles, two_stage
 from pmtcore.explore.logistic import Logistic, logistic
 from pmtcore.explore.penalized import Path, Subset, best_subsets, lasso_path, ridge_path
-from pmtcore.explore.regression import NestedTest, Regression, nested, regression
+from pmtcore.explore.regression import NestedTest, Predicted, Regression, nested, regression
 from pmtcore.explore.terms import column, dummies, read
 from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.methods.joint_moment.linear import State
@@ -47,7 +47,7 @@ class Moment:
     def __repr__(self) -> str:
         return f"<Moment of {len(self.columns)} columns, n = {self.record.n:,}, mu = {self.record.guarantee['mu']:.4g}>"
 
-    def _design(self, frame: Any, names: Sequence[str]) -> np.ndarray:
+    def _design(self, frame: Any, names: Sequence[str]) -> np.ndarray:  # noqa: ANN401
         """Columns (k, q) of these names from rows of a frame: derived ones by their rules, dummies from levels.
 
         Raises:
@@ -96,7 +96,7 @@ class Moment:
         return cls(*record_from_bytes(data))
 
     @classmethod
-    def of(cls, release: Any) -> Moment:
+    def of(cls, release: Any) -> Moment:  # noqa: ANN401
         """Return the moment of a release: of its plain fields, or of an object with a ``record``.
 
         Raises:
@@ -175,7 +175,9 @@ class Moment:
         response = self.record.target if response is None else response
         if features is None:
             features = [self.names[j] for j in self.record.features if self.names[j] not in (response, INTERCEPT)]
-        fit = regression(self.state, self.names, response, features, ridge, intercept and self.has_constant)
+        fit = regression(
+            self.state, self.names, response, features, lam=ridge, intercept=intercept and self.has_constant
+        )
         fit = replace(fit, design=self._design, guarantee=self.record.guarantee)
         if all(_identity(fit) != _identity(other) for other in self._looked):
             self._looked.append(fit)
@@ -213,7 +215,7 @@ class Moment:
 
     def _unlisted(self, response: str, features: Sequence[str], constant: bool) -> Regression:
         """Return a regression that is a step of another question and counts as no model looked at."""
-        return regression(self.state, self.names, response, features, 0.0, constant)
+        return regression(self.state, self.names, response, features, lam=0.0, intercept=constant)
 
     def nested(self, small: str, large: str) -> NestedTest:
         """Test whether what a larger regression has beside a smaller one is zero; both by formula.
@@ -241,15 +243,15 @@ class Moment:
         made.disjoint = disjoint.strip()
         return made
 
-    def logistic(self, formula: str | None = None, **asked: Any) -> Logistic:
+    def logistic(self, formula: str | None = None, **choices: Any) -> Logistic:  # noqa: ANN401
         """Fit a logistic regression of a 0/1 column, through the public rows; its floor is in the bands.
 
         Raises:
             InputError: as :meth:`regress`; a response that is not 0/1; a record without public rows.
         """
-        return logistic(self.regress(formula, **asked))
+        return logistic(self.regress(formula, **choices))
 
-    def predict(self, fit: Regression, values: Mapping[str, float]) -> Any:
+    def predict(self, fit: Regression, values: Mapping[str, float]) -> Predicted:
         """Predict at values of the given columns; derived ones are computed by their rules.
 
         Raises:
@@ -273,7 +275,7 @@ class Moment:
         """
         if len(fit.names) == len(self._free(fit)):
             raise InputError(ExploreMessage.RIDGE_NEEDS_FEATURE)
-        return ridge_path(self.state, fit.names, fit.fit.response, fit.fit.features, self._free(fit))
+        return ridge_path(self.state, fit.names, fit.fit.response, fit.fit.features, free=self._free(fit))
 
     def lasso_path(self, fit: Regression, draws: int = 60) -> Path:
         """Return coefficients along lasso penalties, with the share of draws in which each feature is chosen.
@@ -283,12 +285,12 @@ class Moment:
         """
         if not fit.constant or len(fit.names) < 2:
             raise InputError(ExploreMessage.LASSO_NEEDS_INTERCEPT)
-        return lasso_path(self.state, fit.names, fit.fit.response, fit.fit.features, draws)
+        return lasso_path(self.state, fit.names, fit.fit.response, fit.fit.features, draws=draws)
 
     def best_subsets(self, fit: Regression) -> list[Subset]:
         """Return the best features of each number of a regression; all subsets count as looked at."""
         free = self._free(fit)
-        subsets = best_subsets(self.state, fit.names, fit.fit.response, fit.fit.features, free)
+        subsets = best_subsets(self.state, fit.names, fit.fit.response, fit.fit.features, free=free)
         self._searches[fit.fit.response, tuple(sorted(fit.fit.features))] = 2 ** (len(fit.fit.features) - len(free))
         return subsets
 
@@ -367,7 +369,7 @@ class Moment:
         Raises:
             InputError: as :func:`synthetic.rows`.
         """
-        return synthetic.rows(self.marginals, self.record.derived, count, seed, self.labels)
+        return synthetic.rows(self.marginals, self.record.derived, count, seed, labels=self.labels)
 
 
 def _identity(fit: Regression) -> tuple[Any, ...]:

@@ -34,7 +34,9 @@ class Path:
     chosen: np.ndarray | None = None
 
 
-def ridge_path(state: State, names: Sequence[str], response: int, features: Sequence[int], free: Sequence[int]) -> Path:
+def ridge_path(
+    state: State, names: Sequence[str], response: int, features: Sequence[int], *, free: Sequence[int]
+) -> Path:
     """Compute ridge fits from no shrinkage, which is the fit itself, to full shrinkage.
 
     The penalties follow the eigenvalues of the penalized columns after the free ones (the intercept) are projected
@@ -59,7 +61,9 @@ def ridge_path(state: State, names: Sequence[str], response: int, features: Sequ
     return Path(tuple(names), path, np.array(coefficients))
 
 
-def lasso_path(state: State, names: Sequence[str], response: int, features: Sequence[int], draws: int = _DRAWS) -> Path:
+def lasso_path(
+    state: State, names: Sequence[str], response: int, features: Sequence[int], *, draws: int = _DRAWS
+) -> Path:
     """``min b'S b/2 - s'b + lam sum sd_j |b_j|`` on centred columns, the first feature being the constant.
 
     Args:
@@ -114,7 +118,7 @@ class Subset:
 
 
 def best_subsets(
-    state: State, names: Sequence[str], response: int, features: Sequence[int], free: Sequence[int]
+    state: State, names: Sequence[str], response: int, features: Sequence[int], *, free: Sequence[int]
 ) -> list[Subset]:
     """Of each size, the least residual variance; the criterion is the predicted squared error of new rows.
 

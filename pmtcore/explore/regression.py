@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from pmtcore.base.results import Reported, Results
 from pmtcore.explore.functionals import Estimates, figures
 from pmtcore.methods.joint_moment.linear import Fit, State, solve
 from pmtcore.public.bands import limits
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CORRECTIONS = ("none", "bonferroni", "scheffe")
 _LEVEL = 0.95  # of every band
@@ -185,7 +188,13 @@ class Regression(Reported):
         p = float(f_distribution.sf(size / q, q, freedom)) if freedom < 1e5 else float(chi2.sf(size, q))
         return Test(size / q, q, freedom, p)
 
-    def predict(self, values: object) -> Any:
+    @overload
+    def predict(self, values: Mapping[str, float]) -> Predicted: ...
+
+    @overload
+    def predict(self, values: pd.DataFrame) -> np.ndarray: ...
+
+    def predict(self, values: Mapping[str, float] | pd.DataFrame) -> Predicted | np.ndarray:
         """Return the prediction at values of the features by name, with its limits; or means (k,) of a frame's rows.
 
         Raises:
@@ -335,9 +344,9 @@ class Regression(Reported):
         }
 
 
-def _stacked(found: list[np.ndarray], state: State) -> np.ndarray:
+def _stacked(gradients: list[np.ndarray], state: State) -> np.ndarray:
     """Gradients (q, D, D), of no figure too."""
-    return np.array(found) if found else np.zeros((0, *state.moment.shape))
+    return np.array(gradients) if gradients else np.zeros((0, *state.moment.shape))
 
 
 def quoted(name: str) -> str:
@@ -346,7 +355,7 @@ def quoted(name: str) -> str:
 
 
 def regression(
-    state: State, names: Sequence[str], response: str, features: Sequence[str], lam: float, intercept: bool
+    state: State, names: Sequence[str], response: str, features: Sequence[str], *, lam: float, intercept: bool
 ) -> Regression:
     """By names.
 

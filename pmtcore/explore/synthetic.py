@@ -16,7 +16,9 @@ MARK = "synthetic"
 _MOST = 1_000_000  # rows; more make no code easier to try
 
 
-def rows(marginals: Marginals, derived: Derived, count: int, seed: int = 0, labels: Sequence[str] = ()) -> pd.DataFrame:
+def rows(
+    marginals: Marginals, derived: Derived, count: int, seed: int = 0, *, labels: Sequence[str] = ()
+) -> pd.DataFrame:
     """Rows of the given columns: Gaussian with the released means and correlations, shaped like public columns.
 
     Where the record has public rows, each column takes the public column's shape at the Gaussian's rank, shifted and
@@ -40,13 +42,13 @@ def rows(marginals: Marginals, derived: Derived, count: int, seed: int = 0, labe
             rank = np.argsort(np.argsort(normal[:, j]))
             columns[name] = (rank >= (1 - min(max(m, 0.0), 1.0)) * count).astype(float)
         else:
-            columns[name] = _shaped(marginals, normal[:, j], j + 1, m, s)
+            columns[name] = _shaped(marginals, normal[:, j], j + 1, m, sd=s)
     frame = pd.DataFrame(columns)
     frame[MARK] = True
     return frame
 
 
-def _shaped(marginals: Marginals, normal: np.ndarray, j: int, mean: float, sd: float) -> np.ndarray:
+def _shaped(marginals: Marginals, normal: np.ndarray, j: int, mean: float, *, sd: float) -> np.ndarray:
     """One column (k,)."""
     influence = marginals.state.influence
     if not isinstance(influence, Rows):

@@ -22,8 +22,8 @@ _COMPARED = ("request", "mu", "neighbours", "choices", "unit", "tables")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A release that somebody asked for."""
+class PendingRequest:
+    """A request for a release that waits for a second person, or was answered."""
 
     key: str
     at: str
@@ -46,7 +46,7 @@ class Agreements:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def ask(self, dataset: str, key: str, fields: Mapping[str, Any]) -> Asked:
+    def ask(self, dataset: str, key: str, fields: Mapping[str, Any]) -> PendingRequest:
         """Ask for a release; nothing is spent. The same again with its key changes nothing.
 
         Args:
@@ -66,12 +66,12 @@ class Agreements:
                 raise LedgerError(LedgerMessage.KEY_OF_ANOTHER_REQUEST)
             if known is None:
                 rules.check(reading.account(connection, self._database.key, dataset), fields)
-                self._database.append(connection, dataset, "ask", key, fields)
+                self._database.append(connection, dataset, "ask", key, payload=fields)
             elif known[0] != dataset or _differs(known[1], fields) or known[1]["by"] != fields["by"]:
                 raise LedgerError(LedgerMessage.KEY_OF_ANOTHER_REQUEST)
         return self.one(key)
 
-    def answer(self, key: str, agrees: bool, by: str, reason: str = "", role: str = "") -> Asked:
+    def answer(self, key: str, agrees: bool, by: str, reason: str = "", *, role: str = "") -> PendingRequest:
         """Agree or decline, once; whoever asked cannot answer.
 
         Raises:
@@ -82,32 +82,32 @@ class Agreements:
         if not agrees:
             reason = rules.reasoned(reason, "it is declined")
         with self._database.writing() as connection:
-            question = self._asked(connection, key)
-            if question.by.casefold() == by.casefold():
+            pending = self._pending(connection, key)
+            if pending.by.casefold() == by.casefold():
                 raise LedgerError(LedgerMessage.AGREES_WITH_THEMSELVES)
-            if question.state != "asked":
-                raise LedgerError(LedgerMessage.ANSWERED_ALREADY, state=question.state)
+            if pending.state != "asked":
+                raise LedgerError(LedgerMessage.ANSWERED_ALREADY, state=pending.state)
             if agrees:
-                rules.check(reading.account(connection, self._database.key, question.dataset), question.fields)
+                rules.check(reading.account(connection, self._database.key, pending.dataset), pending.fields)
             kind = "agree" if agrees else "decline"
             said = {"by": by, "reason": reason[: rules.MOST_WORDS], **({"role": role} if role else {})}
-            self._database.append(connection, question.dataset, kind, key, said)
+            self._database.append(connection, pending.dataset, kind, key, payload=said)
         return self.one(key)
 
-    def one(self, key: str) -> Asked:
+    def one(self, key: str) -> PendingRequest:
         """Return what was asked for under this key.
 
         Raises:
             LedgerError: nothing.
         """
         with self._database.reading() as connection:
-            return self._asked(connection, key)
+            return self._pending(connection, key)
 
-    def all(self) -> list[Asked]:
+    def all(self) -> list[PendingRequest]:
         """Everything that was asked for, newest first."""
         with self._database.reading() as connection:
             keys = [row["key"] for row in reading.of_kind(connection, "ask")]
-            return [self._asked(connection, key) for key in reversed(keys)]
+            return [self._pending(connection, key) for key in reversed(keys)]
 
     def check(self, connection: Connection, dataset: str, key: str, fields: Mapping[str, Any]) -> None:
         """Raise unless a second person agreed to this very spend.
@@ -117,14 +117,14 @@ class Agreements:
         """
         if "ask" not in self._rows(connection, key):
             raise LedgerError(LedgerMessage.SECOND_PERSON_NEEDED, dataset=dataset)
-        answered = self._asked(connection, key)
-        if answered.state != "agreed":
-            what = "nobody agreed to yet" if answered.state == "asked" else f"was {answered.state}"
+        pending = self._pending(connection, key)
+        if pending.state != "agreed":
+            what = "nobody agreed to yet" if pending.state == "asked" else f"was {pending.state}"
             raise LedgerError(LedgerMessage.NOT_AGREED, dataset=dataset, state=what)
-        if answered.dataset != dataset or _differs(answered.fields, fields):
+        if pending.dataset != dataset or _differs(pending.fields, fields):
             raise LedgerError(LedgerMessage.OTHER_THAN_AGREED)
 
-    def _asked(self, connection: Connection, key: str) -> Asked:
+    def _pending(self, connection: Connection, key: str) -> PendingRequest:
         rows = self._rows(connection, key)
         if "ask" not in rows:
             raise LedgerError(LedgerMessage.NOT_ASKED)
@@ -132,7 +132,8 @@ class Agreements:
         state, answer = next(((_ANSWERS[kind], rows[kind][1]) for kind in _ANSWERS if kind in rows), ("asked", {}))
         spent = reading.entry(connection, self._database.key, key)
         state = state if spent is None else spent.state
-        return Asked(key, at, dataset, fields["by"], fields, state, answer.get("by", ""), answer.get("reason", ""))
+        answered_by, reason = answer.get("by", ""), answer.get("reason", "")
+        return PendingRequest(key, at, dataset, fields["by"], fields, state, answered_by, reason)
 
     def _rows(self, connection: Connection, key: str) -> dict[str, tuple[str, dict[str, Any], str]]:
         rows = reading.of_key(connection, key)

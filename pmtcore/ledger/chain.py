@@ -158,8 +158,8 @@ def _table(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def _unit(value: Any) -> bool:
-    return bool(Unit.from_dict(value))  # raises where it is none
+def _unit(value: object) -> bool:
+    return isinstance(value, Mapping) and bool(Unit.from_dict(value))  # raises where it is none
 
 
 def _if_any(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:

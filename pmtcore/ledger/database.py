@@ -233,12 +233,12 @@ class Database:
             if state != "ok":
                 raise Damaged(Damage.FILE_DAMAGED)
 
-    def _unchanged(self, connection: Connection, found: int, noted: Head | None = None) -> None:
+    def _unchanged(self, connection: Connection, schema: int, noted: Head | None = None) -> None:
         """Raise unless the log still passes through the head noted beside it."""
         noted = noted or self._noted()
         if noted is None or noted.seq == 0:
             return
-        if (found == 0 and not connection.has_table(EVENTS)) or not self._has(connection, noted):
+        if (schema == 0 and not connection.has_table(EVENTS)) or not self._has(connection, noted):
             raise Damaged(Damage.CUT_SHORT, event=noted.seq)
 
     def _own_file(self, connection: Connection, file: str, noted: Head | None = None) -> None:
@@ -322,12 +322,14 @@ class Database:
             checked = chain.walk(connection.rows(_ALL), self.key)
             if checked.first_bad is not None or self.key is None:
                 raise Damaged(Damage.BROKEN_OR_UNKEYED)
-            self.append(connection, "(ledger)", "accept", f"accept-{checked.events + 1}", {"reason": reason[:2000]})
+            self.append(
+                connection, "(ledger)", "accept", f"accept-{checked.events + 1}", payload={"reason": reason[:2000]}
+            )
             head = self.head(connection)
         self._beside.reset(*head)
         _VERIFIED.pop(self.url, None)
 
-    def append(self, connection: Connection, dataset: str, kind: str, key: str, payload: Mapping[str, Any]) -> None:
+    def append(self, connection: Connection, dataset: str, kind: str, key: str, *, payload: Mapping[str, Any]) -> None:
         """One more event, in the caller's transaction."""
         seq, previous = self.head(connection)
         row = {

@@ -24,6 +24,8 @@ from pmtcore.ledger.sidecar import WAIT_SECONDS
 if TYPE_CHECKING:
     import sqlalchemy as sql
 
+Cell = int | float | str | bytes | None
+
 _SEALED = {"mode": "ro", "uri": "true"}  # the one way to open a file that the driver does not pass over
 _DRIVERS = ("sqlite", "sqlite+pysqlite")  # names of the standard library's
 _LOCK = 20_261_121  # any number that no other program of the database locks by
@@ -97,7 +99,7 @@ class LiteConnection:
         for row in cursor:
             yield dict(zip(names, row, strict=True))
 
-    def value(self, statement: str, **values: object) -> Any:
+    def value(self, statement: str, **values: object) -> Cell:
         """Return the first cell of an answer; ``None`` where there is none."""
         row = self._connection.execute(statement, values).fetchone()
         return None if row is None else row[0]
@@ -132,7 +134,7 @@ class ServerConnection:
         for row in self._answer(statement, values).mappings():
             yield dict(row)
 
-    def value(self, statement: str, **values: object) -> Any:
+    def value(self, statement: str, **values: object) -> Cell:
         """Return the first cell of an answer; ``None`` where there is none."""
         return self._answer(statement, values).scalar()
 

@@ -82,13 +82,13 @@ class Ledger:
         """Take an older copy as it is, for a stated reason; see :meth:`Database.accept`."""
         self._database.accept(reason)
 
-    def cap(self, dataset: str, mu: float, reason: str = "", by: str = "", role: str = "") -> Account:
+    def cap(self, dataset: str, mu: float, reason: str = "", *, by: str = "", role: str = "") -> Account:
         """Set a data set's cap, a total mu under replace-one; a new cap replaces the old from now on."""
-        self.note(dataset, "cap", {"mu": number_between("cap", mu, *CAP_RANGE)}, reason, by, role)
+        self.note(dataset, "cap", {"mu": number_between("cap", mu, *CAP_RANGE)}, reason, by=by, role=role)
         return self.account(dataset)
 
     def note(
-        self, dataset: str, kind: str, fields: Mapping[str, Any], reason: str = "", by: str = "", role: str = ""
+        self, dataset: str, kind: str, fields: Mapping[str, Any], reason: str = "", *, by: str = "", role: str = ""
     ) -> None:
         """Add an event about a data set, with a reason, who said it and in which role, where they are given."""
         said = {"reason": reason[:MOST_WORDS], "by": by[:NAME_LENGTH], "role": role[:NAME_LENGTH]}
@@ -106,9 +106,10 @@ class Ledger:
         key: str,
         request: Mapping[str, Any],
         mu: float,
+        *,
         neighbours: str,
         purpose: str = "",
-        **more: Any,
+        **more: Any,  # noqa: ANN401
     ) -> Entry | None:
         """Reserve a spend as :meth:`spend` does, with the fields of :func:`pmtcore.ledger.rules.spend` one by one."""
         return self.spend(dataset, key, rules.spend(request, mu, neighbours, purpose, **more))
@@ -139,7 +140,7 @@ class Ledger:
                     self.agreements.check(connection, dataset, key, fields)
                 self._database.make_room(room)
                 writing = True
-                self._append(connection, dataset, "reserve", key, fields)
+                self._append(connection, dataset, "reserve", key, payload=fields)
         except BaseException as error:
             if not writing:
                 raise
@@ -174,7 +175,9 @@ class Ledger:
             spent = self._entry_of(connection, key)
             if "ledger" in stored:
                 stored["ledger"]["head"] = spent.hash
-            self._append(connection, spent.dataset, "release", key, {"record": stored, "standing": stored["standing"]})
+            self._append(
+                connection, spent.dataset, "release", key, payload={"record": stored, "standing": stored["standing"]}
+            )
         return stored
 
     def fail(self, key: str, reason: str) -> None:
@@ -183,7 +186,7 @@ class Ledger:
         with self._database.writing() as connection:
             spent = self._entry_of(connection, key)
             if spent.record is None:
-                self._append(connection, spent.dataset, "fail", key, {"reason": reason})
+                self._append(connection, spent.dataset, "fail", key, payload={"reason": reason})
 
     def account(self, dataset: str, others: Iterable[str] = ()) -> Account:
         """Return a data set's cap and spends, with those of all that it spends together with.
@@ -207,8 +210,8 @@ class Ledger:
         with self._database.reading() as connection:
             return reading.entry(connection, self._database.key, key)
 
-    def _append(self, connection: Connection, dataset: str, kind: str, key: str, payload: Mapping[str, Any]) -> None:
-        self._database.append(connection, dataset, kind, key, payload)
+    def _append(self, connection: Connection, dataset: str, kind: str, key: str, *, payload: Mapping[str, Any]) -> None:
+        self._database.append(connection, dataset, kind, key, payload=payload)
 
     def _entry_of(self, connection: Connection, key: str) -> Entry:
         entry = reading.entry(connection, self._database.key, key)
@@ -255,14 +258,14 @@ class Ledger:
                 sorted({name for name, earlier in known if known_again(cells, earlier, key, _joined(name, said))})
             )
 
-    def part(self, dataset: str, other: str, reason: str, by: str = "", role: str = "") -> None:
+    def part(self, dataset: str, other: str, reason: str, *, by: str = "", role: str = "") -> None:
         """Record a curator's word that two data sets share nobody: they spend apart from then on."""
         reason = rules.reasoned(reason, "the two data sets share nobody")
-        self.note(dataset, "part", {"other": named(other)}, reason, by, role)
+        self.note(dataset, "part", {"other": named(other)}, reason, by=by, role=role)
 
-    def retire(self, dataset: str, reason: str, by: str = "", role: str = "") -> None:
+    def retire(self, dataset: str, reason: str, *, by: str = "", role: str = "") -> None:
         """Retire a data set for a stated reason: nothing more may be spent on it."""
-        self.note(dataset, "retire", {}, rules.reasoned(reason, "the data set is retired"), by, role)
+        self.note(dataset, "retire", {}, rules.reasoned(reason, "the data set is retired"), by=by, role=role)
 
     @property
     def fingerprint_key(self) -> bytes:
@@ -283,7 +286,7 @@ class Ledger:
 
     def _numbered(self, connection: Connection, dataset: str, kind: str, fields: Mapping[str, Any]) -> None:
         seq = self._database.head(connection)[0] + 1
-        self._append(connection, dataset, kind, f"{kind}-{seq}", fields)
+        self._append(connection, dataset, kind, f"{kind}-{seq}", payload=fields)
 
     def _known(self, connection: Connection) -> list[tuple[str, Sketch]]:
         rows, key = reading.of_kind(connection, "table"), self._database.seal_key

@@ -106,10 +106,10 @@ def version(connection: Connection) -> int:
     return number
 
 
-def upgrade(connection: Connection, found: int) -> None:
-    """Bring a database at version ``found`` to :data:`SCHEMA`, inside the caller's transaction."""
-    for step in STEPS[found:]:
+def upgrade(connection: Connection, schema: int) -> None:
+    """Bring a database at version ``schema`` to :data:`SCHEMA`, inside the caller's transaction."""
+    for step in STEPS[schema:]:
         step(connection)
-    if found < SCHEMA:
+    if schema < SCHEMA:
         connection.run("DELETE FROM pmt_schema")
         connection.run("INSERT INTO pmt_schema (version) VALUES (:version)", version=SCHEMA)

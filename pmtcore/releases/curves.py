@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError
+from pmtcore.base.steps import Steps
 from pmtcore.methods.registry import Method, recommended, suiting
 from pmtcore.public.moments import PublicData
 from pmtcore.releases.planning import Planned, index, planned
@@ -24,8 +25,10 @@ _FIRST_MU = 1.0
 _OUTLINE = (0.1, 2.0, 0.3)
 
 
-class Curves:
+class Curves(Steps):
     """Predicted errors of all sound methods that predict, computed in steps from public figures and n alone.
+
+    A budget that is asked for after a stop is still computed.
 
     Args:
         public: the public side.
@@ -46,17 +49,11 @@ class Curves:
         self._work += [(e.id, mu) for mu in outline for e in self._candidates]
         self._work += [(e.id, mu) for e in self._candidates for mu in self.ladder if mu not in (_FIRST_MU, *outline)]
         self._steps = len(self._work)
-        self.stopped = False
 
     @property
     def ids(self) -> list[str]:
         """Return the methods known to predict, the recommended one first."""
         return [entry.id for entry in self._candidates if (entry.id, _FIRST_MU) in self._found]
-
-    @property
-    def live(self) -> bool:
-        """Return True where rungs are missing and nobody stopped the computation."""
-        return bool(self._work) and not self.stopped
 
     @property
     def share(self) -> float:
@@ -84,10 +81,6 @@ class Curves:
         """Try this method at once, where it is one of the candidates."""
         if any(entry.id == id for entry in self._candidates) and id not in self._refused:
             self._try(id, _FIRST_MU)
-
-    def stop(self) -> None:
-        """Stop; a budget that is asked for later is still computed."""
-        self.stopped = True
 
     def at(self, id: str, mu: float) -> Planned:
         """Return the prediction of one method at one budget, exact; it is stored.

@@ -14,12 +14,12 @@ from pmtcore.accounting.budgets import Budget, Unit
 from pmtcore.base.messages import InputError, ReleaseMessage, number_between
 from pmtcore.base.roles import Action, Actor
 from pmtcore.ledger.account import CAP_RANGE, Account
-from pmtcore.ledger.agreements import Asked
+from pmtcore.ledger.agreements import PendingRequest
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases.release import Recorded, Request, admit, recorded_release, spend_of, tables_digest
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.fingerprint import hashed_for
+from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import Problem, default_choices, prepare
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import Table, read_path
@@ -99,7 +99,8 @@ def register(
     declared = shown.schema if schema is None else Schema.from_dict(schema)
     entry = Registered(name, read_path(private, "private"), shown, unit, second, declared)
     entry.problem(entry.first)
-    ledger.admit(name, hashed_for(ledger, entry.private, declared.dialect))
+    key, most_rows = ledger.fingerprint_key, ledger.most_rows_hashed
+    ledger.admit(name, hashed(entry.private, key, declared.dialect, most_rows=most_rows))
     fields = {"private": str(private), "public": str(public), "unit": unit.as_dict(), "second": second}
     ledger.note(name, "register", {**fields, "schema": declared.as_dict()}, by=actor.name, role=actor.role_name)
     ledger.cap(name, cap, by=actor.name, role=actor.role_name)
@@ -132,7 +133,7 @@ def cap(actor: Actor, ledger: Ledger, name: str, mu: float, reason: str = "") ->
         Forbidden: the actor is no curator; InputError: out of range.
     """
     actor.require(Action.CAP)
-    return ledger.cap(name, mu, reason, actor.name, actor.role_name)
+    return ledger.cap(name, mu, reason, by=actor.name, role=actor.role_name)
 
 
 def part(actor: Actor, ledger: Ledger, name: str, other: str, reason: str) -> None:
@@ -142,7 +143,7 @@ def part(actor: Actor, ledger: Ledger, name: str, other: str, reason: str) -> No
         Forbidden: the actor is no curator; InputError: no reason.
     """
     actor.require(Action.PART)
-    ledger.part(name, other, reason, actor.name, actor.role_name)
+    ledger.part(name, other, reason, by=actor.name, role=actor.role_name)
 
 
 def retire(actor: Actor, ledger: Ledger, name: str, reason: str) -> None:
@@ -152,12 +153,12 @@ def retire(actor: Actor, ledger: Ledger, name: str, reason: str) -> None:
         Forbidden: the actor is no curator; InputError: no reason.
     """
     actor.require(Action.RETIRE)
-    ledger.retire(name, reason, actor.name, actor.role_name)
+    ledger.retire(name, reason, by=actor.name, role=actor.role_name)
 
 
 def ask(
     actor: Actor, problem: Problem, request: Request, ledger: Ledger, dataset: str, key: str, purpose: str = ""
-) -> Asked:
+) -> PendingRequest:
     """Ask for a release that a second person has to agree to; nothing is spent.
 
     The request keeps a keyed digest of both tables: what is agreed to is released from those rows or not at all.
@@ -171,17 +172,17 @@ def ask(
     return ledger.agreements.ask(dataset, key, spend_of(problem, request, purpose, actor.name, tables))
 
 
-def answer(actor: Actor, ledger: Ledger, key: str, agrees: bool, reason: str = "") -> Asked:
+def answer(actor: Actor, ledger: Ledger, key: str, agrees: bool, reason: str = "") -> PendingRequest:
     """Agree to what another person asked for, or decline it with a reason.
 
     Raises:
         Forbidden: the actor is no curator; InputError: it is their own, or was answered.
     """
     actor.require(Action.AGREE)
-    return ledger.agreements.answer(key, agrees, actor.name, reason, actor.role_name)
+    return ledger.agreements.answer(key, agrees, actor.name, reason, role=actor.role_name)
 
 
-def asked(actor: Actor, ledger: Ledger) -> list[Asked]:
+def pending_requests(actor: Actor, ledger: Ledger) -> list[PendingRequest]:
     """Everything that was asked for, newest first.
 
     Raises:
@@ -198,17 +199,17 @@ def carry_out(actor: Actor, ledger: Ledger, key: str, source: NoiseSource) -> Re
         Forbidden: the actor may not release; InputError: it is not agreed to, or its data set is not registered.
     """
     actor.require(Action.RELEASE)
-    wanted = ledger.agreements.one(key)
-    if wanted.state == "declined":
-        raise InputError(ReleaseMessage.DECLINED, reason=wanted.reason)
-    fields = wanted.fields
-    problem = opened(actor, ledger, wanted.dataset).problem(Choices.from_dict(fields.get("choices", {})))
-    request = asked_for(wanted)
-    return recorded_release(problem, request, source, ledger, wanted.dataset, key, fields["purpose"], by=actor.name)
+    pending = ledger.agreements.one(key)
+    if pending.state == "declined":
+        raise InputError(ReleaseMessage.DECLINED, reason=pending.reason)
+    fields = pending.fields
+    problem = opened(actor, ledger, pending.dataset).problem(Choices.from_dict(fields.get("choices", {})))
+    request = request_of(pending)
+    return recorded_release(problem, request, source, ledger, pending.dataset, key, fields["purpose"], by=actor.name)
 
 
-def asked_for(wanted: Asked) -> Request:
+def request_of(pending: PendingRequest) -> Request:
     """Return the request, letter by letter as it was asked for."""
-    stated = wanted.fields["request"]
+    stated = pending.fields["request"]
     rows = stated.get("rows_per_person", 1)
     return Request(stated["method"], Budget(stated["mu"]), stated["parameters"], stated["delta"], rows)

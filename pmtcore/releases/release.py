@@ -48,7 +48,7 @@ from pmtcore.releases.record import UNRECORDED, Ground, Release
 from pmtcore.tables.demo import SYNTHETIC, is_demo
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.digests import content_digest, public_digest
-from pmtcore.tables.fingerprint import hashed_for
+from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.sources import has_digest_at_hand
 
@@ -400,7 +400,9 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
         mark = (ledger.url, dataset.strip(), table.sha256, table.source.rows(read), read)
     if mark is None or mark not in _ADMITTED:
         numeric = () if problem.coder is None else problem.coder.numbers
-        ledger.admit(dataset, hashed_for(ledger, table, problem.dialect, watch, problem.parsed, numeric=numeric))
+        key, most_rows, parsed = ledger.fingerprint_key, ledger.most_rows_hashed, problem.parsed
+        cells = hashed(table, key, problem.dialect, watch=watch, most_rows=most_rows, parsed=parsed, numeric=numeric)
+        ledger.admit(dataset, cells)
         if mark is not None:
             _ADMITTED.add(mark)
 

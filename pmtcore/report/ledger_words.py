@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pmtcore.base.messages import listed
 from pmtcore.ledger.account import Account
-from pmtcore.ledger.agreements import Asked
+from pmtcore.ledger.agreements import PendingRequest
 
 
-def asked_words(one: Asked) -> str:
+def asked_words(one: PendingRequest) -> str:
     """Return who asked for what, and how it stands."""
     choices, request = one.fields.get("choices", {}), one.fields["request"]
     features = choices.get("features")

@@ -33,9 +33,9 @@ _DEFAULTS = {name: getattr(Choices, name) for name in _OPTIONS}
 def configuration(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the request in the fields that ``--config`` reads."""
     promise = record["guarantee"]
-    asked = {"method": record["method"], "mu": promise["mu"], "parameters": record["parameters"]}
+    request = {"method": record["method"], "mu": promise["mu"], "parameters": record["parameters"]}
     rows = promise.get("rows_per_person", 1)
-    return {**asked, "delta": promise["delta"], **({"rows_per_person": rows} if rows > 1 else {})}
+    return {**request, "delta": promise["delta"], **({"rows_per_person": rows} if rows > 1 else {})}
 
 
 def command(record: Mapping[str, Any]) -> str:
@@ -133,11 +133,11 @@ def planned(choices: Mapping[str, Any], n: int, method: str, mu: float) -> Recip
     return Recipe(title, "Free: it reads public rows and the number of private ones.", tuple(_lines("plan", given)))
 
 
-def compared(choices: Mapping[str, Any], **asked: object) -> Recipe:
+def compared(choices: Mapping[str, Any], **settings: object) -> Recipe:
     """Return a comparison; the same seed gives the same figures."""
     title = f"Methods compared on a regression of {_plain(choices['target'])}, for the lab."
     note = "Distances to the exact private fit: for the curator's eyes, or for tables that harm nobody."
-    return Recipe(title, note, tuple(_lines("compare", {**_tables(choices), **asked})))
+    return Recipe(title, note, tuple(_lines("compare", {**_tables(choices), **settings})))
 
 
 def _lines(name: str, given: Mapping[str, Any]) -> list[str]:

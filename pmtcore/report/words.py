@@ -48,10 +48,10 @@ def columns_words(names: Sequence[str]) -> str:
     return f"{many} and an intercept" if INTERCEPT in names else many
 
 
-def conditioning_words(found: Diagnosis) -> str:
+def conditioning_words(diagnosis: Diagnosis) -> str:
     """Say what whitening does for the inverse, and whether noise of one size still hurts."""
-    before = _ratio(found.before.kappa)
-    if not np.any(found.before.eigenvalues > 0):
+    before = _ratio(diagnosis.before.kappa)
+    if not np.any(diagnosis.before.eigenvalues > 0):
         return (
             "Every row counts as a row of zeros: no cell of some column could be read. Data compares both tables for "
             "the curator's eyes."
@@ -63,10 +63,10 @@ def conditioning_words(found: Diagnosis) -> str:
             f"The longest direction is {figure(before)} times the shortest before whitening (the root of the condition "
             "number)"
         )
-    if found.after is None:
+    if diagnosis.after is None:
         tail = "How far whitening helps cannot be predicted without the number of rows behind the moment matrix."
         return f"{start}{'' if math.isinf(before) else '.'} {tail}"
-    after = _ratio(found.after.kappa)
+    after = _ratio(diagnosis.after.kappa)
     if math.isinf(after):
         joint = " Whitening cannot help it" if math.isinf(before) else ", and without end after"
         return f"{start}{joint}: leave one of the collinear columns out, or add a public ridge."
@@ -97,14 +97,14 @@ def _harm(after: float) -> str:
     )
 
 
-def truncation_words(found: Diagnosis, radius: float) -> str:
+def truncation_words(diagnosis: Diagnosis, radius: float) -> str:
     """Say how many rows a radius truncates."""
-    rate = found.rate(radius)
+    rate = diagnosis.rate(radius)
     if math.isnan(rate):
         return "Without public rows the share of rows outside cannot be predicted."
     at = f"At radius {figure(radius)}, of your choice,"
-    longest = figure(float(found.norms[-1]))
-    if found.label is Label.PRIVATE:
+    longest = figure(float(diagnosis.norms[-1]))
+    if diagnosis.label is Label.PRIVATE:
         if rate <= 0:
             less = f"The longest has {longest}: a radius down to there means less noise, at no loss."
             return f"{at} no private row is truncated. {less}"

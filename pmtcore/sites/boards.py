@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 from urllib.request import Request, urlopen
 
 from pmtcore.base.messages import InputError, SiteMessage
-from pmtcore.base.strict_json import parsed
+from pmtcore.base.strict_json import Json, parsed_object
 from pmtcore.sites import seals
 from pmtcore.sites.errors import Kind, StudyError
 from pmtcore.sites.study import Study
@@ -63,19 +63,18 @@ class Message:
         return json.dumps({**vars(self), "signature": ""}, sort_keys=True).encode()
 
     @classmethod
-    def from_dict(cls, fields: Any) -> Message:
+    def from_dict(cls, fields: Mapping[str, Json]) -> Message:
         """Return the message of these plain fields.
 
         Raises:
             StudyError: another form.
         """
         try:
-            attempt, step = fields["attempt"], fields["step"]
-            if not all(type(value) is int and 0 <= value < 2**31 for value in (attempt, step)):
-                raise StudyError(Kind.FORGED)
+            counts = [fields["attempt"], fields["step"]]
+            attempt, step = (count for count in counts if type(count) is int and 0 <= count < 2**31)
             study, sender, kind, to, body, signature = (str(fields[name]) for name in _WORDS)
             return cls(study, sender, kind, attempt, step, to, body, signature)
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, ValueError):
             raise StudyError(Kind.FORGED) from None
 
 
@@ -169,7 +168,7 @@ class FolderBoard:
 def _one(data: bytes) -> Message | None:
     """Return the message in the bytes of a file; ``None`` for anything else, which counts as no message."""
     try:
-        return Message.from_dict(parsed(data))
+        return Message.from_dict(parsed_object(data))
     except ValueError:
         return None
 
@@ -195,11 +194,11 @@ class HttpBoard:
         answer = self._ask(f"/messages?after={after}&reader={reader}")
         return [Message.from_dict(fields) for fields in answer["messages"]], int(answer["next"])
 
-    def _ask(self, path: str, body: bytes | None = None) -> Any:
-        asked = Request(self._address + path, body, {"Content-Type": "application/json"})  # noqa: S310  # checked above
+    def _ask(self, path: str, body: bytes | None = None) -> dict[str, Any]:
+        request = Request(self._address + path, body, {"Content-Type": "application/json"})  # noqa: S310  # checked above
         try:
-            with urlopen(asked, timeout=_SECONDS) as answer:  # noqa: S310
-                return parsed(answer.read())
+            with urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
+                return parsed_object(answer.read())
         except HTTPError as error:
             error.close()
             raise StudyError(Kind.UNREACHABLE) from None
@@ -229,9 +228,9 @@ def served(board: Board, study: Study, host: str, port: int) -> Iterator[str]:
             self._answer(200, {})
 
         def do_GET(self) -> None:
-            asked = parse_qs(urlsplit(self.path).query)
+            query = parse_qs(urlsplit(self.path).query)
             try:
-                after, reader = int(asked["after"][0]), asked.get("reader", [""])[0]
+                after, reader = int(query["after"][0]), query.get("reader", [""])[0]
             except (KeyError, ValueError):
                 self._answer(400, {})
                 return

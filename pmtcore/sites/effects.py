@@ -43,27 +43,27 @@ def dealt(names: Sequence[str], rows: Sequence[int], public_rows: int) -> list[s
     return (dealt_out + dealt_out[: public_rows - len(dealt_out)])[:public_rows]
 
 
-def effects(found: Release) -> tuple[str, ...]:
+def effects(release: Release) -> tuple[str, ...]:
     """Return the names of the sites' coefficients: each against the site that has none, which has most rows."""
-    return tuple(name for name in found.names if name.startswith(f"{COLUMN}="))
+    return tuple(name for name in release.names if name.startswith(f"{COLUMN}="))
 
 
-def homogeneity(found: Release) -> Mapping[str, Any] | None:
+def homogeneity(release: Release) -> Mapping[str, Any] | None:
     """Return the test that all sites have the same level, and each site's effect with its limits; free.
 
     Returns:
         Plain fields; ``None`` where the release has no covariance to test with.
     """
-    names, bands = effects(found), found.bands
+    names, bands = effects(release), release.bands
     if not names or bands is None or bands.covariance is None or bands.centre is None or bands.freedom is None:
         return None
     errors = {part: np.sqrt(np.maximum(np.diag(matrix), 0.0)) for part, matrix in bands.covariance.items()}
-    results = Results(found.names, found.coefficients, bands.centre, errors, bands.freedom, bands.covariance)
+    results = Results(release.names, release.coefficients, bands.centre, errors, bands.freedom, bands.covariance)
     test = results.wald_test(list(names))
-    places = [found.names.index(name) for name in names]
+    places = [release.names.index(name) for name in names]
     return {
         "statistic": test.statistic,
         "p": test.pvalue,
         "restrictions": len(names),
-        "effects": {found.names[j]: [float(bands.low[j]), float(bands.high[j])] for j in places},
+        "effects": {release.names[j]: [float(bands.low[j]), float(bands.high[j])] for j in places},
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 from pmtcore.base.exports import plain
 from pmtcore.base.numbers import figure
-from pmtcore.ledger.agreements import Asked
+from pmtcore.ledger.agreements import PendingRequest
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases.record import Release
@@ -55,7 +55,7 @@ def plan_of(ground: GroundOfStudy) -> Preview:
     return preview(ground.problem(study.names), study.request_of(study.names))
 
 
-def _fields(study: Study, problem: Problem, name: str, by: str, ledger: Ledger, dataset: str) -> dict[str, Any]:
+def _fields(study: Study, problem: Problem, name: str, by: str, *, ledger: Ledger, dataset: str) -> dict[str, Any]:
     """Return what a site spends, in the fields of its ledger: the budget against the declared coalition.
 
     Args:
@@ -83,6 +83,7 @@ def join(
     name: str,
     folder: Path,
     ledger: Ledger,
+    *,
     dataset: str,
     by: str,
     table: Table | None = None,
@@ -110,7 +111,7 @@ def join(
     study = ground.study
     study.site(name)
     problem = ground.problem(study.names, table, name)
-    ledger.agreements.ask(dataset, study.key(name), _fields(study, problem, name, by, ledger, dataset))
+    ledger.agreements.ask(dataset, study.key(name), _fields(study, problem, name, by, ledger=ledger, dataset=dataset))
     folder.mkdir(parents=True, exist_ok=True)
     keys = seals.Keys.new()
     keys.write(folder / _KEYS)
@@ -203,7 +204,7 @@ class SiteOfStudy:
             return None  # stopped in between: what was opened is on the board, and no pass is opened twice
         problem = self._problem
         admit(problem, self.ledger, self.dataset)
-        fields = _fields(study, problem, self.name, self.by, self.ledger, self.dataset)
+        fields = _fields(study, problem, self.name, self.by, ledger=self.ledger, dataset=self.dataset)
         self.ledger.spend(self.dataset, key, fields, record_room(problem))
         return None
 
@@ -212,7 +213,7 @@ class SiteOfStudy:
         """Return the problem of the rows of all sites, of which this one holds its own; it is planned once."""
         return self.ground.problem(self.ground.study.names, self.table, self.name)
 
-    def _agreement(self) -> Asked:
+    def _agreement(self) -> PendingRequest:
         return self.ledger.agreements.one(self.ground.study.key(self.name))
 
     def _released(self, board: Board, keys: seals.Keys, transcript: Transcript, attempt: int) -> Result:
@@ -233,7 +234,7 @@ class SiteOfStudy:
                 raise StudyError(Kind.SITES_CHANGED)
             openings.require_plan(planned)
             shares = NoiseShares(self.source, len(names), study.colluders, len(planned))
-            exchange = Exchange(study, self.name, keys, board, transcript, openings)
+            exchange = Exchange(study, self.name, keys, board, transcript=transcript, openings=openings)
             every = planned == study.names
             problem = self._problem if every else self.ground.problem(planned, self.table, self.name)
             with suppress(Superseded):
@@ -247,11 +248,11 @@ class SiteOfStudy:
 
         transcript.wait(has_begun, _ANY_ATTEMPT, _LONG * self.ground.study.patience)
 
-    def _keep(self, found: Result) -> dict[str, Any]:
+    def _keep(self, result: Result) -> dict[str, Any]:
         key = self.ground.study.key(self.name)
         spent = self.ledger.entry(key)
         place = {"dataset": self.dataset, "key": key, "head": "" if spent is None else spent.hash}
-        record = {**found.as_dict(), "ledger": place}
+        record = {**result.as_dict(), "ledger": place}
         self.ledger.finish(key, record)
         return record
 

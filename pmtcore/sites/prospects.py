@@ -43,7 +43,7 @@ def noise_mus(mu: float, rows: int, sites: int) -> dict[str, float]:
 
 
 def prospects(
-    public: PublicData, rows: int, id: str, mu: float, coefficient: int, counts: Sequence[int] = COUNTS
+    public: PublicData, rows: int, id: str, mu: float, *, coefficient: int, counts: Sequence[int] = COUNTS
 ) -> list[Prospect]:
     """Return predictions for studies of sites with so many rows each; reads no private row.
 

@@ -57,7 +57,8 @@ class Setting:
         for step in range(_PASSES):
             row = FINE // 2 * (1 if which == 0 else -1) * (1 if step == 0 else -1)
             values = [
-                self._noisy(site, row if site == 0 else 0, scale, trials, stream, step) for site in range(self.sites)
+                self._noisy(site, row if site == 0 else 0, scale, trials, stream=stream, step=step)
+                for site in range(self.sites)
             ]
             shares = [self._shares(site, each, masks[site]) for site, each in enumerate(values)]
             columns.append(_signed(sharing.total(values[:honest])))
@@ -73,14 +74,14 @@ class Setting:
         *theirs, mine = sharing.split(words, self.sites, draw)
         return [*theirs[:site], mine, *theirs[site:]]
 
-    def _noisy(self, site: int, value: int, scale: float, trials: int, stream: int, step: int) -> np.ndarray:
+    def _noisy(self, site: int, value: int, scale: float, trials: int, *, stream: int, step: int) -> np.ndarray:
         source = self.noise(site, SeededNoise(5, site, stream, step, trials, value % 2**32))
         shares = NoiseShares(source, self.sites, self.colluders)
         return sharing.encode(shares.add(np.full(trials, value, dtype=np.int64), scale))
 
     def audit(self, mu: float = 1.0, trials: int = 20_000, words: str = "as it is") -> Audit:
         """Return a lower bound on what the coalition learns, beside the claim."""
-        return audit_of("study", mu, partial(self.view, mu), trials, words)
+        return audit_of("study", mu, partial(self.view, mu), trials, pair=words)
 
 
 def _signed(words: np.ndarray) -> np.ndarray:

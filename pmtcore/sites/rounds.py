@@ -151,7 +151,7 @@ class Exchange:
     """One site's part in opening totals, in one attempt with the sites that answer."""
 
     def __init__(
-        self, study: Study, name: str, keys: seals.Keys, board: Board, transcript: Transcript, openings: Openings
+        self, study: Study, name: str, keys: seals.Keys, board: Board, *, transcript: Transcript, openings: Openings
     ) -> None:
         self._study, self._name, self._keys = study, name, keys
         self._board, self._transcript, self._openings = board, transcript, openings

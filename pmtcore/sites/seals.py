@@ -11,7 +11,7 @@ from base64 import b64decode, b64encode
 from binascii import Error as NoBase64
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from pmtcore.base.messages import InputError, SiteMessage
 from pmtcore.sites.errors import Kind, StudyError
@@ -34,7 +34,7 @@ def data(text: str) -> bytes:
         raise StudyError(Kind.FORGED) from None
 
 
-def _nacl(module: str) -> Any:
+def _nacl(module: str) -> ModuleType:
     try:
         return import_module(f"nacl.{module}")
     except ImportError:

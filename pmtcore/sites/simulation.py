@@ -8,14 +8,14 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from pmtcore.base.messages import InputError, SiteMessage, TableMessage
 from pmtcore.ledger.log import Ledger
 from pmtcore.releases.release import Request
 from pmtcore.sites.boards import FolderBoard, served
 from pmtcore.sites.parties import Coordinator, join
-from pmtcore.sites.study import GroundOfStudy, Site, create
+from pmtcore.sites.study import GroundOfStudy, Site, StudySettings, create
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.table import read_path
 
@@ -27,7 +27,13 @@ _LEAVES = 60.0  # seconds that a site's process has to end once the release is t
 
 
 def prepare_simulation(
-    folder: Path, public: str, private: Sequence[str], choices: Choices, request: Request, **settings: Any
+    folder: Path,
+    public: str,
+    private: Sequence[str],
+    choices: Choices,
+    *,
+    request: Request,
+    **settings: Unpack[StudySettings],
 ) -> GroundOfStudy:
     """Write a study of these files into a folder, joined by a site for each, with a ledger of its own.
 
@@ -54,7 +60,8 @@ def prepare_simulation(
         shutil.copyfile(public, copy)
     tables = {f"site-{at}": read_path(path, "private") for at, path in enumerate(private, 1)}
     sites = [Site(name, table.n) for name, table in tables.items()]
-    study = create("simulation", str(copy), choices, request, sites, **{"patience": _PATIENCE, **settings})
+    settings.setdefault("patience", _PATIENCE)
+    study = create("simulation", str(copy), choices, request, sites=sites, **settings)
     ground, joined = GroundOfStudy.of(study, str(folder)), []
     for name, table in tables.items():
         # Told here, at once: the others would spend, and wait in vain for a site whose file does not fit.
@@ -65,7 +72,7 @@ def prepare_simulation(
         own.mkdir()
         ledger = Ledger(str(own / LEDGER))
         ledger.first_cap(site.name, request.budget.mu * request.rows_per_person)
-        joined.append(join(ground, site.name, own, ledger, site.name, "simulation"))
+        joined.append(join(ground, site.name, own, ledger, dataset=site.name, by="simulation"))
     study = study.with_keys(joined)
     (folder / STUDY).write_text(study.as_json())
     return GroundOfStudy.of(study, str(folder))

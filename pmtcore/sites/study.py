@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from uuid import uuid4
 
 from pmtcore.accounting.budgets import MU_RANGE, Budget, Unit
@@ -306,13 +306,25 @@ def _digest(fields: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
+class StudySettings(TypedDict, total=False):
+    """Settings of a study that have a usual value; see :class:`Study`."""
+
+    least: int | None
+    colluders: int
+    patience: float
+    moment: bool
+    public_rows: int | None
+    schema: Mapping[str, Any] | None
+    site_effects: bool
+
+
 def create(
     title: str,
     public: str,
     choices: Choices,
     request: Request,
-    sites: Iterable[Site],
     *,
+    sites: Iterable[Site],
     least: int | None = None,
     colluders: int = 0,
     patience: float = 600.0,
@@ -354,7 +366,16 @@ def create(
     return Study.from_json(written.as_json().encode())
 
 
-def create_from(name: str, data: bytes, title: str, *arguments: Any, **settings: Any) -> Study:
+def create_from(
+    name: str,
+    data: bytes,
+    title: str,
+    choices: Choices,
+    *,
+    request: Request,
+    sites: Iterable[Site],
+    **settings: Unpack[StudySettings],
+) -> Study:
     """Return a new study on a public file that somebody sent: :func:`create`, with its name and bytes for a path.
 
     Raises:
@@ -363,7 +384,7 @@ def create_from(name: str, data: bytes, title: str, *arguments: Any, **settings:
     with TemporaryDirectory() as folder:
         path = Path(folder) / Path(name).name
         path.write_bytes(data)
-        return create(title, str(path), *arguments, **settings)
+        return create(title, str(path), choices, request, sites=sites, **settings)
 
 
 def sites_of(text: str) -> list[Site]:
@@ -408,7 +429,7 @@ class GroundOfStudy:
         schema = None if study.schema is None else Schema.from_dict(study.schema)
         columns = _Columns((*table.columns, study.choices.target))
         # Of a private table only the names of its columns matter here.
-        side = public_side(columns, table, study.choices, study.public_rows, schema)  # type: ignore[arg-type]
+        side = public_side(columns, table, study.choices, study.public_rows, schema=schema)  # type: ignore[arg-type]
         return cls(study, table, side)
 
     def problem(self, names: Sequence[str], private: Table | None = None, own: str = "") -> Problem:

@@ -348,7 +348,7 @@ def _by_kind(values: Sequence[Any]) -> pa.Array:
     return pa.StructArray.from_arrays(parts, fields=list(OBJECT))
 
 
-def _scalar(value: Any) -> tuple[pa.DataType, Any]:
+def _scalar(value: object) -> tuple[pa.DataType, Any]:
     """Return the Arrow type that one object has, and its value there: of the object alone.
 
     Raises:

@@ -15,6 +15,11 @@ UNSEEN_POLICIES = ("other", "refuse")
 COLLINEAR_POLICIES = ("drop", "refuse")
 KINDS = ("number", "level", "date")
 COVARIATES = ("private", "public")
+# Choices that the command line and the estimators take under the same names, as they are.
+SAME_ON_ALL_FACES = (
+    *("missing", "unseen", "public_ridge", "lam", "positive", "collinear"),
+    *("covariates", "overlap", "weights", "exposure", "cluster"),
+)
 # Requests that wait in a ledger were written without these.
 _LATER = ("formula", "weights", "cluster", "exposure", "covariates")
 
@@ -169,6 +174,24 @@ class Choices:
             for name, value in asdict(self).items()
             if name not in _LATER or value not in ("", usual.get(name, ""))
         }
+
+    @classmethod
+    def of(cls, face: object, target: str | None, formula: str | None, **others: Any) -> Choices:  # noqa: ANN401
+        """Return the choices that arguments or an estimator have as attributes; ``None`` is the usual one.
+
+        Args:
+            face: an object with the fields of :data:`SAME_ON_ALL_FACES`, or some of them.
+            target: the response; that of the formula where there is one.
+            formula: in place of target and features.
+            others: the other fields.
+        """
+        if formula is not None:
+            from pmtcore.tables.formula import target_of  # noqa: PLC0415  # which needs the tables
+
+            target, others["formula"] = target_of(formula), formula
+        others["target"] = target
+        chosen = {name: getattr(face, name, None) for name in SAME_ON_ALL_FACES}
+        return cls(**{name: value for name, value in chosen.items() if value is not None}, **others)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Choices:

@@ -117,13 +117,13 @@ class Cluster:
                 pairs = zip(level[::2], level[1::2], strict=False)
                 odd = level[len(level) // 2 * 2 :]
                 level = [*(submit(add, a, b, pure=False, retries=_TRIES) for a, b in pairs), *odd]
-            return self._answer(level[0])
+            return self._answer(level[0].result)
 
         return total
 
-    def _answer(self, future: Any) -> np.ndarray:
+    def _answer(self, result: Callable[[], object]) -> np.ndarray:
         try:
-            return np.asarray(future.result())
+            return np.asarray(result())
         except InputError:
             raise
         except Exception as error:  # of Dask's own kinds

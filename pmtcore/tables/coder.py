@@ -238,7 +238,7 @@ def check_width(coder: Coder) -> None:
 
 
 def row_blocks(
-    source: Source, coder: Coder, dialect: Dialect, n: int, parsed: ParsedNumbers | None = None
+    source: Source, coder: Coder, dialect: Dialect, n: int, *, parsed: ParsedNumbers | None = None
 ) -> Callable[[], Iterator[Block]]:
     """Return what :class:`pmtcore.base.private_rows.PrivateRows` calls once a pass.
 

@@ -96,6 +96,7 @@ def findings(
     public: Table | MomentTable,
     choices: Choices,
     public_rows: int | None = None,
+    *,
     declared: Schema | None = None,
 ) -> tuple[Finding, ...]:
     """Return all findings, those that stop first.
@@ -113,7 +114,7 @@ def findings(
         collected += [*_target(public, choices)]
         collected += [] if choices.formula else [*_features(private, public, choices, going_in)]
     stopped = any(one.stops for one in collected)
-    collected += _rest(private, public, choices, public_rows, declared, stopped, going_in)
+    collected += _rest(private, public, choices, public_rows, declared=declared, stopped=stopped, going_in=going_in)
     return tuple(sorted(collected, key=lambda one: not one.stops))
 
 
@@ -127,7 +128,7 @@ def repairing(
 ) -> Iterator[tuple[Finding, Choices]]:
     """Yield what stops, one after the other, and the choices after its recommended repair."""
     for _ in range(_ROUNDS):
-        every = findings(private, public, choices, None, declared)
+        every = findings(private, public, choices, None, declared=declared)
         first = next((one for one in every if one.stops and one.repairs), None)
         if first is None:
             return
@@ -199,7 +200,7 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
     name = choices.target
     if name not in public.columns:
         return
-    column = public.cells[public.columns.index(name)]
+    column = public.column(name)
     levels = schema.frequencies(column)
     share = schema.number_share(column, public.decimal)
     if not choices.model.binary and share < 0.5 and levels:
@@ -252,7 +253,7 @@ def _features(private: Table, public: Table, choices: Choices, going_in: tuple[s
         if name == choices.target or name not in public.columns:
             continue
         rule = public.schema[name]
-        column = public.cells[public.columns.index(name)]
+        column = public.column(name)
         share = schema.number_share(column, public.decimal)
         kind = choices.kinds.get(name, rule.kind)
         if kind == "level" and name not in choices.levels and _ALMOST <= share < 1:
@@ -290,13 +291,14 @@ def _rest(
     public: Table | MomentTable,
     choices: Choices,
     public_rows: int | None,
+    *,
     declared: Schema | None,
     stopped: bool,
     going_in: tuple[str, ...],
 ) -> list[Finding]:
     """Yield findings that only the attempt shows: the first error that stops it, or its notes."""
     try:
-        side = public_side(private, public, choices, public_rows, declared)
+        side = public_side(private, public, choices, public_rows, schema=declared)
     except InputError as error:
         return [] if stopped else [_stopping(error, going_in, choices)]
     noted = [Finding(_ABOUT[kind], note) for note in side.notes if (kind := kind_of(note)) in _ABOUT]

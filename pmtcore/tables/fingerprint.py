@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -24,9 +23,6 @@ from pmtcore.tables.parsed import ParsedNumbers
 from pmtcore.tables.sources import Cells as Block
 from pmtcore.tables.sources import reading_numbers
 from pmtcore.tables.table import Table
-
-if TYPE_CHECKING:
-    from pmtcore.ledger.log import Ledger
 
 MOST_CELLS = 1_000_000  # hashes kept: 8 MB, and a few times that while they are sorted
 _TELLING = 8  # a column with a different value in one of so many rows tells rows apart
@@ -46,10 +42,10 @@ def hashed(
     table: Table,
     key: bytes,
     dialect: Dialect | None = None,
+    *,
     watch: PassObserver | None = None,
     most_rows: int | None = None,
     parsed: ParsedNumbers | None = None,
-    *,
     numeric: Collection[str] = (),
 ) -> Cells:
     """Hash the cells of a table by their content, under the ledger's key: of all rows, or of chosen ones.
@@ -85,19 +81,6 @@ def hashed(
         parsed.end()
     folded = tuple(name.strip().casefold() for name in names)
     return Cells(folded, chosen.hashes(len(names), key), chosen.first())
-
-
-def hashed_for(
-    ledger: Ledger,
-    table: Table,
-    dialect: Dialect | None = None,
-    watch: PassObserver | None = None,
-    parsed: ParsedNumbers | None = None,
-    *,
-    numeric: Collection[str] = (),
-) -> Cells:
-    """Hash the cells of a table as this ledger compares them: under its key, of as many rows as it keeps."""
-    return hashed(table, ledger.fingerprint_key, dialect, watch, ledger.most_rows_hashed, parsed, numeric=numeric)
 
 
 class _Chosen:

@@ -15,7 +15,8 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,12 +25,15 @@ from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessag
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column, Schema, frequencies
-from pmtcore.tables.sources import Cells, Source
+from pmtcore.tables.sources import Cells, DerivedSource, Source
 from pmtcore.tables.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from formulaic.parser.types import Factor as FormulaicFactor
 
+# What a transform of formulaic learned from public rows, in plain fields.
+State: TypeAlias = int | float | dict[str | int, "State"] | None
 _ELEMENTWISE: Mapping[str, Any] = {
     "log": np.log,
     "log10": np.log10,
@@ -182,7 +186,7 @@ def _check_effects(effects: Iterable[str], columns: Iterable[Column]) -> None:
             )
 
 
-def _factor(factor: Any) -> Factor:
+def _factor(factor: FormulaicFactor) -> Factor:
     return Factor(str(factor.expr), factor.eval_method.value == "lookup")
 
 
@@ -223,9 +227,7 @@ class Expansion:
         response = public.schema[target] if target in public.columns else target
         _check_effects(parsed.effects, columns)
         known = cls(columns, response, public.dialect, public.decimal, right=right)
-        return known._with_spec(
-            known._read({name: public.cells[public.columns.index(name)].combine_chunks() for name in inputs})
-        )
+        return known._with_spec(known._read({name: public.column(name).combine_chunks() for name in inputs}))
 
     def _with_spec(self, rows: pd.DataFrame) -> Expansion:
         """With the state that these public rows give."""
@@ -330,47 +332,27 @@ class Expansion:
         return pd.DataFrame(columns)
 
 
-@dataclass(frozen=True, eq=False)
-class Expanded:
-    """A source whose cells are a formula's columns, made block by block."""
+class Expanded(DerivedSource):
+    """A source whose cells are a formula's columns, made block by block.
 
-    inner: Source
-    expansion: Expansion
+    Its columns are those made, and the target where the rows have it.
+    """
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the columns made, and the target where the rows have it."""
-        beside = (self.expansion.response, *self.expansion.passed)
-        return (*self.expansion.names, *(name for name in beside if name in self.inner.names))
-
-    @property
-    def sha256(self) -> str:
-        """Of the table beneath."""
-        return self.inner.sha256
-
-    @property
-    def in_memory(self) -> bool:
-        """Return what the table beneath has."""
-        return self.inner.in_memory
-
-    @property
-    def separator(self) -> str | None:
-        """Return what the table beneath has."""
-        return self.inner.separator
-
-    def rows(self, dialect: Dialect) -> int:
-        """Return what the table beneath has."""
-        return self.inner.rows(dialect)
+    def __init__(self, source: Source, expansion: Expansion) -> None:
+        super().__init__(source)
+        self.expansion = expansion
+        beside = (expansion.response, *expansion.passed)
+        self.names = (*expansion.names, *(name for name in beside if name in source.names))
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
         """One pass over the named columns."""
         made, target = self.expansion, self.expansion.response
-        asked = [name for name in (target, *made.passed) if name in names]
-        reading = replace(made, decimal=dialect.mark(self.inner.separator))
-        for block in self.inner.blocks(list(dict.fromkeys([*made.inputs, *asked])), dialect):
+        beside = [name for name in (target, *made.passed) if name in names]
+        reading = replace(made, decimal=dialect.mark(self.separator))
+        for block in self.source.blocks(list(dict.fromkeys([*made.inputs, *beside])), dialect):
             values = reading.apply(block.columns)
             arrays = {name: pa.array(values[:, j]) for j, name in enumerate(made.names)}
-            for name in asked:
+            for name in beside:
                 arrays[name] = _response(block.columns[name], reading) if name == target else block.columns[name]
             yield Cells(block.rows, {name: arrays[name] for name in names})
 
@@ -386,7 +368,7 @@ def _level(name: str, public: Table) -> Column:
     """Return a column as categories, whatever its cells look like."""
     if public.schema[name].kind == "level":
         return public.schema[name]
-    return Column(name, "level", tuple(sorted(frequencies(public.cells[public.columns.index(name)]))))
+    return Column(name, "level", tuple(sorted(frequencies(public.column(name)))))
 
 
 def _resolved(parsed: Parsed) -> str:
@@ -450,14 +432,14 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _plain_state(value: Any) -> Any:
+def _plain_state(value: State | np.number) -> State:
     """State of formulaic's transforms in plain fields."""
     if isinstance(value, Mapping):
         return {str(key): _plain_state(item) for key, item in value.items()}
     return None if value is None else int(value) if isinstance(value, int | np.integer) else float(value)
 
 
-def _state(value: Any) -> Any:
+def _state(value: State) -> State:
     """Restore the state: places are numbers again."""
     if isinstance(value, Mapping):
         return {int(key) if str(key).isdigit() else str(key): _state(item) for key, item in value.items()}
@@ -483,7 +465,7 @@ def _first_line(error: Exception) -> str:
     return "".join(c for c in str(error).partition("\n")[0] if c.isprintable())
 
 
-def _formulaic() -> Any:
+def _formulaic() -> ModuleType:
     try:
         import formulaic  # noqa: PLC0415  # an extra
     except ImportError:

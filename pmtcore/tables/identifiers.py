@@ -57,10 +57,10 @@ def canonical(text: str) -> str:
     return text if number is None else _exact(*number.groups("")) or text
 
 
-def _exact(sign: str, whole: str, fraction: str, exponent: str) -> str:
+def _exact(sign: str, integer: str, fraction: str, exponent: str) -> str:
     """Return a number as digits and a power of ten, exactly; empty where there are no digits."""
-    digits = (whole + fraction).lstrip("0")
-    if not whole + fraction:
+    digits = (integer + fraction).lstrip("0")
+    if not integer + fraction:
         return ""
     power = int(exponent or 0) - len(fraction)
     short = digits.rstrip("0")

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.sources import Cells, Source
+from pmtcore.tables.sources import Cells, DerivedSource, Source
 from pmtcore.tables.table import Table
 
 
-class LabelledSource:
+class LabelledSource(DerivedSource):
     """Source with a column of labels.
 
     Args:
@@ -25,25 +25,16 @@ class LabelledSource:
     def __init__(self, source: Source, column: str, labels: Sequence[str]) -> None:
         if column in source.names:
             raise InputError(TableMessage.COLUMN_THERE, column=column)
-        self._source, self._column, self._labels = source, column, np.array(labels, dtype=object)
+        super().__init__(source)
+        self._column, self._labels = column, np.array(labels, dtype=object)
         self.names = (*source.names, column)
-        self.separator, self.in_memory = source.separator, source.in_memory
-
-    @property
-    def sha256(self) -> str:
-        """Return the digest of the source: the labels say nothing that is not known."""
-        return self._source.sha256
-
-    def rows(self, dialect: Dialect) -> int:
-        """Return the number of rows of the source."""
-        return self._source.rows(dialect)
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
         """Yield the blocks of one pass."""
         # A block needs a column to have rows; with the labels alone the source's first one is read and left out.
-        inner = [name for name in names if name != self._column] or list(self._source.names[:1])
+        inner = [name for name in names if name != self._column] or list(self.source.names[:1])
         start = 0
-        for block in self._source.blocks(inner, dialect):
+        for block in self.source.blocks(inner, dialect):
             columns = {name: block.columns[name] for name in inner if name in names}
             if self._column in names:
                 places = np.arange(start, start + block.rows) % len(self._labels)

@@ -12,7 +12,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -227,11 +226,11 @@ def _rows(block: bytes, shape: Shape, final: bool) -> tuple[np.ndarray, np.ndarr
         starts, ends = starts[filled], ends[filled]
     if not shape.quoted or not shape.multiline or b'"' not in block:
         return starts, ends, done
-    return _joined(block, starts, ends, done, shape, final)
+    return _joined(block, starts, ends, done, shape=shape, final=final)
 
 
 def _joined(
-    block: bytes, starts: np.ndarray, ends: np.ndarray, done: int, shape: Shape, final: bool
+    block: bytes, starts: np.ndarray, ends: np.ndarray, done: int, *, shape: Shape, final: bool
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Join lines with quotes where the text is one well-formed row."""
     quotes = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == 34)
@@ -382,7 +381,7 @@ def _read(
     """
     wrong: list[int] = []
 
-    def skipped(row: Any) -> str:
+    def skipped(row: pcsv.InvalidRow) -> str:
         wrong.append(row.number)
         return "skip"
 

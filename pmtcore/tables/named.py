@@ -109,7 +109,7 @@ def load(id: str, *, seed: int = 0, **knobs: float) -> Loaded:
 
 
 def _demo(
-    found: Entry,
+    chosen: Entry,
     *,
     seed: int,
     n: float = 5000,
@@ -134,16 +134,18 @@ def _demo(
         trace=trace,
         noise=number_between("noise", noise, 1e-6, 1e6),
         seed=whole_number_between("seed", seed, 0, 2**63 - 1),
-        family=found.family,
+        family=chosen.family,
         size=size,
     )
     columns = [f"x{j + 1}" for j in range(features)]
-    stamp = hashlib.sha256(repr((found.id, rows, public_rows, features, bend, noise, seed)).encode()).hexdigest()
-    private = _table(draw.private_x, draw.private_y, columns, "private", stamp)
-    public = _table(draw.public_x, draw.public_y, columns, "public", stamp[::-1])
+    stamp = hashlib.sha256(repr((chosen.id, rows, public_rows, features, bend, noise, seed)).encode()).hexdigest()
+    private = _table(draw.private_x, draw.private_y, columns, "private", stamp=stamp)
+    public = _table(draw.public_x, draw.public_y, columns, "public", stamp=stamp[::-1])
     return private, public, ("the table is synthetic",)
 
 
-def _table(x: np.ndarray, y: np.ndarray, columns: list[str], role: Literal["private", "public"], stamp: str) -> Table:
+def _table(
+    x: np.ndarray, y: np.ndarray, columns: list[str], role: Literal["private", "public"], *, stamp: str
+) -> Table:
     cells = pa.table({**{name: x[:, j] for j, name in enumerate(columns)}, "y": y})
     return Table(f"synthetic {role} table", role, ArrowSource(cells, stamp))

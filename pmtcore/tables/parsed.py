@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.private_rows import MOST_KEPT
+from pmtcore.base.private_rows import MOST_KEPT, StaysInSession
 from pmtcore.tables.limits import block_rows
 from pmtcore.tables.sources import Cells
 
@@ -22,7 +22,7 @@ from pmtcore.tables.sources import Cells
 _NUMBER_BYTES = 8
 
 
-class ParsedNumbers:
+class ParsedNumbers(StaysInSession):
     """Columns of numbers between two passes; private.
 
     Args:
@@ -64,9 +64,6 @@ class ParsedNumbers:
 
     def __repr__(self) -> str:
         return f"<numbers of {len(self.names)} columns>"
-
-    def __reduce_ex__(self, protocol: object) -> str:
-        raise TypeError("private rows stay in the session that loaded them")
 
 
 def fits(rows: int, used: int, columns: int) -> bool:

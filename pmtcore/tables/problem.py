@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from pmtcore.base.messages import (
     kind_of,
 )
 from pmtcore.base.numbers import plural
-from pmtcore.base.private_rows import MOST_KEPT, PrivateRows
+from pmtcore.base.private_rows import MOST_KEPT, PrivateRows, StaysInSession
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.cholesky import partners
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
@@ -57,7 +57,7 @@ _MULTILINE = "cells with line breaks were declared, so one private row may chang
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(StaysInSession):
     """A regression problem ready for methods: private rows in their box, and what is public."""
 
     private: PrivateRows
@@ -96,9 +96,6 @@ class Problem:
             if public.lam != self.public.lam:
                 object.__setattr__(self, "public", public)
 
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a problem with private rows stays in the session that made it")
-
 
 @dataclass(frozen=True, eq=False)
 class PublicSide:
@@ -134,7 +131,7 @@ class PublicSide:
             coder.check(private.source.blocks(coder.columns(), self.dialect), "private")
         n = private.source.rows(self.dialect)
         adder = None if cluster is None else cluster.adder(private.source, coder, self.dialect)
-        blocks, beside = row_blocks(private.source, coder, self.dialect, n, parsed), coder.has_loss_weights
+        blocks, beside = row_blocks(private.source, coder, self.dialect, n, parsed=parsed), coder.has_loss_weights
         keeps = max(MOST_KEPT, private.source.table.nbytes) if isinstance(private.source, ArrowSource) else MOST_KEPT
         return PrivateRows(blocks, n, coder.names, adder, keeps, beside)
 
@@ -165,7 +162,7 @@ def default_choices(private: Table, public: Table | MomentTable) -> Choices:
 
 def _numbers_rows(public: Table, name: str) -> bool:
     """Return whether a column of numbers looks like row numbers or identifiers, so that it is no target by default."""
-    return like_identifier(values(public.cells[public.columns.index(name)], "number", public.decimal))
+    return like_identifier(values(public.column(name), "number", public.decimal))
 
 
 def features_taken(
@@ -185,7 +182,7 @@ def features_taken(
         names = _features(private, public, choices)
         if isinstance(public, MomentTable):
             return tuple(names)
-        features, _ = _usable(public, names, choices, schema or public.schema, public.decimal)
+        features, _ = _usable(public, names, choices, schema or public.schema, decimal=public.decimal)
     except InputError:
         return ()
     return tuple(one.name for one in features)
@@ -218,8 +215,8 @@ def prepare(
     if isinstance(public, Table) and is_same_file(public.source, private.source):
         raise InputError(TableMessage.SAME_FILE)
     if choices.formula:
-        return _by_formula(private, public, choices, lab_reasons, cluster)
-    side = public_side(private, public, choices, public_rows, schema)
+        return _by_formula(private, public, choices, lab_reasons, cluster=cluster)
+    side = public_side(private, public, choices, public_rows, schema=schema)
     reasons = _lab_reasons(private, choices, side.dialect)
     notes = (
         side.notes
@@ -250,7 +247,7 @@ def design_of(coder: Coder, public: Table | MomentTable) -> Design:
     target = coder.target.name
     if not isinstance(public, Table) or not coder.target.family.binary or target not in public.columns:
         return Design(coder)
-    cells = public.cells[public.columns.index(target)]
+    cells = public.column(target)
     written = "boolean" if pt.is_boolean(cells.type) else "number"
     if isinstance(public.source, ArrowSource) and not pt.is_primitive(cells.type):
         written = "text"  # a frame tells text from numbers; in a file all cells are text
@@ -262,6 +259,7 @@ def _by_formula(
     public: Table | MomentTable,
     choices: Choices,
     lab_reasons: tuple[str, ...],
+    *,
     cluster: Cluster | None,
 ) -> Problem:
     """Both tables expanded by the formula; no private row is read, and the ledger knows the table beneath again."""
@@ -273,12 +271,12 @@ def _by_formula(
     made = prepare(*tables, inner, lab_reasons=lab_reasons, schema=expansion.schema, cluster=cluster)
     if made.coder is None:
         raise ValueError("a problem from tables has a coder")
-    asked = replace(choices, intercept=expansion.intercept)
+    own = replace(choices, intercept=expansion.intercept)
     design = replace(design_of(made.coder, public), expansion=expansion)
     # How the table beneath is read decides too: the inner call saw only what the formula makes of it.
     reasons = tuple(dict.fromkeys((*made.lab_reasons, *_lab_reasons(private, choices, expansion.dialect))))
     notes = tuple(dict.fromkeys((*made.notes, *_of_text(private, public, expansion.dialect))))
-    return replace(made, table=private, choices=asked, design=design, lab_reasons=reasons, notes=notes)
+    return replace(made, table=private, choices=own, design=design, lab_reasons=reasons, notes=notes)
 
 
 def _expanded_choices(choices: Choices, expansion: Expansion) -> Choices:
@@ -319,6 +317,7 @@ def public_side(
     public: Table | MomentTable,
     choices: Choices,
     public_rows: int | None = None,
+    *,
     schema: Schema | None = None,
 ) -> PublicSide:
     """Prepare what the public side decides for private tables of these column names; see :func:`prepare`.
@@ -330,10 +329,10 @@ def public_side(
         expansion = _expansion(public, choices).passing((choices.person, *choices.weighing, choices.cluster))
         public = public if isinstance(public, MomentTable) else expansion.table(public)
         inner = _expanded_choices(choices, expansion)
-        return public_side(expansion.table(private), public, inner, public_rows, expansion.schema)
+        return public_side(expansion.table(private), public, inner, public_rows, schema=expansion.schema)
     features = _features(private, public, choices)
     if isinstance(public, MomentTable):
-        return _moment_side(public, choices, features, public_rows, schema)
+        return _moment_side(public, choices, features, public_rows, schema=schema)
     return _public_side(public, choices, features, schema)
 
 
@@ -367,7 +366,7 @@ def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | Non
     missing = [name for name in (*features, choices.target) if name not in public.columns]
     if missing or not features:
         raise InputError(TableMessage.NO_MOMENT_COLUMN, columns=missing, present=public.columns)
-    return _moment_side(public, choices, features, public_rows, None).data
+    return _moment_side(public, choices, features, public_rows, schema=None).data
 
 
 def device_rows(table: Table, names: tuple[str, ...], choices: Choices) -> Iterable[tuple[np.ndarray, np.ndarray]]:
@@ -393,10 +392,10 @@ def device_rows(table: Table, names: tuple[str, ...], choices: Choices) -> Itera
 def _public_side(public: Table, choices: Choices, names: list[str], schema: Schema | None) -> PublicSide:
     """Public data, the coder that private rows go through too, and what to say about both."""
     rules, decimal = schema or public.schema, public.decimal
-    features, notes = _usable(public, names, choices, rules, decimal)
+    features, notes = _usable(public, names, choices, rules, decimal=decimal)
     labelled = choices.target in public.columns
-    labels = public.cells[public.columns.index(choices.target)] if labelled else None
-    target = coding(labels, choices.target, choices.model, choices.positive, decimal)
+    labels = public.column(choices.target) if labelled else None
+    target = coding(labels, choices.target, choices.model, choices.positive, decimal=decimal)
     coder = Coder(tuple(features), choices, target, decimal, weights=_weights(public, choices, decimal))
     check_width(coder)
     notes = target.notes + notes + tuple(note for encoded in features for note in encoded.notes)
@@ -455,7 +454,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
 
 
-def _groups(public: Table, choices: Choices, whole: np.ndarray) -> np.ndarray | None:
+def _groups(public: Table, choices: Choices, complete: np.ndarray) -> np.ndarray | None:
     """Return the group of each public row used, where errors are clustered and the public table can say so.
 
     Raises:
@@ -466,8 +465,8 @@ def _groups(public: Table, choices: Choices, whole: np.ndarray) -> np.ndarray | 
         if choices.cluster:
             raise RefusedError(Refusal.CLUSTERS, TableMessage.NO_CLUSTER_COLUMN, column=name)
         return None
-    cells = public.cells[public.columns.index(name)].combine_chunks()
-    return in_order_met(identifiers(cells))[0][whole]
+    cells = public.column(name).combine_chunks()
+    return in_order_met(identifiers(cells))[0][complete]
 
 
 def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | None:
@@ -482,7 +481,7 @@ def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | 
     for name in names:
         if name not in public.columns:
             raise RefusedError(Refusal.WEIGHTS, TableMessage.NO_PUBLIC_WEIGHTS, column=name)
-    cells = {name: public.cells[public.columns.index(name)].combine_chunks() for name in names}
+    cells = {name: public.column(name).combine_chunks() for name in names}
     weights = Weights(names, 1.0, choices.exposure, choices.model is GAUSSIAN)
     values = weights.values(Cells(public.cells.num_rows, cells), decimal)
     mean = float(np.mean(values[values >= 0])) if np.any(values > 0) else 0.0
@@ -492,7 +491,7 @@ def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | 
 
 
 def _usable(
-    public: Table, names: list[str], choices: Choices, rules: Schema, decimal: str | None
+    public: Table, names: list[str], choices: Choices, rules: Schema, *, decimal: str | None
 ) -> tuple[list[Feature], tuple[str, ...]]:
     """Features of the named columns; of columns nobody chose, those that make none are left out and said."""
     usable: list[Feature] = []
@@ -500,7 +499,7 @@ def _usable(
     notes: list[str] = []
     for name in names:
         try:
-            one = feature(rules[name], public.cells[public.columns.index(name)], choices, decimal)
+            one = feature(rules[name], public.column(name), choices, decimal)
         except InputError as error:
             if choices.features is not None:
                 raise
@@ -519,11 +518,11 @@ def _usable(
 def _one_block(public: Table, coder: Coder, labelled: bool) -> Cells:
     """Return a public table as one block."""
 
-    def whole(name: str) -> pa.Array:
-        column = public.cells[public.columns.index(name)]
+    def one_array(name: str) -> pa.Array:
+        column = public.column(name)
         return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
-    return Cells(public.cells.num_rows, {name: whole(name) for name in coder.columns(labelled)})
+    return Cells(public.cells.num_rows, {name: one_array(name) for name in coder.columns(labelled)})
 
 
 def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[str, ...]]:
@@ -551,7 +550,7 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
             basis[:, len(independent)] = rest / length
             independent.append(j)
         else:
-            notes.append(_left_out(name, scaled, independent, j, coder.names))
+            notes.append(_left_out(name, scaled, independent, j, names=coder.names))
     if not independent or (independent == [0] and coder.choices.intercept):
         raise InputError(TableMessage.ALL_CONSTANT)
     combinations = [note for note in notes if note.kind is TableNote.COLLINEAR]
@@ -563,11 +562,11 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
     return replace(coder, kept=tuple(independent)), x[:, independent], tuple(notes)
 
 
-def _left_out(name: str, scaled: np.ndarray, kept: list[int], j: int, names: tuple[str, ...]) -> Note:
+def _left_out(name: str, scaled: np.ndarray, independent: list[int], j: int, *, names: tuple[str, ...]) -> Note:
     """Say why a column is left out."""
     if not np.any(scaled[:, j]):
         return Note(TableNote.ZERO, column=name)
-    others = partners(scaled[:, kept], scaled[:, j], [names[i] for i in kept])
+    others = partners(scaled[:, independent], scaled[:, j], [names[i] for i in independent])
     if others == [INTERCEPT]:
         return Note(TableNote.CONSTANT, column=name)
     return Note(TableNote.COLLINEAR, column=name, columns=others)
@@ -616,7 +615,7 @@ def _numeric_coder(features: list[str], choices: Choices, decimal: str | None = 
 
 
 def _moment_side(
-    public: MomentTable, choices: Choices, features: list[str], public_rows: int | None, schema: Schema | None
+    public: MomentTable, choices: Choices, features: list[str], public_rows: int | None, *, schema: Schema | None
 ) -> PublicSide:
     """Prepare a public side that is a moment matrix: numeric features only."""
     if choices.weighing:

@@ -13,7 +13,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -22,9 +22,12 @@ from pmtcore.base.messages import InputError, TableMessage, whole_number_between
 from pmtcore.tables.cells import decoded, from_objects
 from pmtcore.tables.dialect import Dialect, check_names
 from pmtcore.tables.limits import block_rows
-from pmtcore.tables.sources import Cells, Source
+from pmtcore.tables.sources import Cells, DerivedSource, Source
 
 if TYPE_CHECKING:
+    import sqlite3
+
+    import duckdb
     import sqlalchemy as sa
 
 _MOST_ROWS = 10**12  # beyond it a declared count is a typing error
@@ -147,21 +150,15 @@ class QuerySource:
         return "<rows of a query>"
 
 
-class DeclaredSource:
+class DeclaredSource(DerivedSource):
     """Source whose number of rows is declared instead of counted: the n of the release, whatever there is.
 
     Rows beyond it are not read. Fewer rows count as if the missing ones were rows of zeros.
     """
 
     def __init__(self, source: Source, rows: int) -> None:
-        self._source = source
+        super().__init__(source)
         self._declared = whole_number_between("declared rows", rows, 1, _MOST_ROWS)
-        self.names, self.separator, self.in_memory = source.names, source.separator, source.in_memory
-
-    @property
-    def sha256(self) -> str:
-        """Return the digest of the source, where it is known without counting."""
-        return self._source.sha256
 
     def rows(self, dialect: Dialect) -> int:
         """Return the declared number of rows."""
@@ -170,7 +167,7 @@ class DeclaredSource:
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
         """Yield the blocks of one pass over as many rows as were declared."""
         remaining = self._declared
-        for block in self._source.blocks(names, dialect):
+        for block in self.source.blocks(names, dialect):
             if remaining <= 0:
                 return
             if block.rows > remaining:
@@ -179,7 +176,7 @@ class DeclaredSource:
             yield block
 
 
-def _guesses(connection: Any, query: str) -> bool:
+def _guesses(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
     """Return True where a DuckDB query reads a text file, the same whatever the file contains."""
     try:
         plan = str(connection.execute(f"EXPLAIN {query}").fetchall())
@@ -203,7 +200,7 @@ def _engine(url: str) -> sa.Engine:
     engine = sa.create_engine(url, connect_args={"detect_types": 0})
 
     @sa.event.listens_for(engine, "connect")
-    def _lenient(connection: Any, _: Any) -> None:
+    def _lenient(connection: sqlite3.Connection, _: object) -> None:
         connection.text_factory = decoded
 
     return engine

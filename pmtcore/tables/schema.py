@@ -125,7 +125,7 @@ def inferred(table: pa.Table, dialect: Dialect, decimal: str | None) -> Schema:
     return Schema(tuple(_column(str(name).strip(), table[name], decimal) for name in table.column_names), dialect)
 
 
-def frequencies(column: Sequence[pa.Array] | pa.ChunkedArray, levels: bool = True) -> dict[str, int]:
+def frequencies(column: Sequence[pa.Array] | pa.ChunkedArray) -> dict[str, int]:
     """Count each level in public cells, most frequent first; ``1.0`` and ``1`` are one level."""
     counts: dict[str, int] = {}
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else column:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -26,7 +26,9 @@ from pmtcore.tables.limits import MAX_BYTES, PARQUET_BUFFER, block_rows
 from pmtcore.tables.streams import Place, opened, pieces
 
 if TYPE_CHECKING:
+    import narwhals as nw
     import pyarrow.parquet as pq
+    from _typeshed import ReadableBuffer
 
 _PARQUET_END = 8  # bytes after the description: its length, and a mark
 
@@ -137,13 +139,13 @@ class TextSource:
         if key not in self._counted:
             size = 0
 
-            def seen() -> Iterator[bytes]:
+            def measured() -> Iterator[bytes]:
                 nonlocal size
                 for piece in pieces(self.place, self._where, self._limit):
                     size += len(piece)
                     yield piece
 
-            count = lines.counted(lines.after_header(seen())[1], self._shape(dialect))
+            count = lines.counted(lines.after_header(measured())[1], self._shape(dialect))
             self._counted[key] = count, size
         return self._counted[key]
 
@@ -219,7 +221,7 @@ class ParquetSource:
                 columns = dict(zip(flat, [batch.column(name) for name in at], strict=True))
                 yield Cells(batch.num_rows, {name: columns.get(name, pa.nulls(batch.num_rows)) for name in names})
 
-    def _next(self, batches: Iterator[Any]) -> Any:
+    def _next(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
         try:
             return next(batches, None)
         except Exception:  # texts of these errors may quote the file
@@ -245,28 +247,41 @@ class ArrowSource:
             yield Cells(batch.num_rows, dict(zip(names, batch.columns, strict=True)))
 
 
-def frame_source(frame: Any, sha256: str | None = None) -> ArrowSource:
+def frame_source(frame: object) -> ArrowSource:
     """Rows of a pandas, Polars, Arrow or other frame that narwhals knows; without a copy where Arrow can.
 
     Raises:
         InputError: something else.
     """
-    import narwhals as nw  # noqa: PLC0415  # only frames need it
-
     if isinstance(frame, pa.Table):
         table = frame
     else:
-        check_frame_names(frame)
-        try:
-            known = nw.from_native(frame, eager_only=True)
-        except TypeError:
-            raise InputError(TableMessage.NOT_A_FRAME) from None
+        import narwhals as nw  # noqa: PLC0415  # only frames need it
+
+        known = narwhals_frame(frame)
+        if not isinstance(known, nw.DataFrame):
+            raise InputError(TableMessage.NOT_A_FRAME)
         table = pa.table({str(name): _frame_column(known[name]) for name in known.columns})
     check_names([str(name).strip() for name in table.column_names], "The table", hide_names=True)
-    return ArrowSource(table, sha256 or _table_digest(table))
+    return ArrowSource(table, _table_digest(table))
 
 
-def check_frame_names(frame: Any) -> None:
+def narwhals_frame(data: object) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
+    """Return the frame of a library that narwhals knows; ``None`` for any other object.
+
+    Raises:
+        InputError: column names that cannot be used.
+    """
+    import narwhals as nw  # noqa: PLC0415  # only frames need it
+
+    _check_frame_names(data)
+    try:
+        return nw.from_native(cast("nw.typing.IntoFrame", data))
+    except TypeError:
+        return None
+
+
+def _check_frame_names(frame: object) -> None:
     """Refuse a frame of pandas whose columns have names that no formula and no record can hold.
 
     Raises:
@@ -281,7 +296,7 @@ def check_frame_names(frame: Any) -> None:
         raise RefusedError(Refusal.REPEATED_COLUMN, TableMessage.FRAME_COLUMN_TWICE)
 
 
-def _frame_column(series: Any) -> Any:
+def _frame_column(series: nw.Series[Any]) -> pa.Array:
     """Return a column of a frame; one of Python objects goes object by object, whatever they are."""
     if str(series.dtype) != "Object" and not _holds_objects(series.to_native()):
         try:
@@ -291,13 +306,30 @@ def _frame_column(series: Any) -> Any:
     return from_objects(series.to_list())
 
 
-def _holds_objects(native: Any) -> bool:
+def _holds_objects(native: object) -> bool:
     """Return True where a pandas series holds Python objects, or categories that are.
 
     Asked of the series itself: narwhals looks at its first cells and calls such a column text, if they are.
     """
     kind = getattr(native, "dtype", None)
     return "object" in (str(kind), str(getattr(getattr(kind, "categories", None), "dtype", "")))
+
+
+class DerivedSource:
+    """Base of a source made from another one, whose form it has."""
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.names = source, source.names
+        self.separator, self.in_memory = source.separator, source.in_memory
+
+    @property
+    def sha256(self) -> str:
+        """Return the digest of the source beneath: what is made of it says nothing that is not known."""
+        return self.source.sha256
+
+    def rows(self, dialect: Dialect) -> int:
+        """Return the number of rows of the source beneath."""
+        return self.source.rows(dialect)
 
 
 class ManySource:
@@ -377,7 +409,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_binary(kind) or pt.is_large_binary(kind))
 
 
-def _check_group(group: Any, where: str) -> None:
+def _check_group(group: pq.RowGroupMetaData, where: str) -> None:
     """Unpacked bytes of a column in a row group are held at once."""
     if any(group.column(j).total_uncompressed_size > MAX_BYTES for j in range(group.num_columns)):
         raise InputError(TableMessage.ROW_GROUP_TOO_LARGE, where=where, megabytes=MAX_BYTES // 2**20)
@@ -422,7 +454,7 @@ def _table_digest(table: pa.Table) -> str:
     sink = _Digest()
     with pa.ipc.new_stream(pa.PythonFile(sink, "w"), table.schema) as stream:  # writes of a slice its own rows only
         stream.write_table(table)
-    return sink.found.hexdigest()
+    return sink.digest.hexdigest()
 
 
 class _Digest(io.RawIOBase):
@@ -430,11 +462,11 @@ class _Digest(io.RawIOBase):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found = hashlib.sha256()
+        self.digest = hashlib.sha256()
 
     def writable(self) -> bool:
         return True
 
-    def write(self, data: Any) -> int:
-        self.found.update(data)
-        return len(data)
+    def write(self, data: ReadableBuffer) -> int:
+        self.digest.update(data)
+        return memoryview(data).nbytes

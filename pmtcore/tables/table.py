@@ -13,12 +13,13 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from pmtcore.base.messages import InputError, TableMessage, whole_number_between
+from pmtcore.base.private_rows import StaysInSession
 from pmtcore.tables import schema as schemas
 from pmtcore.tables.cells import OBJECT, shown, texts
 from pmtcore.tables.dialect import Dialect, public_dialect
@@ -44,7 +45,7 @@ _SAMPLE = 2**22  # bytes of a public text that decide its dialect
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(StaysInSession):
     """Table behind its source. A private one prints no value and refuses to be pickled."""
 
     name: str
@@ -90,10 +91,13 @@ class Table:
             raise InputError(TableMessage.SCHEMA_OF_PRIVATE_ROWS)
         return schemas.inferred(self.cells, self.dialect, self.decimal)
 
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return the cells of a public column, as they are."""
+        return self.cells[self.columns.index(name)]
+
     def missing(self, name: str) -> int:
         """Count the missing cells of a public column."""
-        column = self.cells[self.columns.index(name)]
-        return sum(texts(chunk).null_count for chunk in column.chunks)
+        return sum(texts(chunk).null_count for chunk in self.column(name).chunks)
 
     @property
     def decimal(self) -> str | None:
@@ -127,9 +131,6 @@ class Table:
     def __repr__(self) -> str:
         return f"<{self.role} table {self.name!r}, {self.n} rows>"
 
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("tables stay in the session that loaded them")
-
 
 @dataclass(frozen=True, eq=False)
 class MomentTable:
@@ -140,15 +141,14 @@ class MomentTable:
     matrix: np.ndarray
 
 
-def read_path(path: str | Path, role: Role, limit: int | None = None) -> Table:
+def read_path(path: str | Path, role: Role) -> Table:
     """Open a table in place: a file, a folder or pattern of Parquet files, or an address of an object store.
 
     Only the header or the metadata is read, and the rows are counted; cells are read when they are needed.
 
     Args:
         path: where the table is.
-        role: private or public.
-        limit: of the uncompressed bytes; of a private file there is none, of a public one 512 MB.
+        role: private or public; only a public file has a limit of uncompressed bytes, 512 MB.
 
     Raises:
         InputError: no such file, or what is wrong with its shape.
@@ -158,7 +158,7 @@ def read_path(path: str | Path, role: Role, limit: int | None = None) -> Table:
         raise InputError(TableMessage.NO_FILE_NAMED, table=role)
     if is_address(text):
         name = text.partition("?")[0]  # what comes after may hold keys
-        return _checked(Table(name, role, _source(text, _called(role, name), role, limit)))
+        return _checked(Table(name, role, _source(text, _called(role, name), role)))
     where = _called(role, Path(path).name)
     try:
         folder, there = Path(path).is_dir(), Path(path).exists()
@@ -167,9 +167,9 @@ def read_path(path: str | Path, role: Role, limit: int | None = None) -> Table:
     if folder or (any(mark in text for mark in "*?[") and not there):
         paths = sorted(Path(path).rglob("*.parquet")) if folder else [Path(p) for p in sorted(glob.glob(text))]  # noqa: PTH207  # from any root
         files = [file for file in paths if file.is_file()]
-        parts = [_source(file, where, role, limit) for file in files]
+        parts = [_source(file, where, role) for file in files]
         return _checked(Table(Path(path).name, role, ManySource(parts, where)))
-    return _checked(Table(Path(path).name, role, _source(Path(path), where, role, limit)))
+    return _checked(Table(Path(path).name, role, _source(Path(path), where, role)))
 
 
 def read_table(data: bytes, name: str, role: Role, limit: int = MAX_BYTES) -> Table:
@@ -187,27 +187,26 @@ def read_table(data: bytes, name: str, role: Role, limit: int = MAX_BYTES) -> Ta
     return _checked(Table(name, role, _source(data, _called(role, name), role, limit)))
 
 
-def table_from(frame: Any, name: str, role: Role, sha256: str | None = None) -> Table:
+def table_from(frame: object, name: str, role: Role) -> Table:
     """Make a table from a pandas, Polars or Arrow frame.
 
     Raises:
         InputError: another kind of object, or no rows.
     """
-    return _checked(Table(name, role, frame_source(frame, sha256)))
+    return _checked(Table(name, role, frame_source(frame)))
 
 
-def query_table(url: str, query: str, role: Role = "private") -> Table:
-    """Return the rows of an SQL query as a table.
+def query_table(url: str, query: str) -> Table:
+    """Return the rows of an SQL query as a private table.
 
     Args:
         url: of the database, as SQLAlchemy writes it; ``duckdb://PATH`` for DuckDB.
         query: one ``SELECT``.
-        role: private or public.
 
     Raises:
         InputError: the database does not answer, or the answer has no rows.
     """
-    return _checked(Table("query", role, QuerySource(url, query, _called(role, "query"))))
+    return _checked(Table("query", "private", QuerySource(url, query, _called("private", "query"))))
 
 
 def with_rows(table: Table, rows: int) -> Table:
@@ -233,7 +232,7 @@ def _checked(table: Table) -> Table:
     return table
 
 
-def _source(place: Place, where: str, role: Role, limit: int | None) -> Source:
+def _source(place: Place, where: str, role: Role, limit: int | None = None) -> Source:
     """Return the source of one file: Parquet by its mark, else text."""
     private = role == "private"
     if limit is None and not private:
@@ -291,7 +290,7 @@ def split(table: Table, public_rows: int, seed: int) -> tuple[Table, Table]:
     return part("private", order[count:]), part("public", order[:count])
 
 
-def _typed(column: pa.ChunkedArray, rule: schemas.Column, decimal: str | None) -> Any:
+def _typed(column: pa.ChunkedArray, rule: schemas.Column, decimal: str | None) -> pa.Array | pa.ChunkedArray:
     """Return a column for display: whole numbers without a point, text as text."""
     if column.type == OBJECT:
         column = pa.chunked_array([shown(chunk) for chunk in column.chunks], pa.large_string())

@@ -35,19 +35,19 @@ class Coding:
         """Return which level is modelled, in words."""
         return () if self.positive is None else (Note(TableNote.MODELLED, column=self.name, label=self.positive),)
 
-    def encode(self, found: pa.Array, decimal: str | None) -> tuple[np.ndarray, Gaps]:
+    def encode(self, column: pa.Array, decimal: str | None) -> tuple[np.ndarray, Gaps]:
         """Responses (k,), NaN where there is none, and the gaps: a label that is neither counts as missing."""
         if self.positive is None:
-            values = Column(self.name).read(found, decimal)
+            values = Column(self.name).read(column, decimal)
             return values, Gaps(np.isnan(values), np.zeros(len(values), dtype=bool))
-        codes = cells.codes(found, (self.positive, *(self.others or ())))
+        codes = cells.codes(column, (self.positive, *(self.others or ())))
         missing = codes == cells.ABSENT
         unseen = (codes == cells.UNSEEN) & (self.others is not None)
         return np.where(missing | unseen, np.nan, (codes == 0).astype(float)), Gaps(missing, unseen)
 
 
 def coding(
-    public: pa.ChunkedArray | None, name: str, family: Family, positive: str | None, decimal: str | None = "."
+    public: pa.ChunkedArray | None, name: str, family: Family, positive: str | None, *, decimal: str | None = "."
 ) -> Coding:
     """Return the rule for a target column, from public values (``None``: unlabelled) and the user's declaration.
 

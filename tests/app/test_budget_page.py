@@ -48,7 +48,7 @@ def test_a_cap_that_is_used_up_is_said(tmp_path, cap, closed):
     """What is left is a figure as long as there is some."""
     book = Ledger(str(tmp_path / "budget.db"))
     book.cap("survey", 2.0)
-    book.reserve("survey", "key", {}, 1.0, "replace-one")
+    book.reserve("survey", "key", {}, 1.0, neighbours="replace-one")
     said = balance(book.cap("survey", cap))
     assert ("nothing more" in said) is closed and ("up to 0" not in said)
 

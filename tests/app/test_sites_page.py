@@ -40,11 +40,11 @@ def _study(tmp_path):
     draw(120, 7).to_csv(tmp_path / "public.csv", index=False)
     sites = [Site("north", 100), Site("south", 200)]
     path = str(tmp_path / "public.csv")
-    study = create("page", path, Choices(target="y"), Request("joint-pmt", Budget(1.0)), sites)
+    study = create("page", path, Choices(target="y"), Request("joint-pmt", Budget(1.0)), sites=sites)
     ledger = Ledger(str(tmp_path / "ledger.db"))
     ledger.cap("north", 3.0)
     ground = GroundOfStudy.of(study, str(tmp_path))
-    return study, join(ground, "north", tmp_path / "keys", ledger, "north", "curator")
+    return study, join(ground, "north", tmp_path / "keys", ledger, dataset="north", by="curator")
 
 
 def test_a_study_is_created_on_the_page(app, tmp_path):

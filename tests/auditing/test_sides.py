@@ -42,9 +42,9 @@ def test_stopped_it_keeps_what_is_done(problem: Problem) -> None:
 
 def test_along_the_number_of_rows(problem: Problem) -> None:
     """Fewer rows of the same table; more than there are is a sentence, and ends the run."""
-    run = Sides(problem, [2.0], 1, 1, [500, 1000]).run()
+    run = Sides(problem, [2.0], 1, 1, sizes=[500, 1000]).run()
     assert [s.x for s in run.summaries().reveal(LAB)] == [500, 500, 1000, 1000]
-    run = Sides(problem, [2.0], 1, 1, [10_000])
+    run = Sides(problem, [2.0], 1, 1, sizes=[10_000])
     with pytest.raises(InputError):
         run.run()
     assert not run.live

@@ -78,7 +78,7 @@ def exits(tmp_path, record):
         "release record": lambda value: report({**record, "released": {"v": value}}),
         "report facts": lambda value: report({**record, "public": {"v": value}}),
         "ledger account": lambda value: report(record, {"dataset": "d", "v": value}),
-        "ledger": lambda value: ledger.reserve("d", "k", {"v": value}, 0.1, "replace-one"),
+        "ledger": lambda value: ledger.reserve("d", "k", {"v": value}, 0.1, neighbours="replace-one"),
         "gallery store": lambda value: store({"id": "x", "v": value}, tmp_path),
         "pickle": pickle.dumps,
         "configuration": lambda value: Request("joint-pmt", Budget(1.0), {"radius": value}),

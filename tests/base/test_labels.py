@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours
-from pmtcore.base.exports import plain
+from pmtcore.base.exports import PrivateFigureError, plain
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.private_rows import Curator, Private, PrivateRows
 from pmtcore.methods.facts import Facts
@@ -118,11 +118,11 @@ def test_a_release_refuses_private_figures(place):
         "ground": Ground("gaussian", np.ones(1), None, "exact"),
     }
     assert json.dumps(Release(**fields).as_dict())
-    with pytest.raises(TypeError, match="private"):
+    with pytest.raises(PrivateFigureError):
         Release(**{**fields, place: {"rate": {"deep": [Private(SECRET)]}}})
-    with pytest.raises(TypeError, match="private"):
+    with pytest.raises(PrivateFigureError):
         Facts(more={"rate": {"deep": [Private(SECRET)]}})
-    with pytest.raises(TypeError, match="private"):
+    with pytest.raises(PrivateFigureError):
         Facts(radius=Private(SECRET))
 
 

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.test_browser import settled
-from tests.e2e.test_journeys import main, upload
+from tests.e2e.test_journeys import main, spend, upload_for
 
 pytestmark = pytest.mark.slow
 
@@ -25,13 +25,6 @@ def rows(n: int, seed: int) -> bytes:
     return pd.DataFrame({"age": age, "years": years, "pay": pay}).to_csv(index=False).encode()
 
 
-def spend(page: Page) -> None:
-    page.get_by_text(re.compile("I spend mu")).click()
-    settled(page)
-    main(page).get_by_role("button", name="Release", exact=True).click()
-    settled(page)
-
-
 def pill(page: Page, name: str) -> None:
     page.get_by_test_id("stButtonGroup").get_by_text(name, exact=True).first.click()
 
@@ -39,11 +32,9 @@ def pill(page: Page, name: str) -> None:
 @pytest.fixture
 def explored(page: Page, server: str) -> Page:
     """Two files opened, and a moment of all their columns released."""
-    page.goto(f"{server}/data")
-    upload(page, ("pay.csv", rows(900, 1)), ("sample.csv", rows(120, 2)))
-    page.get_by_test_id("stSidebar").get_by_role("link", name="Explore").click()
-    settled(page)
+    upload_for(page, server, (("pay.csv", rows(900, 1)), ("sample.csv", rows(120, 2))), "Explore")
     spend(page)
+    settled(page)
     expect(page.get_by_text("Models looked at: 1")).to_be_visible()
     settled(page)
     return page

@@ -41,10 +41,22 @@ def upload(page: Page, private: tuple[str, bytes], public: tuple[str, bytes]) ->
     settled(page)
 
 
-def release(page: Page) -> None:
+def upload_for(page: Page, url: str, tables: tuple[tuple[str, bytes], tuple[str, bytes]], next_page: str) -> None:
+    """Open a private and a public file on the Data page, and go on to another page by its link."""
+    page.goto(f"{url}/data")
+    upload(page, *tables)
+    page.get_by_test_id("stSidebar").get_by_role("link", name=next_page).click()
+    settled(page)
+
+
+def spend(page: Page) -> None:
     page.get_by_text(re.compile("I spend mu")).click()
     settled(page)
     main(page).get_by_role("button", name="Release", exact=True).click()
+
+
+def release(page: Page) -> None:
+    spend(page)
     expect(page.get_by_role("heading", name="Coefficients", exact=True)).to_be_visible()
     settled(page)
 
@@ -112,10 +124,7 @@ def test_comparison_with_stop_and_reload(page: Page, server: str) -> None:
 
 def test_ledger_over_a_restart(page: Page, restartable: Server) -> None:
     """A spend is there after the server was started anew, and counts."""
-    page.goto(f"{restartable.url}/data")
-    upload(page, ("mine.csv", csv(800, 1)), ("theirs.csv", csv(60, 2)))
-    page.get_by_test_id("stSidebar").get_by_role("link", name="Release").click()
-    settled(page)
+    upload_for(page, restartable.url, (("mine.csv", csv(800, 1)), ("theirs.csv", csv(60, 2))), "Release")
     release(page)
     restartable.restart()
     page.goto(f"{restartable.url}/budget")

@@ -33,8 +33,9 @@ def test_a_transaction_is_alone_and_on_the_disk_when_it_ends(lite, file):
     with lite.alone(reads=False) as connection:
         assert connection.value("PRAGMA synchronous") == 2
         other = sqlite3.connect(file, timeout=0)
-        with pytest.raises(sqlite3.OperationalError, match="locked"):
+        with pytest.raises(sqlite3.OperationalError) as caught:
             other.execute("BEGIN IMMEDIATE")
+        assert caught.value.sqlite_errorname == "SQLITE_BUSY"
         connection.run("CREATE TABLE t (a INTEGER)")
         connection.run("INSERT INTO t VALUES (:a)", a=1)
     assert other.execute("SELECT a FROM t").fetchall() == [(1,)]
@@ -131,10 +132,11 @@ def test_a_sealed_file_is_only_read(lite, file):
     name = str(file).replace("%", "%25").replace("?", "%3F")
     sealed = engine(address(f"sqlite:///file:{name}?mode=ro&uri=true"))
     with (
-        pytest.raises(sqlite3.OperationalError, match="readonly"),
+        pytest.raises(sqlite3.OperationalError) as caught,
         sealed.alone(reads=True) as connection,
     ):
         connection.run("INSERT INTO t VALUES (1)")
+    assert caught.value.sqlite_errorname == "SQLITE_READONLY"
 
 
 def test_a_file_loads_no_other_library(tmp_path):

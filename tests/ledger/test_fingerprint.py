@@ -262,7 +262,7 @@ def test_without_the_key_it_tells_nothing(known):
     """Another key gives other hashes; what is stored opens with its own key only and holds no value."""
     assert overlap(cells(csv(people(1)), bytes(32)), known) == 0
     text = known.as_text(KEY)
-    with pytest.raises(ValueError, match="cannot be opened"):
+    with pytest.raises(ValueError):
         Sketch.from_text(text, bytes(32))
     assert known.as_text(KEY) != text, "no two alike: equal tables do not show"
 

@@ -23,7 +23,7 @@ from pmtcore.ledger import chain, reading
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise
-from pmtcore.releases.register import answer, ask, asked, carry_out, opened, register
+from pmtcore.releases.register import answer, ask, carry_out, opened, pending_requests, register
 from pmtcore.releases.release import Request, recorded_release
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.digests import content_digest
@@ -72,7 +72,7 @@ def test_ask_agree_release(book):
     assert carry_out(ANA, book, "k", SecureNoise()).record == made.record
     (entry,) = book.account("survey").entries
     assert (entry.by, entry.purpose, entry.state) == ("ana", "a study", "released")
-    (found,) = asked(REED, book)
+    (found,) = pending_requests(REED, book)
     assert (found.state, found.answered_by) == ("released", "cleo") and book.verify()["intact"]
 
 
@@ -155,8 +155,8 @@ def test_each_role(book):
             with pytest.raises(Forbidden):
                 answer(who, book, "k", agrees, "no")
     with pytest.raises(Forbidden):
-        asked(nobody, book)
-    assert all(len(asked(who, book)) == 1 for who in (ANA, CLEO, REED))
+        pending_requests(nobody, book)
+    assert all(len(pending_requests(who, book)) == 1 for who in (ANA, CLEO, REED))
 
 
 def test_the_cap_holds_at_each_step(book):

@@ -189,7 +189,7 @@ def test_gradients_of_shares_inflation_and_loadings(moment, what):
     def figures_of(one):
         if what == "loadings":
             return Marginals(one).loadings(2)
-        return getattr(regression(one, found.names, "b", ["a", "g=x"], 0.0, True), what)
+        return getattr(regression(one, found.names, "b", ["a", "g=x"], lam=0.0, intercept=True), what)
 
     rng, base, drawn = np.random.default_rng(6), figures_of(state), []
     for _ in range(300):

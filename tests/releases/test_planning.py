@@ -141,7 +141,7 @@ def test_curves_are_what_a_plan_says(seed):
 )
 def test_the_smallest_budget_that_was_tried_is_no_answer_to_what_it_takes(budget, said):
     """It may be more than that."""
-    assert said in reverse_words(budget, 208, 6000, 1.0, (0.05, 1.0, 8.0))
+    assert said in reverse_words(budget, 208, 6000, 1.0, tried=(0.05, 1.0, 8.0))
 
 
 @pytest.mark.slow

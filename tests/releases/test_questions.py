@@ -94,7 +94,7 @@ def test_gradients_are_those_of_the_figures(exact, what):
     state = moment.state
 
     def figures_of(one):
-        return getattr(regression(one, moment.names, "b", ["a", "hit"], 0.0, True), what)
+        return getattr(regression(one, moment.names, "b", ["a", "hit"], lam=0.0, intercept=True), what)
 
     for _ in range(400):
         g = rng.standard_normal(state.moment.shape) * np.sqrt(0.5)

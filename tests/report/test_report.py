@@ -14,6 +14,7 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.auditing.comparison import Comparison, rescaled
+from pmtcore.base.exports import PrivateFigureError
 from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import Curator, Private
 from pmtcore.cli.main import main
@@ -128,7 +129,7 @@ def test_on_a_page_its_drawings_are_images(problem):
 def test_a_private_figure_is_refused(problem):
     """The record passes the gate of every export."""
     record = release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise()).as_dict()
-    with pytest.raises(TypeError, match="private"):
+    with pytest.raises(PrivateFigureError):
         report({**record, "released": {"rate": Private(4711.25)}})
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from benchmarks.thumbnails import of_figure
 from pmtcore.report.figures.planning import widths
 from pmtcore.report.figures.style import finish
-from pmtcore.report.figures.thumbnail import Line, of_figure, thumbnail
+from pmtcore.report.figures.thumbnail import Line, thumbnail
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,9 @@ def study(tmp_path, clock):
         sites = [Site(f"s{at}", n) for at, n in enumerate(rows)]
         whose = {} if person_rows is None else {"person": "id", "person_rows": person_rows}
         choices = Choices(target="y", family=family, **whose)
-        found = create("test", str(tmp_path / "public.csv"), choices, request, sites, **{"patience": 20.0, **settings})
+        found = create(
+            "test", str(tmp_path / "public.csv"), choices, request, sites=sites, **{"patience": 20.0, **settings}
+        )
         ground, joined = GroundOfStudy.of(found, str(tmp_path)), []
         for site, frame in zip(sites, frames, strict=True):
             own = tmp_path / site.name
@@ -123,7 +125,7 @@ def study(tmp_path, clock):
             frame.to_csv(own / "private.csv", index=False)
             ledger = Ledger(str(own / "ledger.db"))
             ledger.cap(site.name, (cap or {}).get(site.name, 3.0))
-            joined.append(join(ground, site.name, own, ledger, site.name, "curator"))
+            joined.append(join(ground, site.name, own, ledger, dataset=site.name, by="curator"))
         ground = GroundOfStudy.of(found.with_keys(joined), str(tmp_path))
         sources = {site.name: SeededNoise(1, at) for at, site in enumerate(sites)}
         return Setup(ground, tmp_path, frames, public, sources, clock)

@@ -15,7 +15,10 @@ from tests.helpers import make
 def test_more_sites_narrow_the_band_and_colluders_widen_it():
     """No colluder: the curator's prediction for all rows; all others colluding: noise sqrt(k) times as large."""
     _, public, _ = make(100, 200, 5)
-    found = {(each.sites, each.who): each.half_width for each in prospects(public, 400, "joint-pmt", 1.0, 1, (2, 5))}
+    found = {
+        (each.sites, each.who): each.half_width
+        for each in prospects(public, 400, "joint-pmt", 1.0, coefficient=1, counts=(2, 5))
+    }
     assert found[5, "nobody"] == planned(public, 2000, "joint-pmt", 1.0).half_width(1)
     assert found[5, "nobody"] < found[2, "nobody"] < found[1, "alone"]
     assert found[5, "nobody"] < found[5, "one"] < found[5, "all"] < found[5, "local"]
@@ -29,9 +32,9 @@ def test_another_coefficient_is_predicted_from_the_same_plans(monkeypatch):
     _, public, _ = make(100, 200, 5)
     plans = []
     monkeypatch.setattr(module, "planned", lambda *each: plans.append(each[1:]) or planned(*each))
-    first, second = (prospects(public, 400, "joint-pmt", 1.0, at, (2, 5)) for at in (1, 2))
+    first, second = (prospects(public, 400, "joint-pmt", 1.0, coefficient=at, counts=(2, 5)) for at in (1, 2))
     assert len(plans) == len(set(plans)) and [each.half_width for each in first] != [each.half_width for each in second]
     assert second[0].half_width == planned(public, 400, "joint-pmt", 1.0).half_width(2)
     before = len(plans)
-    prospects(public, 400, "joint-pmt", 0.5, 1, (2,))
+    prospects(public, 400, "joint-pmt", 0.5, coefficient=1, counts=(2,))
     assert len(plans) > before

@@ -447,14 +447,14 @@ def test_a_data_set_of_a_second_person_is_released_only_as_they_agreed(study, ag
     ledger.note("guarded", "register", SECOND)
     folder, key = setup.folder / "again", ground.study.key("s1")
     with pytest.raises(StudyError) as error:
-        join(ground, "s1", folder, ledger, "guarded", "curator")
+        join(ground, "s1", folder, ledger, dataset="guarded", by="curator")
     assert error.value.kind is Kind.NEEDS_TABLE
     assert not folder.exists()
     asks = Ledger(str(setup.folder / "second.db"))
     asks.cap("guarded", 3.0)
     asks.note("guarded", "register", SECOND)
     table = setup.table("s1") if agreed != "another table" else setup.table("s0")
-    joined = join(ground, "s1", folder, asks, "guarded", "curator", table)
+    joined = join(ground, "s1", folder, asks, dataset="guarded", by="curator", table=table)
     ground = GroundOfStudy(ground.study.with_keys([joined]), ground.table, ground.side)
     if agreed != "nobody":
         asks.agreements.answer(key, True, "a second person")

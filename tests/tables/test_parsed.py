@@ -162,7 +162,7 @@ def test_a_pass_that_was_stopped_hands_nothing_on():
 
     made = problem_of(text(80_000))
     with pytest.raises(KeyboardInterrupt):
-        hashed(made.table, KEY, made.dialect, Stops(), parsed=made.parsed)
+        hashed(made.table, KEY, made.dialect, watch=Stops(), parsed=made.parsed)
     assert not made.parsed.is_complete
     assert sum(len(y) for _, y in made.private._blocks()) == 80_000
 

@@ -17,16 +17,16 @@ from pmtcore.report.figures.style import AFTER, BEFORE, QUIET, finish
 from pmtcore.report.names import spoken
 
 
-def points(found: Audit) -> go.Figure:
+def points(audit: Audit) -> go.Figure:
     """Largest detections that the claim allows, guessing, and the test that the audit counted."""
     figure = go.Figure()
-    alarms, detections = curve_points(found)
+    alarms, detections = curve_points(audit)
     line = {"color": AFTER, "width": 2.5}
     figure.add_scatter(x=alarms, y=detections, mode="lines", name="most that the claim allows", line=line)
     figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", name="guessing", line={"color": QUIET, "dash": "dot"})
     figure.add_scatter(
-        x=[found.false_alarms],
-        y=[found.detections],
+        x=[audit.false_alarms],
+        y=[audit.detections],
         mode="markers",
         name="the audit's test",
         marker={"size": 10, "color": BEFORE, "symbol": "diamond"},
@@ -36,7 +36,7 @@ def points(found: Audit) -> go.Figure:
     return finish(figure, "false alarms", "detections", 360)
 
 
-def overview(found: Mapping[str, Audit]) -> go.Figure:
+def overview(audits: Mapping[str, Audit]) -> go.Figure:
     """Draw the largest lower bound of each attack against the claim: sound methods, lab methods, planted faults."""
     figure = go.Figure()
     kinds = (
@@ -44,9 +44,9 @@ def overview(found: Mapping[str, Audit]) -> go.Figure:
         ("lab method", QUIET, "circle-open", [e.id for e in methods() if e.standing is not ReleaseStatus.SOUND]),
         ("planted fault", "#D55E00", "x", list(FAULTS)),
     )
-    claims = [one.claimed for one in found.values() if one.claimed > 0]
+    claims = [one.claimed for one in audits.values() if one.claimed > 0]
     for name, colour, symbol, ids in kinds:
-        shown = [(id, found[id]) for id in ids if id in found and found[id].claimed > 0]
+        shown = [(id, audits[id]) for id in ids if id in audits and audits[id].claimed > 0]
         shown.sort(key=lambda pair: pair[1].lower_bound)
         figure.add_scatter(
             x=[one.lower_bound / one.claimed for _, one in shown],
@@ -60,19 +60,19 @@ def overview(found: Mapping[str, Audit]) -> go.Figure:
     if claims:
         figure.add_vline(x=1, line={"color": QUIET, "dash": "dash"}, annotation_text="claim", annotation_yshift=10)
     # Whole marks at 0, and room beyond the largest.
-    most = max((one.lower_bound / one.claimed for one in found.values() if one.claimed > 0), default=1.0)
+    most = max((one.lower_bound / one.claimed for one in audits.values() if one.claimed > 0), default=1.0)
     figure.update_xaxes(range=[-0.03 * most, 1.03 * most])
     finish(figure, "mu proved by the attack, over the claimed mu", "", 300)
     return figure.update_layout(showlegend=False, margin={"t": 24})  # room for the word at the claim
 
 
-def overview_table(found: Mapping[str, Audit]) -> pd.DataFrame:
+def overview_table(audits: Mapping[str, Audit]) -> pd.DataFrame:
     """Return one sortable row for each method and planted fault."""
     rows = []
     for entry in methods():
-        rows.append((entry.title, entry.id, entry.standing.value, found.get(entry.id)))
+        rows.append((entry.title, entry.id, entry.standing.value, audits.get(entry.id)))
     for id, fault in FAULTS.items():
-        rows.append((fault.words, id, "planted fault", found.get(id)))
+        rows.append((fault.words, id, "planted fault", audits.get(id)))
     return pd.DataFrame(
         {
             "method or fault": name,
@@ -87,7 +87,7 @@ def overview_table(found: Mapping[str, Audit]) -> pd.DataFrame:
     )
 
 
-def table(found: Sequence[Audit]) -> pd.DataFrame:
+def table(audits: Sequence[Audit]) -> pd.DataFrame:
     """One row for each audit."""
     columns = {
         "method": "method",
@@ -98,33 +98,33 @@ def table(found: Sequence[Audit]) -> pd.DataFrame:
         "pair": "worst pair",
         "verdict": "verdict",
     }
-    return pd.DataFrame([entry.as_dict() for entry in found], columns=list(columns)).rename(columns=columns)
+    return pd.DataFrame([entry.as_dict() for entry in audits], columns=list(columns)).rename(columns=columns)
 
 
-def result_words(found: Audit | None) -> str:
+def result_words(audit: Audit | None) -> str:
     """Describe a row's result; never as a pass where nothing was attacked."""
-    if found is None:
+    if audit is None:
         return "not audited yet"
-    if found.violated:
-        return f"refuted: attack reached {said(found.lower_bound)} of the {said(found.claimed)} claimed"
-    if found.claimed == 0:
+    if audit.violated:
+        return f"refuted: attack reached {said(audit.lower_bound)} of the {said(audit.claimed)} claimed"
+    if audit.claimed == 0:
         return "nothing to attack: no private row is read"
-    reached = f"attack reached {said(found.lower_bound, 2)} of the {said(found.claimed)} claimed"
-    if not math.isfinite(found.smallest):
+    reached = f"attack reached {said(audit.lower_bound, 2)} of the {said(audit.claimed)} claimed"
+    if not math.isfinite(audit.smallest):
         return f"{reached}; these runs could not have found anything"
-    return f"{reached}; a leak of mu = {said(found.smallest)} would show"
+    return f"{reached}; a leak of mu = {said(audit.smallest)} would show"
 
 
-def tally(found: Mapping[str, Audit]) -> str:
+def tally(audits: Mapping[str, Audit]) -> str:
     """Count the sound methods that were refuted, and the faults and lab methods that were caught."""
-    sound = [found[e.id] for e in methods() if e.standing is ReleaseStatus.SOUND and e.id in found]
-    faults = [found[id] for id in FAULTS if id in found]
+    sound = [audits[e.id] for e in methods() if e.standing is ReleaseStatus.SOUND and e.id in audits]
+    faults = [audits[id] for id in FAULTS if id in audits]
     if not sound and not faults:
         return "Nothing is audited yet."
     bad = sum(one.violated for one in sound)
     verdict = "none refuted" if not bad else f"{bad} refuted: do not use these"
     caught = sum(one.violated for one in faults)
-    lab = [found[e.id] for e in methods() if e.standing is not ReleaseStatus.SOUND and e.id in found]
+    lab = [audits[e.id] for e in methods() if e.standing is not ReleaseStatus.SOUND and e.id in audits]
     beyond = sum(one.violated for one in lab)
     published = f" Lab methods, as published and never released here: {beyond} of {len(lab)} refuted." if lab else ""
     return (

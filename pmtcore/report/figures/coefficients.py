@@ -62,17 +62,17 @@ def units(release: Release) -> dict[str, Unit]:
     family = release.ground.family
     what = f"{SCALES.get(family, '')}{release.modelled}"
     choices = [
-        _unit("sd", what, _SHORT[family], True, False),
-        _unit("table", what, _SHORT[family], False, False),
+        _unit("sd", what, _SHORT[family], True, ratio=False),
+        _unit("table", what, _SHORT[family], False, ratio=False),
     ]
     if family in _RATIOS:
         name = _RATIOS[family]
-        choices.append(_unit("sd-ratio", release.modelled, name, True, True))
-        choices.append(_unit("table-ratio", release.modelled, name, False, True))
+        choices.append(_unit("sd-ratio", release.modelled, name, True, ratio=True))
+        choices.append(_unit("table-ratio", release.modelled, name, False, ratio=True))
     return {unit.id: unit for unit in choices}
 
 
-def _unit(id: str, scale: str, short: str, per_spread: bool, ratio: bool) -> Unit:
+def _unit(id: str, scale: str, short: str, per_spread: bool, *, ratio: bool) -> Unit:
     """Return a unit with its words for an axis and for a list."""
     of = "standard deviation" if per_spread else "unit"
     listed = f"{short}, for one {of}" if short else f"for one {of} of the feature"

@@ -37,6 +37,7 @@ def comparison(
     axis: str = "budget",
     mean: bool = False,
     sampling: float | None = None,
+    *,
     methods: Sequence[str] = (),
     places: Sequence[float] = (),
     measure: str = DISTANCE,
@@ -56,7 +57,7 @@ def comparison(
     for at, id in enumerate(dict.fromkeys([*methods, *(summary.method for summary in summaries)])):
         rows = sorted((s for s in summaries if s.method == id), key=lambda s: s.x)
         if method(id).role != "reference":  # at distance 0 from itself: no place on a log axis
-            _draw(figure, id, rows, _SYMBOLS[at % len(_SYMBOLS)], mean, axis)
+            _draw(figure, id, rows, _SYMBOLS[at % len(_SYMBOLS)], mean=mean, axis=axis)
     across = [*places, *(s.x for s in summaries)]
     if sampling is not None and across:
         ends = [min(across), max(across)]
@@ -83,7 +84,7 @@ def _reach(figure: go.Figure, places: Sequence[float]) -> None:
     figure.update_yaxes(range=[ends[0], max(ends[1], ends[0] + 1)])
 
 
-def _draw(figure: go.Figure, id: str, rows: Sequence[Summary], symbol: str, mean: bool, axis: str) -> None:
+def _draw(figure: go.Figure, id: str, rows: Sequence[Summary], symbol: str, *, mean: bool, axis: str) -> None:
     entry, flat = method(id), method(id).role == "public"
     # Without a result yet: no mark, but a line of the legend.
     x: list[float | None] = [row.x for row in rows] or [None]
@@ -117,7 +118,7 @@ def trials_words(summaries: Sequence[Summary]) -> str:
 
 def comparison_table(summaries: Sequence[Summary]) -> pd.DataFrame:
     """Return distances to the fit without privacy over the trials, in rows."""
-    rows = [{**summary.as_dict(), "method": title(summary.method)} for summary in summaries]
+    rows = [{**vars(summary), "method": title(summary.method)} for summary in summaries]
     columns = [name for name in _COLUMNS if name != "x" or any(row["x"] != row["mu"] for row in rows)]
     frame = pd.DataFrame(rows, columns=columns)
     frame["error_sd"] = frame["error_sd"].where(frame["error_sd"] > _ROUNDING * frame["error_mean"].abs(), 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,8 @@ from pmtcore.public.moments import INTERCEPT
 from pmtcore.report.figures.coefficients import at_the_edge
 from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, distinct_line, finish, finish_rows, log_axis
 from pmtcore.report.rows import source
+
+Values = TypeVar("Values", np.ndarray, "pd.Series[float]")
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 _FAR = 1000  # standard errors: beyond, the figure says no more than that it is far
@@ -75,7 +77,7 @@ def forest(shown: pd.DataFrame, scales: Mapping[str, float]) -> go.Figure:
     return finish_rows(figure, list(rows["coefficient"]), _UNIT)
 
 
-def between(low: Any, value: Any, high: Any, colour: str | None = AFTER) -> dict[str, Any]:
+def between(low: Values, value: Values, high: Values, colour: str | None = AFTER) -> dict[str, Any]:
     """Return the error bar of values from one limit to the other; without a colour it has the theme's."""
     return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "color": colour}
 
@@ -422,17 +424,17 @@ def path_table(path: Path) -> pd.DataFrame:
     return frame
 
 
-def logistic_table(found: Logistic) -> pd.DataFrame:
+def logistic_table(logistic: Logistic) -> pd.DataFrame:
     """Coefficients on the log-odds scale, limits, and the floor."""
     return pd.DataFrame(
         {
-            "coefficient": list(found.names),
-            "log odds": found.values,
-            "low": found.bands.low,
-            "high": found.bands.high,
-            "privacy sd": found.bands.privacy,
-            "sampling sd": found.bands.sampling,
-            "floor sd": found.floor,
+            "coefficient": list(logistic.names),
+            "log odds": logistic.values,
+            "low": logistic.bands.low,
+            "high": logistic.bands.high,
+            "privacy sd": logistic.bands.privacy,
+            "sampling sd": logistic.bands.sampling,
+            "floor sd": logistic.floor,
         }
     )
 
@@ -518,9 +520,9 @@ def _cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else escaping.html(str(value))
 
 
-def combined_table(found: Confirmed) -> pd.DataFrame:
+def combined_table(confirmed: Confirmed) -> pd.DataFrame:
     """Return a confirmed model: both releases together, and the second alone."""
-    return pd.DataFrame(found.as_rows())
+    return pd.DataFrame(confirmed.as_rows())
 
 
 def confirming_words(fit: Regression, predicted: Prediction | None) -> str:
@@ -539,9 +541,9 @@ def confirming_words(fit: Regression, predicted: Prediction | None) -> str:
     )
 
 
-def confirmed_words(found: Confirmed) -> str:
+def confirmed_words(confirmed: Confirmed) -> str:
     """Count the coefficients of the confirmed model told from zero, together and by the second release alone."""
-    rows = [row for row in found.as_rows() if row["coefficient"] != INTERCEPT]
+    rows = [row for row in confirmed.as_rows() if row["coefficient"] != INTERCEPT]
     both = sum(row["low"] > 0 or row["high"] < 0 for row in rows)
     alone = sum(row["second_low"] > 0 or row["second_high"] < 0 for row in rows)
     return (

@@ -40,21 +40,21 @@ _COLUMNS = {
 }
 
 
-def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) -> go.Figure:
+def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None) -> go.Figure:
     """Draw predicted 95 % half-widths of one coefficient by method, the sampling part alone, and the chosen budget.
 
     Axes and the room of the legend are the same with the first curve and with all of them, so that nothing jumps.
 
     Args:
-        found: plans that are there already, one at least.
+        plans: plans that are there already, one at least.
         coefficient: name of the coefficient.
         mu: the chosen budget; ``None``: none yet.
     """
     figure = go.Figure()
-    j = found[0].names.index(coefficient)
-    ids = list(dict.fromkeys(one.method for one in found))
+    j = plans[0].names.index(coefficient)
+    ids = list(dict.fromkeys(one.method for one in plans))
     for id in ids:
-        rows = [one for one in found if one.method == id]
+        rows = [one for one in plans if one.method == id]
         figure.add_scatter(
             x=[one.mu for one in rows],
             y=[one.half_width(j) for one in rows],
@@ -63,11 +63,11 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
             line={"color": method(id).colour, "width": 2.5, "dash": "dash" if _public(id) else "solid"},
             hovertemplate=f"{title(id)}<br>mu %{{x:.3g}}: ± %{{y:.3g}}<extra></extra>",
         )
-    private = [one for one in found if not _public(one.method)]
+    private = [one for one in plans if not _public(one.method)]
     if private:
         # One figure for all methods (planning.sampling_alone), so the first method's is everybody's.
         level = Z95 * float(private[0].prediction.sampling[j])
-        ends = [min(one.mu for one in found), max(one.mu for one in found)]
+        ends = [min(one.mu for one in plans), max(one.mu for one in plans)]
         line = {"color": SAMPLING, "width": 2, "dash": "dot"}
         figure.add_scatter(x=ends, y=[level, level], mode="lines", name="sampling alone, no privacy", line=line)
     if mu is not None:
@@ -76,7 +76,7 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
     log_axis(figure, "y")
     low, high = LADDER[0], LADDER[-1]
     figure.update_xaxes(range=[math.log10(low / 1.1), math.log10(high * 1.1)])
-    public = [one.half_width(j) for one in found if _public(one.method)]
+    public = [one.half_width(j) for one in plans if _public(one.method)]
     if public and private and level > 0:
         figure.update_yaxes(
             dtick="D2", range=[math.log10(_BELOW * min(level, *public)), math.log10(_ABOVE * max(level, *public))]
@@ -93,9 +93,9 @@ def _short(id: str, ids: Sequence[str]) -> str:
     return start if sum(title(other).partition(",")[0] == start for other in ids) == 1 else title(id)
 
 
-def left_out_words(found: Sequence[Planned]) -> str:
+def left_out_words(plans: Sequence[Planned]) -> str:
     """Say what the mark behind methods in the legend means, where some method has it."""
-    if all(one.is_complete for one in found):
+    if all(one.is_complete for one in plans):
         return ""
     return "* A lower bound: what truncated rows add to the error of these methods is not predicted."
 
@@ -104,10 +104,10 @@ def _public(id: str) -> bool:
     return method(id).role == "public"
 
 
-def table(found: Sequence[Planned], coefficient: str) -> pd.DataFrame:
+def table(plans: Sequence[Planned], coefficient: str) -> pd.DataFrame:
     """Return the figures of the picture in rows; truncation is missing where it is not predicted."""
     rows = []
-    for one in found:
+    for one in plans:
         record = one.row(one.names.index(coefficient))
         known = {"method": title(one.method)} | ({} if one.knows_truncation else {"truncation_sd": None})
         rows.append({shown: (record | known)[name] for name, shown in _COLUMNS.items()})
@@ -161,7 +161,7 @@ def narrower_words(mine: Planned, other: Planned) -> str:
     )
 
 
-def reverse_words(budget: float | None, rows: int | None, n: int, mu: float, tried: Sequence[float]) -> str:
+def reverse_words(budget: float | None, rows: int | None, n: int, mu: float, *, tried: Sequence[float]) -> str:
     """Say which budget, or how many rows, a wanted half-width takes.
 
     Args:

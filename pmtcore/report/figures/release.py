@@ -144,10 +144,10 @@ def predicted_table(preview: Preview) -> pd.DataFrame:
     return table
 
 
-def _relative(found: Prediction, alone: Prediction) -> dict[str, np.ndarray]:
+def _relative(predicted: Prediction, alone: Prediction) -> dict[str, np.ndarray]:
     unit = np.maximum(alone.total, 1e-300)
-    parts = {"privacy": found.privacy / unit, "sampling": found.sampling / unit}
-    return parts if np.ndim(found.truncation) == 0 else parts | {"truncation": found.truncation / unit}
+    parts = {"privacy": predicted.privacy / unit, "sampling": predicted.sampling / unit}
+    return parts if np.ndim(predicted.truncation) == 0 else parts | {"truncation": predicted.truncation / unit}
 
 
 def tradeoff(mu: float) -> go.Figure:
@@ -177,12 +177,12 @@ def tradeoff_table(mu: float) -> pd.DataFrame:
     return pd.DataFrame({"false alarms": alarms, "detections, at most": attacker_power(mu, alarms)})
 
 
-def parts(found: pd.DataFrame, unit: Unit) -> go.Figure | None:
+def parts(coefficients: pd.DataFrame, unit: Unit) -> go.Figure | None:
     """Draw standard errors of the privacy noise, of sampling and of truncation, apart; rows of a table in this unit.
 
     Those of ratios are on the scale of their logarithms, where errors add.
     """
-    rows = found[found["coefficient"] != INTERCEPT].head(_MOST)
+    rows = coefficients[coefficients["coefficient"] != INTERCEPT].head(_MOST)
     apart = {part: rows[f"{part} sd"].to_numpy() for part in _PARTS if f"{part} sd" in rows}
     if not apart or rows.empty:
         return None

@@ -20,11 +20,11 @@ WORDS = {
 _COLOURS = {"nobody": "#3454d1", "one": "#0B7A75", "all": "#C2571A", "local": "#B3261E"}
 
 
-def widths(found: Sequence[Prospect], coefficient: str) -> go.Figure:
+def widths(prospects: Sequence[Prospect], coefficient: str) -> go.Figure:
     """Draw the 95 % half-width against the number of sites, a line for each way to collude, one site alone dashed."""
     figure = go.Figure()
     for who, colour in _COLOURS.items():
-        rows = [each for each in found if each.who == who]
+        rows = [each for each in prospects if each.who == who]
         figure.add_scatter(
             x=[each.sites for each in rows],
             y=[each.half_width for each in rows],
@@ -33,8 +33,8 @@ def widths(found: Sequence[Prospect], coefficient: str) -> go.Figure:
             line={"color": colour, "width": 2.5},
             hovertemplate=f"{WORDS[who]}<br>%{{x}} sites: ± %{{y:.3g}}<extra></extra>",
         )
-    ends = [min(each.sites for each in found), max(each.sites for each in found)]
-    (alone,) = [each.half_width for each in found if each.who == "alone"]
+    ends = [min(each.sites for each in prospects), max(each.sites for each in prospects)]
+    (alone,) = [each.half_width for each in prospects if each.who == "alone"]
     line = {"color": QUIET, "dash": "dash"}
     figure.add_scatter(x=ends, y=[alone, alone], name=WORDS["alone"], mode="lines", line=line)
     log_axis(figure, "x")
@@ -42,7 +42,7 @@ def widths(found: Sequence[Prospect], coefficient: str) -> go.Figure:
     return finish(figure, "number of sites", f"95 % half-width of {coefficient}", 430)
 
 
-def table(found: Sequence[Prospect]) -> pd.DataFrame:
+def table(prospects: Sequence[Prospect]) -> pd.DataFrame:
     """Return the same figures in rows."""
-    rows = [{"sites": each.sites, "noise": WORDS[each.who], "half-width": each.half_width} for each in found]
+    rows = [{"sites": each.sites, "noise": WORDS[each.who], "half-width": each.half_width} for each in prospects]
     return pd.DataFrame(rows)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,7 @@ _SHARES = ("share of", "accuracy on", "detections", "false alarms")
 _AREA = "area under the ROC"  # from 0 to 1 too, and no share
 
 
-def finish(figure: go.Figure, x: str, y: str, height: int = 360, name: int = _NARROW) -> go.Figure:
+def finish(figure: go.Figure, x: str, y: str, height: int = 360, *, name: int = _NARROW) -> go.Figure:
     """Return the figure with axis titles, margins and a legend above; it has no title, since the page says what it is.
 
     Args:
@@ -103,7 +103,7 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12
     )
     figure.update_shapes(layer="below", opacity=0.5)  # a line at zero goes through names, which stay readable
     title = len(_axis_title(x).split("<br>"))
-    return finish(figure, x, "", _AROUND + _TITLE_LINE * title + round(row * (len(names) - 0.5 - top)), _ABOVE)
+    return finish(figure, x, "", _AROUND + _TITLE_LINE * title + round(row * (len(names) - 0.5 - top)), name=_ABOVE)
 
 
 def harmless(figure: go.Figure, name: int = _NARROW) -> go.Figure:
@@ -141,12 +141,13 @@ class _Labels:
         return self.shown[name]
 
 
-def _shown(value: Any, key: str, labels: _Labels) -> Any:
+def _shown(value: object, key: str, labels: _Labels) -> object:
     """Return a part of a figure with its strings made harmless, itself where it has none that are not."""
     if isinstance(value, dict):
         parts = {name: part if name in _OURS else _shown(part, name, labels) for name, part in value.items()}
         return parts if any(parts[name] is not value[name] for name in value) else value
-    if isinstance(value, list | tuple) or getattr(getattr(value, "dtype", None), "kind", "") in ("O", "U", "T"):
+    texts = getattr(getattr(value, "dtype", None), "kind", "") in ("O", "U", "T")
+    if isinstance(value, list | tuple) or (texts and isinstance(value, Iterable)):
         items = [_shown(part, key, labels) for part in value]
         return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
     if not isinstance(value, str):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +13,6 @@ from pmtcore.base.escaping import html as escape
 _WIDTH, _HEIGHT, _EDGE = 200, 96, 6
 # Points of one line, and marks of one cloud: more cannot be told apart at this size.
 _MOST = 40
-_GREY = "#8a8f98"
 
 
 @dataclass(frozen=True)
@@ -60,37 +57,6 @@ def thumbnail(lines: Sequence[Line], words: str, log_x: bool = False, log_y: boo
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(words)}" '
         f'viewBox="0 0 {_WIDTH} {_HEIGHT}" width="100%">{"".join(shapes)}</svg>'
     )
-
-
-def of_figure(spec: Mapping[str, Any], words: str) -> str:
-    """Return the small picture of a Plotly figure in plain fields; bands without a line of their own are left out."""
-    layout = spec.get("layout", {})
-    lines = []
-    for trace in spec.get("data", []):
-        x, y = _numbers(trace.get("x")), _numbers(trace.get("y"))
-        if trace.get("type", "scatter") not in ("scatter", "scattergl", "bar") or not len(x) or len(x) != len(y):
-            continue
-        stroke, mode = trace.get("line", {}), trace.get("mode", "lines")
-        if stroke.get("width") == 0:
-            continue
-        colour = stroke.get("color") or trace.get("marker", {}).get("color")
-        marks = trace.get("type") == "bar" or "lines" not in mode
-        lines.append(Line(x, y, colour if isinstance(colour, str) else _GREY, marks))
-    log_x, log_y = (layout.get(f"{axis}axis", {}).get("type") == "log" for axis in "xy")
-    return thumbnail(lines, words, log_x, log_y)
-
-
-def _numbers(values: Any) -> np.ndarray:
-    """Return numbers of a trace, also where Plotly packed them; names of places count from 0."""
-    if isinstance(values, Mapping):
-        return np.frombuffer(base64.b64decode(values["bdata"]), dtype=values["dtype"]).astype(float)
-    if values is None:
-        return np.empty(0)
-    try:
-        return np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        order = list(dict.fromkeys(values))
-        return np.array([order.index(value) for value in values], dtype=float)
 
 
 def _scaled(line: Line, log_x: bool, log_y: bool) -> tuple[np.ndarray, np.ndarray]:

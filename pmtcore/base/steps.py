@@ -1,0 +1,36 @@
+"""Work that advances in steps, so that a page shows how far it is and can stop it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Self
+
+
+class Steps(ABC):
+    """Work in steps; what is done stays when somebody stops it."""
+
+    stopped = False
+
+    @property
+    @abstractmethod
+    def share(self) -> float:
+        """Return the share of the work that is done."""
+
+    @abstractmethod
+    def step(self) -> bool:
+        """Do one step; return False when nothing is left or somebody stopped the work."""
+
+    @property
+    def live(self) -> bool:
+        """Return True where work is left and nobody stopped it."""
+        return not self.stopped and self.share < 1
+
+    def run(self) -> Self:
+        """Do all that is left."""
+        while self.step():
+            pass
+        return self
+
+    def stop(self) -> None:
+        """Stop; the results so far stay."""
+        self.stopped = True
