@@ -250,11 +250,25 @@ def _mutants() -> list[Mutant]:
         "tests/glm/test_augment.py -k recycl",
     )
     plant(
-        "gallery: fits begin with other derivatives",
+        "gallery: fits end with other derivatives",
         "glm/solvers.py",
         "at_end[0][live], at_end[1][live] = losses",
         "pass",
         "tests/glm/test_augment.py -k derivatives",
+    )
+    plant(
+        "gallery: a model stands for losses however far off",
+        "glm/augment.py",
+        "way) <= _SLIGHT * tolerance)",
+        "way) <= np.inf)",
+        "tests/glm/test_augment.py -k model",
+    )
+    plant(
+        "gallery: the other length is the density's",
+        "papers/gallery/paper_d.py",
+        '{**values, "form": "sampled"}',
+        '{**values, "form": "density"}',
+        "tests/papers/test_gallery.py -k samples_it",
     )
     plant(
         "gallery: as printed counts are clipped",

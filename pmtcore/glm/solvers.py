@@ -99,8 +99,7 @@ class Solution:
     """Minimizers (t, p), the length (t,) of the shortest subgradient and the derivatives of the sum of losses at each.
 
     Attributes:
-        derivatives: gradients (t, p) and Hessians (t, p, p) of the losses alone, which a next fit that begins here
-            with other penalties need not compute again.
+        derivatives: gradients (t, p) and Hessians (t, p, p) of the losses alone, a model of them near by.
     """
 
     theta: np.ndarray
@@ -212,7 +211,6 @@ def minimize(
     start: np.ndarray | None = None,
     *,
     measure: Measure = subgradient_length,
-    begun: Derivatives | None = None,
 ) -> Solution:
     """Compute the minimizers of the stack, each with a subgradient no longer than ``tolerance``.
 
@@ -222,7 +220,6 @@ def minimize(
         tolerance: one number, or a function of the coefficients, as the resolution of floating point is.
         start: first coefficients (t, p); the centre where there is none.
         measure: how subgradients are measured: :func:`subgradient_length`, or :func:`decrement` without a lasso.
-        begun: derivatives of the losses at the start, where they are known.
 
     Raises:
         RuntimeError: not reached within thousands of steps, which rounding alone can cause.
@@ -233,7 +230,7 @@ def minimize(
     """
     theta = np.array(penalty.centre if start is None else np.broadcast_to(start, penalty.linear.shape), dtype=float)
     live, now, here = np.arange(len(theta)), penalty, theta
-    losses = data.derivatives(here) if begun is None else begun
+    losses = data.derivatives(here)
     at_end = (losses[0].copy(), losses[1].copy())
     gradient, hessian, left = _model(losses, now, here, measure)
     residual = left.copy()
