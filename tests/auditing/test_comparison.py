@@ -35,7 +35,7 @@ def labels() -> Problem:
 
 
 def results(run: Comparison) -> list[dict]:
-    return [summary.as_dict() for summary in run.summaries().reveal(TEST)]
+    return [vars(summary) for summary in run.summaries().reveal(TEST)]
 
 
 def test_the_same_seed_gives_the_same_figure_whatever_else_runs(problem):

@@ -247,7 +247,7 @@ def test_a_full_or_read_only_disk_stops_releases(problem, tmp_path, monkeypatch)
             patch.setattr(
                 Ledger,
                 "_append",
-                lambda *_, w=words: (_ for _ in ()).throw(sqlite3.OperationalError(w)),
+                lambda *_, w=words, **__: (_ for _ in ()).throw(sqlite3.OperationalError(w)),
             )
             with refused(LedgerMessage.UNUSABLE, LedgerError) as caught:
                 recorded_release(problem, request, SecureNoise(), ledger, "survey", "k")

@@ -173,7 +173,7 @@ def test_a_refusal_before_the_spend_says_so(problem, book, monkeypatch):  # noqa
     with pytest.raises(LedgerError) as refused:
         recorded_release(problem, Request("joint-pmt", Budget(3.0)), SecureNoise(), book, "survey", "k")
     assert str(refused.value).count(NOTHING) == 1 and not isinstance(refused.value, SpendFailure)
-    monkeypatch.setattr(Ledger, "_append", lambda *_: (_ for _ in ()).throw(LedgerError("The disk is full.")))
+    monkeypatch.setattr(Ledger, "_append", lambda *_, **__: (_ for _ in ()).throw(LedgerError("The disk is full.")))
     with pytest.raises(LedgerError) as undone:
         recorded_release(problem, REQUEST, SecureNoise(), book, "survey", "k")
     assert undone.value.kind is SpendState.NOT_SPENT
