@@ -25,6 +25,7 @@ from pmtcore.public.radius import Ball
 
 # The planned rates from two public rows a column on, and with fewer, which can tell next to nothing (decision 100).
 FALSE_ALARMS, FALSE_ALARMS_OF_FEW = 0.05, 0.01
+# Below this many public rows a column nothing was found beyond the false alarms.
 _FEW_ROWS_PER_COLUMN = 2
 # A third of the draws is enough, and affordable, where there are more columns than this.
 _DRAWS, _MANY_COLUMNS = 200, 40
