@@ -882,6 +882,8 @@ def _mutants() -> list[Mutant]:
         f"{likeness} -k alike_samples",
     )
     rare = f"{likeness} -k rare_levels"
+    rate = ("FALSE_ALARMS_OF_FEW if few else FALSE_ALARMS", "FALSE_ALARMS")
+    plant("homogeneity: few rows warn as many", homogeneity, *rate, "tests/public/test_homogeneity.py -k words")
     plant("homogeneity: pairs that no row has are known", homogeneity, "* lacking, diagonal", "* 0, diagonal", rare)
     plant(
         "homogeneity: means drown among all entries",

@@ -23,14 +23,18 @@ from pmtcore.base.symmetric import upper_triangle
 from pmtcore.public.moments import OTHER, PublicData
 from pmtcore.public.radius import Ball
 
-# The planned rate; 0 to 0.08 was measured on 40 splits at a time (proofs/homogeneity.md).
-FALSE_ALARMS = 0.01
+# The planned rates from two public rows a column on, and with fewer, which can tell next to nothing (decision 100).
+FALSE_ALARMS, FALSE_ALARMS_OF_FEW = 0.05, 0.01
+# Below this many public rows a column nothing was found beyond the false alarms.
+_FEW_ROWS_PER_COLUMN = 2
 # A third of the draws is enough, and affordable, where there are more columns than this.
 _DRAWS, _MANY_COLUMNS = 200, 40
 # Groups of rows that are drawn with weights: their variance is known to 1 in sqrt(500).
 _MOST_GROUPS = 1000
 # Numbers in memory at once for the sums of rows: 16 MB.
 _NUMBERS_AT_ONCE = 2**21
+# Round upper bounds of a p-value, by the value above which each is used.
+_SHARES = ((1e-2, "one in twenty"), (1e-3, "one in a hundred"), (1e-6, "one in a thousand"))
 # Degrees of freedom of the fitted law: no law here has a heavier tail than one squared Gaussian.
 _LEAST_LAW_DOF = 1.0
 
@@ -183,13 +187,15 @@ def _simulate(public: PublicData, rows: np.ndarray, ball: Ball, n: int) -> Boots
     return BootstrapNull(moments + rng.standard_normal(moments.shape) * lacking, diagonal, means)
 
 
-def words(chance: float) -> str | None:
-    """Return the finding as a sentence, or None where the p-value is at least :data:`FALSE_ALARMS`.
+def words(chance: float, public: PublicData) -> str | None:
+    """Return the finding as a sentence, or None where the p-value is at least the planned rate of false alarms.
 
     Args:
         chance: p-value of :meth:`BootstrapNull.test`.
+        public: the public data of the test.
     """
-    if chance >= FALSE_ALARMS:
+    few = (public.m or 0) < _FEW_ROWS_PER_COLUMN * public.d
+    if chance >= (FALSE_ALARMS_OF_FEW if few else FALSE_ALARMS):
         return None
     return (
         "The private rows do not look like the public ones: the released Gram matrix of the features differs from "
@@ -199,4 +205,4 @@ def words(chance: float) -> str | None:
 
 
 def _share(chance: float) -> str:
-    return "one in a hundred" if chance > 1e-3 else "one in a thousand" if chance > 1e-6 else "one in a million"
+    return next((said for limit, said in _SHARES if chance > limit), "one in a million")

@@ -143,6 +143,7 @@ def test_what_biases_coefficients_is_said_where_they_are_planned_and_released(ap
     picked(app, "Target").set_value("class").run()
     next(b for b in app.button if "regression of the two labels" in b.label).click().run()
     picked(app, "Features").set_value(["size", "place"]).run()
+    next(box for box in app.number_input if box.label == "Ridge penalty").set_value(0.01).run()
     for page in ("data", "plan", "release"):
         go(app, page)
         assert "have gaps" in words(app) and "place=isle" in words(app), page

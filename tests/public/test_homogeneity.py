@@ -11,7 +11,7 @@ from pmtcore.base.private_rows import Curator
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.public.deduplicate import one_copy
 from pmtcore.public.gaussian_update import gaussian_update
-from pmtcore.public.homogeneity import FALSE_ALARMS, bootstrap_null, words
+from pmtcore.public.homogeneity import FALSE_ALARMS, FALSE_ALARMS_OF_FEW, bootstrap_null, words
 from pmtcore.public.moments import public_from_rows
 from pmtcore.public.radius import Ball
 from pmtcore.tables.choices import Choices
@@ -133,10 +133,14 @@ def test_the_null_spreads_as_means_of_rows_do(m):
 
 
 def test_the_verdict_in_words():
-    """Nothing where nothing speaks against it; the rarer the more is said."""
-    assert words(0.5) is None and words(FALSE_ALARMS) is None
-    for found, said in ((5e-3, "hundred"), (1e-5, "thousand"), (1e-9, "million")):
-        assert f"one in a {said}" in words(found)
+    """Nothing where nothing speaks against it; the rarer the more is said; of few public rows at a smaller rate."""
+    table = rows_of(12, np.random.default_rng(0))
+    public, few = (public_from_rows(z[:, :-1], z[:, -1], names(6), "y") for z in (table, table[:11]))
+    assert words(0.5, public) is None and words(FALSE_ALARMS, public) is None
+    assert words(FALSE_ALARMS_OF_FEW, few) is None and words(FALSE_ALARMS_OF_FEW / 2, few)
+    told = {0.03: "twenty", 5e-3: "a hundred", 1e-5: "a thousand", 1e-9: "a million", 0.0: "a million"}
+    for found, said in told.items():
+        assert f"one in {said}" in words(found, public)
 
 
 def honest_tables(rng):

@@ -101,7 +101,7 @@ class JointOutcome(Outcome):
         if first.public.rows is None:
             return []
         chance = bootstrap_null(first.public, first.ball, first.n).test(self.pilot.gram[0], self.pilot.v)
-        return [said] if (said := words(chance)) else []
+        return [said] if (said := words(chance, first.public)) else []
 
     def notes(self) -> tuple[str, ...]:
         """Return the notes: what the noise did to this release."""
