@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1] / "pmtcore"
-ROOMS = ("glm", "methods", "papers", "public")
+ROOMS = ("accounting", "glm", "local", "methods", "papers", "public")
 
 
 def by_place(function: ast.FunctionDef, in_class: bool) -> int:
