@@ -5,8 +5,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1] / "pmtcore"
 ROOMS = (
-    *("api", "auditing", "cli", "explore", "glm", "ledger", "methods", "papers", "public", "report", "sites"),
-    "tables",
+    *("accounting", "api", "auditing", "cli", "explore", "glm", "ledger", "local", "methods", "papers", "public"),
+    *("report", "sites", "tables"),
 )
 
 

@@ -55,7 +55,7 @@ def ask_epsilon() -> float:
 def collect(problem: Problem, epsilon: float) -> None:
     """Draw what a device would be sent, and what it would send back."""
     st.header("A collection from devices")
-    made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", 0.0, epsilon)
+    made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", bound=0.0, epsilon=epsilon)
     st.markdown(
         f"{badge(Label.PUBLIC)} Each device sends **{made.dimension}** numbers, purely **{epsilon:g}**-private in its "
         f"own row (any two rows of one person are told apart with odds of at most {math.exp(epsilon):,.0f} to 1)."
@@ -95,7 +95,7 @@ def fit_another(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
     st.header("Fit another model, no further cost")
     epsilon = float(st.session_state["local-epsilon"])
     if st.session_state.get("local-collected", ("",))[0] != (*mark, epsilon):
-        made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", 0.0, epsilon)
+        made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", bound=0.0, epsilon=epsilon)
         plan = LocalPlan(problem.public, problem.private.n, made.mu, made, WhitenedParameters(randomizer="privunit"))
         with st.spinner("One collection from every device", show_time=True):
             outcome = plan.run(problem.private, SeededNoise(1), 1)

@@ -114,12 +114,12 @@ def spend_mu(terms: ObjectiveConstants, wanted: Gdp, share: float = 0.5, choice:
         part = min(mu_from_epsilon(share * planned, delta), mu)
         size = min(size, noise_size(bare(terms), part, neighbours))
         total = min(cost(terms, size, neighbours), mu)
-    split = stated(terms, size, Gdp(total, neighbours, delta), share, choice)
+    split = stated(terms, size, Gdp(total, neighbours, delta), share, choice=choice)
     retrieved = max((1 - share) * planned - split.jacobian_epsilon, 0.0)
     return replace(split, planned=wanted.promise, retrieved=retrieved)
 
 
-def stated(terms: ObjectiveConstants, size: float, total: Gdp, share: float, choice: str) -> BudgetSplit:
+def stated(terms: ObjectiveConstants, size: float, total: Gdp, share: float, *, choice: str) -> BudgetSplit:
     """Return the parts of a total at noise of this size, with nothing retrieved."""
     alone = epsilon_from_mu(min(cost(bare(terms), size, total.neighbours), total.mu), total.delta)
     return BudgetSplit(
@@ -145,7 +145,9 @@ def _rounded(log_jacobian: float) -> float:
     return math.ceil(log_jacobian * _JACOBIAN_STEPS) / _JACOBIAN_STEPS
 
 
-def log_upper(size: float, log_jacobian: float, signed: bool, epsilon: np.ndarray, rough: bool = False) -> np.ndarray:
+def log_upper(
+    size: float, log_jacobian: float, signed: bool, epsilon: np.ndarray, *, rough: bool = False
+) -> np.ndarray:
     """Return the logarithm of the larger delta (k,) of adding and of removing a row (proofs/erm.md, 15.5)."""
     added = np.where(
         epsilon >= log_jacobian,
@@ -174,20 +176,20 @@ def _claimed(mu: float) -> tuple[np.ndarray, np.ndarray]:
     return epsilon[stated], log_deltas[stated]
 
 
-def _dominated(size: float, log_jacobian: float, signed: bool, mu: float, rough: bool = False) -> bool:
+def _dominated(size: float, log_jacobian: float, signed: bool, mu: float, *, rough: bool = False) -> bool:
     """Return True where mu-GDP's delta is larger at every epsilon.
 
     Each value is compared with the claim at the next grid point, so the claim also holds between the points.
     """
     epsilon, claimed = _claimed(mu)
-    return bool(np.all(log_upper(size, log_jacobian, signed, epsilon[:-1], rough) <= claimed[1:]))
+    return bool(np.all(log_upper(size, log_jacobian, signed, epsilon[:-1], rough=rough) <= claimed[1:]))
 
 
 @lru_cache(maxsize=4096)
 def _largest(mu: float, log_jacobian: float, signed: bool, rough: bool) -> float | None:
     """Return the largest size that mu covers, rounded down, or None where the Jacobian alone costs more."""
     low, high = math.log(1e-6 * mu), math.log(mu)
-    if not _dominated(math.exp(low), log_jacobian, signed, mu, True):
+    if not _dominated(math.exp(low), log_jacobian, signed, mu, rough=True):
         return None
     steps = _HALVINGS
     if not rough:  # between what the rough curve allows and what no Jacobian would
@@ -195,7 +197,7 @@ def _largest(mu: float, log_jacobian: float, signed: bool, rough: bool) -> float
         low, steps = math.log(first or math.exp(low)), 0 if signed else _HALVINGS // 2
     for _ in range(steps):
         middle = (low + high) / 2
-        below = _dominated(math.exp(middle), log_jacobian, signed, mu, rough)
+        below = _dominated(math.exp(middle), log_jacobian, signed, mu, rough=rough)
         low, high = (middle, high) if below else (low, middle)
     return math.exp(low)
 

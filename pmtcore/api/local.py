@@ -112,11 +112,11 @@ def configure(
     if scheme == "moments":
         if mu is None:
             raise InputError(FaceMessage.MOMENTS_NEED_MU)
-        return setup.moments(public, people, number_between("mu", mu, 1e-6, 1e3), True, 0.05)
+        return setup.moments(public, people, number_between("mu", mu, 1e-6, 1e3), True, zeta=0.05)
     if epsilon is not None:
         epsilon = number_between("epsilon", epsilon, 1e-3, 500.0)
-        return setup.whitened(public, people, 1.0, "privunit", response_bound, epsilon)
-    return setup.whitened(public, people, number_between("mu", mu or 0.0, 1e-6, 1e3), "gaussian", response_bound)
+        return setup.whitened(public, people, 1.0, "privunit", bound=response_bound, epsilon=epsilon)
+    return setup.whitened(public, people, number_between("mu", mu or 0.0, 1e-6, 1e3), "gaussian", bound=response_bound)
 
 
 def aggregate(public: PublicData, made: Configuration, tally: Tally, link: str | None = None) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def _forged(plan: LocalPlan, made: Configuration, tally: Tally) -> list[float | 
         return [None] * made.d
     sd = float(np.sqrt(tally.square / tally.accepted / made.dimension))
     try:
-        moved = shifts(lambda means: LocalOutcome(plan, means).coefficients, made, tally.mean, tally.accepted, sd)
+        moved = shifts(lambda means: LocalOutcome(plan, means).coefficients, made, tally.mean, tally.accepted, sd=sd)
     except np.linalg.LinAlgError:
         return [None] * made.d
     return [float(value) if np.isfinite(value) else None for value in moved]

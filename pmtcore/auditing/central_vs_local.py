@@ -123,7 +123,7 @@ class Sides(SteppedTrials):
         mu = mu_from_epsilon(place.epsilon, reporting_delta(n))
         plan = central.plan(public, n, Budget(mu), make_parameters(central, {}))
         yield Cell(central, mu, place.x, plan, here.private, known)
-        made = setup.whitened(public, n, 1.0, "privunit", 0.0, place.epsilon)
+        made = setup.whitened(public, n, 1.0, "privunit", bound=0.0, epsilon=place.epsilon)
         local = LocalPlan(public, n, made.mu, made, WhitenedParameters(randomizer="privunit"))
         yield Cell(method(LOCAL), local.mu, place.x, local, here.private, known)
         for id in self.others:

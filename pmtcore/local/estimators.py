@@ -232,7 +232,7 @@ def least_squares(gram: np.ndarray, cross: np.ndarray, public: tuple[np.ndarray,
 
 
 def score_equation(
-    family: Family, public: Rows, score: np.ndarray, noise_variance: float, centre: float, start: np.ndarray
+    family: Family, public: Rows, score: np.ndarray, noise_variance: float, *, centre: float, start: np.ndarray
 ) -> np.ndarray:
     """Coefficients (t, d) with ``mean_pub w x (b'(x'b) - centre) = score``, a small ridge by the noise.
 

@@ -50,7 +50,7 @@ def features(public: PublicData) -> np.ndarray:
 
 
 def whitened(
-    public: PublicData, n: int, mu: float, randomizer: str, bound: float = 0.0, epsilon: float | None = None
+    public: PublicData, n: int, mu: float, randomizer: str, *, bound: float = 0.0, epsilon: float | None = None
 ) -> Configuration:
     """Return the ``whitened`` scheme (``science.md`` 4.4), its radius chosen by predicted variance at n reports."""
     low, high = response_range(public, bound)
@@ -109,7 +109,7 @@ def _shell_moments(x: np.ndarray, norms: np.ndarray, radii: np.ndarray) -> np.nd
     return shells
 
 
-def moments(public: PublicData, n: int, mu: float, gaussian: bool, zeta: float, bound: float = 0.0) -> Configuration:
+def moments(public: PublicData, n: int, mu: float, gaussian: bool, *, zeta: float, bound: float = 0.0) -> Configuration:
     """Return the papers' scheme; features are centred with the public mean.
 
     Args:

@@ -267,7 +267,9 @@ def dp_erm(
     own = max(ridge, least) if not np.any(sharp) else ridge + least
     terms = ObjectiveConstants(loss, radius, 2 * own)
     split = (
-        stated(terms, size, inner, share, "none") if isinstance(inner, Gdp) else _nothing_retrieved(terms, inner, share)
+        stated(terms, size, inner, share, choice="none")
+        if isinstance(inner, Gdp)
+        else _nothing_retrieved(terms, inner, share)
     )
     return Mechanism(terms, restore_solver_budget(split, planned), np.full(p, 2 * own), np.zeros(p), sharp)
 

@@ -37,7 +37,7 @@ def test_every_row_gets_a_finite_report_within_its_bounds(rows, scheme):
     """Not a number, infinite or absurd: a device answers like any other, so that its silence says nothing (E5)."""
     public, *_ = sides(10, 40, 3, 1)
     if scheme == "moments":
-        made = setup.moments(public, 100, 1.0, True, 0.05)
+        made = setup.moments(public, 100, 1.0, True, zeta=0.05)
     else:
         made = setup.whitened(public, 100, 1.0, "privunit" if scheme == "privunit" else "gaussian", epsilon=2.0)
     found = made.statistic(rows[:, :3], rows[:, 3])
@@ -273,7 +273,7 @@ def test_a_configuration_of_any_json_types_is_used_or_refused(scheme):
     """Every part of a published file replaced by every type: a device randomizes finite reports, or a sentence."""
     public, *_ = sides(10, 40, 3, 1)
     if scheme == "moments":
-        made = setup.moments(public, 100, 1.0, True, 0.05)
+        made = setup.moments(public, 100, 1.0, True, zeta=0.05)
     else:
         made = setup.whitened(public, 100, 1.0, "privunit", epsilon=2.0)
     base = json.loads(Published(made, "logistic").to_json())

@@ -148,7 +148,7 @@ def test_no_report_shows_a_row_that_another_row_could_not_give(scheme):
     one that the other gives too: Gaussian ones are whole numbers of steps whatever the row, PrivUnit's a choice."""
     public, *_ = sides(10, 60, 3, 1)
     if scheme == "moments":
-        made = setup.moments(public, 100, 0.1, True, 0.05)
+        made = setup.moments(public, 100, 0.1, True, zeta=0.05)
     else:
         made = setup.whitened(public, 100, 0.1, scheme, epsilon=1.0)
     rows = np.array([[np.nan, 0.0, 0.0], [0.3, -0.7, 0.2]])
@@ -229,7 +229,7 @@ def test_one_row_moves_a_statistic_by_at_most_its_diameter(d, mu, seed):
     assert np.linalg.norm(a - b) <= made.radius * (1 + 1e-12)
     assert made.gaussian.sd == pytest.approx(made.radius / mu, rel=1e-5)
     assert moved(made, *made.integers(x, y)) <= mu
-    papers = setup.moments(public, 100, mu, True, 0.05)
+    papers = setup.moments(public, 100, mu, True, zeta=0.05)
     assert moved(papers, *papers.integers(x, y)) <= mu
 
 
@@ -243,7 +243,7 @@ def test_the_diameter_is_reached():
     labels = public_from_rows(x, None, names(3, True), "y", ridge=0.0, family=LOGISTIC)
     # proofs/sensitivity.md, 3.5: where t = 1/4
     for given_public, t, y in ((public, -0.25, (1.0, 1.0)), (labels, 0.25, (0.0, 1.0))):
-        papers = setup.moments(given_public, 100, 1.0, True, 0.05)
+        papers = setup.moments(given_public, 100, 1.0, True, zeta=0.05)
         far = 1e3 * papers.radius * np.array([[0, 1.0, 0], [0, t, math.sqrt(1 - t * t)]])
         assert 0.999 < moved(papers, *papers.integers(far + papers.shift, np.array(y))) <= 1
     assert papers.response_bound == 0.5, "with an intercept labels are sent less one half"
@@ -252,7 +252,7 @@ def test_the_diameter_is_reached():
 def test_no_output_tells_whether_a_row_was_clipped():
     """E5 repaired: rows on and outside the radius in one direction have the same report distribution."""
     public, *_ = sides(10, 40, 3, 1)
-    papers = setup.moments(public, 100, 1.0, True, 0.05)
+    papers = setup.moments(public, 100, 1.0, True, zeta=0.05)
     direction = np.array([[1.0, 2.0, -1.0]]) / math.sqrt(6)
     on = papers.statistic(papers.radius * direction + papers.shift, np.ones(1))
     outside = papers.statistic(50 * papers.radius * direction + papers.shift, np.ones(1))
@@ -409,7 +409,7 @@ def test_a_total_is_the_sum_of_integers(seed):
     with_one = public_from_rows(
         np.column_stack([np.ones(40), x[:40]]), None, names(5, True), "y", ridge=0.0, family=LOGISTIC
     )
-    signed = setup.moments(with_one, 3000, 1.0, True, 0.05)
+    signed = setup.moments(with_one, 3000, 1.0, True, zeta=0.05)
     wide = np.column_stack([np.ones(len(x)), x])
     assert np.array_equal(signed.total(wide, y), signed.integers(wide, y).sum(axis=0))
 
@@ -560,7 +560,7 @@ def test_hostile_reports_are_left_out_and_counted(tmp_path):
 def test_gaussian_reports_beyond_reach_are_refused():
     """A Gaussian report beyond its bound plus 12 sd cannot have come from the randomizer."""
     public, _, _, x, y = sides(50, 60, 3, 1)
-    for made in (setup.whitened(public, 50, 1.0, "gaussian"), setup.moments(public, 50, 1.0, True, 0.05)):
+    for made in (setup.whitened(public, 50, 1.0, "gaussian"), setup.moments(public, 50, 1.0, True, zeta=0.05)):
         reports = made.randomize(x, y, SeededNoise(2))
         assert made.possible(reports).all()
         reports[0, 0] = 1e9
@@ -570,7 +570,7 @@ def test_gaussian_reports_beyond_reach_are_refused():
 def test_unfolded_moments_are_the_moments(seed):
     """Mean reports without noise unfold to the Gram matrix and the cross moment."""
     public, _, _, x, y = sides(50, 60, 3, seed)
-    made = setup.moments(public, 50, 1.0, True, 1e-6)
+    made = setup.moments(public, 50, 1.0, True, zeta=1e-6)
     gram, cross = unfold(made.statistic(x, y).mean(axis=0), 3)
     centred = x - made.shift
     step = made.radius / 2**15

@@ -96,7 +96,7 @@ def test_the_upper_curve_is_the_integral(size, c, signed):
                 lambda z: size * abs(z) + size**2 / 2, sorted({-15, -edge - 1, -edge, 0, edge, edge + 1, 15})
             )
             wanted = max(wanted, float(removed))
-        found = math.exp(float(log_upper(size, c, signed, np.array([epsilon]), True)[0]))
+        found = math.exp(float(log_upper(size, c, signed, np.array([epsilon]), rough=True)[0]))
         assert found == pytest.approx(wanted, rel=1e-6, abs=1e-12)
 
 
@@ -129,7 +129,7 @@ def test_one_tail_or_two(size, slope):
     z = np.linspace(-10, 10, 200_001)
     density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi) * (z[1] - z[0])
     epsilons = size * np.array([0.0, 0.1, 0.7, 1.9, 4.0])
-    bound = np.minimum(removed_delta(size, slope, epsilons), np.exp(log_upper(size, 0.0, False, epsilons, True)))
+    bound = np.minimum(removed_delta(size, slope, epsilons), np.exp(log_upper(size, 0.0, False, epsilons, rough=True)))
     worst = np.zeros(len(epsilons))
     for t in [*np.linspace(0, 7, 36), 1e9]:
         score = np.clip(-slope * (z + t), -size, size)  # positive below -t, negative above

@@ -215,8 +215,8 @@ class LocalOutcome(StatisticOutcome[LocalPlan]):
                 plan.weighted,
                 self.statistic,
                 plan.mean_variance,
-                plan.configuration.centre,
-                np.zeros(plan.public.d),
+                centre=plan.configuration.centre,
+                start=np.zeros(plan.public.d),
             )
             return back_transform(plan.configuration.root, theta)
         return self._scaled(plan.link or estimators.of_family(chosen))
@@ -263,7 +263,7 @@ class LocalOutcome(StatisticOutcome[LocalPlan]):
 
 def _glm(gaussian: bool) -> Planner:
     def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> LocalPlan:
-        made = setup.moments(public, n, budget.mu, gaussian, parameters.zeta, parameters.response_bound)
+        made = setup.moments(public, n, budget.mu, gaussian, zeta=parameters.zeta, bound=parameters.response_bound)
         return LocalPlan(public, n, budget.mu, made, parameters)
 
     return plan
@@ -277,7 +277,7 @@ def _regression(gaussian: bool) -> Planner:
         if parameters.noise_bound and not bound:
             radius = setup.moments_radius(public, n, gaussian, parameters.zeta)
             bound = link.response_bound(radius, parameters.noise_bound)
-        made = setup.moments(public, n, budget.mu, gaussian, parameters.zeta, bound)
+        made = setup.moments(public, n, budget.mu, gaussian, zeta=parameters.zeta, bound=bound)
         return LocalPlan(public, n, budget.mu, made, parameters, link)
 
     return plan
@@ -297,7 +297,7 @@ def _regression(gaussian: bool) -> Planner:
 )
 def _whitened(public: PublicData, n: int, budget: Budget, parameters: WhitenedParameters) -> LocalPlan:
     pure = pure_epsilon_from_mu(budget.mu) if parameters.randomizer == "privunit" else None
-    made = setup.whitened(public, n, budget.mu, parameters.randomizer, parameters.response_bound, pure)
+    made = setup.whitened(public, n, budget.mu, parameters.randomizer, bound=parameters.response_bound, epsilon=pure)
     return LocalPlan(public, n, budget.mu, made, parameters)
 
 

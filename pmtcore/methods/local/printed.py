@@ -130,13 +130,13 @@ class PrintedRegressionParameters(RegressionParameters):
 
 
 def _gaussian(public: PublicData, n: int, budget: Budget, parameters: PrintedMomentParameters) -> PrintedPlan:
-    made = setup.moments(public, n, budget.mu, True, parameters.zeta, parameters.response_bound)
+    made = setup.moments(public, n, budget.mu, True, zeta=parameters.zeta, bound=parameters.response_bound)
     made = dataclasses.replace(made, offset=0.0)
     return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, True, parameters.power)
 
 
 def _bounded(public: PublicData, n: int, budget: Budget, parameters: PrintedMomentParameters) -> PrintedPlan:
-    made = setup.moments(public, n, budget.mu, False, parameters.zeta, parameters.response_bound)
+    made = setup.moments(public, n, budget.mu, False, zeta=parameters.zeta, bound=parameters.response_bound)
     made = dataclasses.replace(made, radius=_longest(public), offset=0.0)
     return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, False, parameters.power)
 
@@ -151,7 +151,9 @@ def _regression(gaussian: bool) -> Planner:
         if public.has_intercept:
             raise InputError(MethodMessage.INTERCEPT_IN_LINK)
         link = LINKS[parameters.link]
-        made = setup.moments(public, n, budget.mu, gaussian, parameters.zeta, 1.0)  # the bound follows the radius
+        made = setup.moments(
+            public, n, budget.mu, gaussian, zeta=parameters.zeta, bound=1.0
+        )  # the bound follows the radius
         radius = made.radius if gaussian else _longest(public)
         bound = parameters.response_bound or link.response_bound(radius, parameters.noise_bound)
         made = dataclasses.replace(made, radius=radius, low=-bound, high=bound, offset=0.0)
