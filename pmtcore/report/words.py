@@ -214,8 +214,8 @@ def parts_words(table: pd.DataFrame, unit: Unit) -> str:
     cut = "Truncation: rows beyond the radius, which are shortened to it." if "truncation sd" in table else ""
     lost = "" if cut else "Truncation is included, not listed separately."
     return (
-        f"The band holds all parts together, at 95 %.{few} Privacy: the noise that was added. Sampling: other rows from "
-        "the same population, as far as public rows and this release show; another method has another estimate of it. "
+        f"The band holds all parts together, at 95 %.{few} Privacy: the noise that was added. Sampling: other rows "
+        "from the same population, as far as public rows and this release show; another method has another estimate of it. "
         f"{cut or lost} The intercept is in the table. Bands miss more often where the public rows "
         "follow quite another fit than the private ones; the release says so where it notices. They also miss more "
         "often where one row far from all public ones decides the fit."
