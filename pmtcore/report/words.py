@@ -215,7 +215,8 @@ def parts_words(table: pd.DataFrame, unit: Unit) -> str:
     lost = "" if cut else "Truncation is included, not listed separately."
     return (
         f"The band holds all parts together, at 95 %.{few} Privacy: the noise that was added. Sampling: other rows "
-        "from the same population, as far as public rows and this release show; another method has another estimate of it. "
+        "from the same population, as far as public rows and this release show; another method has another estimate "
+        "of it. "
         f"{cut or lost} The intercept is in the table. Bands miss more often where the public rows "
         "follow quite another fit than the private ones; the release says so where it notices. They also miss more "
         "often where one row far from all public ones decides the fit."
