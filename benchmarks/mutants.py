@@ -1556,7 +1556,7 @@ _ROWS = (
     (
         "sqlite decodes strictly",
         _QUERIES,
-        "connection.text_factory = _replaced",
+        "connection.text_factory = decoded",
         "connection.text_factory = str",
         f"{ONE} -k 'command_line and sqlite'",
     ),
@@ -1800,7 +1800,11 @@ def _page_mutants() -> list[Mutant]:
             "tests/report/test_words.py",
             ("another part of the error is named", "(max if more else min)(grown", "(min if more else max)(grown"),
             ("a radius is advised to other people's rows", '        more = wider = ""\n', '        more = ""\n'),
-            ("the first coefficient is the example", "rows.iloc[int(np.argmax(away))]", "rows.iloc[0]"),
+            (
+                "the first coefficient is the example",
+                "rows.iloc[int(np.argmax(first if first.any() else away))]",
+                "rows.iloc[0]",
+            ),
         ),
         *_of(
             "report/rows.py",

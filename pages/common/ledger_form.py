@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.common.actors import actor, require
-from pages.common.session import Tables, session
+from pages.common.session import session
 from pages.common.widgets import amount, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError, listed, number_between
@@ -19,6 +19,7 @@ from pmtcore.ledger.agreements import PendingRequest
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases import register
+from pmtcore.releases.opened import Tables
 from pmtcore.releases.outcome import before_spend
 from pmtcore.releases.progress import Progress
 from pmtcore.releases.record import Release

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.common.session import Tables, session
+from pages.common.session import session
 from pages.common.widgets import number
 from pmtcore.accounting.budgets import FIRST, MEAN, MOST_ROWS, Unit
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.glm.families import GAUSSIAN
+from pmtcore.releases.opened import Tables
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem
 

@@ -9,10 +9,10 @@ import streamlit as st
 
 from pages.common import actors
 from pages.common import session as state
-from pages.common.session import Tables
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger, default_url
+from pmtcore.releases.opened import Tables
 from pmtcore.releases.register import opened, registered
 
 

@@ -214,7 +214,7 @@ def error_parts(shown: pd.DataFrame, unit: forest.Unit) -> None:
             alt = "Standard errors from the privacy noise, from sampling and from truncation, apart"
             picture(apart, "parts", alt)
         st.markdown("\n".join(f"- {plain(sentence)}" for sentence in coefficient_words(shown, unit)))
-    st.caption(parts_words(shown))
+    st.caption(parts_words(shown, unit))
 
 
 def retrieved(found: Release) -> None:

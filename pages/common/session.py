@@ -18,70 +18,20 @@ from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
 from pmtcore.releases.curves import Curves
 from pmtcore.releases.job import Job
+from pmtcore.releases.opened import Tables
 from pmtcore.releases.record import Release
-from pmtcore.releases.register import Registered
 from pmtcore.releases.release import Preview, Request, preview
 from pmtcore.report.first_look import Quick, first_look, is_quick, remember
 from pmtcore.tables import named
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import findings
-from pmtcore.tables.problem import Problem, default_choices, prepare
+from pmtcore.tables.problem import Problem
 from pmtcore.tables.schema import Schema
-from pmtcore.tables.table import MomentTable, Table
 
 _KEY = "second_moment"
 # Keys of what was planned, and of the method and budget on Release.
 _PLANS = ("plan", "release-method-", "release-unit", "release-mu", "release-rho", "release-epsilon", "release-delta")
 _PREVIEWS = 30  # kept: each is some vectors of the number of columns
-
-
-@dataclass(slots=True)
-class Tables:
-    """The two tables as read, before columns are chosen. ``key`` is new whenever they are."""
-
-    key: str
-    title: str
-    private: Table
-    public: Table | MomentTable
-    lab_reasons: tuple[str, ...] = ()
-    public_rows: int | None = None  # rows behind a moment matrix
-    named: Choices | None = None  # what a table opened by name is fitted with
-    schema: Schema | None = None  # declared, in place of what the public table suggests
-    source: Registered | None = None  # where a curator registered them
-    repaired: tuple[str, tuple[str, ...] | None] | None = None  # columns left out at once: why, and what was taken
-
-    @property
-    def registered(self) -> str:
-        """Return the data set's name, where a curator registered it; else empty."""
-        return "" if self.source is None else self.source.name
-
-    @property
-    def first(self) -> Choices:
-        """Return what to fit when nothing is chosen yet.
-
-        Raises:
-            InputError: the tables have no numeric column in common.
-        """
-        if self.source is not None:
-            return self.source.first
-        return self.named or default_choices(self.private, self.public)
-
-    def problem(self, choices: Choices) -> Problem:
-        """Return the problem of these choices.
-
-        Raises:
-            InputError: the tables do not fit the choices.
-        """
-        if self.source is not None:
-            return self.source.problem(choices)
-        rows = self.public_rows
-        reasons = self.lab_reasons
-        return prepare(self.private, self.public, choices, lab_reasons=reasons, public_rows=rows, schema=self.schema)
-
-    @property
-    def may_be_studied(self) -> bool:
-        """Return whether exact figures of these tables harm nobody: synthetic, or public tables for study."""
-        return bool(self.lab_reasons)
 
 
 @dataclass(slots=True)

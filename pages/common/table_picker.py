@@ -11,10 +11,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.common import session as state
-from pages.common.demo import KNOBS
 from pages.common.persons import whose
 from pages.common.registered import named_by_a_curator, on_offer
-from pages.common.session import Tables
 from pages.common.uploads import own_tables
 from pages.common.widgets import at_first, badge, number, number_or_nothing, show_error, study_label
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
@@ -23,6 +21,8 @@ from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, TableNote, kind_of
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
+from pmtcore.releases.opened import Tables
+from pmtcore.report.demo_knobs import KNOBS
 from pmtcore.tables import named
 from pmtcore.tables.choices import (
     COLLINEAR_POLICIES,

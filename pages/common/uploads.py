@@ -11,11 +11,11 @@ import streamlit as st
 
 from pages.common import session as state
 from pages.common.actors import require
-from pages.common.session import Tables
 from pages.common.widgets import at_first, number, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
+from pmtcore.releases.opened import Tables
 from pmtcore.tables.findings import repairing
 from pmtcore.tables.limits import MAX_UPLOAD_MB, in_words
 from pmtcore.tables.problem import schema_summary

@@ -879,6 +879,9 @@ class ResultMessage(Message):
 class FaceMessage(Message):
     """What is wrong with a call from Python."""
 
+    LINK_PLACE = "The link has {name} = {number:g}; the demo offers {allowed:joined}."
+    LINK_COLUMNS = "The link names {columns:listed}, which is no column of this table; it has {present:listed}."
+    LINK_NUMBER = "The link has {name} = {given!r}, which is not a number; leave it out of the address."
     CUTS_ASCEND = "Cuts are finite, positive and ascending; give the ends of the periods in order."
     NO_PERIODS = "The table needs {needed:listed}, and no other column called {names:listed}; rename those."
     NO_HAZARDS = "Hazard ratios are of a regression of counts with an exposure; fit one with family='poisson'."

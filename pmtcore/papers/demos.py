@@ -150,8 +150,7 @@ def _sites(count: int, colluders: int) -> Shown:
 
 def _questions(mu: float, asked: int) -> Shown:
     found = lessons_methods.questions(float(mu), int(asked))
-    alt = "Error against the number of questions"
-    return _line(found, "questions", alt, "questions", "error, in standard errors")
+    return _line(found, "questions", "Error against questions", "questions", "error, in standard errors")
 
 
 def _retrieval(factor: float) -> Shown:
@@ -199,7 +198,6 @@ def _looseness(d: int, n: int) -> Shown:
 
 
 _GALLERY = "pages/study/gallery.py"
-_FIVE = [0.1, 0.3, 1.0, 3.0, 10.0]
 DEMOS: Mapping[str, Demo] = {
     "whitening": Demo(
         "learn-clouds",
@@ -220,7 +218,10 @@ DEMOS: Mapping[str, Demo] = {
     "inverse": Demo(
         "learn-slopes",
         _inverse,
-        (Knob("ratio", "How ill-conditioned?", 10, _LENGTHS, [1, 3, 10, 30]), _mu("inverse-mu", _FIVE, 1.0)),
+        (
+            Knob("ratio", "How ill-conditioned?", 10, _LENGTHS, [1, 3, 10, 30]),
+            _mu("inverse-mu", [0.1, 0.3, 1.0, 3.0, 10.0], 1.0),
+        ),
     ),
     "radius": Demo(
         "learn-radii",

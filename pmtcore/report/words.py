@@ -22,6 +22,7 @@ from pmtcore.report.figures.coefficients import Unit
 from pmtcore.report.names import spoken
 
 _ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts all directions about alike
+_WIDER = 1.15  # times: so much wider than its parts a band needs a word
 _NARROW = 0.5  # bands so much narrower than predicted need a word
 _CHANGE = 1.25  # a factor below which whitening changed nothing worth a word
 _TIE = 1.05  # distances within 5 % are called equal: medians of tens of trials are no finer
@@ -182,13 +183,34 @@ def as_planned_words(release: Release, predicted: Prediction | None) -> str:
     )
 
 
-def parts_words(table: pd.DataFrame) -> str:
-    """Say what the bands of a table of coefficients contain."""
+def _over_parts(table: pd.DataFrame, unit: Unit) -> float:
+    """Return the width of the typical band over the one that its parts add up to; 1 without bands or parts."""
+    parts = [name for name in table if str(name).endswith(" sd")]
+    if "low (95 %)" not in table or not parts:
+        return 1.0
+    with np.errstate(all="ignore"):
+        low, high = (np.asarray(table[name], dtype=float) for name in ("low (95 %)", "high (95 %)"))
+        half = (np.log(high) - np.log(low) if unit.ratio else high - low) / 2
+        ratio = half / (Z95 * np.sqrt(np.sum(np.asarray(table[parts], dtype=float) ** 2, axis=1)))
+    known = ratio[np.isfinite(ratio)]
+    return float(np.median(known)) if len(known) else 1.0
+
+
+def parts_words(table: pd.DataFrame, unit: Unit) -> str:
+    """Say what the bands of a table of coefficients in this unit contain."""
+    wider = _over_parts(table, unit)
+    few = (
+        f" The typical band is {figure(wider, 2)} times as wide as its parts add up to: they are themselves estimated "
+        "from few public rows, and the band allows for that."
+        if wider > _WIDER
+        else ""
+    )
     cut = "Truncation: rows beyond the radius, which are shortened to it." if "truncation sd" in table else ""
     lost = "" if cut else "Truncation is included, not listed separately."
     return (
-        "The band holds all parts together, at 95 %. Privacy: the noise that was added. Sampling: other rows from the "
-        "same population, as far as public rows and this release show; another method has another estimate of it. "
+        f"The band holds all parts together, at 95 %.{few} Privacy: the noise that was added. Sampling: other rows "
+        "from the same population, as far as public rows and this release show; another method has another estimate "
+        "of it. "
         f"{cut or lost} The intercept is in the table. Bands miss more often where the public rows "
         "follow quite another fit than the private ones; the release says so where it notices. They also miss more "
         "often where one row far from all public ones decides the fit."

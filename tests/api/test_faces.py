@@ -9,12 +9,11 @@ from dataclasses import fields, replace
 import pytest
 
 import pmtcore as pc
-from pages.common import links
 from pmtcore.accounting.budgets import Unit
 from pmtcore.api.functions import model
 from pmtcore.cli.arguments import choices_from
 from pmtcore.cli.parser import parser
-from pmtcore.report import reproduce
+from pmtcore.report import link, reproduce
 from pmtcore.tables.choices import Choices
 
 _PLAIN = Choices(
@@ -97,8 +96,8 @@ def test_a_reproduced_script_asks_for_the_same(choices):
 def test_a_link_restores_the_same(choices):
     """What an address holds becomes the choices that it was made from."""
     first = Choices(target="a")
-    asked = links._chosen(choices, first)
-    assert links._choices(first, asked, ["y", "a", "b", "id", "w", "school", "days"]) == choices
+    asked = link.fields_of(choices, first)
+    assert link.choices_of(asked, first, ["y", "a", "b", "id", "w", "school", "days"]) == choices
 
 
 def test_a_script_protects_people_as_the_release_did():
@@ -110,4 +109,4 @@ def test_a_script_protects_people_as_the_release_did():
 
 def test_the_schema_has_no_link():
     """A declared schema is a text of any length: it is on the other faces, and in no address."""
-    assert not any("schema" in name for name in links._chosen(replace(_PLAIN, features=None), Choices(target="a")))
+    assert not any("schema" in name for name in link.fields_of(replace(_PLAIN, features=None), Choices(target="a")))

@@ -88,6 +88,18 @@ def test_what_gaps_become_is_said():
     assert "6 columns more" in many
 
 
+@pytest.mark.parametrize(("stretch", "told"), [(1.0, False), (3.6, True)])
+@pytest.mark.parametrize("id", ["sd", "sd-ratio"])
+def test_a_band_wider_than_its_parts_says_why(stretch, told, id):
+    """Few public rows widen a band beyond what its parts add up to; the words say so, in either unit."""
+    half = 1.96 * 0.05 * stretch
+    ratio = id == "sd-ratio"
+    ends = [math.exp(v) if ratio else v for v in (0.3 - half, 0.3 + half)]
+    row = {"coefficient": "a", "low (95 %)": ends[0], "high (95 %)": ends[1], "privacy sd": 0.03, "sampling sd": 0.04}
+    said = words.parts_words(pd.DataFrame([row]), coefficients.Unit(id, "", True, ratio))
+    assert ("3.6 times as wide" in said) is told
+
+
 def summary(method, x, error, trials=50):
     return Summary(method, x, x, error, error, error / 10, 0.9 * error, 1.1 * error, trials)
 
@@ -194,7 +206,8 @@ def test_what_a_band_holds():
     """Truncation is in the words where it is in the figures, and there alone."""
     for cut, said in (([2.0], "Truncation: rows beyond"), (None, "not listed separately")):
         found = released([1], [1], cut)
-        assert said in words.parts_words(coefficients.table(found, coefficients.units(found)["sd"]))
+        unit = coefficients.units(found)["sd"]
+        assert said in words.parts_words(coefficients.table(found, unit), unit)
 
 
 def test_why_a_value_is_not_in_the_middle():

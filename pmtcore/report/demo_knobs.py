@@ -1,4 +1,4 @@
-"""The knobs of the synthetic demo: on the Data page, and in links."""
+"""The knobs of the synthetic demo: labels, places and help, on pages and in links."""
 
 from __future__ import annotations
 

@@ -1,0 +1,96 @@
+"""A public state as an address: what was chosen of a table by name, over what the table starts with; never data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pmtcore.base.messages import FaceMessage, InputError
+from pmtcore.report.demo_knobs import KNOBS
+from pmtcore.tables.choices import Choices, kinds_from_text, levels_from_text
+
+_WORDS = (
+    "missing",
+    "unseen",
+    "collinear",
+    "covariates",
+    "positive",
+    "formula",
+    "weights",
+    "exposure",
+    "cluster",
+    "person",
+    "person_rule",
+    "overlap",
+)
+_NUMBERS = {"ridge": "public_ridge", "penalty": "lam", "person_rows": "person_rows"}  # name in the link: choice
+_WHOLE = ("n", "m", "d", "kappa_bar", "person_rows")
+
+
+def demo_knobs(asked: Mapping[str, str]) -> dict[str, float]:
+    """Return the places of the demo's knobs that an address names.
+
+    Raises:
+        InputError: no number, or a place that the demo does not have.
+    """
+    knobs = {name: number(name, asked[name]) for name in KNOBS if name in asked}
+    for name, value in knobs.items():
+        if value not in KNOBS[name]["options"]:
+            offered = [f"{one:g}" for one in KNOBS[name]["options"]]
+            raise InputError(FaceMessage.LINK_PLACE, name=name, number=value, allowed=offered)
+    return knobs
+
+
+def choices_of(asked: Mapping[str, str], first: Choices, names: Sequence[str]) -> Choices:
+    """Return what an address says of the columns, over what the table starts with.
+
+    Raises:
+        InputError: a column that the table does not have, or a number that is none.
+    """
+    found = replace(first, target=asked.get("target", first.target), family=asked.get("family", first.family))
+    features = tuple(name for name in asked.get("features", "").split(",") if name)
+    unknown = [name for name in (found.target, *features) if name not in names]
+    if unknown:
+        raise InputError(FaceMessage.LINK_COLUMNS, columns=unknown, present=list(names))
+    given: dict[str, Any] = {"features": features} if features else {}
+    given |= {name: asked[name] for name in _WORDS if name in asked}
+    given |= {field: number(name, asked[name]) for name, field in _NUMBERS.items() if name in asked}
+    given |= {"intercept": asked["intercept"] != "0"} if "intercept" in asked else {}
+    given |= {"levels": levels_from_text(asked["levels"].splitlines())} if "levels" in asked else {}
+    given |= {"kinds": kinds_from_text(asked["kinds"].splitlines())} if "kinds" in asked else {}
+    given |= {"features": None} if given.get("formula") else {}
+    return replace(found, **given)
+
+
+def fields_of(choices: Choices, first: Choices) -> dict[str, str]:
+    """Return the same for an address: what differs from the start."""
+    found = {n: str(v) for n in ("target", "family", *_WORDS) if (v := getattr(choices, n)) != getattr(first, n) and v}
+    for name, field in _NUMBERS.items():
+        value = getattr(choices, field)
+        if value is not None and value != getattr(first, field):
+            found[name] = f"{value:g}"
+    if choices.intercept != first.intercept:
+        found["intercept"] = "1" if choices.intercept else "0"
+    if choices.formula:
+        found["target"] = choices.target
+    elif choices.features and choices.features != first.features:
+        found["features"] = ",".join(choices.features)
+    if choices.levels != first.levels:
+        found["levels"] = "\n".join(f"{name} = {' | '.join(levels)}" for name, levels in choices.levels.items())
+    if choices.kinds != first.kinds:
+        found["kinds"] = "\n".join(f"{name} = {kind}" for name, kind in choices.kinds.items())
+    return found
+
+
+def number(name: str, text: str) -> float:
+    """Return the number that an address has under a name.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(FaceMessage.LINK_NUMBER, name=name, given=text) from None
+    return int(value) if value.is_integer() and name in _WHOLE else value
