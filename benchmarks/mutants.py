@@ -978,7 +978,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "fingerprint: few rows also where rows tell nobody apart",
         "tables/fingerprint.py",
-        "            if self._telling and self._most_telling is not None:",
+        "            if self.telling and self._most_telling is not None:",
         "            if self._most_telling is not None:",
         f"{fingerprint} -k counted_all",
     )

@@ -357,7 +357,7 @@ PAGE = (
     "--rows 1e4 1e5 --columns 10 50 200 500",
     "--rows 1e6 --columns 10 50",
     "--rows 1e7 --columns 10",
-    "--rows 1e5 --columns 1000 2000 --repeat 1",
+    "--rows 1e5 --columns 1000 --repeat 1",  # a design has no more
     "--commands --stages --rows 1e6 --columns 11",
 )
 TABLES = {

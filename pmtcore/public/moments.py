@@ -22,7 +22,7 @@ from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN, Family
 from pmtcore.glm.solvers import Data
 from pmtcore.public import cholesky
-from pmtcore.public.cholesky import column_scale, positive_root, ridge_rows
+from pmtcore.public.cholesky import column_scale, positive_root, ridge_rows, triangular_root
 from pmtcore.public.deduplicate import one_copy
 
 INTERCEPT = cholesky.INTERCEPT
@@ -534,7 +534,7 @@ def public_from_rows(
     stack = rows[:, : d + linear] / scale / math.sqrt(m)
     if ridge:
         stack = np.vstack([stack, ridge_rows(names, ridge)[:, : d + linear]])
-    factor = positive_root(np.asarray(np.linalg.qr(stack, mode="r")), names, target, linear) * scale[:, None]
+    factor = positive_root(triangular_root(stack), names, target, linear) * scale[:, None]
     if not linear:  # only features are whitened; the response counts as a unit of its own
         factor = block_diag(factor, 1.0)
     groups = None if clusters is None else np.unique(clusters[once], return_inverse=True)[1]

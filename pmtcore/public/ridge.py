@@ -28,6 +28,7 @@ from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN, Family
 from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Data
+from pmtcore.public.cholesky import triangular_root
 from pmtcore.public.moments import PublicData, RidgeFitCovariance
 
 # Penalties in units of the spread, from one that leaves no coefficient to one without effect.
@@ -79,7 +80,7 @@ class RidgePrior:
             x: public features (m, d).
         """
         rows = np.vstack([x / math.sqrt(len(x)), np.diag(np.sqrt(self.whitening * self.spread))])
-        upper = np.linalg.qr(rows, mode="r")
+        upper = triangular_root(rows)
         return np.asarray((upper * np.sign(np.diag(upper))[:, None]).T)
 
     def whitened(self, root: np.ndarray, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:

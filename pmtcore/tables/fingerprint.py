@@ -8,6 +8,7 @@ out, the rows that the others chose are chosen still.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -70,13 +71,13 @@ def hashed(
         parsed.begin()
     chosen = _Chosen(MOST_CELLS // max(len(names), 1), most_rows)
     blocks = reading_numbers(table.source, numeric).blocks(names, dialect or Dialect())
-    tasks = (partial(_read, block, names, mark, key) for block in blocks)
-    for rows, values, words in threads.in_order(tasks, threads.readers()):
-        chosen.add(words, key)
+    tasks = (partial(_read, block, names, mark, key, chosen.telling) for block in blocks)
+    for read in threads.in_order(tasks, threads.readers()):
+        chosen.add(read.words, key, read.quick)
         if parsed is not None:
-            parsed.add(rows, values)
+            parsed.add(read.rows, read.values)
         if watch is not None:
-            watch.rows(rows)
+            watch.rows(read.rows)
     if parsed is not None:
         parsed.end()
     folded = tuple(name.strip().casefold() for name in names)
@@ -97,20 +98,21 @@ class _Chosen:
     def __init__(self, most: int, most_telling: int | None = None) -> None:
         self._most, self._most_telling = most, most_telling
         self._bound = np.uint64(2**64 - 1)
-        self._telling: list[int] | None = None
+        self.telling: list[int] | None = None  # places of the columns that tell rows apart, from the first block on
         self._words: list[np.ndarray] = []
         self._quick: list[np.ndarray] = []
         self._count = self._seen = 0
         self._stride = 1  # of rows that are chosen, where many are alike
 
-    def add(self, words: list[np.ndarray], key: bytes) -> None:
-        """Add a block's columns of words (k,)."""
-        if self._telling is None:
+    def add(self, words: list[np.ndarray], key: bytes, quick: np.ndarray | None = None) -> None:
+        """Add a block's columns of words (k,), with their quick hashes (k,) where they are known."""
+        if self.telling is None:
             wide = len(words[0]) / _TELLING if words else 0
-            self._telling = [j for j, column in enumerate(words) if _different(column) > max(wide, 1)]
-            if self._telling and self._most_telling is not None:
+            self.telling = [j for j, column in enumerate(words) if _different(column) > max(wide, 1)]
+            if self.telling and self._most_telling is not None:
                 self._most = min(self._most, self._most_telling)
-        quick = _quick([words[j] for j in self._telling] or words, bool(self._telling), key)
+        if quick is None:
+            quick = _quick(words, self.telling, key)
         near = np.flatnonzero(quick <= self._bound)
         near, self._seen = near[-self._seen % self._stride :: self._stride], self._seen + len(near)
         self._words.append(np.column_stack([column[near] for column in words]))
@@ -146,8 +148,9 @@ def _different(words: np.ndarray) -> int:
     return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + (len(words) > 0)
 
 
-def _quick(columns: list[np.ndarray], apart: bool, key: bytes) -> np.ndarray:
-    """Return the smallest keyed hash of a row's cells (k,), or that of all together where it distinguishes no rows."""
+def _quick(words: list[np.ndarray], telling: list[int], key: bytes) -> np.ndarray:
+    """Return the smallest keyed hash of a row's telling cells (k,), or that of all cells together where none tells."""
+    columns, apart = [words[j] for j in telling] or words, bool(telling)
     k0, k1 = (np.uint64(int.from_bytes(key[at : at + 8], "little")) for at in (0, 8))
     combined: np.ndarray | None = None
     with np.errstate(over="ignore"):
@@ -170,12 +173,27 @@ def _spread(words: np.ndarray, k0: np.uint64, k1: np.uint64) -> np.ndarray:
     return h
 
 
-def _read(
-    block: Block, names: Sequence[str], mark: str | None, key: bytes
-) -> tuple[int, dict[str, np.ndarray], list[np.ndarray]]:
-    """Return the number of rows of a block, and of each column its numbers (k,) and its words (k,)."""
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """What a block was read as: of each column its numbers (k,) and words (k,), quick hashes (k,) where they are known.
+
+    Which columns tell rows apart is known when the first block was added; threads that are ahead of it do not wait.
+    """
+
+    rows: int
+    values: dict[str, np.ndarray]
+    words: list[np.ndarray]
+    quick: np.ndarray | None
+
+    def __repr__(self) -> str:
+        return f"<{self.rows} rows as hashes>"
+
+
+def _read(block: Block, names: Sequence[str], mark: str | None, key: bytes, telling: list[int] | None) -> _Read:
+    """Return the numbers of a block, its words, and its quick hashes."""
     values = {name: numbers(block.columns[name], mark) for name in names}
-    return block.rows, values, [_said(block.columns[name], values[name], key) for name in names]
+    words = [_said(block.columns[name], values[name], key) for name in names]
+    return _Read(block.rows, values, words, None if telling is None else _quick(words, telling, key))
 
 
 def _said(cells: pa.Array, value: np.ndarray, key: bytes) -> np.ndarray:

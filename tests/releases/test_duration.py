@@ -32,3 +32,25 @@ def test_what_one_block_takes_is_no_part_of_what_grows(seed):
     _, public, _ = make(100, 60, seed)
     found = expected(plan("joint-moment", public, 10**8, 1.0), public, 10**8)
     assert found.megabytes < 160 and found.seconds > 1
+
+
+def test_what_is_kept_is_what_a_run_keeps(seed):
+    """Nothing of rows of which less than an eighth fits, all of them where there is room, as a release does."""
+    _, public, _ = make(100, 60, seed)
+    n = 2 * 10**6
+    chosen = plan("joint-pmt", public, n, 1.0)
+    needed = n * chosen.bytes_kept(public.d)
+    little, half, much = (expected(chosen, public, n, keeps=int(needed * part)).megabytes for part in (0.1, 0.5, 2.0))
+    assert half - little == pytest.approx(needed / 2 / 2**20, abs=8)
+    assert much - little == pytest.approx(needed / 2**20, abs=8)
+
+
+@pytest.mark.slow
+def test_methods_of_equal_blocks_keep_what_fits(seed):
+    """However small a share it is."""
+    _, public, _ = make(100, 60, seed)
+    n = 2 * 10**6
+    chosen = plan("dp-gd", public, n, 1.0, steps=2)
+    needed = n * chosen.bytes_kept(public.d)
+    none, little = (expected(chosen, public, n, keeps=int(needed * part)).megabytes for part in (0.0, 0.1))
+    assert little - none == pytest.approx(needed / 10 / 2**20, abs=8)

@@ -13,6 +13,7 @@ from pmtcore.base.strict_json import Json
 from pmtcore.methods.joint.fit import FirstFit
 from pmtcore.methods.joint.refined import Fit
 from pmtcore.public.bands import Part, limits, robust_part
+from pmtcore.public.cholesky import triangular_root
 from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.moments import back_transform, equilibrated_solve
 
@@ -129,7 +130,7 @@ def _least_squares_variance(first: FirstFit) -> np.ndarray:
         return np.zeros(public.d)
     features, m = public.rows[:, :-1], len(public.rows)
     scale = np.sqrt(np.mean(features**2, axis=0))
-    basis = np.asarray(np.linalg.qr(features / scale, mode="r")) / math.sqrt(m)
+    basis = triangular_root(features / scale) / math.sqrt(m)
     if np.min(np.abs(np.diag(basis))) < _LEAST_INDEPENDENT_PART:
         return np.zeros(public.d)
     inverse = solve_triangular(basis, np.eye(public.d)) / scale[:, None]

@@ -92,7 +92,12 @@ class JointOutcome(Outcome):
     @property
     def disagrees(self) -> bool:
         """Return whether a note says that the samples do not look alike."""
-        return looks_shifted(self.pilot, self.fit) or bool(self._likeness)
+        return self._looks_shifted or bool(self._likeness)
+
+    @cached_property
+    def _looks_shifted(self) -> bool:
+        """Return whether the correction is larger than alike samples give."""
+        return looks_shifted(self.pilot, self.fit)
 
     @cached_property
     def _likeness(self) -> list[str]:
@@ -110,7 +115,7 @@ class JointOutcome(Outcome):
             notes.append(
                 "The noise made the released moment indefinite; it was combined with the public one by precision."
             )
-        if looks_shifted(self.pilot, self.fit):
+        if self._looks_shifted:
             notes.append(
                 "The private rows do not look like the public ones: the correction to the public fit is larger than "
                 "its sampling error and the noise explain. Truncation may then bias the fit beyond its bands."

@@ -75,6 +75,8 @@ class RefinedFit:
         """
         if self.gradient.exceeds_reach[0]:
             return True
+        if np.array_equal(self.pilot.gram_estimate[0], self.gram_estimate[0]):
+            return False
         grown = np.linalg.solve(self.pilot.gram_estimate[0], self.gram_estimate[0])
         return bool(np.linalg.eigvals(grown).real.max() > HEAVY)
 
