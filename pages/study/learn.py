@@ -52,8 +52,9 @@ def show(demo: Demo, shown: Shown) -> None:
     if demo is DEMOS["retrieval"]:
         attacked()
     if demo.way is not None:
-        page, label, icon = demo.way
-        st.page_link(page, label=label, icon=f":material/{icon}:")
+        name, label, icon = demo.way
+        room = "work" if name == "explore" else "study"
+        st.page_link(f"pages/{room}/{name}.py", label=label, icon=f":material/{icon}:")
 
 
 def attacked() -> None:

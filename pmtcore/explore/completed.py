@@ -42,6 +42,9 @@ def with_public_rows(moment: Moment, public: PublicData, budget: Budget, paramet
     if plan.derived != moment.record.derived or not np.array_equal(plan.root, moment.record.root):
         raise InputError(ExploreMessage.OTHER_TABLES)
     completed = copy.copy(moment)
-    completed.record = replace(moment.record, influence=plan.shared())
+    shared = plan.shared()
+    # All public rows say what the degrees of freedom are of any regression; a part of them does not.
+    freedom = None if shared.m == plan.public.m else moment.record.freedom
+    completed.record = replace(moment.record, influence=shared, freedom=freedom)
     vars(completed).pop("state", None)  # cached, with the bands of the record before
     return completed

@@ -78,7 +78,7 @@ class Demo:
         id: of its picture.
         show: from the places of the knobs, in their order.
         knobs: one below the other.
-        way: page that goes on from here, its label and its icon.
+        way: name of the page that goes on from here, its label and its icon.
     """
 
     id: str
@@ -139,8 +139,8 @@ def _bands(mu: float, whole: bool) -> Shown:
 
 
 def _trust(n: int) -> Shown:
-    found = lessons_methods.trust(int(n), 1.0)
-    return _line(found, "people", "Standard error", "people", "standard error of the mean")
+    curve = lessons_methods.trust(int(n), 1.0)
+    return _line(curve, "people", "Standard error", "people", "standard error of the mean")
 
 
 def _sites(count: int, colluders: int) -> Shown:
@@ -166,8 +166,7 @@ def _retrieval(factor: float) -> Shown:
 def leak(id: str) -> Shown:
     """Return the attack on one of the :data:`MISTAKES`, by its id."""
     found = FAULTS[id].run(1.0, _RUNS)
-    least = said(found.lower_bound)
-    words = f"{MISTAKES[id]}: mu = 1 is claimed, and {_RUNS:,} runs of the attack show that it is at least {least}."
+    words = f"{MISTAKES[id]}: mu = 1 is claimed; {_RUNS:,} attacks show that it is at least {said(found.lower_bound)}."
     note = "More runs show more: Audit, with more of them, has larger figures for the same mistakes."
     return Shown(words, audits.points(found), "The attacker's test against the claim", audits.table([found]), note)
 
@@ -197,7 +196,6 @@ def _looseness(d: int, n: int) -> Shown:
     return _line(found, "rows", "Proved and measured", "private rows", "error of the inverse moment")
 
 
-_GALLERY = "pages/study/gallery.py"
 DEMOS: Mapping[str, Demo] = {
     "whitening": Demo(
         "learn-clouds",
@@ -246,7 +244,7 @@ DEMOS: Mapping[str, Demo] = {
             _mu("moment-mu", [0.2, 0.5, 1.0, 2.0, 5.0], 1.0, "Total budget mu"),
             Knob("questions", "Questions", 30, "Regressions among eight columns.", [1, 3, 10, 30, 100, 300, 1000]),
         ),
-        ("pages/work/explore.py", "Explore", "explore"),
+        ("explore", "Explore", "explore"),
     ),
     "pairs": Demo(
         "learn-pairs",
@@ -276,7 +274,7 @@ DEMOS: Mapping[str, Demo] = {
         "learn-trust",
         _trust,
         (Knob("people", "People", 10_000, "One row each.", [100, 1000, 10_000, 100_000, 1_000_000]),),
-        ("pages/study/local.py", "The local model on a table", "smartphone"),
+        ("local", "The local model on a table", "smartphone"),
     ),
     "sites": Demo(
         "learn-sites",
@@ -285,9 +283,9 @@ DEMOS: Mapping[str, Demo] = {
             Knob("sites", "Sites", 5, "Of 1,000 rows each.", [2, 3, 5, 10, 30, 100]),
             Knob("collude", "Sites that may collude", 0, "Their noise is not counted on.", [0, 1, 2, 4, 9]),
         ),
-        ("pages/study/sites.py", "Sites", "hub"),
+        ("sites", "Sites", "hub"),
     ),
-    "leaks": Demo("learn-attack", leak, (), ("pages/study/audit.py", "Audit", "policy")),
+    "leaks": Demo("learn-attack", leak, (), ("audit", "Audit", "policy")),
     "retrieval": Demo(
         "learn-retrieval",
         _retrieval,
@@ -300,7 +298,7 @@ DEMOS: Mapping[str, Demo] = {
                 [0.3, 1.0, 3.0, 10.0, 30.0],
             ),
         ),
-        ("pages/study/retrieval.py", "The parts of a budget", "savings"),
+        ("retrieval", "The parts of a budget", "savings"),
     ),
     "newton": Demo(
         "learn-newton",
@@ -325,7 +323,7 @@ DEMOS: Mapping[str, Demo] = {
             Knob("lam", "Lasso, Lambda", 1.0, "The penalty that is wanted.", [0.2, 0.5, 1.0, 2.0]),
             Knob("floor", "Ridge that privacy needs, Lambda0", 1.0, "See the glossary.", [0.25, 0.5, 1.0, 2.0, 4.0]),
         ),
-        (_GALLERY, "The published picture", "collections"),
+        ("gallery", "The published picture", "collections"),
     ),
     "response-scale": Demo(
         "learn-scale",
@@ -342,6 +340,6 @@ DEMOS: Mapping[str, Demo] = {
             Knob("bound-columns", "Columns", 10, "Features of the table.", [3, 5, 10, 20]),
             Knob("bound-rows", "Private rows", 100_000, "mu = 1 a part.", [3000, 10_000, 30_000, 100_000, 1_000_000]),
         ),
-        (_GALLERY, "All bounds on your table", "straighten"),
+        ("gallery", "All bounds on your table", "straighten"),
     ),
 }
