@@ -71,7 +71,7 @@ def hashed(
         parsed.begin()
     chosen = _Chosen(MOST_CELLS // max(len(names), 1), most_rows)
     blocks = reading_numbers(table.source, numeric).blocks(names, dialect or Dialect())
-    tasks = (partial(_read, block, names, mark, key, chosen.telling) for block in blocks)
+    tasks = (partial(_read, block, names, mark, key, telling=chosen.telling) for block in blocks)
     for read in threads.in_order(tasks, threads.readers()):
         chosen.add(read.words, key, read.quick)
         if parsed is not None:
@@ -189,7 +189,7 @@ class _Read:
         return f"<{self.rows} rows as hashes>"
 
 
-def _read(block: Block, names: Sequence[str], mark: str | None, key: bytes, telling: list[int] | None) -> _Read:
+def _read(block: Block, names: Sequence[str], mark: str | None, key: bytes, *, telling: list[int] | None) -> _Read:
     """Return the numbers of a block, its words, and its quick hashes."""
     values = {name: numbers(block.columns[name], mark) for name in names}
     words = [_said(block.columns[name], values[name], key) for name in names]

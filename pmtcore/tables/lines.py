@@ -138,7 +138,7 @@ def batches(
     if shape.rows_are_lines:
         parsed = (partial(_cells_of_lines, block, done, shape, wanted) for block, done in _whole_lines(data))
     else:
-        parsed = (partial(_cells, *block, shape, wanted) for block in _cut(data, shape) if len(block[1]))
+        parsed = (partial(_cells, *block, shape, wanted=wanted) for block in _cut(data, shape) if len(block[1]))
     return threads.in_order(parsed, threads.readers())
 
 
@@ -259,7 +259,7 @@ def _cells_of_lines(block: bytes, done: int, shape: Shape, wanted: _Wanted) -> B
     if _is_plain(block, shape) and not _has_long_line(block, done):
         text = pa.py_buffer(block)[:done] if block.isascii() else pa.py_buffer(_utf8(block[:done], shape.encoding))
         return _parsed(text, None, shape, wanted, quoted=False)
-    return _cells(block, *_rows(block, shape, final=False)[:2], shape, wanted)
+    return _cells(block, *_rows(block, shape, final=False)[:2], shape, wanted=wanted)
 
 
 def _is_plain(block: bytes, shape: Shape) -> bool:
@@ -280,7 +280,7 @@ def _has_long_line(block: bytes, done: int) -> bool:
     return False
 
 
-def _cells(block: bytes, starts: np.ndarray, ends: np.ndarray, shape: Shape, wanted: _Wanted) -> Batch:
+def _cells(block: bytes, starts: np.ndarray, ends: np.ndarray, shape: Shape, *, wanted: _Wanted) -> Batch:
     """Parse the chosen cells of the rows of a block."""
     columns = wanted.columns
     if _is_plain(block, shape) and int(np.max(ends - starts)) <= LINE:
