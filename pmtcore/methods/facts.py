@@ -70,6 +70,11 @@ class Facts:
             if name not in _GROUPS:
                 plain(value, name)
 
+    @property
+    def is_swamped(self) -> bool:
+        """Return whether the noise is about as large as what is released, so that public rows decide the result."""
+        return (self.noise_over_signal or 0.0) > _SWAMPING_NOISE
+
     def as_dict(self) -> dict[str, Any]:
         """Return the figures that there are as one flat mapping, as records have it."""
         own = {name: value for name, value in vars(self).items() if name not in (*_GROUPS, "more")}
@@ -90,4 +95,5 @@ class Facts:
         return cls(**own, passes=passes, regressions=regressions, more=rest)
 
 
+_SWAMPING_NOISE = 0.5  # noise of half the signal's size: the moment is about to lose its sign
 _GROUPS = ("passes", "regressions")  # figures that belong together

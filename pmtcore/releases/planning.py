@@ -246,7 +246,7 @@ def verdict_of(public: PublicData, mine: Planned) -> str:
     if not ratio <= _WORTHLESS_RATIO:
         return f"{start} cannot improve on the public fit: its noise swamps the private rows."
     if ratio > NO_GAIN:
-        return f"{start} cannot improve on the public fit: its standard error is {ratio:.2g} times as large."
+        return f"{start} may not improve on the public fit: {figure(1 / ratio, 2)} times as precise{between}.{left_out}"
     return (
         f"{start} is predicted to be {figure(1 / ratio, 2)} times as precise as the public fit{between}, for the "
         f"typical coefficient and if private rows are like the public ones.{left_out}"

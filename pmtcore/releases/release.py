@@ -55,7 +55,6 @@ from pmtcore.tables.sources import has_digest_at_hand
 # The plan of each problem's last request: it is public, and goes when the problem does.
 _LAST_PLANS: WeakKeyDictionary[Problem, tuple[Request, tuple[Method, Parameters, Plan]]] = WeakKeyDictionary()
 _ADMITTED: set[tuple[object, ...]] = set()  # what this process has let the ledger know already
-_SWAMPING_NOISE = 0.5  # noise of half the signal's size: the moment is about to lose its sign
 
 
 @dataclass(frozen=True)
@@ -519,18 +518,18 @@ def _unit(problem: Problem, request: Request) -> Unit:
 def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | None) -> tuple[str, ...]:
     """Objections that public figures raise, a sentence each."""
     objections = []
-    if (facts.noise_over_signal or 0.0) > _SWAMPING_NOISE:
+    if facts.is_swamped:
         objections.append(
             "At this budget the noise is about as large as the released moment: the result will lean on the "
             "public data, and the error bands will be wide."
         )
     if predicted is not None and alone is not None:
-        ratio, _ = beside_public(predicted, alone)
+        ratio, between = beside_public(predicted, alone)
         if ratio > NO_GAIN:
             more = "better" if ratio > 1 / NO_GAIN else "as well"
             objections.append(
                 f"The public fit alone is predicted to do {more}: its standard errors are about {1 / ratio:.2g} times "
-                f"those of this release."
+                f"those of this release{between}."
             )
     return tuple(objections)
 

@@ -78,7 +78,7 @@ def test_prediction_is_near_what_comes_out(seed):
 def test_the_plain_sentence(seed):
     """Says so when private data cannot help, and how much they help when they do."""
     _, public, _ = make(5000, 100, seed)
-    assert "cannot improve" in planning.verdict(public, 200, 0.01, "pmt-ridge")
+    assert "not improve" in planning.verdict(public, 200, 0.01, "pmt-ridge")
     assert "times as precise" in planning.verdict(public, 100_000, 5.0, "joint-pmt")
 
 

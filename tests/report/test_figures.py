@@ -20,6 +20,7 @@ from pmtcore.base.labels import Label
 from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.base.private_rows import Curator
 from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import method, methods
 from pmtcore.papers import lessons_papers as papers
 from pmtcore.papers.figures import learn
@@ -274,6 +275,13 @@ def test_predicted_words_follow_the_budget(problem):
     assert any(w in figures.predicted_words(looked(problem, mu=50.0)) for w in ("widen error bars", "next to nothing"))
     assert "the public fit itself" in figures.predicted_words(looked(problem, "public-only"))
     assert figures.predicted_words(looked(problem, "pmt-moment")) == ""
+
+
+def test_a_swamped_release_is_not_called_cheap(problem):
+    """Where noise is about as large as what is released, no sentence says that it widens error bars by little."""
+    cheap = replace(looked(problem, mu=50.0), facts=Facts(noise_over_signal=0.8, predicted_truncation_rate=0.8))
+    assert cheap.facts.is_swamped
+    assert not re.search("widen|next to nothing", figures.predicted_words(cheap))
 
 
 @pytest.mark.parametrize(("mu", "said"), [(0.001, "better"), (50.0, "")], ids=["swamped", "ample"])

@@ -83,7 +83,7 @@ class State:
     @cached_property
     def cholesky_factor(self) -> np.ndarray:
         """K (D, D) with ``K K' = M``."""
-        return np.linalg.cholesky(self.moment)
+        return _root(self.moment)
 
     @cached_property
     def units(self) -> np.ndarray:
@@ -221,9 +221,22 @@ def _residual_variance(fit: Fit, root: np.ndarray) -> float:
     return max(public + spread / (spread + noise) * (raw - public), FLOOR * public)
 
 
+def _root(moment: np.ndarray) -> np.ndarray:
+    """Return K (D, D) with ``K K' = M``, of a moment that is positive definite but for rounding.
+
+    Columns that only a public ridge tells apart leave eigenvalues of the size of rounding, of either sign.
+    """
+    try:
+        return np.linalg.cholesky(moment)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(moment)
+        least = len(values) * np.finfo(float).eps * values[-1]
+        return np.asarray(vectors * np.sqrt(np.maximum(values, least)))
+
+
 def floored(moment: np.ndarray, expected: np.ndarray) -> np.ndarray:
     """Moments (..., D, D) with eigenvalues relative to the expected one of at least 0.05: positive definite."""
-    half = np.linalg.cholesky(expected)
+    half = _root(expected)
     inner = np.linalg.solve(half, np.swapaxes(np.linalg.solve(half, moment), -1, -2))
     values, vectors = np.linalg.eigh((inner + np.swapaxes(inner, -1, -2)) / 2)
     if np.all(values >= _LEAST_EIGENVALUE):

@@ -34,6 +34,7 @@ from pmtcore.report.figures.style import (
 
 _MOST_EXPECTED = 30  # coefficients drawn before a release: what is to be confirmed stands below the picture
 _BAR = 7  # pixels of a bar's height
+_TWICE = 2.0  # times as long: beyond, a multiple is said in place of a percentage
 _MOST = 120  # coefficients that one picture still shows; the table has all
 _PARTS = {"privacy": (PRIVACY, ""), "sampling": (SAMPLING, "/"), "truncation": (TRUNCATION, ".")}  # colour, hatch
 
@@ -81,9 +82,12 @@ def predicted_words(preview: Preview) -> str:
     )
     if not math.isfinite(longer):
         return f"{start}. Privacy noise is all there is of it."
+    if preview.facts.is_swamped and longer < _TWICE:
+        # What sampling leaves is then the error of few public rows: privacy does not cost little.
+        return f"{start}."
     if longer <= 1.005:
         return f"{start}. Privacy costs next to nothing beside sampling."
-    price = f"by {percent(longer - 1)}" if longer < 2 else f"to {said(longer)} times what sampling alone gives"
+    price = f"by {percent(longer - 1)}" if longer < _TWICE else f"to {said(longer)} times what sampling alone gives"
     if not preview.predicted.is_complete(preview.facts.predicted_truncation_rate):
         return f"{start}. Noise widens error bars {price}; what truncated rows add is not predicted."
     return f"{start}. Noise and truncated rows widen error bars {price}."
