@@ -224,7 +224,7 @@ def test_rounds_by_a_model_of_the_losses_end_where_rounds_by_the_losses_do(loss,
     for absolute in (False, True):
         targets, found, read = [Target(kind="lasso", lam=5.0, floor=1.0)], [], []
         for share in (0.1, 0.0):
-            monkeypatch.setattr(augment, "_SLIGHT", share)
+            monkeypatch.setattr(augment, "_SLIGHT_CURVATURE", share)
             asked.clear()
             found.append(iterate(data, b, targets, 60, absolute=absolute).theta)
             read.append(sum(asked))

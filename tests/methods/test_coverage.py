@@ -82,7 +82,7 @@ def test_bands_hold_when_the_public_sample_is_somewhat_shifted(seed):
 
 @pytest.mark.slow
 def test_a_shifted_public_sample_is_said(seed):
-    """A shift of three residual standard deviations is noted in every release, an alike sample hardly ever."""
+    """A shift of three residual standard deviations is noted in every release, an alike sample in one of twenty."""
     said = {0.0: 0, 3.0: 0}
     for size in said:
         for at in range(100):
@@ -90,7 +90,7 @@ def test_a_shifted_public_sample_is_said(seed):
             notes = plan("joint-pmt", public, 3000, 1.41).run(rows, SeededNoise(seed, at), 1).notes()
             said[size] += any("do not look like" in note for note in notes)
     assert said[3.0] == 100
-    assert said[0.0] <= 3
+    assert said[0.0] <= 12
 
 
 def hurting(kind, n, m, seed, d=6):
