@@ -259,7 +259,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "gallery: a model stands for losses however far off",
         "glm/augment.py",
-        "way) <= _SLIGHT * tolerance)",
+        "way) <= _SLIGHT_CURVATURE * tolerance)",
         "way) <= np.inf)",
         "tests/glm/test_augment.py -k model",
     )
