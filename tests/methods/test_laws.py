@@ -12,8 +12,9 @@ from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.public.moments import PublicData
 
 Errors = dict[str, dict[str, np.ndarray]]
-# Tables, releases of each, and the method that is offered there
-LINEAR, LABELS = (14, 24, "joint-pmt"), (10, 8, "pmt-gradients")
+# Tables, releases of each, and the method that is offered there. The median of 24 releases varies by a tenth between
+# seeds, that of 96 by a hundredth (a table at mu .15: .90 to 1.05, and .93).
+LINEAR, LABELS = (14, 96, "joint-pmt"), (10, 8, "pmt-gradients")
 
 
 def measured(task: str, many: int, trials: int, mine: str) -> Errors:
@@ -52,8 +53,7 @@ def worse(each: dict[str, np.ndarray]) -> dict[str, bool]:
     mine = each["mine"]
     return {
         "more budget": bool(np.any(mine[1:] > 1.1 * np.minimum.accumulate(mine)[:-1])),
-        # 1.05 is the law; a hundredth more is what the median of 24 releases leaves open.
-        "no information": bool(np.any(mine > 1.06 * np.minimum(each["zero"], each["public-only"]))),
+        "no information": bool(np.any(mine > 1.05 * np.minimum(each["zero"], each["public-only"]))),
     }
 
 
