@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from pages.common import scripts, workflow_state
-from pages.common.session import named_tables, session
+from pages.common.session import begun, named_tables, session
 from pages.common.widgets import show_error
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.messages import InputError
@@ -29,6 +29,8 @@ def restore() -> None:
     if deleted := st.session_state.pop("deleted", ""):
         st.success(deleted, icon=":material/delete:")
     table = asked.get("table", "")
+    if not table and not begun():
+        scripts.run(scripts.REMEMBER_OWN)
     if not table or st.session_state.get("link-read") == asked:
         return
     first = "link-read" not in st.session_state and "opened" not in st.session_state
@@ -37,9 +39,10 @@ def restore() -> None:
         if first and not deleted:
             st.info(
                 "This page was loaded anew. Your own tables lived in the session that ended and are gone from here; "
-                "open them again on Data. Releases that were kept in the ledger are on Budget.",
+                "open them again on Data. Reports of releases that were kept in the ledger are on Budget.",
                 icon=":material/info:",
             )
+            st.page_link("pages/work/budget.py", label="Reports of earlier releases", icon=":material/account_balance:")
         return
     try:
         _open(table, asked)
@@ -92,6 +95,7 @@ def keep() -> None:
     opened = session().tables
     if opened is not None and opened.may_be_studied == (st.query_params.get("table") == _OWN):
         scripts.address("table", "" if opened.may_be_studied else _OWN)
+        scripts.run(scripts.FORGET_OWN if opened.may_be_studied else scripts.HAVE_OWN)
 
 
 def share() -> None:

@@ -13,6 +13,15 @@ CLOSE_MENU = (
 TO_VERDICT = (
     "const v = document.querySelector('.st-key-verdict'); if (v) {v.tabIndex = -1; v.focus({preventScroll: true});}"
 )
+# A tab that has own tables open remembers that, and nothing else, until they are gone: an address that is typed in
+# begins a new session, and the address that says so is taken in its place.
+HAVE_OWN = "sessionStorage.setItem('second-moment', 'own');"
+FORGET_OWN = "sessionStorage.removeItem('second-moment');"
+REMEMBER_OWN = (
+    "if (sessionStorage.getItem('second-moment')) {sessionStorage.removeItem('second-moment'); "
+    "const p = new URLSearchParams(location.search); p.set('table', 'own'); "
+    "location.replace(`${location.pathname}?${p}`);}"
+)
 
 
 def run(script: str) -> None:

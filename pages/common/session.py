@@ -261,4 +261,9 @@ def prospect(problem: Problem, request: Request) -> Preview:
 
 def curator() -> bool:
     """Return whether the person at the screen switched on figures for the curator's eyes."""
-    return bool(st.session_state.get("curator", False)) and actor().may(Action.SEE_PRIVATE)
+    return bool(st.session_state.get("curator", False)) and may_be_curator()
+
+
+def may_be_curator() -> bool:
+    """Return whether the person at the screen may see exact figures of private rows."""
+    return actor().may(Action.SEE_PRIVATE)

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.common import session as state
 from pages.common.persons import whose
 from pages.common.registered import named_by_a_curator, on_offer
-from pages.common.uploads import own_tables
+from pages.common.uploads import mended, own_tables
 from pages.common.widgets import at_first, badge, number, number_or_nothing, show_error, study_label
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.escaping import markdown as plain
@@ -48,6 +48,7 @@ _OPEN = (
     TableNote.NAMES_ALIKE,
     TableNote.PUBLIC_ONLY,
     TableNote.FEW_PRIVATE_ROWS,
+    TableNote.COUNT_TARGET,
     TableNote.SWAPPED,
 )
 # Features up to which all of them are listed, so that one is left out by one click.
@@ -146,7 +147,12 @@ def columns() -> Problem | None:
     try:
         first = found.tables.first
         with st.expander("Columns and policies", icon=":material/tune:", expanded=not found.tables.may_be_studied):
-            choices = _choices(found.tables, found.choices or first)
+            before = found.choices or first
+            choices = _choices(found.tables, before)
+        was = found.tables.repaired
+        if was is not None and before.features == was[1] and choices.target != before.target:
+            # Columns were left out for another target: which ones fit with this one is asked anew.
+            take(mended(found.tables, replace(choices, features=None)))
         with messages, st.spinner(_LOOKING, show_time=True):
             every = findings(
                 found.tables.private,

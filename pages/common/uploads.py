@@ -16,6 +16,7 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
 from pmtcore.releases.opened import Tables
+from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import repairing
 from pmtcore.tables.limits import MAX_UPLOAD_MB, in_words
 from pmtcore.tables.problem import schema_summary
@@ -109,11 +110,16 @@ def _open_own(private: Table, public: Table | MomentTable, rows: int | None) -> 
         first = tables.first
         if before is not None and before.target in names:
             first = replace(before, features=chosen if set(chosen or ()) <= set(names) else None)
-        last = first
-        for one, choices in repairing(private, public, first):
-            if choices.features != last.features:
-                tables.repaired = (f"{one.sentence} Done already: {one.repairs[0].label}.", choices.features)
-            last = choices
-        found.take(last)
+        found.take(mended(tables, first))
     except InputError:
         return  # nothing to start from; the chooser says why
+
+
+def mended(tables: Tables, first: Choices) -> Choices:
+    """Return the choices after the recommended repairs of what stops; the tables keep which columns that left out."""
+    last = first
+    for one, choices in repairing(tables.private, tables.public, first):
+        if choices.features != last.features:
+            tables.repaired = (f"{one.sentence} Done already: {one.repairs[0].label}.", choices.features)
+        last = choices
+    return last

@@ -96,6 +96,26 @@ def picture(figure: go.Figure, key: str, alt: str) -> None:
     st.plotly_chart(figure, width="stretch", key=key, alt=alt, config=PLAIN)
 
 
+def curator_may_show(harmless: bool, words: str) -> bool:
+    """Return whether exact figures may be on this screen; else say for whom they are, with the switch beside it.
+
+    Args:
+        harmless: whether the figures are of tables that anybody may study.
+        words: what the figures are.
+    """
+    if harmless or state.curator():
+        return True
+    st.info(f"{words}, so for the curator's eyes.", icon=":material/lock:")
+    if state.may_be_curator():
+        st.button(
+            "Show figures for the curator's eyes",
+            key="curator-here",
+            icon=":material/visibility:",
+            on_click=lambda: st.session_state.update(curator=True),
+        )
+    return False
+
+
 def on_tables(draw: Callable[[Problem], None], otherwise: Callable[[], object] = lambda: None) -> None:
     """Draw a page about the open tables; one sentence where they do not fit, or where the page stops.
 

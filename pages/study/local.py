@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.common.live import redrawn, work
-from pages.common.session import curator, named_tables, session
-from pages.common.widgets import badge, chart, on_tables
+from pages.common.session import named_tables, session
+from pages.common.widgets import badge, chart, curator_may_show, on_tables
 from pmtcore.auditing.central_vs_local import Sides, papers_local
 from pmtcore.auditing.comparison import Summary, rescaled
 from pmtcore.base.escaping import markdown as plain
@@ -76,18 +76,6 @@ def collect(problem: Problem, epsilon: float) -> None:
             language="bash",
             wrap_lines=True,
         )
-
-
-def may_simulate(study: bool) -> bool:
-    """Return whether simulated collections of these rows may be on this screen; say so where not."""
-    if study or curator():
-        return True
-    st.info(
-        "A simulation on your own rows is for the curator: switch it on in the sidebar, or open a demo. A collection "
-        "that may be published comes from the devices, by the commands above.",
-        icon=":material/lock:",
-    )
-    return False
 
 
 def fit_another(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
@@ -221,7 +209,7 @@ def page(current: Problem) -> None:
     with left:
         epsilon = ask_epsilon()
     kind = Label.LAB if study else Label.PRIVATE
-    simulated = may_simulate(study)
+    simulated = curator_may_show(study, "A simulation on your own rows compares with their exact fit")
     if simulated:
         with right:
             axis = against()

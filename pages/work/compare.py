@@ -9,8 +9,17 @@ import streamlit as st
 
 from pages.common import runs, workflow_state
 from pages.common.live import redrawn, work
-from pages.common.session import curator, quick, session
-from pages.common.widgets import at_first, chart, number, on_tables, show_error, study_label, take_along
+from pages.common.session import quick, session
+from pages.common.widgets import (
+    at_first,
+    chart,
+    curator_may_show,
+    number,
+    on_tables,
+    show_error,
+    study_label,
+    take_along,
+)
 from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, grid, moves, rescaled
 from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import Curator
@@ -208,23 +217,11 @@ def picture(
     st.caption(f"{note} The {measure}.{off if sampling else ''}")
 
 
-def may_show() -> bool:
-    """Return whether the figures may be on this screen; say so where they may not."""
-    tables = session().tables
-    if tables is None or tables.may_be_studied or curator():
-        return True
-    st.info(
-        "These figures are distances to an exact private fit, so they are for the curator's eyes. Switch them on in "
-        "the sidebar, or open the demo.",
-        icon=":material/lock:",
-    )
-    return False
-
-
 def page(problem: Problem) -> None:
     """Draw controls beside the picture; before anything is run, the quick comparison of the open tables."""
     workflow_state.summary(problem)
-    if not may_show():
+    tables = session().tables
+    if not curator_may_show(tables is None or tables.may_be_studied, "Every figure here is a distance to an exact fit"):
         return
     axis = against(problem)
     left, right = st.columns([2, 3], gap="medium")

@@ -324,7 +324,7 @@ class TableMessage(Message):
     )
     SIGNED_NUMBERS = (
         "Column {column!r} has {count} different texts in the public table (at most {limit} categories), most of them "
-        "numbers with a sign such as %; remove the sign in both tables, or leave the column out."
+        "numbers with the sign {sign}; read it as numbers (kind {form}), or leave the column out."
     )
     SLASHED_DATES = (
         "Column {column!r} has {count} different texts in the public table (at most {limit} categories); write its "
@@ -707,6 +707,10 @@ class TableNote(Message):
         "choose another target, or a regression of labels."
     )
     NOT_TWO_LABELS = "The target {column!r} has {count} different values; a regression of labels needs two."
+    SIGNED_NUMBERS = (
+        "Most public cells of {column!r} are numbers with the sign {sign}, read as categories. Read as numbers, "
+        "5{sign} counts as 5, and a cell without the sign as missing."
+    )
     MOSTLY_NUMBERS = "{share:.0%} of the public cells of {column!r} are numbers, the others text: read as categories."
     COUNT_TARGET = (
         "The target {column!r} has small whole numbers from 0 on in the public rows: where they are counts, a Poisson "

@@ -53,10 +53,19 @@ def _part(name: str, choices: Choices) -> str:
     return "feature" if choices.features is None or name in choices.features else "left out"
 
 
+def _edges(numbers: np.ndarray) -> np.ndarray:
+    """Return the edges of the bars; each bar has equally many whole numbers where all are whole."""
+    low, high = float(np.min(numbers)), float(np.max(numbers))
+    if np.any(numbers != np.round(numbers)):
+        return np.asarray(np.linspace(low, high, _BARS + 1))
+    width = max(np.ceil((high - low + 1) / _BARS), 1.0)
+    return np.asarray(np.arange(low - 0.5, high + width, width))
+
+
 def _counts(public: Table, name: str) -> list[int]:
     values = public.typed.column(name).to_pandas().dropna()
     if pd.api.types.is_numeric_dtype(values.dtype):
         numbers = values.to_numpy(dtype=float)
         numbers = numbers[np.isfinite(numbers)]
-        return [int(count) for count in np.histogram(numbers, _BARS)[0]] if len(numbers) else []
+        return [int(count) for count in np.histogram(numbers, _edges(numbers))[0]] if len(numbers) else []
     return [int(count) for count in values.value_counts().head(_BARS)]

@@ -63,6 +63,23 @@ def numbers(cells: pa.Array, decimal: str | None = ".") -> np.ndarray:
         return np.where(np.abs(values) <= LARGEST, values, np.nan)
 
 
+def signed_numbers(cells: pa.Array, sign: str, decimal: str | None = ".") -> np.ndarray:
+    """Read numbers that have a sign such as ``%`` before or after them as floats (k,), NaN where missing.
+
+    A cell without the sign is missing: 0.5 beside 50 % may be the half of one or a half percent.
+
+    Args:
+        cells: any Arrow array.
+        sign: one character.
+        decimal: decimal mark, as for :func:`numbers`.
+    """
+    text, mark = texts(cells), re.escape(sign)
+    form = rf"\A([+-]?)(?:{mark}[ \x{{a0}}\x{{202f}}]?([+-]?[0-9.,][^{mark}]*)|([0-9.,][^{mark}]*){mark})\z"
+    has = pc.match_substring_regex(text, form)
+    bare = pc.utf8_trim_whitespace(pc.replace_substring_regex(text, form, r"\1\2\3"))
+    return numbers(pc.if_else(pc.fill_null(has, False), bare, pa.scalar(None, text.type)), decimal)
+
+
 def texts(cells: pa.Array) -> pa.Array:
     """Read cells as stripped text, null where missing.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, cast
 
 from pmtcore.accounting.budgets import FIRST, Unit
 from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage, number_between, one_of
@@ -13,7 +13,9 @@ from pmtcore.glm.families import GAUSSIAN, POISSON, Family, family
 MISSING_POLICIES = ("empty-row", "public-median", "refuse")
 UNSEEN_POLICIES = ("other", "refuse")
 COLLINEAR_POLICIES = ("drop", "refuse")
-KINDS = ("number", "level", "date")
+SIGNS = {"percent": "%", "euro": "€", "dollar": "$", "pound": "£"}  # kinds of numbers that have a sign beside them
+Sign = Literal["number", "percent", "euro", "dollar", "pound"]
+KINDS = ("number", "level", "date", *SIGNS)
 COVARIATES = ("private", "public")
 # Choices that the command line and the estimators take under the same names, as they are.
 SAME_ON_ALL_FACES = (
@@ -33,7 +35,8 @@ class Choices:
             recorded, outside the guarantee; the others never refuse.
         unseen: what becomes of a category that the public table does not have; ``refuse`` as above.
         levels: declared categories of a column.
-        kinds: columns to be read as numbers, levels or dates, whatever the public table suggests.
+        kinds: columns to be read as numbers, levels, dates or numbers with a sign (``percent``, ``euro``, ``dollar``,
+            ``pound``), whatever the public table suggests.
         overlap: the curator's word on public rows that are private rows too; each record keeps it, nothing else depends
             on it.
         person: the column of the private table that says whose a row is; empty: each row is by itself.
@@ -155,6 +158,12 @@ class Choices:
     def model(self) -> Family:
         """Return the family."""
         return family(self.family)
+
+    @property
+    def target_kind(self) -> Sign:
+        """Return how a numeric response is read: as a number, or as one with a sign."""
+        kind = self.kinds.get(self.target)
+        return cast(Sign, kind) if kind in SIGNS and not self.formula else "number"
 
     @property
     def penalty(self) -> float:

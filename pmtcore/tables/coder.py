@@ -116,13 +116,13 @@ class Coder:
     @property
     def reads_numbers_alone(self) -> bool:
         """Return True where every column is read as numbers: no dates, no levels, no labels."""
-        return self.target.positive is None and all(feature.column.kind == "number" for feature in self.features)
+        return self.numbers.issuperset(self.columns(weighted=False))
 
     @property
     def numbers(self) -> frozenset[str]:
         """Return the columns that are read as numbers, and as nothing else."""
         kinds = [(feature.name, feature.column.kind) for feature in self.features]
-        kinds.append((self.target.name, "number" if self.target.positive is None else "level"))
+        kinds.append((self.target.name, self.target.kind if self.target.positive is None else "level"))
         weights = () if self.weights is None else self.weights.names
         others = {name for name, kind in kinds if kind != "number"}
         return frozenset([*(name for name, _ in kinds), *weights]) - others

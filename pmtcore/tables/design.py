@@ -17,7 +17,7 @@ from pmtcore.glm.families import family
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.coder import Coder
 from pmtcore.tables.features import Feature
-from pmtcore.tables.schema import Column
+from pmtcore.tables.schema import Column, as_kind
 from pmtcore.tables.table import Table
 from pmtcore.tables.targets import Coding
 
@@ -93,6 +93,7 @@ class Design:
                 "others": None if target.others is None else list(target.others),
                 "labels": list(self.labels),
                 "written": self.written,
+                **({} if target.kind == "number" else {"kind": target.kind}),
             },
             "formula": None if self.expansion is None else self.expansion.as_dict(),
         }
@@ -114,7 +115,8 @@ class Design:
                 family=str(target["family"]),
             )
             others = None if target["others"] is None else tuple(map(str, target["others"]))
-            coding = Coding(str(target["name"]), family(str(target["family"])), target["positive"], others)
+            kind = as_kind(str(target.get("kind", "number")))
+            coding = Coding(str(target["name"]), family(str(target["family"])), target["positive"], others, kind)
             columns = None if fields["kept"] is None else tuple(int(j) for j in fields["kept"])
             coder = Coder(features, choices, coding, fields["decimal"], columns)
             labels, written = tuple(map(str, target["labels"])), str(target.get("written", "number"))

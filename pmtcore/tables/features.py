@@ -18,12 +18,12 @@ import pyarrow as pa
 from pmtcore.base.messages import InputError, Note, TableMessage, TableNote
 from pmtcore.public.moments import OTHER
 from pmtcore.tables import cells, schema
-from pmtcore.tables.choices import Choices
+from pmtcore.tables.choices import SIGNS, Choices
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column, as_kind
 
 _SLASHED = re.compile(r"[0-9]{1,4}[/-][0-9]{1,2}[/-][0-9]{1,4}.*")  # a date whose order a cell does not tell
-_SIGNED = re.compile(r"[%€$£] ?[+-]?[0-9][0-9.,' ]*|[+-]?[0-9][0-9.,' ]* ?[%€$£]")
+_FORMS = {"percent": "percentage", **{name: f"{name} amount" for name in ("euro", "dollar", "pound")}}
 _FEWEST_ROWS = 2  # a level seen once is a dummy that one public row decides
 
 
@@ -110,7 +110,7 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     lost = int(np.sum(np.isnan(values))) - _blank(public)
     if lost > 0:
         cells_lost = TableNote.UNREADABLE_CELL if lost == 1 else TableNote.UNREADABLE_CELLS
-        notes.append(Note(cells_lost, count=lost, column=rule.name, form=kind))
+        notes.append(Note(cells_lost, count=lost, column=rule.name, form=_FORMS.get(kind, kind)))
     return Feature(Column(rule.name, kind), float(np.nanmedian(values)), notes=tuple(notes))
 
 
@@ -127,12 +127,13 @@ def _categories(name: str, counts: dict[str, int], choices: Choices) -> Feature:
     """Make the feature of a categorical column: public levels with at least two rows, or the declared among them."""
     declared = {cells.canonical(level) for level in choices.levels.get(name, ())}
     if not declared and len(counts) > MAX_LEVELS:
-        kind = TableMessage.TOO_MANY_CATEGORIES
+        kind, signed = TableMessage.TOO_MANY_CATEGORIES, schema.sign_of(counts)
         if any(map(_SLASHED.fullmatch, counts)):
             kind = TableMessage.SLASHED_DATES
-        elif 2 * sum(map(bool, map(_SIGNED.fullmatch, counts))) > len(counts):
+        elif signed is not None:
             kind = TableMessage.SIGNED_NUMBERS
-        raise InputError(kind, column=name, count=len(counts), limit=MAX_LEVELS)
+        sign = "" if signed is None else SIGNS[signed]
+        raise InputError(kind, column=name, count=len(counts), limit=MAX_LEVELS, sign=sign, form=signed)
     often = sorted(k for k, count in counts.items() if count >= _FEWEST_ROWS and (not declared or k in declared))
     if len(often) < 2:
         raise InputError(TableMessage.ONE_CATEGORY, column=name)

@@ -17,7 +17,7 @@ from pmtcore.base.messages import InputError, Message, Note, PublicMessage, Tabl
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
-from pmtcore.tables.choices import Choices
+from pmtcore.tables.choices import SIGNS, Choices
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.problem import PublicSide, default_choices, features_taken, public_side
 from pmtcore.tables.schema import Schema
@@ -202,14 +202,14 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
         return
     column = public.column(name)
     levels = schema.frequencies(column)
-    share = schema.number_share(column, public.decimal)
+    share = schema.number_share(column, public.decimal, choices.target_kind)
     if not choices.model.binary and share < 0.5 and levels:
         yield Finding(
             "target",
             Note(TableNote.TEXT_TARGET, column=name, count=len(levels), levels=list(levels)),
             (name,),
             True,
-            _as_labels(list(levels)),
+            (*_as_signed(name, levels, choices), *_as_labels(list(levels))),
         )
     known = choices.positive is not None and cells.canonical(choices.positive) in levels
     if choices.model.binary and not known and set(levels) != {"0", "1"} and len(levels) != 2:
@@ -224,12 +224,23 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
             True,
             linear if linear and many else (*marks, *linear),
         )
-    if choices.family == GAUSSIAN.id and schema.like_counts(schema.values(column, "number", public.decimal)):
+    if choices.family == GAUSSIAN.id and schema.like_counts(schema.values(column, choices.target_kind, public.decimal)):
         counts = Repair(f"{FAMILIES[POISSON.id].title} regression of counts", {"family": POISSON.id, "lam": None})
         yield Finding("target", Note(TableNote.COUNT_TARGET, column=name), (name,), False, (counts,))
     alike = schema.spelled_alike(levels)
     if alike and (choices.model.binary or share < 0.5):
         yield Finding("labels", Note(TableNote.SPELLINGS, column=name, levels=alike), (name,))
+
+
+def _as_signed(name: str, levels: Mapping[str, int], choices: Choices) -> tuple[Repair, ...]:
+    """Return the repair that reads most of these public cells, which have a sign such as %, as numbers."""
+    sign = None if choices.formula else schema.sign_of(levels)  # a formula reads columns as the public table suggests
+    return () if sign is None else (_as_kind(name, sign, choices, f" with {SIGNS[sign]}"),)
+
+
+def _as_kind(name: str, kind: str, choices: Choices, more: str = "") -> Repair:
+    words = "categories" if kind == "level" else f"numbers{more}"
+    return Repair(f"Read {name!r} as {words}", {"kinds": {**choices.kinds, name: kind}})
 
 
 def _as_labels(levels: list[str], family: str = "logistic") -> tuple[Repair, ...]:
@@ -256,15 +267,19 @@ def _features(private: Table, public: Table, choices: Choices, going_in: tuple[s
         column = public.column(name)
         share = schema.number_share(column, public.decimal)
         kind = choices.kinds.get(name, rule.kind)
-        if kind == "level" and name not in choices.levels and _ALMOST <= share < 1:
-            numbers = Repair(f"Read {name!r} as numbers", {"kinds": {**choices.kinds, name: "number"}})
+        signed = _as_signed(name, schema.frequencies(column), choices) if kind == "level" else ()
+        if signed and name in going_in:
+            sign = SIGNS[signed[0].changes["kinds"][name]]
+            yield Finding("numbers", Note(TableNote.SIGNED_NUMBERS, column=name, sign=sign), (name,), False, signed)
+        elif kind == "level" and name not in choices.levels and _ALMOST <= share < 1:
             note = Note(TableNote.MOSTLY_NUMBERS, share=share, column=name)
-            yield Finding("numbers", note, (name,), False, (numbers,))
+            yield Finding("numbers", note, (name,), False, (_as_kind(name, "number", choices),))
         elif kind == "number" and share < 1 and any(cells.texts(c).null_count < len(c) for c in column.chunks):
-            levels = Repair(f"Read {name!r} as categories", {"kinds": {**choices.kinds, name: "level"}})
             note = Note(TableNote.SOME_NOT_NUMBERS, column=name)
-            yield Finding("numbers", note, (name,), False, (levels,))
-        code = schema.code_for_missing(schema.values(column, "number", public.decimal)) if kind == "number" else None
+            yield Finding("numbers", note, (name,), False, (_as_kind(name, "level", choices),))
+        numeric = kind == "number" or kind in SIGNS
+        numbers = schema.values(column, schema.as_kind(kind), public.decimal) if numeric else np.empty(0)
+        code = schema.code_for_missing(numbers)
         if code is not None:
             leave = _without(going_in, (name,))
             yield Finding(
@@ -273,11 +288,7 @@ def _features(private: Table, public: Table, choices: Choices, going_in: tuple[s
         if kind == "date":
             leave = _without(going_in, (name,))
             yield Finding("dates", Note(TableNote.DATES, column=name), (name,), False, (leave,))
-        elif (
-            kind == "number"
-            and choices.features
-            and schema.like_identifier(schema.values(column, "number", public.decimal))
-        ):
+        elif choices.features and schema.like_identifier(numbers):
             leave = _without(going_in, (name,))
             yield Finding("features", Note(TableNote.LIKE_IDENTIFIER, column=name), (name,), False, (leave,))
 
@@ -301,10 +312,23 @@ def _rest(
         side = public_side(private, public, choices, public_rows, schema=declared)
     except InputError as error:
         return [] if stopped else [_stopping(error, going_in, choices)]
-    noted = [Finding(_ABOUT[kind], note) for note in side.notes if (kind := kind_of(note)) in _ABOUT]
+    noted = [
+        Finding(_ABOUT[kind], note, repairs=_as_numbers(public, note, choices))
+        for note in side.notes
+        if (kind := kind_of(note)) in _ABOUT
+    ]
     # Where persons have several rows, their number is private.
     near = [] if choices.unit is not None else [*_nearly_collinear(side.data, private.n, going_in, choices)]
     return noted + _thin(side) + near
+
+
+def _as_numbers(public: Table | MomentTable, note: str, choices: Choices) -> tuple[Repair, ...]:
+    """Return the repair that lets in a column which was left out for the sign beside its numbers."""
+    facts = note.facts if isinstance(note, Note) else {}
+    if facts.get("cause") is not TableMessage.SIGNED_NUMBERS or isinstance(public, MomentTable):
+        return ()
+    (name,) = facts["columns"]
+    return _as_signed(name, schema.frequencies(public.column(name)), choices)
 
 
 def _nearly_collinear(data: PublicData, rows: int, going_in: tuple[str, ...], choices: Choices) -> Iterator[Finding]:
@@ -343,6 +367,11 @@ def _stopping(error: InputError, going_in: tuple[str, ...], choices: Choices) ->
         repairs.append(Repair("Fill gaps from the public rows", {"missing": "public-median"}))
     elif kind is PublicMessage.TOO_FEW_ROWS:
         repairs += _fewer(going_in)
+    elif kind is TableMessage.SIGNED_NUMBERS:
+        name, form = str(error.facts["column"]), str(error.facts["form"])
+        about, columns = "numbers", (name,)
+        repairs.append(_as_kind(name, form, choices, f" with {SIGNS[form]}"))
+        repairs.append(_without(going_in, columns))
     elif error.facts.get("column") in (choices.features or ()) and len(choices.features or ()) > 1:
         about, columns = "features", (str(error.facts["column"]),)
         repairs.append(_without(going_in, columns))

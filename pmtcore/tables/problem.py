@@ -31,7 +31,7 @@ from pmtcore.base.private_rows import MOST_KEPT, PrivateRows, StaysInSession
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.cholesky import partners
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
-from pmtcore.tables.choices import Choices
+from pmtcore.tables.choices import SIGNS, Choices
 from pmtcore.tables.cluster import Cluster
 from pmtcore.tables.coder import Coder, Weights, check_width, row_blocks
 from pmtcore.tables.design import Design
@@ -40,7 +40,14 @@ from pmtcore.tables.features import Feature, category_notes, feature, numeric
 from pmtcore.tables.identifiers import identifiers, in_order_met
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import by_person
-from pmtcore.tables.schema import Schema, frequencies, like_identifier, values
+from pmtcore.tables.schema import (
+    Schema,
+    frequencies,
+    has_many_whole_numbers,
+    like_identifier,
+    named_as_identifier,
+    values,
+)
 from pmtcore.tables.sources import ArrowSource, Cells, ParquetSource, TextSource, is_same_file
 from pmtcore.tables.table import MomentTable, Table
 from pmtcore.tables.targets import coding
@@ -161,8 +168,12 @@ def default_choices(private: Table, public: Table | MomentTable) -> Choices:
 
 
 def _numbers_rows(public: Table, name: str) -> bool:
-    """Return whether a column of numbers looks like row numbers or identifiers, so that it is no target by default."""
-    return like_identifier(values(public.column(name), "number", public.decimal))
+    """Return whether a column of numbers looks like row numbers or identifiers, so that it is no target by default.
+
+    Those of persons with several rows are told by the column's name, where it has many different whole numbers.
+    """
+    numbers = values(public.column(name), "number", public.decimal)
+    return like_identifier(numbers) or (named_as_identifier(name) and has_many_whole_numbers(numbers))
 
 
 def features_taken(
@@ -281,7 +292,8 @@ def _by_formula(
 
 def _expanded_choices(choices: Choices, expansion: Expansion) -> Choices:
     """Return the same choices about the columns that a formula makes."""
-    return replace(choices, formula="", features=expansion.names, intercept=expansion.intercept)
+    kinds = {name: kind for name, kind in choices.kinds.items() if kind not in SIGNS}
+    return replace(choices, formula="", features=expansion.names, intercept=expansion.intercept, kinds=kinds)
 
 
 def _expansion(public: Table | MomentTable, choices: Choices) -> Expansion:
@@ -395,7 +407,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     features, notes = _usable(public, names, choices, rules, decimal=decimal)
     labelled = choices.target in public.columns
     labels = public.column(choices.target) if labelled else None
-    target = coding(labels, choices.target, choices.model, choices.positive, decimal=decimal)
+    target = coding(labels, choices.target, choices.model, choices.positive, decimal=decimal, kind=choices.target_kind)
     coder = Coder(tuple(features), choices, target, decimal, weights=_weights(public, choices, decimal))
     check_width(coder)
     notes = target.notes + notes + tuple(note for encoded in features for note in encoded.notes)
@@ -610,7 +622,7 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
 
 
 def _numeric_coder(features: list[str], choices: Choices, decimal: str | None = ".") -> Coder:
-    target = coding(None, choices.target, choices.model, choices.positive)
+    target = coding(None, choices.target, choices.model, choices.positive, kind=choices.target_kind)
     return Coder(tuple(numeric(name) for name in features), choices, target, decimal)
 
 

@@ -7,6 +7,7 @@ alone: the property on which every sensitivity rests (proofs/rows.md, 20).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
@@ -19,15 +20,20 @@ import pyarrow.types as pt
 from pmtcore.base.messages import InputError, TableMessage, one_of
 from pmtcore.base.strict_json import parsed
 from pmtcore.tables import cells
+from pmtcore.tables.choices import KINDS, SIGNS
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.limits import MAX_LEVELS
 
-Kind = Literal["number", "level", "date"]
-KINDS = ("number", "level", "date")
+Kind = Literal["number", "level", "date", "percent", "euro", "dollar", "pound"]
 _EQUAL_PAIRS = 5.0  # expected by chance: from here on their absence tells an identifier (exp(-5) = .7 %)
 _FEWEST_VALUES = 10  # different public numbers, below which none of them is told to be a code
 _SHORTEST_CODE = 99  # shorter ones are ages, grades and counts
 _MOST_COUNTED = 30  # beyond, a normal law is as good for a count
+# Last words of the names of columns that tell whose a row is.
+_NAMES = (
+    *("id", "ids", "pid", "uid", "identifier", "key", "nr", "person", "patient", "subject", "participant"),
+    *("respondent", "customer", "client", "user", "member", "employee", "student", "household"),
+)
 _MOSTLY = 0.9  # share of numbers from which a public column with many different cells is one of numbers
 
 
@@ -51,13 +57,15 @@ class Column:
     def read(self, column: pa.Array, decimal: str | None = ".") -> np.ndarray:
         """Read cells (k,) as floats, NaN where missing.
 
-        They are the number, the days since 1970-01-01, or the place of the level; a text that is no level is
-        ``cells.UNSEEN``.
+        They are the number (50 for 50 %), the days since 1970-01-01, or the place of the level; a text that is no
+        level is ``cells.UNSEEN``.
         """
         if self.kind == "number":
             return cells.numbers(column, decimal)
         if self.kind == "date":
             return cells.days(column)
+        if self.kind in SIGNS:
+            return cells.signed_numbers(column, SIGNS[self.kind], decimal)
         codes = cells.codes(column, self.levels).astype(float)
         return np.where(codes == cells.ABSENT, np.nan, codes)
 
@@ -144,6 +152,22 @@ def spelled_alike(levels: Iterable[str]) -> list[str]:
     return [level for alike in by_form.values() if len(alike) > 1 for level in alike]
 
 
+def sign_of(counts: Mapping[str, int]) -> Kind | None:
+    """Return the kind of sign that most public cells have as numbers, from the frequency of each level; else ``None``.
+
+    The decimal mark does not matter: of two texts that differ in it alone, both are numbers or none.
+    """
+    for kind, sign in SIGNS.items():
+        texts = [text for text in counts if sign in text]
+        if 2 * sum(counts[text] for text in texts) > sum(counts.values()):
+            read = cells.signed_numbers(pa.array(texts, pa.large_string()), sign, None)
+            if 2 * sum(counts[text] for text, one in zip(texts, read, strict=True) if one == one) > sum(
+                counts.values()
+            ):
+                return as_kind(kind)
+    return None
+
+
 def values(column: pa.ChunkedArray, kind: Kind, decimal: str | None) -> np.ndarray:
     """Return all numbers or days of a public column (m,), NaN where missing."""
     read = Column("", kind).read
@@ -193,10 +217,22 @@ def like_identifier(numbers: np.ndarray) -> bool:
     return bool(len(known) * (len(known) - 1) / 2 >= _EQUAL_PAIRS * (np.ptp(known) + 1))
 
 
-def number_share(column: pa.ChunkedArray, decimal: str | None) -> float:
-    """Return the share of the nonempty public cells that are numbers."""
+def named_as_identifier(name: str) -> bool:
+    """Return whether a name says that its column tells whose a row is: ``person``, ``patient_id``, ``CustomerNr``."""
+    words = re.findall(r"[A-Z]*[a-z]+|[A-Z]+", name)
+    return bool(words) and words[-1].lower() in _NAMES
+
+
+def has_many_whole_numbers(numbers: np.ndarray) -> bool:
+    """Return whether all public numbers (m,) are whole, and more of them differ than counts or grades do."""
+    known = numbers[np.isfinite(numbers)]
+    return bool(np.all(known == np.round(known))) and len(np.unique(known)) > _MOST_COUNTED
+
+
+def number_share(column: pa.ChunkedArray, decimal: str | None, kind: Kind = "number") -> float:
+    """Return the share of the nonempty public cells that are numbers, with the sign of the kind where it has one."""
     filled = len(column) - sum(cells.texts(chunk).null_count for chunk in column.chunks)
-    numbers = int(np.sum(~np.isnan(values(column, "number", decimal))))
+    numbers = int(np.sum(~np.isnan(values(column, kind, decimal))))
     return numbers / filled if filled else 0.0
 
 

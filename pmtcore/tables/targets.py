@@ -11,7 +11,7 @@ from pmtcore.base.messages import InputError, Note, TableMessage, TableNote
 from pmtcore.glm.families import Family
 from pmtcore.tables import cells, schema
 from pmtcore.tables.features import Gaps
-from pmtcore.tables.schema import Column
+from pmtcore.tables.schema import Column, Kind
 
 _YES = ("1", "yes", "y", "true", "t", "positive", "pos")
 
@@ -23,12 +23,14 @@ class Coding:
     Attributes:
         positive: the level that counts as 1; ``None`` for a numeric response.
         others: levels that count as 0; ``None``: every other level does.
+        kind: how cells of a numeric response are read.
     """
 
     name: str
     family: Family
     positive: str | None = None
     others: tuple[str, ...] | None = None
+    kind: Kind = "number"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -38,7 +40,7 @@ class Coding:
     def encode(self, column: pa.Array, decimal: str | None) -> tuple[np.ndarray, Gaps]:
         """Responses (k,), NaN where there is none, and the gaps: a label that is neither counts as missing."""
         if self.positive is None:
-            values = Column(self.name).read(column, decimal)
+            values = Column(self.name, self.kind).read(column, decimal)
             return values, Gaps(np.isnan(values), np.zeros(len(values), dtype=bool))
         codes = cells.codes(column, (self.positive, *(self.others or ())))
         missing = codes == cells.ABSENT
@@ -47,7 +49,13 @@ class Coding:
 
 
 def coding(
-    public: pa.ChunkedArray | None, name: str, family: Family, positive: str | None, *, decimal: str | None = "."
+    public: pa.ChunkedArray | None,
+    name: str,
+    family: Family,
+    positive: str | None,
+    *,
+    decimal: str | None = ".",
+    kind: Kind = "number",
 ) -> Coding:
     """Return the rule for a target column, from public values (``None``: unlabelled) and the user's declaration.
 
@@ -57,8 +65,8 @@ def coding(
     # A label can be the response of a linear fit too, as a 0/1 column, once a level is named.
     if not family.binary and positive is None:
         if public is not None:
-            _check_numbers(public, name, family, decimal)
-        return Coding(name, family)
+            _check_numbers(public, Column(name, kind), family, decimal)
+        return Coding(name, family, kind=kind)
     declared = None if positive is None else cells.canonical(positive)
     if public is None:
         return Coding(name, family, declared or "1", ("0",) if declared is None else None)
@@ -76,13 +84,13 @@ def coding(
     return Coding(name, family, chosen, tuple(level for level in levels if level != chosen))
 
 
-def _check_numbers(public: pa.ChunkedArray, name: str, family: Family, decimal: str | None) -> None:
-    values = schema.values(public, "number", decimal)
+def _check_numbers(public: pa.ChunkedArray, rule: Column, family: Family, decimal: str | None) -> None:
+    name, values = rule.name, schema.values(public, rule.kind, decimal)
     if not np.any(np.isfinite(values)):
         text = any(cells.texts(chunk).null_count < len(chunk) for chunk in public.chunks)
         if not text:
             raise InputError(TableMessage.EMPTY_COLUMN, column=name)
-    if schema.number_share(public, decimal) < 0.5:
+    if schema.number_share(public, decimal, rule.kind) < 0.5:
         labels = list(schema.frequencies(public))
         raise InputError(TableMessage.TARGET_IS_TEXT, column=name, levels=labels)
     if family.id == "poisson" and np.any(values < 0):

@@ -71,8 +71,10 @@ def test_a_range_upside_down_is_a_sentence(app):
 def test_uploaded_tables_need_the_switch_and_lose_it_again(app):
     """With the switch a run on private rows is shown as private, without a download; without it, it is hidden."""
     upload(app)
-    app.sidebar.toggle(key="curator").set_value(True).run()
     go(app, "compare")
+    assert not app.get("plotly_chart") and "distance to an exact fit" in words(app)
+    app.button(key="curator-here").click().run()
+    assert app.sidebar.toggle(key="curator").value
     finish(run(app, trials=20, count=2))
     app.run()
     assert app.get("plotly_chart")

@@ -148,6 +148,21 @@ def test_one_click_repairs_what_comes_up_after_a_repair_too(app):
     assert not app.error and not app.exception and "**bought** from" in words(app)
 
 
+def test_columns_left_out_for_one_target_come_back_with_another(app):
+    """Too few public rows for all columns: another target asks anew which ones fit, and says what is left out."""
+
+    def table(n: int, seed: int) -> bytes:
+        rng = np.random.default_rng(seed)
+        return pd.DataFrame(rng.normal(size=(n, 5)), columns=["y", "a", "b", "c", "d"]).to_csv(index=False).encode()
+
+    upload(app, table(400, 1), table(5, 2))
+    left = session(app).choices.features
+    assert session(app).tables.repaired is not None and "y" in left
+    next(box for box in app.selectbox if box.label == "Target").set_value("y").run()
+    assert len(session(app).choices.features) == len(left)
+    assert any("Done already" in one.value for one in app.warning)
+
+
 def test_a_first_look_is_not_taken_at_more_rows_than_are_held(app):
     """A hundred thousand places for the rows of each person are nothing to be drawn at first sight."""
     from pmtcore.report.first_look import is_quick

@@ -142,6 +142,7 @@ FACTS = {
     "scheme": "the scheme of an address",
     "separator": "the name of a separator",
     "share": "a share of public cells",
+    "sign": "a sign that public numbers have beside them",
     "spent": "what is spent of a cap, in mu",
     "state": "what became of a request or a spend",
     "statement": "what is wrong with a public column, without advice",

@@ -52,6 +52,16 @@ def test_a_column_that_is_left_out_of_the_fit_says_so():
     assert list(found.loc[["age", "months", "one"], "part"]) == ["feature", "left out", "left out"]
 
 
+def test_bars_of_whole_numbers_hold_equally_many():
+    """No gap between neighbours and none for want of a whole number: 1 to 5, 0 to 30 and the years of a century."""
+    for low, high, bars in ((1, 5, 5), (0, 30, 11), (1900, 1999, 12), (7, 7, 1)):
+        values = [float(v) for v in range(low, high + 1)]
+        table = _table("public", v=values, y=values)
+        found = at_a_glance(table, table, Choices(target="y")).set_index("column").loc["v", "public rows"]
+        assert len(found) == bars and sum(found) == len(values)
+        assert len(set(found[:-1])) <= 1, "each but the last has as many"
+
+
 BANDS = ["public-only", "pmt-score", "pmt-objective", "pmt-gradients"]
 CONSTANT = [
     ("logistic", ["yes"] * 6, True),

@@ -35,6 +35,7 @@ def frame(n: int, seed: int) -> pd.DataFrame:
     made = pd.DataFrame(
         {"a": rng.normal(size=n), "town": rng.choice(["north", "south"], n), "k": rng.integers(0, 9, n)}
     )
+    made["rate"] = [f"{rate:.1f} %" for rate in 100 * rng.random(n)]
     made["y"] = made["a"] + rng.normal(size=n)
     return made
 
@@ -44,7 +45,7 @@ PRIVATE = frame(300, 1)
 
 
 def design(table) -> np.ndarray:
-    rows = prepare(table, PUBLIC, Choices(target="y")).private
+    rows = prepare(table, PUBLIC, Choices(target="y", kinds={"rate": "percent"})).private
     return rows.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
 
 
@@ -173,6 +174,7 @@ CELL = st.one_of(
     st.integers().map(str),
     st.sampled_from([*cells.MISSING, "inf", "Infinity", "nan(1)", "1e400", "True", "FALSE", "1,5", "1.5,0"]),
     st.from_regex(r"\A[+-]?[0-9]{1,3}([., '][0-9]{3}){1,2}([.,][0-9]{0,2})?\Z"),
+    st.from_regex(r"\A[+-]?(€ ?)?[0-9]{1,4}([.,][0-9]{1,2})?( ?[%€])?\Z"),
 )
 
 
@@ -199,11 +201,38 @@ def test_fast_and_slow_reading_are_one_function(texts, decimal):
 @settings(max_examples=100, deadline=None)
 @given(st.lists(CELL, min_size=1, max_size=8))
 def test_a_cell_is_its_own_business(texts):
-    """Levels and days too: each cell alone gives what it gives in company."""
-    for read in (lambda c: cells.codes(c, ("1", "a", "01", "True")), cells.days):
+    """Levels, days and numbers with a sign too: each cell alone gives what it gives in company."""
+    for read in (
+        lambda c: cells.codes(c, ("1", "a", "01", "True")),
+        cells.days,
+        lambda c: cells.signed_numbers(c, "%", None),
+        lambda c: cells.signed_numbers(c, "€", ","),
+    ):
         whole = read(pa.array(texts))
         alone = [read(pa.array([text]))[0] for text in texts]
         assert np.array_equal(whole, alone, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *(
+            ("50 %", 50.0),
+            ("50%", 50.0),
+            ("-5 %", -5.0),
+            ("68,1\u00a0%", 68.1),
+            ("%7", 7.0),
+            (" 7 % ", 7.0),
+            ("0 %", 0.0),
+        ),
+        *(("50", None), ("0.5", None), ("%", None), ("% %", None), ("5 % 5 %", None), ("true %", None), ("nan%", None)),
+        *(("€ 5", None), ("", None), ("-", None), ("5 €%", None), ("-%-5", None)),
+    ],
+)
+def test_a_number_with_its_sign(text, number):
+    """The sign once, before or after; without it there is no number."""
+    (found,) = cells.signed_numbers(pa.array([text]), "%", None)
+    assert (None if np.isnan(found) else found) == number
 
 
 MEMORY = """
