@@ -314,8 +314,8 @@ def _mutants() -> list[Mutant]:
         f"{drawn} --slow -k goes_on_where",
     )
     plant("gallery: some x is every x", "papers/gallery/checks.py", "if mostly else 1", "if mostly else points", drawn)
-    near = "min(np.linalg.norm(self._places - place, axis=1)) > _NEAR"
-    plant("gallery: Hessians of any point", erm, near, near.replace("_NEAR", "1e9"), trials)
+    near = "far[nearest] <= _NEAR"
+    plant("gallery: Hessians of any point", "glm/solvers.py", near, near.replace("_NEAR", "1e9"), trials)
     others = "drawn = [curves, *(panel() for panel in panels)]"
     plant("gallery: a panel is all panels", "papers/gallery/checks.py", others, "drawn = [curves]", drawn)
     shared = "counts / len(features)"

@@ -82,6 +82,23 @@ class Rows:
                 packed += curvature.T @ self._products_of(part)
         return gradient, hessian if one_by_one else from_upper_triangle(packed, d)
 
+    def gradients(self, loss: RowLoss, theta: np.ndarray) -> np.ndarray:
+        """Return ``sum w l' x`` (t, d) at coefficients (t, d), without the Hessians."""
+        gradient = np.zeros(theta.shape)
+        for part in self.parts(max(theta.shape)):
+            x, y, w = self.features[part], self.response[part, None], self.weights[part, None]
+            gradient += (w * loss.first(x @ theta.T, y)).T @ x
+        return gradient
+
+    def hessian(self, loss: RowLoss, theta: np.ndarray) -> np.ndarray:
+        """Return ``sum w l'' x x'`` (d, d) at coefficients (d,) as a product with itself, half the work of another."""
+        total = np.zeros((len(theta), len(theta)))
+        for part in self.parts(len(theta)):
+            x = self.features[part]
+            half = x * np.sqrt(self.weights[part] * loss.second(x @ theta, self.response[part]))[:, None]
+            total += half.T @ half
+        return total
+
     def parts(self, width: int) -> list[slice]:
         """Return blocks of rows of which so many numbers each fit in memory at once."""
         step = min(max(256, _NUMBERS_AT_ONCE // max(width, 1)), ROWS_AT_ONCE)

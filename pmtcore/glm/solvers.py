@@ -33,7 +33,7 @@ _MOST_STEPS = 20_000  # of those; each takes off a fixed share, so thousands are
 _MOST_HALVINGS = 50  # of a step, until the slope along it is small: beyond, its length is below rounding
 _SLOPE_LEFT = 0.5  # share of the slope at its start that a step may leave at its end
 _SWEEPS_PER_ROUND = 4  # of coordinate descent before the active set is tried: it is mostly right then
-_MOST_ROUNDS = 60  # of sweeps; each ends at an active set, few are ever visited
+_MOST_ROUNDS = 16  # of sweeps, each of which ends at an active set; steps not there by then are made exactly
 _MOST_VISITS = 100  # of each coordinate by the exact step: its sets of free coordinates fall in size, few are visited
 _LEAST_DECREASE = 1e-4  # share of the predicted decrease that a step has to bring
 _ROUNDING = 1e-13  # of the gradient: what double precision leaves of a solved quadratic model
@@ -41,6 +41,9 @@ _ROUNDING = 1e-13  # of the gradient: what double precision leaves of a solved q
 _FITTED = 1e-9
 # Mean ridge that gives a direction without curvature (separable labels and no penalty) a minimum.
 _LEAST_RIDGE = 1e-8
+# Root mean square of the difference of predictors at which a curvature is nearly the same.
+_NEAR = 0.2
+_LEAST_SHOWN = 1e-6  # of the mean curvature: directions that rows do not show
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,54 @@ class Data(Generic[Loss_co]):
     def derivatives(self, theta: np.ndarray) -> Derivatives:
         """Return gradients (t, p) and Hessians (t, p, p) of the sum of losses."""
         return self.rows.sums(self.loss, theta)
+
+
+class NearHessians:
+    """Hessians of a sum of losses, each that of an earlier point near by where there is one.
+
+    A solver that ends at a short subgradient ends where it would with Hessians of their own, by more steps, each of
+    which costs a gradient.
+
+    Args:
+        own: the Hessian (p, p) of the sum at coefficients (p,).
+        scale: that the sum is divided by for the mean curvature of a row over the largest.
+    """
+
+    def __init__(self, own: Callable[[np.ndarray], np.ndarray], scale: float) -> None:
+        self._own, self._scale = own, scale
+        self._root: np.ndarray = np.empty((0, 0))
+        self._places: list[np.ndarray] = []
+        self._hessians: list[np.ndarray] = []
+
+    def at(self, theta: np.ndarray) -> np.ndarray:
+        """Return Hessians (t, p, p) of points whose predictors are near those of coefficients (t, p)."""
+        return np.stack([self._near(coefficients) for coefficients in theta])
+
+    def _near(self, coefficients: np.ndarray) -> np.ndarray:
+        if self._places:
+            far = np.linalg.norm(np.stack(self._places) - coefficients @ self._root, axis=1)
+            nearest = int(np.argmin(far))
+            if far[nearest] <= _NEAR:
+                return self._hessians[nearest]
+        hessian = self._own(coefficients)
+        if not self._places:
+            self._root = np.linalg.cholesky(hessian / self._scale + _LEAST_SHOWN * np.eye(len(hessian)))
+        self._places.append(coefficients @ self._root)
+        self._hessians.append(hessian)
+        return hessian
+
+
+@dataclass(frozen=True)
+class ManyRows(Data[Loss_co]):
+    """Rows so many that a Hessian of them costs as much as several gradients: those of points near by serve."""
+
+    @cached_property
+    def _near(self) -> NearHessians:
+        return NearHessians(lambda theta: self.rows.hessian(self.loss, theta), self.count * self.loss.curvature)
+
+    def derivatives(self, theta: np.ndarray) -> Derivatives:
+        """Return gradients (t, p) of the sum of losses, and Hessians (t, p, p) of points near by."""
+        return self.rows.gradients(self.loss, theta), self._near.at(theta)
 
 
 def weighted_gram(rows: Rows) -> np.ndarray:
@@ -383,7 +434,7 @@ def _swept(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np.nd
         for j in range(end.shape[1]):
             own = hessian[:, j, j]
             new = _soft(end[:, j] - slope[:, j] / own, lasso[:, j] / own)
-            slope += hessian[:, :, j] * (new - end[:, j])[:, None]
+            slope += hessian[:, j] * (new - end[:, j])[:, None]  # symmetric, and rows lie together
             end[:, j] = new
     return end
 

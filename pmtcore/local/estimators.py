@@ -16,12 +16,13 @@ from scipy.special import expit
 from pmtcore.base.roots import root
 from pmtcore.glm.families import Family
 from pmtcore.glm.rows import Rows
-from pmtcore.glm.solvers import Data, Penalty, minimize
+from pmtcore.glm.solvers import Data, ManyRows, Penalty, minimize
 
 _ROUNDS = 6  # of scale and intercept in turn: each fixes one, and they settle
 _SCAN = np.geomspace(1e-4, 1e4, 801)  # forty points a decade: two roots closer than that are one for any noise
 _NEXT = 1e-7  # relative: the root of all rows lies well within it of that of their summary
 _FEW = 2000  # scores that stand for all in the scan; the root is found on all
+_MANY = 100_000  # public rows: above, Hessians of points near by cost less than half
 _SCORES_AT_ONCE = 8192  # so many stay in the processor's cache
 
 
@@ -248,5 +249,6 @@ def score_equation(
     pull = public.features.T @ (public.weights * centre) / m
     h = public.sums(family, start[None])[1][0] / m
     ridge = noise_variance / max(float(np.mean(np.diag(h))), 1e-3) + 1e-6
-    data = Data(family, public.features, np.zeros(m), public.weights)
+    kind = ManyRows if m > _MANY else Data
+    data = kind(family, public.features, np.zeros(m), public.weights)
     return minimize(data, Penalty.of(-m * (pull + score), m * ridge, start), 1e-9 * m).theta

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,8 +18,9 @@ from pmtcore.public.moments import PublicData, whiten
 _RADIUS_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 # Factor on the largest public response: private ones reach further than few public ones.
 _RESPONSE_ROOM = 1.5
-# Of the public data that were centred last: they are held weakly, so that rows which a session forgets are gone.
+# Of the public data that were asked for last: they are held weakly, so that rows which a session forgets are gone.
 _CENTRED: WeakKeyDictionary[PublicData, tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
+_WHITENED: WeakKeyDictionary[PublicData, WhitenedRows] = WeakKeyDictionary()
 
 
 def response_range(public: PublicData, bound: float) -> tuple[float, float]:
@@ -49,26 +51,53 @@ def features(public: PublicData) -> np.ndarray:
     return public.rows[:, :-1]
 
 
+@dataclass(frozen=True, eq=False)
+class WhitenedRows:
+    """Whitened public features as every budget finds them.
+
+    Attributes:
+        features: rows (m, d).
+        norms: their lengths (m,).
+        radii: rising, those that are tried (r,).
+        shells: as :func:`_shell_moments` returns them (3, r + 1, d, d).
+    """
+
+    features: np.ndarray
+    norms: np.ndarray
+    radii: np.ndarray
+    shells: np.ndarray
+
+
+def whitened_rows(public: PublicData) -> WhitenedRows:
+    """Return the whitened public features; plans at several budgets ask for them in turn."""
+    known = _WHITENED.get(public)
+    if known is None:
+        x = whiten(public.feature_root, features(public))
+        norms = np.linalg.norm(x, axis=1)
+        radii = np.unique(np.quantile(norms, _RADIUS_QUANTILES))
+        radii = radii[radii > 0]
+        known = WhitenedRows(x, norms, radii, _shell_moments(x, norms, radii))
+        _WHITENED.clear()  # a copy of all rows: one at a time
+        _WHITENED[public] = known
+    return known
+
+
 def whitened(
     public: PublicData, n: int, mu: float, randomizer: str, *, bound: float = 0.0, epsilon: float | None = None
 ) -> Configuration:
     """Return the ``whitened`` scheme (``science.md`` 4.4), its radius chosen by predicted variance at n reports."""
     low, high = response_range(public, bound)
-    x = whiten(public.feature_root, features(public))
     if randomizer == "privunit" and epsilon is not None:
         mu = mu_from_pure_epsilon(epsilon)
-    norms = np.linalg.norm(x, axis=1)
     unit = PrivUnit.at(public.d, epsilon) if randomizer == "privunit" and epsilon is not None else None
-
-    radii = np.unique(np.quantile(norms, _RADIUS_QUANTILES))
-    radii = radii[radii > 0]
-    shells = _shell_moments(x, norms, radii)
+    known = whitened_rows(public)
+    radii, shells = known.radii, known.shells
 
     def price(radius: float) -> float:
         # Weights are 1 within the radius and radius over length beyond it.
         inside = np.searchsorted(radii, radius, side="right")
         gram, squared = (
-            (shells[0, :inside].sum(axis=0) + radius**power * shells[power, inside:].sum(axis=0)) / len(x)
+            (shells[0, :inside].sum(axis=0) + radius**power * shells[power, inside:].sum(axis=0)) / len(known.norms)
             for power in (1, 2)
         )
         sampling = (high - low) ** 2 / 4 * squared

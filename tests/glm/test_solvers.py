@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pmtcore.glm import families
-from pmtcore.glm.solvers import Data, Penalty, decrement, fit, minimize
+from pmtcore.glm.solvers import Data, ManyRows, Penalty, decrement, fit, minimize
 
 
 def sample(family: families.Family, n: int, d: int, seed: int) -> Data:
@@ -105,3 +105,19 @@ def test_a_step_that_overflows_on_the_way_warns_of_nothing(largest):
         warnings.simplefilter("error")
         theta = fit(data, 1e-6 * np.eye(2))
     assert np.exp(x @ theta).mean() == pytest.approx(data.y.mean(), rel=1e-3)
+
+
+def test_many_rows_are_fitted_as_by_hessians_of_their_own(seed):
+    """Gradients by all rows and Hessians of points near by end at the same fit; both are those of the sums."""
+    rng = np.random.default_rng(seed)
+    x, weights = rng.standard_normal((9000, 4)), rng.uniform(0.2, 1.0, 9000)
+    y = (rng.random(9000) < 1 / (1 + np.exp(-x.sum(axis=1)))).astype(float)
+    logistic = families.LOGISTIC
+    own, near = Data(logistic, x, y, weights), ManyRows(logistic, x, y, weights)
+    theta = rng.standard_normal((3, 4))
+    gradients, hessians = own.derivatives(theta)
+    np.testing.assert_allclose(own.rows.gradients(logistic, theta), gradients, rtol=1e-12)
+    np.testing.assert_allclose(own.rows.hessian(logistic, theta[0]), hessians[0], rtol=1e-12)
+    penalty = Penalty.of(rng.standard_normal((2, 4)), 3.0)
+    fits = [minimize(data, penalty, 1e-8).theta for data in (own, near)]
+    np.testing.assert_allclose(*fits, rtol=0, atol=1e-10)

@@ -306,6 +306,20 @@ def test_no_plan_keeps_public_rows_from_being_forgotten(seed):
     assert rows() is None and copy() is None
 
 
+def test_plans_at_several_budgets_whiten_the_public_rows_once(seed):
+    """The whitened rows are those of the configuration, shared by the plans and forgotten with the public data."""
+    public = sides(400, 60, 3, seed)[0]
+    first, second = (plan("ldp-whitened", public, 400, mu) for mu in (1.0, 4.0))
+    assert first.rows is second.rows and first.lengths is second.lengths
+    anew = dataclasses.replace(first)  # as a server has it that reads a published configuration
+    assert anew.rows is not first.rows
+    assert np.array_equal(anew.rows, first.rows) and np.array_equal(anew.lengths, first.lengths)
+    rows = weakref.ref(first.rows)
+    del public, first, second, anew
+    gc.collect()
+    assert rows() is None
+
+
 def test_the_radius_of_the_whitened_scheme_has_the_least_price(seed):
     """Sums over shells choose the radius that weighting every row by each radius chooses."""
     rng = np.random.default_rng(seed)

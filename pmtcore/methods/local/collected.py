@@ -89,7 +89,7 @@ class WhitenedParameters(LocalParameters):
 _FAMILIES = ("logistic", "boosting", "poisson")
 _CLIPPED = sound("each row is clipped to public bounds and randomized on its own; no curator is trusted")
 # What a plan computes from its public rows at most once, whatever the budget.
-_OF_PUBLIC_ROWS = frozenset({"rows", "distinct", "gram", "weighted"})
+_OF_PUBLIC_ROWS = frozenset({"rows", "lengths", "distinct", "gram", "weighted"})
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,16 @@ class LocalPlan(StatisticPlan[Any]):
     @cached_property
     def rows(self) -> np.ndarray:
         """Public features as devices would see them (m, d)."""
-        x = setup.features(self.public) - self.configuration.shift
-        return x if self.configuration.scheme == "moments" else whiten(self.configuration.root, x)
+        made = self.configuration
+        if made.scheme == "whitened":
+            return whiten(made.root, setup.features(self.public) - made.shift)
+        mean, centred = setup.centred(self.public)
+        return centred if np.array_equal(mean, made.shift) else setup.features(self.public) - made.shift
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Lengths (m,) of the rows."""
+        return np.asarray(np.linalg.norm(self.rows, axis=1))
 
     @cached_property
     def distinct(self) -> estimators.PublicRows:
@@ -145,7 +153,7 @@ class LocalPlan(StatisticPlan[Any]):
     @cached_property
     def weighted(self) -> Rows:
         """Public rows with the weights that devices give theirs."""
-        _, weights = Clip(self.configuration.radius, np.inf).factors(np.linalg.norm(self.rows, axis=1))
+        _, weights = Clip(self.configuration.radius, np.inf).factors(self.lengths)
         return Rows(self.rows, np.zeros(len(self.rows)), weights)
 
     @cached_property
@@ -298,7 +306,8 @@ def _regression(gaussian: bool) -> Planner:
 def _whitened(public: PublicData, n: int, budget: Budget, parameters: WhitenedParameters) -> LocalPlan:
     pure = pure_epsilon_from_mu(budget.mu) if parameters.randomizer == "privunit" else None
     made = setup.whitened(public, n, budget.mu, parameters.randomizer, bound=parameters.response_bound, epsilon=pure)
-    return LocalPlan(public, n, budget.mu, made, parameters)
+    known = setup.whitened_rows(public)
+    return LocalPlan(public, n, budget.mu, made, parameters).knowing(rows=known.features, lengths=known.norms)
 
 
 def algorithm(number: int, *, id: str, summary: str, claim: Claim, colour: str, printed: bool = False) -> Method:

@@ -7,24 +7,26 @@ add-remove-one, the paper's relation. Synthetic and public rows only.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csc_array, hstack
 from scipy.special import expit
 from scipy.stats import truncnorm
 
 from pmtcore.accounting.budgets import Budget, mu_from_epsilon, mu_from_pure_epsilon
 from pmtcore.accounting.perturbed import ObjectiveConstants, spend
 from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.symmetric import from_upper_triangle
 from pmtcore.glm.augment import Iterated, augmented
 from pmtcore.glm.families import family as family_of
 from pmtcore.glm.losses import LOGISTIC, Loss
 from pmtcore.glm.rows import Rows
-from pmtcore.glm.solvers import weighted_gram
+from pmtcore.glm.solvers import NearHessians
 from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.perturbed import add_remove
@@ -50,7 +52,6 @@ _SETTINGS: dict[str, tuple[float, np.ndarray]] = {  # half width of x, the 8 non
 _BOUNDS = {"linear": 0.5, "poisson": _COUNTS, "logistic": 0.0, "adult": 0.0}  # on residuals and counts
 _ALMOST_NO_RIDGE = 1e-6  # Lambda0 of a fit without privacy: it leaves the minimizer one
 _FLAT = 1e-6  # of the largest public square: directions that 50 or 300 public rows do not show
-_NEAR = 0.2  # root mean square of the difference of predictors at which a curvature is nearly the same
 
 
 def fit_together(
@@ -94,6 +95,7 @@ class Draw:
     test_x: np.ndarray
     test_y: np.ndarray
     truth: np.ndarray | None
+    which: np.ndarray | None = None  # rows of Adult's training table the private ones are
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -186,7 +188,7 @@ def adult(seed: int, m: int = 300) -> Draw:
     x, y, test_x, test_y = _adult()
     order = np.random.default_rng((6, seed)).permutation(len(y))
     mine, theirs = order[m:], order[:m]
-    return Draw("adult", x[mine], y[mine], x[theirs], y[theirs], test_x, test_y, None)
+    return Draw("adult", x[mine], y[mine], x[theirs], y[theirs], test_x, test_y, None, mine)
 
 
 def made(seed: int, kind: str, n: int, m: int = 50) -> Draw:
@@ -194,48 +196,48 @@ def made(seed: int, kind: str, n: int, m: int = 50) -> Draw:
     return adult(seed, max(m, 300)) if kind == "adult" else table4(seed, kind, n, m)
 
 
-class NearHessians(LossSums[Loss]):
+class NearSums(LossSums[Loss]):
     """Sums of losses with their gradients, and the Hessian of an earlier point near by in place of their own.
-
-    A solver that ends at a short subgradient ends where it would with Hessians of their own, by more steps, each of
-    which takes two products of all rows with all fits.
 
     Args:
         sums: of the clipped rows.
         rows: the same rows in memory.
+        own: the Hessian (p, p) of the sum at coefficients (p,).
     """
 
-    def __init__(self, sums: LossSums[Loss], rows: Rows) -> None:
+    def __init__(self, sums: LossSums[Loss], rows: Rows, own: Callable[[np.ndarray], np.ndarray]) -> None:
         super().__init__(sums._rows, sums.loss, sums.radius, sums.count)
-        self._own = rows
-        self._root = np.linalg.cholesky(weighted_gram(rows) / sums.count + _FLAT * np.eye(rows.features.shape[1]))
-        self._places = np.empty((0, len(self._root)))
-        self._hessians = np.empty((0, *self._root.shape))
+        self._own, self._near = rows, NearHessians(own, sums.count * sums.loss.curvature)
 
     def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradients (t, p), and Hessians (t, p, p) of points whose predictors are near."""
-        x, y = self._own.features, self._own.response[:, None]
-        gradient = self.loss.first(x @ theta.T, y).T @ x
-        places = theta @ self._root
-        for place, coefficients in zip(places, theta, strict=True):
-            if not len(self._places) or np.min(np.linalg.norm(self._places - place, axis=1)) > _NEAR:
-                self._places = np.vstack([self._places, place])
-                self._hessians = np.concatenate([self._hessians, self._own.sums(self.loss, coefficients[None])[1]])
-        nearest = [int(np.argmin(np.linalg.norm(self._places - place, axis=1))) for place in places]
-        return np.asarray(gradient), self._hessians[nearest]
+        return self._own.gradients(self.loss, theta), self._near.at(theta)
+
+
+@cache
+def _products() -> csc_array:
+    """Return the products of Adult's columns (n, p (p + 1)/2): few are not 0, and a Hessian is a sum of their rows."""
+    x = _adult()[0]
+    return csc_array(hstack([csc_array(x[:, [j]] * x[:, j:]) for j in range(x.shape[1])]))
 
 
 @dataclass(frozen=True)
 class _Wide(Setting):
-    """A setting of many columns, with the rows that its fits are made to."""
+    """The setting of Adult, whose columns are many, with the rows that its fits are made to."""
 
     drawn: Draw
 
-    def clipped(self, rows: PrivateRows) -> NearHessians:
+    def clipped(self, rows: PrivateRows) -> NearSums:
         """Return the sums of losses of the draw's rows."""
-        x = bounded(self.rows(self.drawn.x), self.radius)
-        own = Rows(x, self.loss.responses(self.drawn.y), np.ones(len(x)))
-        return NearHessians(super().clipped(rows), own)
+        own = Rows(bounded(self.rows(self.drawn.x), self.radius), self.loss.responses(self.drawn.y), np.ones(rows.n))
+
+        def hessian(theta: np.ndarray) -> np.ndarray:
+            curvature = np.zeros(_products().shape[0])
+            shorter = own.features[:, 0]  # the column of ones says by what a row was clipped
+            curvature[self.drawn.which] = shorter**2 * self.loss.second(own.features @ theta, own.response)
+            return from_upper_triangle(curvature @ _products(), len(theta))
+
+        return NearSums(super().clipped(rows), own, hessian)
 
 
 @dataclass(frozen=True)

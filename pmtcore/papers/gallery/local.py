@@ -27,7 +27,7 @@ from pmtcore.methods.local.printed import BEYOND, CLIPPED, PrintedPlan
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.papers.gallery.central import table_as_numbers
 from pmtcore.papers.gallery.engine import at_epsilon
-from pmtcore.public.moments import PublicData, public_from_rows
+from pmtcore.public.moments import PublicData
 
 _NOISE = 0.001  # C of paper C, section 6
 _TABLE_RIDGE = 1e-3  # of public moments and of the fit without privacy, where columns depend on each other
@@ -281,12 +281,7 @@ def accuracy_trial(
         start = fit(Data(LOGISTIC, x[:n], y[:n]), _TABLE_RIDGE * np.eye(x.shape[1]), start)
         told("without privacy", start)
         mus = [mu_from_epsilon(epsilon, n**-1.1) for epsilon in epsilons]
-        public = {
-            scale: public_from_rows(
-                x[theirs] / over[theirs], None, names, "y", ridge=_TABLE_RIDGE, family=LOGISTIC, lam=1e-4
-            )
-            for scale, over in scales.items()
-        }
+        public = {scale: _unlabelled(x[theirs] / over[theirs], names) for scale, over in scales.items()}
         for name, id, scale in series:
             rows = PrivateRows.from_arrays(x[:n] / scales[scale][:n], y[:n], names)
             for epsilon, beta in zip(
@@ -294,6 +289,14 @@ def accuracy_trial(
             ):
                 told(at_epsilon(name, epsilon), np.nan_to_num(beta))
     return errors
+
+
+def _unlabelled(x: np.ndarray, names: tuple[str, ...]) -> PublicData:
+    """Return public rows without labels, a ridge on their moment in units of each column."""
+    m, d = x.shape
+    scale = np.sqrt(np.mean(x**2, axis=0))
+    root = np.linalg.cholesky(x.T @ x / m / np.outer(scale, scale) + _TABLE_RIDGE * np.eye(d)) * scale[:, None]
+    return PublicData(names, "y", block_diag(root, 1.0), m, np.column_stack([x, np.zeros(m)]), LOGISTIC, labelled=False)
 
 
 def _design(rng: np.random.Generator, design: str, count: int, p: int) -> np.ndarray:
