@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from pmtcore.cli.main import main as command
-from pmtcore.ledger import database, sidecar
+from pmtcore.ledger import database, engines, sidecar
 from pmtcore.ledger.log import Ledger
 from pmtcore.releases import release
 from pmtcore.tables import sources
@@ -45,6 +45,7 @@ from pmtcore.tables import sources
 KINDS = ("ledger", "files", "reader")
 SECRET = "98765.4321"  # a private cell, which the error of a failing reader quotes
 KEY = "the-key"
+_WAIT = 0.5  # seconds for a lock: what holds one here is the broken call's own connection, and no other comes
 _NOTHING = ("nothing was spent", "nothing was released")
 
 
@@ -135,7 +136,7 @@ PLANTS = {"ledger": _statements, "files": _files, "reader": _reader}
 @contextlib.contextmanager
 def planted(kind: str, fault: Fault) -> Iterator[None]:
     """Put the fault in the place of the calls of a kind, and take it out again."""
-    changed = PLANTS[kind](fault)
+    changed = [*PLANTS[kind](fault), (engines, "WAIT_SECONDS", _WAIT), (sidecar, "WAIT_SECONDS", _WAIT)]
     with contextlib.ExitStack() as stack:
         for place, name, new in changed:
             stack.callback(setattr, place, name, getattr(place, name))

@@ -9,7 +9,7 @@ import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.pages_manager import PagesManager
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
 from pmtcore.releases.curves import Curves
 
@@ -18,6 +18,19 @@ ROOT = Path(__file__).resolve().parents[2]
 STEP = Curves.step
 # Each start of AppTest would read the metadata of every installed package, for longer than most pages run.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+# Each start would compile the app's scripts anew, and look a thousand times a second whether a page has run.
+app_test.ScriptCache = local_script_runner.ScriptCache = cache(local_script_runner.ScriptCache)
+
+
+def _wait(runner: local_script_runner.LocalScriptRunner, timeout: float = 3) -> None:
+    """Wait until a page has run, in place of Streamlit's own loop."""
+    runner._script_thread.join(timeout)
+    if not runner.script_stopped():
+        runner.request_stop()
+        raise RuntimeError(f"a page ran for longer than {timeout} s")
+
+
+local_script_runner.require_widgets_deltas = _wait
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise
+from pmtcore.sites import parties, transcript
 from pmtcore.sites.boards import FolderBoard
 from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.parties import SiteOfStudy
@@ -18,6 +19,7 @@ from pmtcore.sites.rounds import Exchange
 from pmtcore.sites.sharing import decode
 from pmtcore.sites.study import GroundOfStudy, Study
 from pmtcore.tables.table import read_path
+from tests.sites.clock import DistantClock
 
 SUMS = "sums"  # a line for each pass that was shared: attempt, step, noisy integers
 VALUES = "values"  # a line for each noise added: integers without noise
@@ -61,9 +63,10 @@ def _write_down(own):
     NoiseShares.add, Exchange._open = added, opened
 
 
-def take_part(folder, name, death):
-    """Run a site of the study in a folder; ``death``: kind, step, and before or after, or None."""
-    folder = Path(folder)
+def take_part(folder, name, death, times):
+    """Run a site of the study in a folder; ``death``: kind, step, and before or after, or None; ``times``: a pipe."""
+    folder, clock = Path(folder), DistantClock(times)
+    parties.monotonic, parties.sleep, transcript.time = clock.monotonic, clock.sleep, clock
     own = folder / name
     _write_down(own)
     ground = GroundOfStudy.of(Study.from_json((folder / "study.json").read_bytes()), str(folder))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 import signal
-import threading
-import time
 
 import pytest
 
@@ -33,39 +31,37 @@ class Run:
         (self.folder / "board").mkdir()
         self.board = FolderBoard(self.folder / "board")
         self.names = setup.ground.study.names
-        processes = [self._start(name, deaths.get(name)) for name in self.names]
-        self._wait_until_all_came(processes)
-        returns = threading.Thread(target=self._bring_back, args=(processes,))
-        if comes_back:
-            returns.start()
+        self.clock, self.comes_back, self.exits = setup.clock, comes_back, {}
+        threads = [self.clock.thread(self._live, name) for name in self.names]
         self.record = self.error = None
-        try:
-            self.record = Coordinator(setup.ground, self.board).run()
-        except StudyError as error:
-            self.error = error.kind
-        if comes_back:
-            returns.join(600)
-        for process in processes:
+        with self.clock.party():
+            for thread in threads:
+                thread.start()
+            try:
+                self.record = Coordinator(setup.ground, self.board).run()
+            except StudyError as error:
+                self.error = error.kind
+        for thread in threads:
+            thread.join()
+
+    def _live(self, name):
+        """Run a site until it ends, in one process or, where it was killed and comes back, in two.
+
+        This thread stands for the site at the clock: no time passes while one of them starts, computes or is brought
+        back, so a busy machine counts as no lost site.
+        """
+        lives = [self.deaths.get(name)]
+        if lives != [None] and self.comes_back:
+            lives.append(None)
+        self.exits[name] = []
+        for death in lives:
+            here, there = PROCESSES.Pipe()
+            process = PROCESSES.Process(target=take_part, args=(str(self.folder), name, death, there))
+            process.start()
+            there.close()
+            self.clock.serve(here)
             process.join(600)
-        self.exits = [process.exitcode for process in processes]
-
-    def _wait_until_all_came(self, processes):
-        """Wait until each process is there or gone, so that a busy machine counts as no lost site."""
-        while True:
-            came = set(self.transcript.arrivals)
-            if all(name in came or not p.is_alive() for name, p in zip(self.names, processes, strict=True)):
-                return
-            time.sleep(0.05)
-
-    def _bring_back(self, processes):
-        for name in self.deaths:
-            processes[self.names.index(name)].join(600)
-            processes.append(self._start(name, None))
-
-    def _start(self, name, death):
-        process = PROCESSES.Process(target=take_part, args=(str(self.folder), name, death))
-        process.start()
-        return process
+            self.exits[name].append(process.exitcode)
 
     def lines(self, name, file):
         path = self.folder / name / file
@@ -124,16 +120,10 @@ class Run:
         assert not any(str(value) in texts for value in values if abs(value) > 10**6)
 
 
-@pytest.fixture
-def clock():
-    """Return none: parties are processes, and wait for real."""
-
-
 def run(study, deaths, comes_back=False, **settings):
     """Run a study whose sites die, and check what holds whatever happens."""
     found = Run(study(**{"least": 2, "patience": 5.0, **settings}), deaths, comes_back)
-    killed = [found.exits[found.names.index(name)] for name in deaths]
-    assert killed == [-signal.SIGKILL] * len(deaths)
+    assert [found.exits[name][0] for name in deaths] == [-signal.SIGKILL] * len(deaths)
     found.require_right_sums()
     found.require_right_ledgers()
     found.require_nothing_unmasked()
@@ -180,7 +170,7 @@ TEN = (60, 50, 40, 70, 80, 90, 45, 55, 65, 75)
 def test_ten_processes_of_which_three_are_killed(study):
     """One before the first opening, one after it, one at the end: three numbers of sites, and one release."""
     deaths = {"s1": ("share", 0, "after"), "s4": ("share", 1, "after"), "s7": ("done", 0, "before")}
-    found = run(study, deaths, rows=TEN, least=5, colluders=3, patience=10.0)
+    found = run(study, deaths, rows=TEN, least=5, colluders=3)
     assert found.record is not None, found.error
     counts = [len(names) for names in found.record["study"]["passes"]]
     assert counts[0] == 9
@@ -189,5 +179,5 @@ def test_ten_processes_of_which_three_are_killed(study):
 
 def test_ten_processes_of_which_one_is_killed_while_a_pass_is_opened(study):
     """Nothing is released, at any of the ten."""
-    found = run(study, {"s3": ("sum", 1, "before")}, rows=TEN, least=5, colluders=3, patience=8.0)
+    found = run(study, {"s3": ("sum", 1, "before")}, rows=TEN, least=5, colluders=3)
     assert found.error is Kind.LOST
