@@ -1011,6 +1011,20 @@ def _mutants() -> list[Mutant]:
         "tests/public/test_ridge.py -k curvature",
     )
     plant(
+        "ridge: another prior is taken however little public rows prefer it",
+        "public/ridge.py",
+        "return (best, shape) if is_clear else (ridge, spread)",
+        "return best, shape",
+        "tests/public/test_ridge.py -k hardly_better",
+    )
+    plant(
+        "ridge: weights of a Cauchy prior without the variance of the fit",
+        "public/ridge.py",
+        "squares = spread * (point.fit**2 + variance)",
+        "squares = spread * point.fit**2",
+        "tests/public/test_ridge.py -k cauchy",
+    )
+    plant(
         "ridge: few public rows support no penalty",
         "public/ridge.py",
         "min(supported, default=_PENALTY_PATH[0])",

@@ -161,7 +161,7 @@ class Frame:
     def _ridge_shape(self) -> np.ndarray:
         """Return the matrix (d, d) that the penalty of the ridge prior multiplies, in whitened coordinates."""
         inverse = np.linalg.inv(self.root)
-        return np.asarray(inverse @ np.diag(self.prior.spread) @ inverse.T)
+        return np.asarray(inverse @ np.diag(self.prior.shape) @ inverse.T)
 
     @cached_property
     def penalty(self) -> np.ndarray:
