@@ -1025,6 +1025,20 @@ def _mutants() -> list[Mutant]:
         "tests/public/test_ridge.py -k cauchy",
     )
     plant(
+        "bands: labels of the passes without the model's variance",
+        "methods/gradients/frame.py",
+        "return robust.at_least(self.to_table(self.to_table(inverse @ scores @ inverse).T) / self.n)",
+        "return robust",
+        "tests/public/test_model_bands.py -k private_part",
+    )
+    plant(
+        "bands: weights count once in the model's variance",
+        "public/shape.py",
+        "scores = (features * (weights * slope)[:, None]).T @ features / m + penalty",
+        "scores = (features * slope[:, None]).T @ features / m + penalty",
+        "tests/public/test_model_bands.py -k weights",
+    )
+    plant(
         "ridge: few public rows support no penalty",
         "public/ridge.py",
         "min(supported, default=_PENALTY_PATH[0])",
