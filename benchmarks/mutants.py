@@ -1011,6 +1011,34 @@ def _mutants() -> list[Mutant]:
         "tests/public/test_ridge.py -k curvature",
     )
     plant(
+        "ridge: another prior is taken however little public rows prefer it",
+        "public/ridge.py",
+        "return (best, shape) if is_clear else (ridge, spread)",
+        "return best, shape",
+        "tests/public/test_ridge.py -k hardly_better",
+    )
+    plant(
+        "ridge: weights of a Cauchy prior without the variance of the fit",
+        "public/ridge.py",
+        "squares = spread * (point.fit**2 + variance)",
+        "squares = spread * point.fit**2",
+        "tests/public/test_ridge.py -k cauchy",
+    )
+    plant(
+        "bands: labels of the passes without the model's variance",
+        "methods/gradients/frame.py",
+        "return robust.at_least(self.to_table(self.to_table(inverse @ scores @ inverse).T) / self.n)",
+        "return robust",
+        "tests/public/test_model_bands.py -k private_part",
+    )
+    plant(
+        "bands: weights count once in the model's variance",
+        "public/shape.py",
+        "scores = (features * (weights * slope)[:, None]).T @ features / m + penalty",
+        "scores = (features * slope[:, None]).T @ features / m + penalty",
+        "tests/public/test_model_bands.py -k weights",
+    )
+    plant(
         "ridge: few public rows support no penalty",
         "public/ridge.py",
         "min(supported, default=_PENALTY_PATH[0])",

@@ -150,10 +150,12 @@ def public_bands(public: PublicData) -> Bands | None:
 
 
 def _glm_bands(public: PublicData) -> Bands:
-    """Robust bands of a public fit of any family (proofs/objective.md, 9.4)."""
-    influence = back_transform(public.feature_root, Shape.of(public).influence)
-    nothing = Part.of(np.zeros((public.d, public.d)))
-    return limits(public.fit, nothing, robust_part(influence, 1.0, len(influence), public.clusters))
+    """Return robust bands of a public fit to labels or counts, none narrower than the model's (proofs/bands.md, 7)."""
+    shape, root = Shape.of(public), public.feature_root
+    influence = back_transform(root, shape.influence)
+    robust = robust_part(influence, 1.0, len(influence), public.clusters)
+    model = back_transform(root, back_transform(root, shape.model_covariance).T)
+    return limits(public.fit, Part.of(np.zeros((public.d, public.d))), robust.at_least(model))
 
 
 @dataclass(frozen=True)

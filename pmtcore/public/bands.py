@@ -52,6 +52,10 @@ class Part:
         np.fill_diagonal(covariance, variance)
         return Part(variance, self.freedom, covariance)
 
+    def at_least(self, covariance: np.ndarray) -> Part:
+        """Return the part with no variance below those of a covariance (d, d), and the same correlations."""
+        return self.with_variance(np.maximum(self.variance, np.diag(covariance)))
+
     @property
     def sd(self) -> np.ndarray:
         """Standard errors (d,)."""

@@ -183,6 +183,16 @@ class Shape:
             return self.public.mode.covariance
         return np.asarray(self.influence.T @ self.influence / len(self.influence) ** 2)
 
+    @property
+    def model_covariance(self) -> np.ndarray:
+        """Return the public fit's covariance (d, d) where responses vary as the family says, its penalty a prior."""
+        public, features, weights = self.public, self.rows.features, self.rows.weights
+        m, penalty = len(features), public.own_penalty
+        slope = weights * public.family.slope(features @ public.centre)
+        inverse = np.linalg.pinv((features * slope[:, None]).T @ features / m + penalty, hermitian=True)
+        scores = (features * (weights * slope)[:, None]).T @ features / m + penalty
+        return np.asarray(inverse @ scores @ inverse / m)
+
     def prior(self, n: int) -> np.ndarray:
         """Return the covariance (d, d) of the fit to n private rows around the public fit, for one population."""
         return np.asarray(self.covariance * (1 + len(self.influence) / n))

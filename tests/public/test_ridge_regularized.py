@@ -51,7 +51,7 @@ def test_a_row_left_out_is_a_new_row():
     for at in range(14):
         rest = np.delete(np.arange(14), at)
         # the ridge stays that of all rows: m times the mean, one row fewer
-        matrix = x[rest].T @ x[rest] + 14 * np.diag(prior.penalty * prior.spread)
+        matrix = x[rest].T @ x[rest] + 14 * np.diag(prior.penalty * prior.shape)
         fit = np.linalg.solve(matrix + 1e-12 * np.eye(10), x[rest].T @ y[rest])
         expected = (y[at] - x[at] @ fit) / found.residual_scale
         assert found.left_out_residual[at] == pytest.approx(expected, rel=1e-3, abs=1e-6)

@@ -161,7 +161,7 @@ class Frame:
     def _ridge_shape(self) -> np.ndarray:
         """Return the matrix (d, d) that the penalty of the ridge prior multiplies, in whitened coordinates."""
         inverse = np.linalg.inv(self.root)
-        return np.asarray(inverse @ np.diag(self.prior.spread) @ inverse.T)
+        return np.asarray(inverse @ np.diag(self.prior.shape) @ inverse.T)
 
     @cached_property
     def penalty(self) -> np.ndarray:
@@ -238,12 +238,19 @@ class Frame:
     def sampling(self, fit: np.ndarray, hessian: np.ndarray) -> Part:
         """Return the sampling error of n private rows around a fit (d,), by public influence, in the table's units.
 
+        Of labels and counts no variance is below that of the model and its penalty (proofs/bands.md, 7).
+
         Args:
             fit: coefficients (d,) in whitened coordinates.
             hessian: penalized Hessian (d, d) of the mean loss there.
         """
-        influence = self.left_out * self.residuals(fit[None])[0][:, None] @ np.linalg.inv(hessian)
-        return robust_part(self.to_table(influence - influence.mean(axis=0)), 1.0, self.n, self.clusters)
+        inverse = np.linalg.inv(hessian)
+        influence = self.left_out * self.residuals(fit[None])[0][:, None] @ inverse
+        robust = robust_part(self.to_table(influence - influence.mean(axis=0)), 1.0, self.n, self.clusters)
+        if self.public.family is GAUSSIAN:
+            return robust
+        scores = self.hessians(self.weights[:, None] * self.slopes(fit[None]))[0] + self.penalty
+        return robust.at_least(self.to_table(self.to_table(inverse @ scores @ inverse).T) / self.n)
 
     def candidates(self, residuals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bounds to choose from (t, K), and the variance that clipping at each leaves, summed over coordinates."""
