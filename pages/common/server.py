@@ -17,6 +17,7 @@ import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pyarrow as pa
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
@@ -30,6 +31,7 @@ _EVERY = 15.0  # seconds between two looks for closed sessions; a session is kep
 # Looks in which what a session left is handed back, two minutes: on a busy machine some of it is let go late.
 _AGAIN = 8
 _STATIC = re.compile(r"/static/(js|css)/[\w.-]+\.(js|css)$")
+_BROTLI = 9  # Plotly in 1.4 CPU seconds, once; 11 takes 14 for a tenth less
 _MOST_FILES = 500  # Streamlit has 300 of them
 _COOKIE = b"_streamlit_xsrf="
 _UNSIGNED = 300.0  # seconds that a connection stays open before somebody signs in; browsers open a new one
@@ -117,30 +119,37 @@ class Guard:
 
 
 class Squeezed:
-    """The browser's scripts and styles compressed, each once: they never change while the server runs."""
+    """The browser's scripts and styles compressed, each once: they never change while the server runs.
+
+    By Brotli where the browser takes it, which is over HTTPS and on this machine: a sixth less than by gzip.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app, self.squeezing = app, GZipMiddleware(app, compresslevel=9)
-        self.kept: dict[str, list[Message]] = {}
+        self.kept: dict[tuple[str, bool], list[Message]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; others than for a whole static file pass as they are."""
         if scope["type"] != "http" or not _STATIC.search(scope["path"]) or not _whole(scope):
             await self.app(scope, receive, send)
             return
-        path, messages = scope["path"], list[Message]()
-        if path not in self.kept:
+        brotli = _takes_brotli(scope)
+        key, messages = (scope["path"], brotli), list[Message]()
+        if key not in self.kept:
 
             async def keep(message: Message) -> None:
                 messages.append(message)
 
-            await self.squeezing(scope, receive, keep)
+            if brotli:
+                await self.app(_plainly(scope), receive, keep)
+            else:
+                await self.squeezing(scope, receive, keep)
             if not _complete(messages) or not _found(messages[0]) or len(self.kept) >= _MOST_FILES:
                 for message in messages:
                     await send(message)
                 return
-            self.kept[path] = messages
-        for message in self.kept[path]:
+            self.kept[key] = await asyncio.to_thread(_by_brotli, messages) if brotli else messages
+        for message in self.kept[key]:
             await send(dict(message))
 
 
@@ -149,6 +158,27 @@ def policy_for(scope: Scope) -> str:
     host = next((value for name, value in scope["headers"] if name == b"host"), b"")
     named = f" ws://{host.decode()} wss://{host.decode()}" if _HOST.fullmatch(host) else ""
     return POLICY.format(sockets=named)
+
+
+def _takes_brotli(scope: Scope) -> bool:
+    taken = dict(scope["headers"]).get(b"accept-encoding", b"").split(b",")
+    return b"br" in {one.strip() for one in taken}
+
+
+def _plainly(scope: Scope) -> Scope:
+    """Return a request for the file as it is."""
+    return {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]}
+
+
+def _by_brotli(messages: list[Message]) -> list[Message]:
+    """Return a whole answer compressed."""
+    start, body = messages[0], b"".join(message.get("body", b"") for message in messages[1:])
+    packed = pa.Codec("brotli", compression_level=_BROTLI).compress(body, asbytes=True)
+    replaced = (b"content-length", b"content-encoding", b"vary")
+    headers = [pair for pair in start["headers"] if pair[0] not in replaced]
+    headers += [(b"content-length", str(len(packed)).encode()), (b"content-encoding", b"br")]
+    start = {**start, "headers": [*headers, (b"vary", b"Accept-Encoding")]}
+    return [start, {"type": "http.response.body", "body": packed}]
 
 
 def _complete(messages: list[Message]) -> bool:

@@ -18,7 +18,7 @@ from pages.common.widgets import at_first, badge, number, number_or_nothing, sho
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError, TableNote, kind_of
+from pmtcore.base.messages import InputError, TableNote
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.releases.opened import Tables
@@ -59,7 +59,7 @@ _MISSING = {
     "empty-row": "count the row as zeros",
     "public-median": "fill from the public rows",
 }
-_UNSEEN = {"refuse": "refuse the table", "other": "count as other, else missing"}
+_UNSEEN = {"refuse": "refuse the table", "other": "other, else missing"}
 _SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload", "registered": "Registered"}
 
 
@@ -162,7 +162,7 @@ def columns() -> Problem | None:
                 declared=found.tables.schema,
             )
             said = _say(found.tables, choices, every)
-        _notice(choices, [one for one in every if not (one.stops or kind_of(one.sentence) in _OPEN)])
+        _notice(choices, [one for one in every if not (one.stops or _asked(one))])
     except InputError as error:
         with messages:
             show_error(error)
@@ -194,7 +194,7 @@ def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]
         st.error(plain(one.sentence), icon=":material/error:")
         _repairs(one, choices, f"stop-{at}")
     for at, one in enumerate(every):
-        if not one.stops and kind_of(one.sentence) in _OPEN:
+        if not one.stops and _asked(one):
             left, right = st.columns([4, 1], vertical_alignment="center")
             left.warning(plain(one.sentence), icon=":material/warning:")
             with right:
@@ -202,6 +202,11 @@ def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]
     if tables.repaired is not None and choices.features == tables.repaired[1]:
         st.warning(plain(tables.repaired[0]), icon=":material/warning:")
     return {one.sentence for one in stops}
+
+
+def _asked(one: Finding) -> bool:
+    """Return whether a finding is asked openly: also where a column is left out that one click lets in."""
+    return one.kind in _OPEN or (one.kind is TableNote.LEFT_OUT and bool(one.repairs))
 
 
 def _notice(choices: Choices, rest: Sequence[Finding]) -> None:

@@ -27,12 +27,17 @@ class Passes:
 
 @dataclass(frozen=True, kw_only=True)
 class Regressions:
-    """What to expect of random regressions from one release, in standard errors of the non-private coefficients."""
+    """What to expect of random regressions from one release, in standard errors of the non-private coefficients.
+
+    Attributes:
+        one_sided_error_in_standard_errors: the worst where all truncated rows pull one way, as codes for missing do.
+    """
 
     typical_error_in_standard_errors: float
     nine_in_ten_errors_in_standard_errors: float
     worst_error_in_standard_errors: float
     public_error_in_standard_errors: float
+    one_sided_error_in_standard_errors: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +95,8 @@ class Facts:
         if "passes" in rest:
             passes = Passes(**{item.name: rest.pop(item.name) for item in fields(Passes)})
         if "typical_error_in_standard_errors" in rest:
-            regressions = Regressions(**{item.name: rest.pop(item.name) for item in fields(Regressions)})
+            names = [item.name for item in fields(Regressions) if item.name in rest]
+            regressions = Regressions(**{name: rest.pop(name) for name in names})
         own = {item.name: rest.pop(item.name) for item in fields(cls) if item.name in rest}
         return cls(**own, passes=passes, regressions=regressions, more=rest)
 

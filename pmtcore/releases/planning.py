@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from pmtcore.public.moments import PublicData
 
 _BUDGETS_TRIED = 60  # budgets of a curve over five decades, twelve a decade
 NO_GAIN = 0.9  # predictions are good to about 10 %: less than that is no gain to speak of
+_FAR_APART = 10  # ends of the range of a precision, whose middle is then no promise
 _WORTHLESS_RATIO = 100.0  # beyond, the figure itself says nothing more
 _RELATIVE_TOLERANCE = 1e-3  # relative: where the reverse question stops
 _MOST_BUDGETS = 60  # budgets at a time: as many as a curve has
@@ -172,9 +174,14 @@ def sampling_alone(public: PublicData, n: int) -> np.ndarray | None:
     return None if alone is None or public.m is None else np.asarray(alone.sampling * math.sqrt(public.m / n))
 
 
+_ALONE: WeakKeyDictionary[PublicData, Prediction | None] = WeakKeyDictionary()  # public figures only
+
+
 def public_alone(public: PublicData) -> Prediction | None:
     """Return the errors of the public fit alone; None without a target or without the number of public rows."""
-    return _plan(public, 2, of_role("public").id, 1.0).predicted() if public.labelled else None
+    if public not in _ALONE:
+        _ALONE[public] = _plan(public, 2, of_role("public").id, 1.0).predicted() if public.labelled else None
+    return _ALONE[public]
 
 
 def typical_ratio(errors: np.ndarray, others: np.ndarray) -> float:
@@ -241,33 +248,38 @@ def verdict_of(public: PublicData, mine: Planned) -> str:
         return "Without the number of public rows, the public fit's error is not known."
     title = method(mine.method).title
     left_out = "" if mine.is_complete else " What truncated rows add is not predicted, and left out."
-    ratio, between = beside_public(mine.prediction, alone)
+    ratio, precise = beside_public(mine.prediction, alone)
     start = f"At mu = {mine.mu:g} “{title}”"
     if not ratio <= _WORTHLESS_RATIO:
         return f"{start} cannot improve on the public fit: its noise swamps the private rows."
     if ratio > NO_GAIN:
-        return f"{start} may not improve on the public fit: {figure(1 / ratio, 2)} times as precise{between}.{left_out}"
+        return f"{start} may not improve on the public fit: {precise}.{left_out}"
     return (
-        f"{start} is predicted to be {figure(1 / ratio, 2)} times as precise as the public fit{between}, for the "
-        f"typical coefficient and if private rows are like the public ones.{left_out}"
+        f"{start} is predicted to be {precise}, for the typical coefficient and if private rows are like the public "
+        f"ones.{left_out}"
     )
 
 
 def beside_public(prediction: Prediction, alone: Prediction) -> tuple[float, str]:
-    """Return a release's standard error over that of the public fit, and the range of its precision in words.
+    """Return a release's standard error over that of the public fit, and how many times as precise it is, in words.
 
-    Both are medians over the coefficients. Half of the releases come out above the figure; the words give the 80 %
-    interval of its inverse in brackets, and are empty where a method's outcomes were not calibrated.
+    Both are medians over the coefficients. Half of the releases come out above the figure. The words have the 80 %
+    interval of its inverse where a method's outcomes were calibrated, and that alone where its ends are far apart: with
+    few public rows the figure between them is no promise.
 
     Args:
         prediction: of the method.
         alone: of the public fit.
     """
     ratio, ends = typical_ratio(prediction.median_total, alone.total), prediction.total_interval
+    precise = f"{figure(1 / max(ratio, 1e-300), 2)} times as precise as the public fit"
     if ends is None:
-        return ratio, ""
-    most, least = (figure(1 / max(typical_ratio(end, alone.total), 1e-300), 2) for end in ends)
-    return ratio, f" ({least} to {most} times in eight of ten tables)"
+        return ratio, precise
+    best, worst = (1 / max(typical_ratio(end, alone.total), 1e-300) for end in ends)
+    least, most = figure(worst, 2), figure(best, 2)
+    if best > _FAR_APART * worst:
+        return ratio, f"{least} to {most} times as precise as the public fit in eight of ten tables"
+    return ratio, f"{precise} ({least} to {most} times in eight of ten tables)"
 
 
 def _half(public: PublicData, n: int, id: str, mu: float, j: int) -> float:

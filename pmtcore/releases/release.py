@@ -524,13 +524,10 @@ def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | Non
             "public data, and the error bands will be wide."
         )
     if predicted is not None and alone is not None:
-        ratio, between = beside_public(predicted, alone)
+        ratio, precise = beside_public(predicted, alone)
         if ratio > NO_GAIN:
             more = "better" if ratio > 1 / NO_GAIN else "as well"
-            objections.append(
-                f"The public fit alone is predicted to do {more}: its standard errors are about {1 / ratio:.2g} times "
-                f"those of this release{between}."
-            )
+            objections.append(f"The public fit alone may do {more}: this release is predicted to be {precise}.")
     return tuple(objections)
 
 

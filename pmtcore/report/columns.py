@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.base.messages import Note, TableNote
-from pmtcore.tables.choices import Choices
+from pmtcore.tables.choices import SIGNS, Choices
 from pmtcore.tables.problem import schema_summary
+from pmtcore.tables.schema import as_kind
+from pmtcore.tables.schema import values as read_values
 from pmtcore.tables.table import MomentTable, Table
 
 # Bars of a column that is as wide as a word, and columns that a reader goes through.
@@ -39,9 +41,11 @@ def at_a_glance(
     dropped |= {name for note in noted if note.kind is TableNote.LEFT_OUT for name in note.facts["columns"]}
     part = ["left out" if name in dropped else _part(name, choices) for name in summary["column"]]
     summary.insert(1, "part", part)
+    words = {**dict.fromkeys(("number", *SIGNS), "numeric"), "date": "dates"}
+    summary["kind"] = summary["column"].map(choices.kinds).map(words).fillna(summary["kind"])
     summary = summary.iloc[np.argsort([kind != "target" for kind in part], kind="stable")].head(_MOST)
     if isinstance(public, Table):
-        summary["public rows"] = [_counts(public, name) for name in summary["column"]]
+        summary["public rows"] = [_counts(public, name, choices) for name in summary["column"]]
     return summary.reset_index(drop=True)
 
 
@@ -53,6 +57,11 @@ def _part(name: str, choices: Choices) -> str:
     return "feature" if choices.features is None or name in choices.features else "left out"
 
 
+def _bars(numbers: np.ndarray) -> list[int]:
+    numbers = numbers[np.isfinite(numbers)]
+    return [int(count) for count in np.histogram(numbers, _edges(numbers))[0]] if len(numbers) else []
+
+
 def _edges(numbers: np.ndarray) -> np.ndarray:
     """Return the edges of the bars; each bar has equally many whole numbers where all are whole."""
     low, high = float(np.min(numbers)), float(np.max(numbers))
@@ -62,10 +71,12 @@ def _edges(numbers: np.ndarray) -> np.ndarray:
     return np.asarray(np.arange(low - 0.5, high + width, width))
 
 
-def _counts(public: Table, name: str) -> list[int]:
+def _counts(public: Table, name: str, choices: Choices) -> list[int]:
+    kind = choices.kinds.get(name)
+    if kind == "number" or kind in SIGNS:
+        numbers = read_values(public.column(name), as_kind(kind), public.decimal)
+        return _bars(numbers)
     values = public.typed.column(name).to_pandas().dropna()
     if pd.api.types.is_numeric_dtype(values.dtype):
-        numbers = values.to_numpy(dtype=float)
-        numbers = numbers[np.isfinite(numbers)]
-        return [int(count) for count in np.histogram(numbers, _edges(numbers))[0]] if len(numbers) else []
+        return _bars(values.to_numpy(dtype=float))
     return [int(count) for count in values.value_counts().head(_BARS)]

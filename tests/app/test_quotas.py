@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -172,6 +173,42 @@ def test_a_browser_that_leaves_cuts_nothing_for_others() -> None:
         asyncio.run(server(scope, None, send))  # type: ignore[arg-type]
         answers.append(b"".join(message.get("body", b"") for message in sent))
     assert len(ends) == 3 and gzip.decompress(answers[3]) == b"a" * 2000 + b"b" * 2000
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [(b"gzip, deflate, br, zstd", b"br"), (b"gzip, deflate", b"gzip"), (b"br;q=0, gzip", b"gzip")],
+    ids=["brotli", "gzip", "refused"],
+)
+def test_scripts_come_in_the_form_that_the_browser_takes(accepted, encoding) -> None:
+    """Brotli where it is asked for, gzip elsewhere; one browser's form is never another's, and the text is the same."""
+    text = b"const one = 1;" * 500
+    kind = (b"content-type", b"text/javascript")
+
+    async def file(scope: Any, receive: Any, send: Any) -> None:
+        length = (b"content-length", str(len(text)).encode())
+        await send({"type": "http.response.start", "status": 200, "headers": [kind, length]})
+        await send({"type": "http.response.body", "body": text})
+
+    server = Squeezed(file)
+
+    def answer(taken: bytes) -> tuple[dict[bytes, bytes], bytes]:
+        scope = {"type": "http", "method": "GET", "path": "/static/js/a.js", "headers": [(b"accept-encoding", taken)]}
+        sent: list[dict[str, Any]] = []
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        asyncio.run(server(scope, None, send))  # type: ignore[arg-type]
+        return dict(sent[0]["headers"]), b"".join(message.get("body", b"") for message in sent)
+
+    answer(b"gzip, br")
+    for _ in range(2):
+        headers, body = answer(accepted)
+        assert headers[b"content-encoding"] == encoding and int(headers[b"content-length"]) == len(body) < len(text)
+        assert headers[b"vary"].lower() == b"accept-encoding"
+        brotli = encoding == b"br"
+        assert text == (pa.decompress(body, len(text), "brotli", asbytes=True) if brotli else gzip.decompress(body))
 
 
 KEEPER, STRANGER = Actor("cleo", Role.CURATOR), Actor("", None)

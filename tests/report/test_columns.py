@@ -62,6 +62,15 @@ def test_bars_of_whole_numbers_hold_equally_many():
         assert len(set(found[:-1])) <= 1, "each but the last has as many"
 
 
+def test_a_column_read_as_numbers_is_shown_as_numbers():
+    """Its kind and its bars are those of the numbers, whatever their sign."""
+    rates = [f"{10 * at} %" for at in range(10)]
+    table = _table("public", rate=rates, y=[float(at) for at in range(10)])
+    found = at_a_glance(table, table, Choices(target="y", kinds={"rate": "percent"})).set_index("column")
+    assert found.loc["rate", "kind"] == "numeric"
+    assert len(found.loc["rate", "public rows"]) == 12 and sum(found.loc["rate", "public rows"]) == 10
+
+
 BANDS = ["public-only", "pmt-score", "pmt-objective", "pmt-gradients"]
 CONSTANT = [
     ("logistic", ["yes"] * 6, True),

@@ -11,23 +11,29 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, mu_from_epsilon
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_power, mu_from_epsilon
 from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis
 from pmtcore.base.bands import Bands
 from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import ArgumentMessage, Note, TableNote
 from pmtcore.base.numbers import figure, percent
+from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import Prediction, methods
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import Conditioning
 from pmtcore.releases.record import Ground, Release
+from pmtcore.releases.release import Request, preview, release
 from pmtcore.report import glossary, words
 from pmtcore.report.figures import coefficients
 from pmtcore.report.figures.coefficients import Unit
+from pmtcore.report.figures.explore import prospects_words
 from pmtcore.report.names import option, spoken, title
 from pmtcore.report.strength import strength
-from tests.helpers import refused
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.table import Table, table_from
+from tests.helpers import TEST, refused
 
 
 def diagnosis(before, after=None, norms=(), radius=3.0):
@@ -327,3 +333,29 @@ def test_the_example_is_a_coefficient_that_can_be_told_from_none():
     one = Unit("table", "w", False, False, "", "y")
     assert "more of age" in words.example_words(table, one)
     assert "more of date" in words.example_words(table.head(1), one)
+
+
+def test_codes_for_missing_values_are_in_the_promise_of_regressions():
+    """Rows of -999 all pull one way: the promise names how far, and the release is about as far from its fit."""
+    made = np.random.default_rng(1)
+
+    def table(n: int, coded: bool, role: str) -> Table:
+        age, other = made.integers(18, 80, n).astype(float), made.normal(size=n)
+        y = 0.02 * age - 0.3 * other + made.normal(size=n)
+        age = np.where(coded & (np.arange(n) % 200 == 0), -999.0, age)
+        return table_from(pd.DataFrame({"age": age, "other": other, "y": y}), "t", role)
+
+    for coded in (False, True):
+        problem = prepare(table(6000, coded, "private"), table(400, coded, "public"), Choices(target="y"))
+        request = Request("joint-moment", Budget(1.0))
+        facts = preview(problem, request).facts
+        assert ("pull one way" in prospects_words(facts)) == coded
+        fit = problem.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+        x, y = fit[:, :-1], fit[:, -1]
+        exact = np.linalg.lstsq(x, y, rcond=None)[0]
+        errors = np.sqrt(np.mean((y - x @ exact) ** 2) * np.diag(np.linalg.inv(x.T @ x)))
+        released = release(problem, request, SeededNoise(1)).coefficients
+        if coded:
+            distance = float(np.max(np.abs(released - exact) / errors))
+            assert facts.regressions.worst_error_in_standard_errors * 3 < distance
+            assert distance < 2 * facts.regressions.one_sided_error_in_standard_errors

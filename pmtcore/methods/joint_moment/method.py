@@ -32,7 +32,15 @@ from pmtcore.methods.facts import Facts, Regressions
 from pmtcore.methods.joint_moment.derived import Derived, parse
 from pmtcore.methods.joint_moment.influence import MOST_SHARED, MOST_TENSOR, Gaussian, Influence, Moments, Rows
 from pmtcore.methods.joint_moment.linear import Fit, State, floored, solve
-from pmtcore.methods.joint_moment.norm import Prospects, RowNorm, candidates, chosen, penalized_norm, row_norm
+from pmtcore.methods.joint_moment.norm import (
+    Prospects,
+    RowNorm,
+    candidates,
+    chosen,
+    one_sided,
+    penalized_norm,
+    row_norm,
+)
 from pmtcore.methods.joint_moment.parameters import MomentParameters
 from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, combined, mean_difference_variance
 from pmtcore.methods.outcome_interval import OF_JOINT_MOMENT
@@ -184,13 +192,14 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         beyond = expected = None
         if self.rows is not None:
             beyond = float(np.mean(self.rows.lengths > self.radius))
-        if self.prospects is not None:
-            errors = self.prospects.errors
+        if self.prospects is not None and self.rows is not None:
+            errors, pulled = self.prospects.errors, one_sided(self.rows, self.radius, self.n)
             expected = Regressions(
                 typical_error_in_standard_errors=float(np.median(errors)),
                 nine_in_ten_errors_in_standard_errors=float(np.quantile(errors, 0.9)),
                 worst_error_in_standard_errors=float(np.max(errors)),
                 public_error_in_standard_errors=float(np.median(np.sqrt(self.prospects.public))),
+                one_sided_error_in_standard_errors=float(np.max(np.sqrt(self.prospects.noise + pulled**2))),
             )
         return Facts(
             radius=self.radius,

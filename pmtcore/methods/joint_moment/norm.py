@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from pmtcore.mechanisms.truncation import ball_weights
 from pmtcore.methods.joint_moment.influence import Tail
 from pmtcore.methods.joint_moment.parameters import MomentParameters
 from pmtcore.public.moments import PublicData, whiten
@@ -147,6 +148,16 @@ def _kurtosis(x: np.ndarray, squares: np.ndarray) -> np.ndarray:
         odds = np.maximum(own, 1e-300) / np.maximum(1 - own, 1e-12)  # exact where a direction has one such row
         weights = np.minimum(1.0, weights * (share / (1 - share)) / odds)
     return np.asarray((x.T * (weights * squares)) @ x / m)
+
+
+def one_sided(rows: RowNorm, radius: float, n: int) -> np.ndarray:
+    """Return what truncation moves random regressions by (K,), in sampling errors, where all of it pulls one way.
+
+    The choice of a radius takes the rows' signs as they come, which codes for missing values do not do: they are the
+    same number in every row.
+    """
+    lost = 1 - ball_weights(rows.lengths**2, radius)
+    return np.asarray(math.sqrt(n) * np.mean(lost[:, None] * np.abs(rows.products), axis=0))
 
 
 @dataclass(frozen=True)

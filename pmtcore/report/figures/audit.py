@@ -62,7 +62,7 @@ def overview(audits: Mapping[str, Audit]) -> go.Figure:
     # Whole marks at 0, and room beyond the largest.
     most = max((one.lower_bound / one.claimed for one in audits.values() if one.claimed > 0), default=1.0)
     figure.update_xaxes(range=[-0.03 * most, 1.03 * most])
-    finish(figure, "mu proved by the attack, over the claimed mu", "", 300)
+    finish(figure, "proved mu over claimed mu", "", 300)
     return figure.update_layout(showlegend=False, margin={"t": 24})  # room for the word at the claim
 
 

@@ -444,17 +444,21 @@ def prospects_words(facts: Facts) -> str:
     prospects = facts.regressions
     if prospects is None:
         return "Without public rows there is no prediction of a typical regression."
-    typical, worst, public = (
+    typical, worst, public, pulled = (
         said(value, 2) if value <= _FAR else f"more than {_FAR:,}"
         for value in (
             prospects.typical_error_in_standard_errors,
             prospects.worst_error_in_standard_errors,
             prospects.public_error_in_standard_errors,
+            prospects.one_sided_error_in_standard_errors,
         )
     )
+    apart = prospects.one_sided_error_in_standard_errors > max(2 * prospects.worst_error_in_standard_errors, 1.0)
+    far = f" Where truncated rows all pull one way, as codes for missing values do, it may be {pulled}." * apart
     return (
         f"Coefficients of a regression among the columns are expected within {typical} standard errors of the fit "
         f"without privacy as a rule (in the worst of 120 trial regressions {worst}; by the public fit alone {public})."
+        f"{far}"
     )
 
 

@@ -73,14 +73,14 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None) 
     if mu is not None:
         figure.add_vline(x=mu, line={"color": QUIET, "dash": "dash"})
     log_axis(figure, "x")
-    log_axis(figure, "y")
     low, high = LADDER[0], LADDER[-1]
     figure.update_xaxes(range=[math.log10(low / 1.1), math.log10(high * 1.1)])
     public = [one.half_width(j) for one in plans if _public(one.method)]
     if public and private and level > 0:
-        figure.update_yaxes(
-            dtick="D2", range=[math.log10(_BELOW * min(level, *public)), math.log10(_ABOVE * max(level, *public))]
-        )
+        ends = [_BELOW * min(level, *public), _ABOVE * max(level, *public)]
+        figure.update_yaxes(range=[math.log10(end) for end in ends])
+    log_axis(figure, "y")
+    figure.update_yaxes(dtick="D2")
     figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}, for one unit of it", 430)
     return figure.update_layout(
         legend={"font": {"size": 11}, "entrywidth": _ENTRY, "entrywidthmode": "pixels"}, margin={"t": _LEGEND}

@@ -73,13 +73,9 @@ def predicted_words(preview: Preview) -> str:
         return ""
     if preview.guarantee.mu == 0:
         return "This is the public fit itself: its error comes from the few public rows, not from privacy."
-    ratio, between = beside_public(preview.predicted, preview.public_alone)
+    precise = beside_public(preview.predicted, preview.public_alone)[1]
     longer = typical_ratio(preview.predicted.total, preview.predicted.sampling)
-    start = "If private rows are like the public ones, the typical coefficient is predicted to " + (
-        f"be {said(1 / ratio, 2)} times as precise as in the public fit alone{between}"
-        if 0 < ratio < 1
-        else f"have {said(ratio, 2)} times the standard error that it has in the public fit alone"
-    )
+    start = f"If private rows are like the public ones, the typical coefficient is predicted to be {precise}"
     if not math.isfinite(longer):
         return f"{start}. Privacy noise is all there is of it."
     if preview.facts.is_swamped and longer < _TWICE:

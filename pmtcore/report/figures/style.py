@@ -163,7 +163,10 @@ _TICKS = 5  # labels on an axis that spans less
 
 
 def log_axis(figure: go.Figure, axis: str) -> None:
-    """Label a log axis in plain numbers, far spans in powers of ten, or closer where what is drawn spans little."""
+    """Label a log axis in plain numbers, far spans in powers of ten, or closer where what is drawn spans little.
+
+    A range of the axis, in powers of ten, is set before.
+    """
     step = _log_step(figure, axis)
     numbers = (
         {"exponentformat": "power", "tickfont": {"size": 10}}
@@ -179,6 +182,9 @@ def _log_step(figure: go.Figure, axis: str) -> int | str:
     drawn = [np.ravel(np.asarray(trace[axis], dtype=float)) for trace in figure.data if trace[axis] is not None]
     values = np.concatenate(drawn) if drawn else np.empty(0)
     values = values[np.isfinite(values) & (values > 0)]
+    shown = (figure.layout.xaxis if axis == "x" else figure.layout.yaxis).range
+    if shown is not None and len(values):  # what lies beyond it is not drawn
+        values = np.clip(values, 10.0 ** shown[0], 10.0 ** shown[1])
     if not len(values) or values.max() >= _MANY * values.min():
         decades = 0.0 if not len(values) else np.log10(values.max()) - np.log10(values.min())
         return max(1, math.ceil(decades / _DECADES))
