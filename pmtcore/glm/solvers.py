@@ -132,39 +132,6 @@ class Losses(Protocol[Loss_co]):
         """Return gradients (t, p) and Hessians (t, p, p) of the sum at coefficients (t, p)."""
 
 
-@dataclass(frozen=True)
-class Data(Generic[Loss_co]):
-    """Rows (n, p) in memory, responses (n,), the loss, and its weight in each row (n,); ``None``: 1."""
-
-    loss: Loss_co
-    x: np.ndarray
-    y: np.ndarray
-    weights: np.ndarray | None = None
-
-    @property
-    def count(self) -> int:
-        """Return the number of rows."""
-        return len(self.y)
-
-    @cached_property
-    def most_curvature(self) -> np.ndarray:
-        """Return an upper bound (p, p) of the Hessian of the sum of losses, anywhere."""
-        return np.asarray(self.loss.curvature * weighted_gram(self.rows))
-
-    @cached_property
-    def rows(self) -> Rows:
-        """Return the rows as the sums over them have them."""
-        return Rows(self.x, self.y, np.ones(len(self.y)) if self.weights is None else self.weights)
-
-    def value(self, theta: np.ndarray) -> np.ndarray:
-        """Return the sum of losses (t,) at coefficients (t, p)."""
-        return loss_values(self.loss, self.rows, theta)
-
-    def derivatives(self, theta: np.ndarray) -> Derivatives:
-        """Return gradients (t, p) and Hessians (t, p, p) of the sum of losses."""
-        return self.rows.sums(self.loss, theta)
-
-
 class NearHessians:
     """Hessians of a sum of losses, each that of an earlier point near by where there is one.
 
@@ -201,16 +168,47 @@ class NearHessians:
 
 
 @dataclass(frozen=True)
-class ManyRows(Data[Loss_co]):
-    """Rows so many that a Hessian of them costs as much as several gradients: those of points near by serve."""
+class Data(Generic[Loss_co]):
+    """Rows (n, p) in memory, responses (n,), the loss, and its weight in each row (n,); ``None``: 1.
+
+    Attributes:
+        near: Hessians of points near by serve: of so many rows one costs as much as several gradients.
+    """
+
+    loss: Loss_co
+    x: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None = None
+    near: bool = False
+
+    @property
+    def count(self) -> int:
+        """Return the number of rows."""
+        return len(self.y)
 
     @cached_property
-    def _near(self) -> NearHessians:
-        return NearHessians(lambda theta: self.rows.hessian(self.loss, theta), self.count * self.loss.curvature)
+    def most_curvature(self) -> np.ndarray:
+        """Return an upper bound (p, p) of the Hessian of the sum of losses, anywhere."""
+        return np.asarray(self.loss.curvature * weighted_gram(self.rows))
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Return the rows as the sums over them have them."""
+        return Rows(self.x, self.y, np.ones(len(self.y)) if self.weights is None else self.weights)
+
+    def value(self, theta: np.ndarray) -> np.ndarray:
+        """Return the sum of losses (t,) at coefficients (t, p)."""
+        return loss_values(self.loss, self.rows, theta)
 
     def derivatives(self, theta: np.ndarray) -> Derivatives:
-        """Return gradients (t, p) of the sum of losses, and Hessians (t, p, p) of points near by."""
-        return self.rows.gradients(self.loss, theta), self._near.at(theta)
+        """Return gradients (t, p) and Hessians (t, p, p) of the sum of losses."""
+        if self.near:
+            return self.rows.gradients(self.loss, theta), self._hessians.at(theta)
+        return self.rows.sums(self.loss, theta)
+
+    @cached_property
+    def _hessians(self) -> NearHessians:
+        return NearHessians(lambda theta: self.rows.hessian(self.loss, theta), self.count * self.loss.curvature)
 
 
 def weighted_gram(rows: Rows) -> np.ndarray:

@@ -16,7 +16,7 @@ from scipy.special import expit
 from pmtcore.base.roots import root
 from pmtcore.glm.families import Family
 from pmtcore.glm.rows import Rows
-from pmtcore.glm.solvers import Data, ManyRows, Penalty, minimize
+from pmtcore.glm.solvers import Data, Penalty, minimize
 
 _ROUNDS = 6  # of scale and intercept in turn: each fixes one, and they settle
 _SCAN = np.geomspace(1e-4, 1e4, 801)  # forty points a decade: two roots closer than that are one for any noise
@@ -249,6 +249,5 @@ def score_equation(
     pull = public.features.T @ (public.weights * centre) / m
     h = public.sums(family, start[None])[1][0] / m
     ridge = noise_variance / max(float(np.mean(np.diag(h))), 1e-3) + 1e-6
-    kind = ManyRows if m > _MANY else Data
-    data = kind(family, public.features, np.zeros(m), public.weights)
+    data = Data(family, public.features, np.zeros(m), public.weights, near=m > _MANY)
     return minimize(data, Penalty.of(-m * (pull + score), m * ridge, start), 1e-9 * m).theta

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pmtcore.glm import families
-from pmtcore.glm.solvers import Data, ManyRows, Penalty, decrement, fit, minimize
+from pmtcore.glm.solvers import Data, Penalty, decrement, fit, minimize
 
 
 def sample(family: families.Family, n: int, d: int, seed: int) -> Data:
@@ -113,7 +113,7 @@ def test_many_rows_are_fitted_as_by_hessians_of_their_own(seed):
     x, weights = rng.standard_normal((9000, 4)), rng.uniform(0.2, 1.0, 9000)
     y = (rng.random(9000) < 1 / (1 + np.exp(-x.sum(axis=1)))).astype(float)
     logistic = families.LOGISTIC
-    own, near = Data(logistic, x, y, weights), ManyRows(logistic, x, y, weights)
+    own, near = Data(logistic, x, y, weights), Data(logistic, x, y, weights, near=True)
     theta = rng.standard_normal((3, 4))
     gradients, hessians = own.derivatives(theta)
     np.testing.assert_allclose(own.rows.gradients(logistic, theta), gradients, rtol=1e-12)

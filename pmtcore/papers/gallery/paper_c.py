@@ -36,6 +36,7 @@ _POOLED = (
     "root has no estimate."
 )
 _TURNED = " The covariance is Q'DQ with D from U(0, 1): a covariance that is itself orthogonal is the identity."
+_IDENTITY = " With the identity the errors fall with n no faster: slopes of -0.1 to 0.2 in ten trials."
 Series = tuple[tuple[str, str, Mapping[str, Any]], ...]
 
 
@@ -118,7 +119,7 @@ def _by_privacy(id: str, title: str, design: str, target: str, *, ours: bool = F
         x_label="private rows n",
         y_label=f"squared relative error, {'l_inf' if design == 'bernoulli' else 'l2'}",
         log_x=True,
-        notes=_POOLED + (_TURNED if design == "turned" else ""),
+        notes=_POOLED + (_TURNED + _IDENTITY if design == "turned" else ""),
     )
 
 

@@ -626,6 +626,17 @@ def _selecting_recycled(id: str, kind: str, n: int, delta: float) -> Figure:
     def better(name: str) -> Claim:
         return _read(f"Recycling lets {name} select better.", lambda how: below(name, name + _RECYCLED[how]))
 
+    def level(words: str, pairs: Callable[[str], list[tuple[str, str]]]) -> Claim:
+        return Claim(
+            words,
+            unstated=f"what 'about the same' is; and {_WHICH_RETRIEVED}",
+            readings={
+                f"{how}, {within}": alike(pairs(way), factor)
+                for how, way in _RECYCLED.items()
+                for within, factor in (("within 5 %", 1.05), ("within a fifth", 1.2))
+            },
+        )
+
     return _figure(
         id,
         f"Recycling and selection, {kind}, n = {n}, {_privacy(delta)}",
@@ -633,18 +644,10 @@ def _selecting_recycled(id: str, kind: str, n: int, delta: float) -> Figure:
         [Run((0.4, 1.0), "erm:selection_trial", {**setting, "epsilons": [0.4, 1.0]})],
         claims=[
             *(better(name) for name in ("NAPP-ERM", "NAPP-VS")),
-            _read(
-                "NAPP-VS+ selects about as well with recycling.",
-                lambda how: alike([("NAPP-VS+", f"NAPP-VS+{_RECYCLED[how]}")], 1.05),
-            ),
-            Claim(
+            level("NAPP-VS+ selects about as well with recycling.", lambda way: [("NAPP-VS+", "NAPP-VS+" + way)]),
+            level(
                 "Recycled, NAPP-ERM and NAPP-VS select about as well as NAPP-VS+ without.",
-                unstated=f"what 'about the same level' is; and {_WHICH_RETRIEVED}",
-                readings={
-                    f"{how}, {words}": alike([(name + way, "NAPP-VS+") for name in ("NAPP-ERM", "NAPP-VS")], factor)
-                    for how, way in _RECYCLED.items()
-                    for words, factor in (("within 5 %", 1.05), ("within a fifth", 1.2))
-                },
+                lambda way: [(name + way, "NAPP-VS+") for name in ("NAPP-ERM", "NAPP-VS")],
             ),
         ],
         y_label="area under the ROC curve of selection",
