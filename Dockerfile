@@ -7,10 +7,10 @@ WORKDIR /build
 COPY requirements.lock ./
 RUN python3 -m venv /opt/venv \
  && /opt/venv/bin/pip install --require-hashes --only-binary=:all: -r requirements.lock
-# What no running server reads: symbols for debuggers (a third of OpenDP's library), the packages' own tests, headers,
-# notebook extensions, Arrow's remote calls, pip itself. Decision 0031 has the figures.
+# What no running server reads: the packages' own tests, headers, notebook extensions, Arrow's remote calls, pip itself.
+# Decision 0031 has the figures.
 COPY deploy/slim.sh ./
-RUN apt-get update && apt-get install -y --no-install-recommends binutils && sh slim.sh /opt/venv
+RUN sh slim.sh /opt/venv
 
 FROM ${PYTHON_IMAGE}
 ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HOME=/tmp PMT_DATA_DIR=/data PMT_LEDGER=/data/ledger.db

@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.11", "3.12", "3.13")
 WAYS = {"oldest": ["--resolution", "lowest-direct"], "pandas 2.2": ["pandas==2.2.*"], "newest": []}
-SHOWN = ("numpy", "pandas", "scipy", "pyarrow", "opendp", "narwhals", "sqlalchemy")
+SHOWN = ("numpy", "pandas", "scipy", "pyarrow", "narwhals", "sqlalchemy")
 TOOLS = ("hypothesis", "mpmath", "polars", "pytest", "pytest-rerunfailures", "pytest-xdist", "scikit-learn")
 ABSENT = "import importlib.util as u; assert not any(map(u.find_spec, ('streamlit', 'plotly', 'sklearn')))\n"
 

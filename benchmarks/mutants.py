@@ -42,7 +42,7 @@ ROOT = Path(__file__).resolve().parents[1]
 _TIMEOUT = 600  # seconds; a mutant that makes a test hang is noticed too
 _OUT = "tests.out"  # what the tests of one fault say
 _LOADED = ("numpy", "scipy.stats", "scipy.optimize", "pandas", "pyarrow.parquet", "pyarrow.csv", "sqlalchemy")
-_LOADED += ("pytest", "_pytest.assertion.rewrite", "hypothesis", "mpmath", "narwhals", "opendp.prelude")
+_LOADED += ("pytest", "_pytest.assertion.rewrite", "hypothesis", "mpmath", "narwhals")
 _PARTS = ("pmtcore", "tests", "pages", "app.py", "pyproject.toml", "README.md", "docs", "assets", "benchmarks")
 _PARTS += ("CONTRIBUTING.md", "SECURITY.md", "mkdocs.yml", "compose.yaml", "Dockerfile", "deploy", ".ci", ".streamlit")
 
@@ -152,9 +152,6 @@ def _mutants() -> list[Mutant]:
     plant("a file's end does not wait for the disk", engines, "synchronous=FULL", "synchronous=OFF", lite)
     plant("a failed transaction is kept", engines, '"ROLLBACK"', '"COMMIT"', lite)
     plant("a file's name is an address", engines, '.replace("%", "%25")', "", lite)
-    plant(
-        "noise: more than asked for", "mechanisms/noise.py", "min(_DRAWN_AT_ONCE, count - at)", "_DRAWN_AT_ONCE", pool
-    )
     units = ("public/moments.py", "return np.asarray(solved / scale)", "return np.asarray(solved)")
     plant("ridge: solved in units of the diagonal and left in them", *units, "tests/public/test_moments.py")
     weak = "tests/public/test_weak_penalty.py"
@@ -213,13 +210,6 @@ def _mutants() -> list[Mutant]:
         "        if id in _METHODS:\n            return\n",
         "",
         "tests/cli/test_startup.py -k release-text",
-    )
-    plant(
-        "asyncio is loaded with OpenDP",
-        "cli/startup.py",
-        ", _AsyncioWhenUsed()]",
-        "]",
-        "tests/cli/test_startup.py -k 'release-text or asyncio'",
     )
     deploy, roles, server = "base/deployment.py", "base/roles.py", "tests/base/test_deployment.py"
     plant("deploy: examples are taken", deploy, "if any(word in value.casefold()", "if all(word in value", server)
@@ -512,10 +502,10 @@ def _mutants() -> list[Mutant]:
         f"{GRID} -k too_long",
     )
     plant(
-        "noise: OpenDP's sampler bypassed",
+        "noise: exact sampler bypassed",
         noise,
-        "np.asarray(discrete_gaussian(sigma)(np.zeros(count, dtype=np.int64)), dtype=np.int64)",
-        "np.rint(sigma * np.random.default_rng().standard_normal(count)).astype(np.int64)",
+        "return discrete_gaussian(sigma, trials * size).reshape(trials, size)",
+        "return np.rint(sigma * np.random.default_rng().standard_normal((trials, size))).astype(np.int64)",
         NOISE,
     )
     plant(
@@ -1963,23 +1953,23 @@ def _page_mutants() -> list[Mutant]:
 def _noise_mutants() -> list[Mutant]:
     """Draws that come again, and covering noise that is asked for and not added."""
     signature = '(self, {}: float, trials: int, size: int) -> np.ndarray:\n        """'
-    integers = "    def integers" + signature.format("sigma") + "Draw with OpenDP's"
+    integers = "    def integers" + signature.format("sigma") + "Draw exactly (proofs/noise"
     spherical = "    def spherical" + signature.format("scale") + "Draw exactly"
-    drawn = "*threads.in_order(draws)]).reshape(trials, size)"
+    cached = "    @__import__('functools').cache\n"
+    drawn = "return discrete_gaussian(sigma, trials * size).reshape(trials, size)"
     entropy = "np.frombuffer(os.urandom(8 * trials * size), dtype=np.uint64).reshape(trials, size)"
     mutants = _of(
         "mechanisms/noise.py",
         FRESH,
-        ("fresh: the same integers again for one scale and shape", integers, "    @cache\n" + integers),
-        ("fresh: the same vectors again for one scale and shape", spherical, "    @cache\n" + spherical),
+        ("fresh: the same integers again for one scale and shape", integers, cached + integers),
+        ("fresh: the same vectors again for one scale and shape", spherical, cached + spherical),
         ("fresh: one row for all trials", drawn, drawn + "[:1].repeat(trials, axis=0)"),
         ("fresh: one number for all coordinates", drawn, drawn + "[:, :1].repeat(size, axis=1)"),
-        ("fresh: all threads draw the same", "def _drawn(", "@cache\ndef _drawn("),
         (
             "fresh: the second half mirrors the first",
-            "np.asarray(discrete_gaussian(sigma)(np.zeros(count, dtype=np.int64)), dtype=np.int64)",
-            "(lambda x: np.concatenate([x, -x])[:count])("
-            "np.asarray(discrete_gaussian(sigma)(np.zeros((count + 1) // 2, dtype=np.int64)), dtype=np.int64))",
+            "discrete_gaussian(sigma, trials * size).reshape(trials, size)",
+            "(lambda x: np.concatenate([x, -x])[: trials * size])("
+            "discrete_gaussian(sigma, (trials * size + 1) // 2)).reshape(trials, size)",
         ),
         (
             "fresh: one vector for all trials",
@@ -1988,6 +1978,40 @@ def _noise_mutants() -> list[Mutant]:
         ),
         ("fresh: half of each word is zero", entropy, entropy + " >> np.uint64(32)"),
         ("fresh: one row of words for all", entropy, entropy + "[:1].repeat(trials, axis=0)"),
+    )
+    mutants += _of(
+        "mechanisms/discrete_gaussian.py",
+        "tests/mechanisms/test_discrete_gaussian.py",
+        ("sampler: zero twice as often", "taken &= ~(negative & (length == 0))", ""),
+        ("sampler: a word without a segment", "segment[at] >= 0 and _below(", "_below("),
+        (
+            "sampler: offsets of half the range",
+            "np.uint64((1 << bits) - 1)",
+            "np.uint64((1 << bits) // 2 - 1 & 2**63 - 1)",
+        ),
+        (
+            "sampler: offsets below the scale",
+            "(math.ceil(sigma) - 1).bit_length()",
+            "math.floor(sigma).bit_length() - 1",
+        ),
+        ("sampler: the largest scale overflows", "(math.ceil(sigma) - 1).bit_length()", "math.frexp(sigma)[1]"),
+        ("sampler: segments not halved in the chance", "0.5 * first_zero * np.exp", "0.5 * np.exp"),
+        ("sampler: a scale 1 % too small", "(length / sigma) ** 2)", "(length / (0.99 * sigma)) ** 2)"),
+        ("sampler: seven digits decide all", "np.abs(above) <= _MARGIN", "np.abs(above) < 0"),
+        (
+            "sampler: close calls are accepted",
+            "taken[at] = segment[at] >= 0 and _below(",
+            "taken[at] = True or _below(",
+        ),
+        ("sampler: the other side of a close call", "if uniform.b <= chance.a:", "if uniform.a <= chance.b:"),
+        ("sampler: no further bits", "secrets.randbits(_MORE_BITS)\n", "0\n"),
+        ("sampler: more than asked for", "sigma)[:missing])", "sigma))"),
+        ("sampler: one sign", "words[1] >> np.uint64(63) == 1", "words[1] >> np.uint64(63) == 2"),
+        (
+            "sampler: no noise at scale zero",
+            "if not 0 < sigma <=",
+            "if sigma == 0:\n        return np.zeros(count, dtype=np.int64)\n    if not 0 < sigma <=",
+        ),
     )
     mutants += _of(
         "mechanisms/spherical.py",

@@ -99,7 +99,6 @@ def measure(n: int, d: int, repeat: int, in_memory: int, many: list[int]) -> dic
         rows = PrivateRows.from_arrays(features, response, names)
     else:
         rows = PrivateRows(lambda: blocks(n, d), n, names)
-    SecureNoise().integers(10.0, 1, 1)  # OpenDP is loaded once
     start = peak()
     plan: Any = None
 

@@ -6,7 +6,5 @@ packages=$(echo "$1"/lib/python3*/site-packages)
 find "$packages" -type d \( -name tests -o -name testing_data \) -prune -exec rm -rf {} +
 rm -rf "$packages"/pyarrow/include "$packages"/pyarrow/src "$packages"/numpy/*/include "$packages"/plotly/labextension
 rm -f "$packages"/pyarrow/libarrow_flight* "$packages"/pyarrow/_flight*
-# Only this library: those that came through patchelf (NumPy's, SciPy's) do not load once they are stripped.
-find "$packages"/opendp -name '*.so' -type f -exec strip --strip-unneeded {} +
 rm -rf "$packages"/pip "$packages"/pip-*.dist-info "$packages"/setuptools "$packages"/setuptools-*.dist-info \
     "$packages"/pkg_resources "$packages"/_distutils_hack "$packages"/distutils-precedence.pth "$1"/bin/pip*

@@ -7,9 +7,6 @@ notebook, a test) is left as it is.
 
 SciPy copies all names of numpy, and so loads what numpy itself loads only when it is asked for: masked arrays, test
 tools, the front end of a Fortran compiler. Those names are hidden while it does.
-
-OpenDP's decorators come with locks for asynchronous functions, of which it has none. Python's library for these is
-loaded when somebody asks for a name of it.
 """
 
 from __future__ import annotations
@@ -19,8 +16,6 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
-from importlib.util import LazyLoader
 from typing import Any
 
 _process: dict[str, bool] = {"own": False}
@@ -33,7 +28,7 @@ def own_process() -> None:
     loaded.
     """
     _process["own"] = True
-    sys.meta_path[:0] = [_NumpyWithoutTools(), _AsyncioWhenUsed()]
+    sys.meta_path.insert(0, _NumpyWithoutTools())
     for library in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(library, "1")
 
@@ -90,17 +85,6 @@ class _NumpyWithoutTools(MetaPathFinder):
             self._restore()
             with suppress(ValueError):
                 sys.meta_path.remove(self)
-
-
-class _AsyncioWhenUsed(MetaPathFinder):
-    """Finder of asyncio alone, which then is loaded when a name of it is asked for."""
-
-    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
-        """Return where asyncio lies, to be loaded later; ``None`` for every other module."""
-        spec = PathFinder.find_spec(fullname) if fullname == "asyncio" else None
-        if spec is not None and spec.loader is not None:
-            spec.loader = LazyLoader(spec.loader)
-        return spec
 
 
 def _hidden_tools() -> Callable[[], None]:

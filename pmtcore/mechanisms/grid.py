@@ -1,8 +1,8 @@
 """Exact noise for releases: moments on an integer grid, discrete Gaussian noise (proofs/noise.md, 14).
 
-Every truncated whitened row is rounded towards zero to 16-bit integers in units of ``R / 2^15``, so its length
-stays within R; the sum of outer products is an integer, exact whatever the order. Noise is discrete Gaussian
-from OpenDP (exact sampling from the system's entropy), so the guarantee holds for the bits that leave, not for
+Every truncated whitened row is rounded towards zero to 16-bit integers in units of ``R / 2^15``,
+so its length stays within R; the sum of outer products is an integer, exact whatever the order. Noise is a discrete
+Gaussian, sampled exactly from the system's entropy, so the guarantee holds for the bits that leave, not for
 real numbers that a computer does not have. Elementwise arithmetic only: no row's value depends on its
 neighbours in memory, as in a matrix product it may.
 """

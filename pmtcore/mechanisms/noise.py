@@ -12,25 +12,19 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from functools import cache, partial
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr
 
-from pmtcore.base import threads
 from pmtcore.base.messages import whole_number_between
 from pmtcore.base.private_rows import Curator, Private
 from pmtcore.base.symmetric import from_upper_triangle, isometric_scale
+from pmtcore.mechanisms.discrete_gaussian import LARGEST_DRAWN, discrete_gaussian
 from pmtcore.mechanisms.spherical import spherical_integers
 
 Form = Literal["isometric", "papers"]
-# Integers that a thread draws at a time: some fifty milliseconds of work.
-_DRAWN_AT_ONCE = 4096
-# Largest scale that is drawn at once: the ends of 64 bits, at which OpenDP's sampler stops, are 32 deviations away.
-# What it cut there would be added to the sum with the sum's own bits, exactly.
-LARGEST_DRAWN = 2.0**58
 _MECHANISM = Curator("a mechanism adds noise to it")
 
 
@@ -112,14 +106,12 @@ class SecureNoise(NoiseSource):
         return np.frombuffer(os.urandom(8 * trials * size), dtype=np.uint64).reshape(trials, size)
 
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
-        """Draw with OpenDP's exact sampler (proofs/noise.md, 14). See :meth:`NoiseSource.integers`."""
+        """Draw exactly (proofs/noise.md, 14). See :meth:`NoiseSource.integers`."""
         if sigma > LARGEST_DRAWN:
             parts = math.ceil((sigma / LARGEST_DRAWN) ** 2)
             drawn = (self.integers(sigma / math.sqrt(parts), trials, size) for _ in range(parts))
             return sum(drawn, start=np.zeros((trials, size), dtype=object))
-        count = trials * size
-        draws = (partial(_drawn, sigma, min(_DRAWN_AT_ONCE, count - at)) for at in range(0, count, _DRAWN_AT_ONCE))
-        return np.concatenate([np.empty(0, dtype=np.int64), *threads.in_order(draws)]).reshape(trials, size)
+        return discrete_gaussian(sigma, trials * size).reshape(trials, size)
 
 
 class SeededNoise(LabNoise):
@@ -183,24 +175,6 @@ class ZeroNoise(LabNoise):
     def words(self, trials: int, size: int) -> np.ndarray:
         """Return zeros. See :meth:`NoiseSource.words`."""
         return np.zeros((trials, size), dtype=np.uint64)
-
-
-@cache
-def discrete_gaussian(sigma: float) -> Callable[[np.ndarray], list[int]]:
-    """Return OpenDP's exact discrete Gaussian on integer vectors, at this scale or, by its own rounding, above it."""
-    # Only real releases need OpenDP; its prelude would load scikit-learn and Polars too, where they are installed.
-    from opendp.domains import atom_domain, vector_domain  # noqa: PLC0415
-    from opendp.measurements import make_gaussian  # noqa: PLC0415
-    from opendp.metrics import l2_distance  # noqa: PLC0415
-    from opendp.mod import enable_features  # noqa: PLC0415
-
-    enable_features("contrib")
-    return make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T="f64"), sigma)
-
-
-def _drawn(sigma: float, count: int) -> np.ndarray:
-    """Return independent integers (count,), drawn outside the interpreter's lock."""
-    return np.asarray(discrete_gaussian(sigma)(np.zeros(count, dtype=np.int64)), dtype=np.int64)
 
 
 def uniform(source: NoiseSource, trials: int, size: int) -> np.ndarray:

@@ -30,6 +30,7 @@ from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.whitening import Whitening
 from pmtcore.public.moments import whiten
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan
+from tests.mechanisms.helpers import opendps_gaussian
 
 
 @given(st.integers(1, 8), st.floats(1e-6, 1e6), st.integers(0, 10**6))
@@ -130,7 +131,7 @@ def test_without_noise_it_is_the_float_moment(seed):
 
 
 def test_integer_noise_is_gaussian_of_the_right_size():
-    """OpenDP's integers against the normal distribution, with 20 % less noise seen."""
+    """Integers of releases against the normal distribution, with 20 % less noise seen."""
     sigma = math.sqrt(2) * SCALE**2
     z = SecureNoise().integers(sigma, 1, 4000)[0] / sigma
     assert kstest(z, "norm").pvalue > FALSE_ALARM
@@ -140,13 +141,11 @@ def test_integer_noise_is_gaussian_of_the_right_size():
 
 def test_the_budget_by_opendps_own_map():
     """OpenDP's privacy map, at the proved sensitivity of each part, adds up to mu^2/2-zCDP."""
-    from pmtcore.mechanisms.noise import discrete_gaussian
-
     mu = 1.7
     sigma = math.sqrt(2) * SCALE**2 / mu
     for share in (0.0, 0.3, 1.0):  # of the squared sensitivity 2 * 2^60 on the diagonal
         on, off = math.sqrt(2 * share) * SCALE**2, math.sqrt(1 - share) * SCALE**2  # off-diagonal entries count twice
-        rho = discrete_gaussian(sigma).map(on) + discrete_gaussian(sigma / math.sqrt(2)).map(off)
+        rho = opendps_gaussian(sigma).map(on) + opendps_gaussian(sigma / math.sqrt(2)).map(off)
         assert rho <= mu**2 / 2 * (1 + 1e-9)
 
 

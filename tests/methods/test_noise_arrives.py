@@ -143,8 +143,8 @@ def test_no_sound_method_has_noise_in_floating_point(entry):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id", ["pmt-ols", "ada-ssp", "pmt-moment"])
-def test_opendps_noise_has_the_stated_size(id):
-    """Moments of OpenDP's draws in releases, over the sd that seeded noise has: 8 % less would be seen."""
+def test_exact_noise_has_the_stated_size(id):
+    """Moments of exact draws in releases, over the sd that seeded noise has: 8 % less would be seen."""
     entry = method(id)
     plan = plan_of(entry, ROWS)
     statistic = plan.measure(one_row(np.zeros(D), 0.0))

@@ -17,9 +17,9 @@ from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import MOST_KEPT, PrivateRows
 from pmtcore.glm.families import LOGISTIC, family
 from pmtcore.glm.rows import Rows
-from pmtcore.mechanisms import noise, randomizers
+from pmtcore.mechanisms import randomizers
 from pmtcore.mechanisms.loss_sums import derivative_sums, row_pieces
-from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
+from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.mechanisms.quantized_rows import Quantizer, bytes_kept
 from pmtcore.methods.registry import make_parameters, method, methods
 from pmtcore.public.moments import INTERCEPT, public_from_rows
@@ -199,16 +199,6 @@ def test_cells_are_read_and_hashed_alike_by_any_number_of_threads(many, monkeypa
     shared = read()
     assert len(shared) == len(expected) > 2 + 2 * 2
     assert all(np.array_equal(one, other) for one, other in zip(shared, expected, strict=True))
-
-
-@pytest.mark.parametrize("many", [1, 3])
-def test_noise_is_drawn_by_threads(many, monkeypatch):
-    """Each integer once, from a draw of its own; of none no sampler is made."""
-    monkeypatch.setattr(noise, "_DRAWN_AT_ONCE", 10)
-    threads.use(many)
-    drawn = SecureNoise().integers(1e15, 3, 25)
-    assert drawn.shape == (3, 25) and len(np.unique(drawn)) == 75
-    assert SecureNoise().integers(1e15, 0, 25).shape == (0, 25)
 
 
 def test_sums_are_added_in_the_order_of_the_blocks():

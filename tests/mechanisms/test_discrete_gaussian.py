@@ -1,0 +1,139 @@
+"""The sampler of exact noise: its law candidate by candidate, found by bisection, and draws against the law."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+from scipy import stats
+
+from pmtcore.mechanisms import discrete_gaussian as sampler
+from pmtcore.mechanisms.discrete_gaussian import LARGEST_DRAWN, accepted, discrete_gaussian
+from tests.helpers import FALSE_ALARM
+from tests.mechanisms.helpers import opendps_gaussian
+
+SCALES = [0.3, 1.0, 1.0 + 2.0**-52, 2.7, 4.0, 2.0**31 * 1.37, LARGEST_DRAWN]
+LARGEST_WORD = 2**64 - 1
+
+
+def bits_of(sigma):
+    """Return the bits of an offset: the first power of two that is not below the scale."""
+    bits = 0
+    while 2**bits < sigma:
+        bits += 1
+    return bits
+
+
+def candidate(segment, offset, negative, word):
+    """Return three words that make one candidate."""
+    noise = 0x5A5A << (segment + 1) if segment < 40 else 0  # bits above the first zero mean nothing
+    return np.array([[2**segment - 1 | noise], [offset | int(negative) << 63], [word]], dtype=np.uint64)
+
+
+@pytest.mark.parametrize("sigma", SCALES)
+def test_every_candidate_is_accepted_with_the_chance_of_the_law(sigma):
+    """Chance of the candidate times chance of its acceptance is proportional to the discrete Gaussian, to one word of
+    2^64: what a proof says of the code, asked of the code."""
+    mp.prec = 300
+    bits, some = bits_of(sigma), np.random.default_rng(3).integers(0, 2**64, 200, dtype=np.uint64)
+    for segment in (0, 1, 2, 3, 6):
+        for offset in {0, min(1, 2**bits - 1), 2**bits // 3, 2**bits - 1}:
+            length = segment * 2**bits + offset
+            law = mp.exp(-(mpf(length) ** 2) / (2 * mpf(sigma) ** 2))
+            words = law * mp.exp(mpf(1) / 2) / 4 * 2 ** (segment + 1) * 2**64  # of 2^64 that accept
+            assert words <= 2**64 * (1 + mpf(2) ** -200)
+            last = int(mp.floor(words))
+            for word, taken in ((last - 1, True), (last + 1, False)):
+                if 0 <= word < 2**64:
+                    found = accepted(candidate(segment, offset, False, word), sigma)
+                    assert found.tolist() == [length] * taken, (segment, offset)
+            many = np.repeat(candidate(segment, offset, False, 0), len(some), axis=1)
+            many[2] = some
+            assert len(accepted(many, sigma)) == np.sum(some < min(last, LARGEST_WORD))
+
+
+def test_signs_and_zero():
+    """Both signs by one bit; zero only once; no segment, no candidate."""
+    for negative, sign in ((False, 1), (True, -1)):
+        assert accepted(candidate(1, 2, negative, 0), 4.0).tolist() == [sign * 6]
+    assert accepted(candidate(0, 0, False, 0), 4.0).tolist() == [0]
+    assert accepted(candidate(0, 0, True, 0), 4.0).tolist() == []
+    assert accepted(np.array([[LARGEST_WORD], [0], [0]], dtype=np.uint64), 4.0).tolist() == []
+
+
+def test_candidates_have_their_chances(monkeypatch):
+    """Of random words segments halve, offsets are uniform, and signs are even: what the law above is multiplied by."""
+    monkeypatch.setattr(sampler, "_below", lambda *candidate: True)
+    words = np.random.default_rng(1).integers(0, 2**64, (3, 400_000), dtype=np.uint64)
+    words[2] = 0  # all are accepted
+    found = accepted(words, 4.0)
+    counts = np.bincount(np.abs(found) // 4, minlength=12)[:12]
+    assert stats.chisquare(counts[1:9], counts[1:9].sum() * 0.5 ** np.arange(1, 9) / (1 - 2.0**-8)).pvalue > FALSE_ALARM
+    assert stats.chisquare(np.bincount(np.abs(found[np.abs(found) > 3]) % 4)).pvalue > FALSE_ALARM
+    assert stats.binomtest(int(np.sum(found > 0)), int(np.sum(found != 0))).pvalue > FALSE_ALARM
+
+
+def test_what_floating_point_leaves_open_is_decided_the_same_way(monkeypatch):
+    """With all decisions by interval arithmetic the same words give the same integers."""
+    words = np.random.default_rng(2).integers(0, 2**64, (3, 100), dtype=np.uint64)
+    for sigma in (0.7, 5.5, 2.0**40):
+        by_floats = accepted(words, sigma)
+        with monkeypatch.context() as patch:
+            patch.setattr(sampler, "_MARGIN", 2.0**70)
+            assert accepted(words, sigma).tolist() == by_floats.tolist()
+
+
+def test_the_last_word_is_decided_by_further_bits(monkeypatch):
+    """Where 64 bits do not tell, the next ones do, and the chance is split where it must be."""
+    mp.prec = 400
+    chance = mp.exp(mpf(1) / 2 - mpf(36) / 18) * 2**64  # of segment 1 and length 6 at scale 3
+    word, rest = int(mp.floor(chance)), chance - mp.floor(chance)
+    split = int(mp.floor(rest * 2**128))
+    for extra, taken in ((0, True), (split - 1, True), (split + 1, False), (2**128 - 1, False)):
+        monkeypatch.setattr(sampler.secrets, "randbits", lambda bits, extra=extra: extra)
+        assert bool(len(accepted(candidate(1, 2, False, word), 3.0))) is taken, extra
+
+
+@pytest.mark.parametrize("sigma", [0.3, 0.6, 1.0, 2.0, 2.7, 6.5])
+def test_integers_have_the_law(sigma):
+    """Each integer as often as the law says, in 300,000 draws."""
+    draws = discrete_gaussian(sigma, 300_000)
+    weights = np.exp(-0.5 * (np.arange(-100, 101) / sigma) ** 2)
+    inside = np.abs(np.arange(-100, 101)) <= 4 * sigma
+    chances = np.append(weights[inside], weights[~inside].sum()) / weights.sum()
+    counted = np.bincount(draws + 100, minlength=201)
+    found = np.append(counted[inside], counted[~inside].sum())
+    assert stats.chisquare(found, draws.size * chances).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("sigma", [2.0**15 * 1.9, 2.0**31, LARGEST_DRAWN])
+def test_integers_of_large_scale_are_normal(sigma):
+    """Kolmogorov and Smirnov, and the sum of squares, of 200,000 draws; each number is its own."""
+    draws = discrete_gaussian(sigma, 200_000)
+    assert stats.kstest(draws / sigma, "norm").pvalue > FALSE_ALARM
+    total = float(np.sum((draws / sigma) ** 2))
+    assert 2 * min(stats.chi2.cdf(total, draws.size), stats.chi2.sf(total, draws.size)) > FALSE_ALARM
+    assert abs(np.corrcoef(draws[1:], draws[:-1])[0, 1]) < 6 / np.sqrt(draws.size)
+    assert sigma < 2.0**31 or len(np.unique(draws)) > draws.size - 40
+    low_bits = np.bincount(draws & 15, minlength=16)
+    assert stats.chisquare(low_bits).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 40_000])
+def test_as_many_as_asked(count):
+    """However many candidates a round refuses."""
+    assert discrete_gaussian(3.0, count).shape == (count,)
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, np.inf, np.nan, 2 * LARGEST_DRAWN])
+def test_no_scale_without_noise(sigma):
+    """Nothing is drawn at a scale of zero, nor where 64 bits would end."""
+    with pytest.raises(ValueError, match="scale"):
+        discrete_gaussian(sigma, 3)
+
+
+def test_the_law_is_that_of_opendp():
+    """Two samplers of one law: Kolmogorov and Smirnov on 4,000 draws each."""
+    sigma = 2.0**30 * 1.3
+    drawn = np.array(opendps_gaussian(sigma)(np.zeros(4000, dtype=np.int64)))
+    assert stats.ks_2samp(drawn, discrete_gaussian(sigma, 4000)).pvalue > FALSE_ALARM
