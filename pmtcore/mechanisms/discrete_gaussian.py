@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import os
 import secrets
-from fractions import Fraction
 
 import numpy as np
 
@@ -73,7 +72,9 @@ def accepted(words: np.ndarray, sigma: float) -> np.ndarray:
 
 def _below(word: int, segment: int, length: int, sigma: float) -> bool:
     """Decide exactly whether a uniform number that begins with this word is below a candidate's chance."""
-    from mpmath.ctx_iv import MPIntervalContext  # noqa: PLC0415  # once in ten million integers
+    from fractions import Fraction  # noqa: PLC0415  # once in ten million integers, as intervals are
+
+    from mpmath.ctx_iv import MPIntervalContext  # noqa: PLC0415
 
     exponent = Fraction(1, 2) - Fraction(length) ** 2 / (2 * Fraction(sigma) ** 2)
     bits = _BITS
