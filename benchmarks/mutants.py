@@ -1161,7 +1161,13 @@ def _mutants() -> list[Mutant]:
         shown,
     )
     mutants += (
-        _noise_mutants() + _quiet_mutants() + _ledger_mutants() + _plan_mutants() + _page_mutants() + _table_mutants()
+        _noise_mutants()
+        + _quiet_mutants()
+        + _public_mutants()
+        + _ledger_mutants()
+        + _plan_mutants()
+        + _page_mutants()
+        + _table_mutants()
     )
     results, questions = "tests/api/test_results.py", "tests/releases/test_questions.py"
     weights, clusters = "tests/api/test_weights.py", "tests/api/test_clusters.py"
@@ -1639,6 +1645,47 @@ def _of(file: str, tests: str, *faults: tuple[str, str, str]) -> list[Mutant]:
     return [Mutant(name, f"pmtcore/{file}", old, new, tests) for name, old, new in faults]
 
 
+def _public_mutants() -> list[Mutant]:
+    """Spectra that know nothing of rare categories, and priors of another strength than they say."""
+    return [
+        *_of(
+            "auditing/diagnostics.py",
+            "tests/auditing/test_diagnostics.py",
+            (
+                "spectrum: no draws of the population",
+                "after = max(after, bootstrapped_after(truncate(features, radius)), key=lambda each: each.kappa)",
+                "pass",
+            ),
+            ("spectrum: the sample is the population", "rng.exponential(size=(", "np.ones(shape=("),
+            (
+                "spectrum: weights that do not add up to one",
+                "weights /= np.sum(weights, axis=1, keepdims=True)",
+                "weights /= 2 * m",
+            ),
+            ("spectrum: the mean of the draws", "np.median(spectra, axis=0)", "np.mean(spectra, axis=0) * 1.5"),
+        ),
+        *_of(
+            "public/moments.py",
+            "tests/public/test_weak_penalty.py",
+            (
+                "weak penalty: in the units of the columns",
+                "self.effect_units if self.penalty_units is None",
+                "np.ones(self.d) if self.penalty_units is None",
+            ),
+            (
+                "weak penalty: the public fit has that of n rows",
+                "self.m is None else EFFECT_SD**-2 / self.m",
+                "self.m is None else self.lam",
+            ),
+            (
+                "weak penalty: chosen ones are in its units too",
+                "self.penalized if self.penalty_units is None else",
+                "self.penalized * self.effect_units**2 if self.penalty_units is None else",
+            ),
+        ),
+    ]
+
+
 def _plan_mutants() -> list[Mutant]:
     """Intervals of a prediction that say something else, and a plan that does not foresee what the method does."""
     interval, outcomes = "methods/outcome_interval.py", "tests/methods/test_outcome_interval.py -k 'law or contains'"
@@ -1706,6 +1753,31 @@ def _table_mutants() -> list[Mutant]:
             "tests/tables/test_findings.py -k identifiers",
             ("any whole numbers are identifiers", ">= _EQUAL_PAIRS * (np.ptp(known) + 1)", ">= 0"),
             ("sparse identifiers alone", ">= _EQUAL_PAIRS * (np.ptp(known) + 1)", ">= 50 * (np.ptp(known) + 1)"),
+        ),
+        *_of(
+            "tables/cells.py",
+            "tests/tables/test_rows.py -k 'utf8 or encoding'",
+            (
+                "encoding: bytes that are no UTF-8 are lost",
+                '.decode(encoding, "replace"), error.end',
+                '.decode("ascii", "replace"), error.end',
+            ),
+            (
+                "encoding: one cell turns its column",
+                "else decoded(cell) for cell",
+                'else cell.decode("cp1252", "replace") for cell',
+            ),
+        ),
+        *_of(
+            "tables/lines.py",
+            "tests/tables/test_rows.py -k 'utf8 or encoding'",
+            (
+                "encoding: one row turns its file",
+                'return decoded(text, "latin-1" if encoding == "latin-1" else "cp1252").encode("utf-8")',
+                'return text if _is_utf8(text) else text.decode("cp1252", "replace").encode()\n\n\n'
+                "def _is_utf8(text: bytes) -> bool:\n    try:\n        return bool(text.decode()) or True\n"
+                "    except UnicodeDecodeError:\n        return False",
+            ),
         ),
         *_of(
             "tables/problem.py",
@@ -2020,6 +2092,31 @@ def _noise_mutants() -> list[Mutant]:
             "fresh: the same bits for every coordinate",
             "[secrets.randbits(_FIRST_BITS) for _ in range(size + 2 * pairs)], _FIRST_BITS",
             "[secrets.randbits(_FIRST_BITS)] * size + [secrets.randbits(_FIRST_BITS) >> 1] * (2 * pairs), _FIRST_BITS",
+        ),
+    )
+    mutants += _of(
+        "mechanisms/noise.py",
+        "tests/mechanisms/test_noise.py -k 64_bits",
+        (
+            "noise beyond 64 bits: drawn at once, and cut",
+            "        if sigma > LARGEST_DRAWN:\n            parts",
+            "        if False:\n            parts",
+        ),
+        (
+            "noise beyond 64 bits: too small a part of each draw",
+            "sigma / math.sqrt(parts), trials",
+            "sigma / parts, trials",
+        ),
+        ("noise beyond 64 bits: one draw for all parts", "for _ in range(parts))\n", "for _ in range(1))\n"),
+        (
+            "noise beyond 64 bits: the sum wraps",
+            "np.zeros((trials, size), dtype=object)",
+            "np.zeros((trials, size), dtype=np.int64)",
+        ),
+        (
+            "noise beyond 64 bits: of the lab, cut",
+            "np.array([int(value) for value in rounded.flat], dtype=object).reshape(rounded.shape)",
+            "rounded.astype(np.int64)",
         ),
     )
     added = "(self.integers(theta) + noise) * self.step"

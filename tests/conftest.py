@@ -32,6 +32,17 @@ settings.register_profile(
     "suite", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
+# Files go to the workers whole and in this order, so that no long one is left for a single worker at the end: those
+# that mostly wait for a browser beside those that compute.
+_LONGEST_FILES = (
+    *("methods/test_coverage", "e2e/test_journeys", "e2e/test_accessibility", "e2e/test_sign_in", "app/test_roles"),
+    *("e2e/test_forgotten", "papers/test_gallery", "e2e/test_explore_journey", "methods/test_laws", "e2e/test_team"),
+    *("e2e/test_traces", "tables/test_rows", "sites/test_killed_processes", "tables/test_one_row", "e2e/test_browser"),
+    *("app/test_pages", "methods/test_gradients", "methods/test_joint_refined", "app/test_role_links"),
+    *("methods/test_labels_methods", "app/test_families", "e2e/test_hostile_names", "app/test_one_answer"),
+    *("papers/test_papers", "app/test_release_page", "methods/test_linear", "mechanisms/test_optimum"),
+    *("app/test_hostile_names", "app/test_explore_page", "app/test_walk", "tables/test_cluster", "test_packaging"),
+)
 _LONGEST_ID = 100  # characters of one value in the id of a test: beyond it pytest gives the argument's name
 
 
@@ -41,7 +52,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out slow tests, unless this is CI or somebody asked for them."""
+    """Put the longest files first; leave out slow tests, unless this is CI or somebody asked for them."""
+    order = {f"tests/{name}.py": at for at, name in enumerate(_LONGEST_FILES)}
+    items.sort(key=lambda item: order.get(item.nodeid.partition("::")[0], len(order)))
     if config.getoption("--slow") or config.option.markexpr or os.environ.get("CI", "").lower() in ("1", "true"):
         return
     slow = [item for item in items if item.get_closest_marker("slow")]

@@ -62,6 +62,11 @@ def app() -> AppTest:
     """Return a new session on Data, from the app's entry point."""
     st.cache_data.clear()
     st.cache_resource.clear()
+    return visit()
+
+
+def visit() -> AppTest:
+    """Return a session on Data of a visitor to a server that may have had others."""
     found = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     found.switch_page("pages/work/data.py").run()
     assert not found.exception

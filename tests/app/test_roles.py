@@ -13,7 +13,7 @@ from pmtcore.base.roles import MAY, OWNER, Action, Actor, Denied, Forbidden, Rol
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.releases.register import answer, cap, opened, part, register, registered, retire
-from tests.app.conftest import go, words
+from tests.app.conftest import go, visit, words
 from tests.app.test_hostile_names import PAGES
 from tests.app.test_pages import csv, upload
 from tests.helpers import refused
@@ -215,22 +215,23 @@ def _open_tables(app):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("left", [None, Role.REVIEWER])
-def test_a_role_taken_back_closes_the_table_on_every_page(app, files, monkeypatch, page, left):
+@pytest.mark.usefixtures("app")
+def test_a_role_taken_back_closes_the_table_on_every_page(files, monkeypatch, left):
     """Struck off the list while a registered table is open: the next step, on whichever page, has it no more."""
     register(WHO[Role.CURATOR], Ledger(os.environ["PMT_LEDGER"]), "survey", *files, 2.0)
-    as_(monkeypatch, Role.ANALYST)
-    app.run()
-    app.segmented_control(key="source").set_value("registered").run()
-    assert _open_tables(app).registered == "survey"
-    as_(monkeypatch, left)
-    app.switch_page(page).run()
-    assert not app.exception and _open_tables(app).may_be_studied
-    # A reviewer reads the ledger, in which the data set has its account; nobody sees the table itself.
-    in_the_ledger = page.endswith("budget.py") and left is Role.REVIEWER
-    assert in_the_ledger or "survey" not in words(app)
-    assert "400** private rows" not in words(app)
+    for page in PAGES:
+        as_(monkeypatch, Role.ANALYST)
+        app = visit()
+        app.segmented_control(key="source").set_value("registered").run()
+        assert _open_tables(app).registered == "survey", page
+        as_(monkeypatch, left)
+        app.switch_page(page).run()
+        assert not app.exception and _open_tables(app).may_be_studied, page
+        # A reviewer reads the ledger, in which the data set has its account; nobody sees the table itself.
+        in_the_ledger = page.endswith("budget.py") and left is Role.REVIEWER
+        assert in_the_ledger or "survey" not in words(app), page
+        assert "400** private rows" not in words(app), page
 
 
 @pytest.mark.slow
@@ -245,14 +246,17 @@ def test_a_curator_no_more_keeps_no_upload(app, monkeypatch, role):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("denied", list(Denied))
-def test_without_a_role_there_is_only_the_sign_in_page(app, monkeypatch, page, denied):
+def test_without_a_role_there_is_only_the_sign_in_page(app, monkeypatch, denied):
     """No page, no sidebar, no table in the session, whichever page is asked for and why ever there is no role."""
-    monkeypatch.setattr(actors, "signs_in", lambda: True)
-    monkeypatch.setattr(actors, "actor", lambda: Actor("x@example.org", None, denied))
-    app.switch_page(page).run()
-    assert not app.exception and "second_moment" not in app.session_state
-    assert [title.value for title in app.title] == ["Second Moment"] and not app.sidebar.markdown
-    assert [button.label for button in app.button] in (["Sign in"], ["Sign out"])
-    assert not app.get("plotly_chart") and not app.get("file_uploader")
+    for page in PAGES:
+        app.switch_page("pages/work/data.py").run()
+        assert "second_moment" in app.session_state, page
+        with monkeypatch.context() as struck_off:
+            struck_off.setattr(actors, "signs_in", lambda: True)
+            struck_off.setattr(actors, "actor", lambda: Actor("x@example.org", None, denied))
+            app.switch_page(page).run()
+        assert not app.exception and "second_moment" not in app.session_state, page
+        assert [title.value for title in app.title] == ["Second Moment"] and not app.sidebar.markdown, page
+        assert [button.label for button in app.button] in (["Sign in"], ["Sign out"]), page
+        assert not app.get("plotly_chart") and not app.get("file_uploader"), page

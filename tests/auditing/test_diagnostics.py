@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pmtcore.auditing.diagnostics import expected_after, predicted
+from pmtcore.auditing.diagnostics import bootstrapped_after, expected_after, predicted
 from pmtcore.base.labels import Label
 from pmtcore.public.moments import INTERCEPT, conditioning, public_from_rows, whiten
 from tests.helpers import make, names
@@ -50,3 +50,11 @@ def test_gaussian_rows_are_predicted_by_their_law(seed):
     assert found.label is Label.PUBLIC
     assert found.after.kappa >= expected_after(10, 30).kappa
     assert found.rate(0.0) == pytest.approx(1.0)
+
+
+def test_draws_of_the_population_are_second_moments():
+    """Their eigenvalues add up to the mean squared length of the rows, and lie about those of the rows' own moment."""
+    rows = np.random.default_rng(3).standard_normal((400, 4)) * [1.0, 2.0, 3.0, 4.0]
+    found, own = bootstrapped_after(rows).eigenvalues, np.linalg.eigvalsh(rows.T @ rows / len(rows))
+    assert np.sum(found) == pytest.approx(np.mean(np.sum(rows**2, axis=1)), rel=0.05)
+    assert found == pytest.approx(own, rel=0.1)

@@ -67,12 +67,12 @@ def test_secure_integers_and_words_come_from_the_system():
 
 @pytest.mark.parametrize("source", [SecureNoise(), SeededNoise(1)], ids=["secure", "seeded"])
 def test_noise_beyond_64_bits_is_not_cut(source):
-    """At a scale of 2^62.5 every sixth draw is beyond 2^63: none stops there and shows its sum."""
-    (noisy,) = source.noisy([(np.array([2**40 + 1] * 40), 2.0**62.5)], 1)
+    """At a scale of 2^63 every third draw is beyond 64 bits: none stops or turns there and shows its sum."""
+    (noisy,) = source.noisy([(np.array([2**40 + 1] * 40), 2.0**63)], 1)
     added = noisy[0].astype(object) - (2**40 + 1)
     assert {int(value) % 2**64 for value in added}.isdisjoint({2**63 - 1, 2**63})
-    assert max(abs(value) for value in added) < 2**65
-    spread = float(np.std(added.astype(float))) / 2.0**62.5
+    assert 2**63 < max(abs(value) for value in added) < 2**66, "none of 40 beyond: once in four million"
+    spread = float(np.std(added.astype(float))) / 2.0**63
     assert abs(spread - 1) < 5 / np.sqrt(80), "40 draws tell a standard deviation to 11 %"
 
 

@@ -99,3 +99,12 @@ def test_a_problem_knows_how_many_rows_its_penalty_is_for():
         chosen = prepare(*sides, Choices(target="y", family="logistic", lam=lam))
         assert chosen.public.lam == lam == chosen.public.stated_penalty and chosen.public.prior_sd is None
     assert prepare(*sides, Choices(target="y")).public.prior_sd is None
+
+
+def test_a_chosen_penalty_is_in_the_units_of_the_columns():
+    """``lam`` is what each squared coefficient is multiplied by, whatever its column; the intercept is left alone."""
+    x, y = rows(200, "logistic")
+    chosen = public_from_rows(x, y, NAMES, "y", family=family("logistic"), lam=0.01)
+    assert chosen.penalties == pytest.approx([0.0, 0.01, 0.01, 0.01])
+    root = chosen.feature_root
+    assert root @ chosen.unit_penalty @ root.T == pytest.approx(np.diag([0.0, 1.0, 1.0, 1.0]), abs=1e-9)

@@ -424,6 +424,22 @@ def test_bytes_that_are_no_utf8_are_windows_1252(turned):
     assert texts(pa.array([b"\x81"], pa.binary()).view(pa.string())).to_pylist() == ["\ufffd"]
 
 
+@pytest.mark.parametrize("packing", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_one_row_in_another_encoding_turns_no_other(packing):
+    """A row that somebody's program wrote in Windows-1252 into a file in UTF-8: that row alone is another, if any."""
+    towns = ["München", "Zürich", "Bern"]
+    lines = [f"{towns[j % 3]},{j % 7}.5,{j % 5}" for j in range(90)]
+    others = read_table("\n".join(["town,x,y", *lines[:60]]).encode(), "b.csv", "public")
+
+    def read(at: int | None) -> np.ndarray:
+        cells = [line.encode("cp1252" if j == at else "utf-8") for j, line in enumerate(lines)]
+        data = packing(b"\n".join([b"town,x,y", *cells]))
+        return design(read_table(data, "a.csv", "private"), others, Choices(target="y"))
+
+    for at in (0, 1, 88):
+        assert np.array_equal(read(at), read(None))
+
+
 @pytest.mark.parametrize(
     ("values", "code"),
     [
