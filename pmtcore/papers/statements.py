@@ -35,7 +35,8 @@ class Statement:
 
 def _read(paper: str, fields: dict[str, Any]) -> Statement:
     """Return a line of the file: declared where it has a reason and is not left out."""
-    state = fields.get("state") or ("declared" if fields.get("why") else "implemented")
+    state: State = "declared" if fields.get("why") else "implemented"
+    state = fields.get("state", state)
     return Statement(
         paper, fields["number"], fields["words"], state, tuple(fields.get("where", ())), fields.get("why", "")
     )
