@@ -335,7 +335,9 @@ def release_words(release: Release, per_spread: bool = True) -> str:
         more = wider = ""
     advice = {
         "privacy": f"the privacy noise is the largest part of the error{more}.",
-        "sampling": f"sampling is the largest part of the error; {_price(parts)}.",
+        "sampling": "the error is mostly that of the public rows: the noise is about as large as what was released."
+        if release.facts.is_swamped
+        else f"sampling is the largest part of the error; {_price(parts)}.",
         "truncation": f"truncated rows are the largest part of the error{wider}.",
     }[largest]
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")

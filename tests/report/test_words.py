@@ -359,3 +359,18 @@ def test_codes_for_missing_values_are_in_the_promise_of_regressions():
             distance = float(np.max(np.abs(released - exact) / errors))
             assert facts.regressions.worst_error_in_standard_errors * 3 < distance
             assert distance < 2 * facts.regressions.one_sided_error_in_standard_errors
+
+
+@pytest.mark.parametrize(("mu", "swamped"), [(0.005, True), (3.0, False)], ids=["swamped", "ample"])
+def test_a_release_that_leans_on_the_public_rows_says_so(mu, swamped):
+    """Where noise swamps what was released, no sentence says that it widens error bars by little."""
+    made = np.random.default_rng(2)
+
+    def table(n: int, role: str) -> Table:
+        x = made.normal(size=n)
+        return table_from(pd.DataFrame({"x": x, "y": x + made.normal(size=n)}), "t", role)
+
+    problem = prepare(table(3000, "private"), table(100, "public"), Choices(target="y"))
+    found = words.release_words(release(problem, Request("joint-pmt", Budget(mu)), SeededNoise(1)))
+    assert ("that of the public rows" in found) == swamped
+    assert ("widen error bars" in found) <= (not swamped)
