@@ -19,9 +19,7 @@ from tests.sites.killed import SUMS, VALUES, take_part
 
 pytestmark = pytest.mark.slow
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(
-    ["tests.sites.killed", "pmtcore.methods.joint.method", "opendp.prelude", "nacl.public"]
-)
+PROCESSES.set_forkserver_preload(["tests.sites.killed", "pmtcore.methods.joint.plan", "opendp.prelude", "nacl.public"])
 
 
 class Run:
