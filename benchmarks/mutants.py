@@ -1066,7 +1066,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "release: public figures after the spend",
         "releases/release.py",
-        "            plan.prepare()\n",
+        "            _plan(problem, request)[2].prepare()\n",
         "",
         "tests/releases/test_outcome.py -k public_rows",
     )

@@ -121,7 +121,7 @@ def _cost(id: str, rows: int, count: int) -> tuple[float, float, float]:
         ledger.cap("all", 5.0)
         public = read_path(folder / study.public, "public")
         problem = prepare(table_from(pd.concat(frames), "all", "private"), public, study.choices)
-        recorded_release(problem, study.request, SecureNoise(), ledger, "all", "once")
+        recorded_release(problem, study.request, SecureNoise(), ledger, dataset="all", key="once")
         curator = time.process_time() - began
         began, joined = time.process_time(), []
         for site in study.sites:

@@ -106,9 +106,11 @@ def test_no_script_lies_directly_in_pages():
 EXTENDED = {
     # a method: what it plans, what comes out, and its parameters, which share fields
     "Plan",
+    "OfPublicData",
     "IterativePlan",
     "SteppedTrials",
     "ClaimTest",
+    "WaldTest",
     "PerturbedPlan",
     "PointSum",
     "StatisticPlan",

@@ -89,7 +89,7 @@ def answers() -> None:
             declines = right.form_submit_button("Decline", icon=":material/close:", key=f"decline-{one.key}")
         if agrees or declines:
             try:
-                answer(actor(), Ledger(default_url()), one.key, agrees, reason)
+                answer(actor(), Ledger(default_url()), one.key, agrees, reason=reason)
             except InputError as error:
                 show_error(error)
             else:

@@ -60,7 +60,7 @@ def _cap(book: Ledger, names: list[str]) -> bool:
     before = book.account(name).cap
     if before is not None and cap > before and not why.strip():
         raise InputError("Say why the cap is raised; the reason is kept in the ledger.")
-    register.cap(actor(), book, name, cap, why)
+    register.cap(actor(), book, name, cap, reason=why)
     return True
 
 
@@ -102,7 +102,7 @@ def _register(book: Ledger, _: list[str]) -> bool:
     declared = None if schema is None else schema_from_json(schema.getvalue()).as_dict()
     unit = Unit(int(rows), column.strip(), rule if column.strip() else FIRST)
     register.register(
-        actor(), book, name, private.strip(), public.strip(), cap, unit=unit, second=second, schema=declared
+        actor(), book, name, private.strip(), public=public.strip(), cap=cap, unit=unit, second=second, schema=declared
     )
     return True
 
@@ -115,7 +115,7 @@ def _part(book: Ledger, names: list[str]) -> bool:
         sent = st.form_submit_button("Part")
     if not sent or one is None or other is None:
         return False
-    register.part(actor(), book, one, other, why)
+    register.part(actor(), book, one, other, reason=why)
     return True
 
 

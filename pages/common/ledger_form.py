@@ -65,11 +65,11 @@ class Spend:
         book = Ledger(default_url())
         if self.cap is not None and book.account(self.dataset).cap is None:
             register.cap(actor(), book, self.dataset, self.cap)
-        place, who = (self.dataset, key, self.purpose), actor().name
+        place = {"dataset": self.dataset, "key": key, "purpose": self.purpose, "by": actor().name}
 
         def run(progress: Progress | None) -> Release:
             book = Ledger(default_url())  # a connection belongs to its thread
-            return recorded_release(problem, request, noise, book, *place, who, progress).release
+            return recorded_release(problem, request, noise, book, progress=progress, **place).release
 
         return run
 
@@ -79,7 +79,9 @@ class Spend:
         Raises:
             InputError: the ledger refuses; nothing is spent in any case.
         """
-        return ask(actor(), problem, request, Ledger(default_url()), self.dataset, key, self.purpose)
+        return ask(
+            actor(), problem, request, Ledger(default_url()), dataset=self.dataset, key=key, purpose=self.purpose
+        )
 
 
 def spend_form(mu: float) -> Spend | None:

@@ -208,7 +208,7 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
         if right.form_submit_button("Which budget, how many rows?", key="plan-reverse-ask", width="stretch"):
             with st.spinner("Searching", show_time=True):
                 budget = curves.budget_for(id, coefficient, width)
-                rows = rows_for(problem.public, id, mu, coefficient, width)
+                rows = rows_for(problem.public, id, mu, coefficient, half_width=width)
             words = figures.reverse_words(budget, rows, problem.private.n, mu, tried=LADDER)
             st.session_state["plan-reversed"] = (curves, id, coefficient, mu, words)
     # Kept, for the page is drawn anew when the other methods' curves are there.

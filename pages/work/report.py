@@ -19,8 +19,7 @@ from pmtcore.base.numbers import figure
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import Account
 from pmtcore.ledger.log import Ledger, default_url
-from pmtcore.report.embedded import embedded
-from pmtcore.report.html import report
+from pmtcore.report.html import embedded, report
 from pmtcore.report.names import title
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.api import frames
-from pmtcore.base.messages import FaceMessage, InputError
+from pmtcore.base.messages import FaceMessage, InputError, reraised_as
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
@@ -73,10 +73,8 @@ def schema_of(given: Mapping[str, Any] | str | Path | None) -> Schema | None:
         return None
     if isinstance(given, Mapping):
         return Schema.from_dict(given)
-    try:
+    with reraised_as(InputError(FaceMessage.SCHEMA_UNREADABLE, given=str(given)[:200]), OSError):
         return schema_from_json(Path(given).read_bytes())
-    except OSError:
-        raise InputError(FaceMessage.SCHEMA_UNREADABLE, given=str(given)[:200]) from None
 
 
 def new_rows(frame: object, design: Design) -> np.ndarray:

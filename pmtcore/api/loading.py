@@ -13,7 +13,7 @@ from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.api.inputs import new_rows
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import student
-from pmtcore.base.messages import FaceMessage, InputError, Refusal, RefusedError
+from pmtcore.base.messages import FaceMessage, InputError, Refusal, RefusedError, reraised_as
 from pmtcore.base.results import Results
 from pmtcore.base.roots import root
 from pmtcore.base.strict_json import parsed_object
@@ -38,16 +38,12 @@ def load(path: str | Path) -> Results | Moment:
     Raises:
         InputError: no such file, or no record that this version can read.
     """
-    try:
+    with reraised_as(InputError(FaceMessage.RECORD_UNREADABLE, place=str(path)[:200]), OSError):
         data = Path(path).read_bytes()
-    except OSError:
-        raise InputError(FaceMessage.RECORD_UNREADABLE, place=str(path)[:200]) from None
     if len(data) > MOST_BYTES:
         raise RefusedError(Refusal.NO_RECORD, FaceMessage.RECORD_TOO_LARGE, megabytes=MOST_BYTES // 1000000)
-    try:
+    with reraised_as(_no_record()):
         fields = parsed_object(data)
-    except ValueError:
-        raise _no_record() from None
     if fields.get("format") == MOMENT_FORMAT:
         from pmtcore.explore.moment import Moment  # noqa: PLC0415  # the command line prints without pandas
 
@@ -66,13 +62,9 @@ def loaded(fields: Mapping[str, Any]) -> Results:
         raise _no_record()
     if version > VERSION:
         raise RefusedError(Refusal.NEWER_RECORD, FaceMessage.RECORD_NEWER, version=version, expected=VERSION)
-    try:
+    with reraised_as(_no_record()):
         design = Design.from_dict(fields["design"]) if fields.get("design") else None
         return results_of(fields, "", design)
-    except InputError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise _no_record() from None
 
 
 def results_of(record: Mapping[str, Any], spent: str = "", design: Design | None = None) -> Results:

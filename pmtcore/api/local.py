@@ -19,7 +19,7 @@ from pmtcore.accounting.budgets import Guarantee, Neighbours, reporting_delta
 from pmtcore.api import frames
 from pmtcore.api.loading import results_of
 from pmtcore.base.bands import Bands
-from pmtcore.base.messages import FaceMessage, InputError, number_between, one_of
+from pmtcore.base.messages import FaceMessage, InputError, number_between, one_of, reraised_as
 from pmtcore.base.results import Results
 from pmtcore.base.strict_json import parsed
 from pmtcore.glm.families import FAMILIES
@@ -307,7 +307,5 @@ def _as_release(fit: Mapping[str, Any], made: Configuration) -> dict[str, Any]:
 def _text(source: str | Path) -> str | bytes:
     if isinstance(source, str) and source.lstrip().startswith("{"):
         return source
-    try:
+    with reraised_as(InputError(FaceMessage.NO_CONFIGURATION, place=str(source)), OSError):
         return Path(source).read_bytes()
-    except OSError:
-        raise InputError(FaceMessage.NO_CONFIGURATION, place=str(source)) from None

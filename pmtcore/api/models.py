@@ -159,8 +159,8 @@ class PrivateModel(Parametrized, Reported):
         """
         data = self._inputs(target).public_data(public, public_rows)
         id = recommended(data).id if self.method is None else method_of(self.method).id
-        budget = planning.budget_for(data, n, id, coefficient, half_width)
-        return Needed(budget, planning.rows_for(data, id, self._budget().mu, coefficient, half_width))
+        budget = planning.budget_for(data, n, id, coefficient, half_width=half_width)
+        return Needed(budget, planning.rows_for(data, id, self._budget().mu, coefficient, half_width=half_width))
 
     def fit(
         self,
@@ -224,10 +224,6 @@ class PrivateModel(Parametrized, Reported):
         """Return estimates, standard errors, tests and predictions of the release, named as in statsmodels."""
         self._fitted()
         return results_of(self.record_, self.spent_.sentence, self._design)
-
-    def summary(self) -> Results:
-        """Return coefficients, errors, limits and guarantee: a table in a notebook, text when printed."""
-        return self.results_
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the record of the release, as ``release --json`` prints it; also write it to a file."""

@@ -123,7 +123,7 @@ def spend(
         same = _digest(book.place, dataset, tables, request.as_dict(), *_asked(problem, book))
         key = options.key or _MADE.get(same) or uuid4().hex
         repeated = book.entry(key) is not None
-    made = recorded_release(problem, request, source, book, dataset, key, options.purpose)
+    made = recorded_release(problem, request, source, book, dataset=dataset, key=key, purpose=options.purpose)
     _MADE[same] = key
     account = account_after(book, made.dataset)
     total, cap = (None, None) if account is None else (account.spent, account.cap)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from pmtcore.base.messages import FaceMessage, InputError
+from pmtcore.base.messages import FaceMessage, InputError, reraised_as
 from pmtcore.base.results import shown
 
 if TYPE_CHECKING:
@@ -48,10 +48,8 @@ def great_table(*fits: object, titles: Sequence[str] | None = None, digits: int 
     Raises:
         InputError: as :func:`etable`, or great-tables is not installed.
     """
-    try:
+    with reraised_as(InputError(FaceMessage.NO_TABLES_EXTRA), ImportError):
         from great_tables import GT  # noqa: PLC0415  # an extra
-    except ImportError:
-        raise InputError(FaceMessage.NO_TABLES_EXTRA) from None
     frame = etable(*fits, titles=titles, digits=digits).reset_index()
     frame[""] = frame[""].where(frame["stat"] != "se", "")
     return GT(frame.drop(columns="stat"), rowname_col="")
@@ -62,10 +60,8 @@ _LAST = ("R2", "N")
 
 def _column(fit: object, digits: int) -> dict[tuple[str, str], str]:
     """Cells of one fit by row."""
-    try:
+    with reraised_as(InputError(FaceMessage.NOT_A_FIT, given=type(fit).__name__), AttributeError):
         params, errors, p = (pd.Series(getattr(fit, name)) for name in ("params", "bse", "pvalues"))
-    except AttributeError:
-        raise InputError(FaceMessage.NOT_A_FIT, given=type(fit).__name__) from None
     cells: dict[tuple[str, str], str] = {}
     for name in params.index:
         row = _ALIASES.get(str(name), shown(str(name)))

@@ -325,5 +325,5 @@ def _sound(method: str, loss: Loss, epsilon: float) -> Mechanism:
     if method == "dp-erm":
         return dp_erm(loss, 1.0, add_remove(epsilon, 0.0), 1, lasso=lasso)
     return napp_public(
-        loss, 1.0, add_remove(epsilon, 0.0), np.full(1, loss.curvature / epsilon), np.zeros(1), lasso=lasso
+        loss, 1.0, add_remove(epsilon, 0.0), np.full(1, loss.curvature / epsilon), centre=np.zeros(1), lasso=lasso
     )

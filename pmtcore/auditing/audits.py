@@ -62,13 +62,10 @@ class Sweep(Steps):
         """Return the id of the next audit."""
         return self.ids[len(self.found)]
 
-    def step(self) -> bool:
-        """Run one audit; return False when nothing is left or the run was stopped."""
-        if not self.live:
-            return False
+    def _advance(self) -> None:
+        """Run one audit."""
         id = self.next
         self.found[id] = FAULTS[id].run(CLAIM, TRIALS) if id in FAULTS else audit(id, CLAIM, TRIALS)
-        return True
 
     def record(self) -> Record:
         """Return the results so far, with today's date."""

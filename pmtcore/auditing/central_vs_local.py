@@ -82,18 +82,16 @@ class Sides(SteppedTrials):
         """Share of the releases done."""
         return self._done / self._all
 
-    def step(self) -> bool:
-        """One release; ``False`` when nothing is left or it was stopped.
+    def _advance(self) -> None:
+        """Make one release.
 
         A second caller at the same time leaves it to the first.
 
         Raises:
             InputError: a method refuses a place.
         """
-        if not self.live:
-            return False
         if not self._alone.acquire(blocking=False):
-            return True
+            return
         try:
             next(self._work)
             self._done += 1
@@ -102,7 +100,6 @@ class Sides(SteppedTrials):
             raise
         finally:
             self._alone.release()
-        return True
 
     def _steps(self) -> Iterator[None]:
         known: Private[Any] | None = None

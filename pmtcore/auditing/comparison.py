@@ -184,15 +184,12 @@ class Comparison(SteppedTrials):
         """Return the remaining computing time in seconds at the speed so far, or None before the first step."""
         return self._seconds * (1 - self.share) / self.share if self.share > 0 else None
 
-    def step(self) -> bool:
-        """Do one block of trials of the cell with the fewest trials; return False when nothing is left."""
-        if not self.live:
-            return False
+    def _advance(self) -> None:
+        """Do one block of trials of the cell with the fewest trials."""
         start = time.monotonic()
         cell = min(self._cells, key=lambda c: c.trials)
         cell.errors.append(self._errors(cell, cell.trials // BLOCK, min(BLOCK, self.trials - cell.trials)))
         self._seconds += time.monotonic() - start
-        return True
 
     def extend(self) -> None:
         """Double the number of trials, in whole blocks: the longer run contains the shorter one.

@@ -16,6 +16,7 @@ import numpy as np
 
 from pmtcore.base.labels import Label
 from pmtcore.base.private_rows import Private
+from pmtcore.base.symmetric import eigenvector_root
 from pmtcore.mechanisms.truncation import papers_radius, truncate
 from pmtcore.public.moments import Conditioning, PublicData, conditioning, joint, whiten
 from pmtcore.tables.overlap import Overlap, overlap
@@ -110,9 +111,7 @@ def _predicted(public: PublicData, n: int, eta: float) -> Diagnosis:
 
 def _spectrum_in_units(root: np.ndarray, whitened: np.ndarray) -> Conditioning:
     """Return the spectrum of ``L M L'`` from singular values of ``L M^{1/2}``, which preserves small eigenvalues."""
-    values, vectors = np.linalg.eigh(whitened)
-    half = vectors * np.sqrt(np.maximum(values, 0.0))
-    return Conditioning(np.sort(np.linalg.svd(root @ half, compute_uv=False) ** 2))
+    return Conditioning(np.sort(np.linalg.svd(root @ eigenvector_root(whitened), compute_uv=False) ** 2))
 
 
 def expected_after(d: int, m: int) -> Conditioning:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pmtcore.base.private_rows import Private, PrivateRows
+from pmtcore.base.strict_json import Json
 
 # Most values of a record are of these types themselves: they are told apart first.
 _PLAIN = frozenset((type(None), str, bool, int, float))
@@ -54,10 +55,10 @@ def json_text(record: Mapping[str, Any]) -> str:
     return json.dumps(_finite(plain(dict(record))), indent=2, allow_nan=False)
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: Json) -> Json:
     """JSON has no infinity and no NaN: both become null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in value.items()}
     return [_finite(item) for item in value] if isinstance(value, list) else value

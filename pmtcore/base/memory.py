@@ -39,8 +39,8 @@ def give_back() -> None:
 
         pa.default_memory_pool().release_unused()
     for size in _SMALL:
-        kept = [bytes(size) for _ in range(min(_SWEPT // size, 20_000))]
-        del kept
+        blocks = [bytes(size) for _ in range(min(_SWEPT // size, 20_000))]
+        del blocks
     with contextlib.suppress(OSError, AttributeError):
         library = ctypes.PyDLL("libc.so.6")
         library.malloc_trim(0)

@@ -16,7 +16,8 @@ from __future__ import annotations
 import copyreg
 import math
 import string
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum, unique
 from typing import Any, Self
 
@@ -157,6 +158,27 @@ class InputError(ValueError):
     def statement(self) -> str:
         """Return the sentence without its advice, as a note says it."""
         return str(self) if self.message is None else self.message.statement(**self.facts)
+
+
+# What reading data of another form than expected raises.
+_MALFORMED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
+
+
+@contextmanager
+def reraised_as(error: Exception, *kinds: type[Exception]) -> Iterator[None]:
+    """Raise ``error`` in place of exceptions of these kinds; an :class:`InputError` says enough and passes.
+
+    Args:
+        error: what is raised.
+        kinds: kinds of exceptions; without one, all that reading malformed data raises.
+    """
+    kinds = kinds or _MALFORMED
+    try:
+        yield
+    except InputError:
+        raise
+    except kinds:
+        raise error from None
 
 
 def number_between(name: str, value: float | str, low: float, high: float) -> float:

@@ -134,6 +134,7 @@ class RowCache(StaysInSession, Generic[P]):
         adder: Callable[[Summand], np.ndarray] | None,
         cut: Callable[[np.ndarray, np.ndarray], Iterator[P]],
         bytes_each: int,
+        *,
         most: int,
     ) -> None:
         self._blocks, self._adder, self._cut = blocks, adder, cut
@@ -256,6 +257,7 @@ class PrivateRows(StaysInSession):
         n: int,
         names: tuple[str, ...],
         adder: Callable[[Summand], np.ndarray] | None = None,
+        *,
         keeps: int = MOST_KEPT,
         weighted: bool = False,
     ) -> None:
@@ -274,8 +276,7 @@ class PrivateRows(StaysInSession):
 
         Between passes as much may be kept as they take themselves.
         """
-        whole = [(features, response)]
-        blocks = partial(cut_to, whole, block_rows)
+        blocks = partial(cut_to, [(features, response)], block_rows)
         keeps = max(MOST_KEPT, features.nbytes + response.nbytes)
         return cls(blocks, len(response), tuple(names), keeps=keeps, weighted=response.ndim > 1)
 
@@ -294,11 +295,11 @@ class PrivateRows(StaysInSession):
                 yield function(features, response)
 
         adder = None if self._adder is None else partial(_added_after, self._adder, function)
-        return PrivateRows(blocks, self.n, tuple(names), adder, self._keeps, self.weighted)
+        return PrivateRows(blocks, self.n, tuple(names), adder, keeps=self._keeps, weighted=self.weighted)
 
     def part_of(self, n: int) -> PrivateRows:
         """Return the same rows as a part of a table of ``n`` rows, whose other rows are summed elsewhere."""
-        return PrivateRows(self._blocks, n, self.names, self._adder, self._keeps, self.weighted)
+        return PrivateRows(self._blocks, n, self.names, self._adder, keeps=self._keeps, weighted=self.weighted)
 
     def first(self, count: int) -> PrivateRows:
         """Return the first rows alone: whole blocks, as many as contain so many rows."""
@@ -356,7 +357,7 @@ class PrivateRows(StaysInSession):
         room = self._keeps if most is None else min(most, self._keeps)
         if self.n * bytes_each * _LEAST_SHARE_KEPT > room:
             room = 0
-        return RowCache(lambda: cut_to(self._blocks(), size), self._adder, cut, bytes_each, room)
+        return RowCache(lambda: cut_to(self._blocks(), size), self._adder, cut, bytes_each, most=room)
 
     def equal_pieces(
         self, prepare: Callable[[np.ndarray, np.ndarray], P], bytes_each: int, *, of: int = 1
@@ -373,7 +374,7 @@ class PrivateRows(StaysInSession):
             yield prepare(features, response)
 
         equal = self.in_equal_blocks(of)
-        return RowCache(equal._blocks, None, cut, bytes_each, min(MOST_KEPT, self._keeps))
+        return RowCache(equal._blocks, None, cut, bytes_each, most=min(MOST_KEPT, self._keeps))
 
     def watched(self, watch: PassObserver) -> PrivateRows:
         """Return the same rows, reporting the beginning of each pass and the number of rows read, which is public."""
@@ -392,7 +393,7 @@ class PrivateRows(StaysInSession):
 
         elsewhere = self._adder or (lambda function: block_sum(self._blocks(), function))
         passes = None if self._adder is None else adder
-        return PrivateRows(blocks, self.n, self.names, passes, self._keeps, self.weighted)
+        return PrivateRows(blocks, self.n, self.names, passes, keeps=self._keeps, weighted=self.weighted)
 
     def sum(self, function: Summand) -> Private[np.ndarray]:
         """``sum over blocks of function(features, response)``: one pass, one private array."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cached_property, update_wrapper
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -514,6 +514,30 @@ class Results:
         return stats.get(key)
 
 
+Value = TypeVar("Value")
+Given = ParamSpec("Given")
+
+
+class _OfResults(Generic[Value]):
+    """Attribute of a fit that is the attribute of that name of its results."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self.__doc__ = name, f"See :attr:`Results.{name}`."
+
+    def __get__(self, fit: Reported | None, owner: type[Reported]) -> Value:
+        return self if fit is None else getattr(fit.results_, self._name)  # type: ignore[return-value]
+
+
+def _of_results(method: Callable[Concatenate[Results, Given], Value]) -> Callable[Concatenate[Reported, Given], Value]:
+    """Return the method of a fit that asks its results."""
+
+    def ask(fit: Reported, /, *values: Given.args, **named: Given.kwargs) -> Value:
+        return method(fit.results_, *values, **named)
+
+    update_wrapper(ask, method)
+    return ask
+
+
 class Reported:
     """What stands for its :attr:`results_`: the names of statsmodels lead to them."""
 
@@ -522,77 +546,30 @@ class Reported:
         """Return the results object of this fit."""
         raise NotImplementedError
 
-    @property
-    def params(self) -> pd.Series:
-        """See :attr:`Results.params`."""
-        return self.results_.params
-
-    @property
-    def bse(self) -> pd.Series:
-        """See :attr:`Results.bse`."""
-        return self.results_.bse
-
-    @property
-    def tvalues(self) -> pd.Series:
-        """See :attr:`Results.tvalues`."""
-        return self.results_.tvalues
-
-    @property
-    def pvalues(self) -> pd.Series:
-        """See :attr:`Results.pvalues`."""
-        return self.results_.pvalues
-
-    @property
-    def rsquared(self) -> float | None:
-        """See :attr:`Results.rsquared`."""
-        return self.results_.rsquared
-
-    def conf_int(self, level: float = _LEVEL, *, alpha: float | None = None) -> pd.DataFrame:
-        """See :meth:`Results.conf_int`."""
-        return self.results_.conf_int(level, alpha=alpha)
-
-    def cov_params(self, part: str | None = None) -> pd.DataFrame:
-        """See :meth:`Results.cov_params`."""
-        return self.results_.cov_params(part)
-
-    def wald_test(self, constraints: object) -> WaldTest:
-        """See :meth:`Results.wald_test`."""
-        return self.results_.wald_test(constraints)
-
-    def t_test(self, constraints: object, level: float = _LEVEL) -> pd.DataFrame:
-        """See :meth:`Results.t_test`."""
-        return self.results_.t_test(constraints, level)
-
-    def get_prediction(self, frame: object) -> Prediction:
-        """See :meth:`Results.get_prediction`."""
-        return self.results_.get_prediction(frame)
+    def summary(self) -> Results:
+        """Return coefficients, errors and limits: a table in a notebook, text when printed."""
+        return self.results_
 
     def score(self, *_: object, **__: object) -> float:
-        """See :meth:`Results.score`: refused, with the reason."""
+        """See :meth:`Results.score`: refused, with the reason, before a fit too."""
         raise RefusedError(Refusal.SCORE, ResultMessage.NO_SCORE)
 
-    @property
-    def __maketables_coef_table__(self) -> pd.DataFrame:
-        return self.results_.__maketables_coef_table__
-
-    @property
-    def __maketables_depvar__(self) -> str:
-        return self.results_.endog
-
-    @property
-    def __maketables_vcov_info__(self) -> dict[str, str | None]:
-        return self.results_.__maketables_vcov_info__
-
-    @property
-    def __maketables_default_stat_keys__(self) -> list[str]:
-        return self.results_.__maketables_default_stat_keys__
-
-    @property
-    def __maketables_stat_labels__(self) -> dict[str, str]:
-        return self.results_.__maketables_stat_labels__
-
-    def __maketables_stat__(self, key: str) -> float | None:
-        return self.results_.__maketables_stat__(key)
+    params: _OfResults[pd.Series] = _OfResults("params")
+    bse: _OfResults[pd.Series] = _OfResults("bse")
+    tvalues: _OfResults[pd.Series] = _OfResults("tvalues")
+    pvalues: _OfResults[pd.Series] = _OfResults("pvalues")
+    rsquared: _OfResults[float | None] = _OfResults("rsquared")
+    conf_int = _of_results(Results.conf_int)
+    cov_params = _of_results(Results.cov_params)
+    wald_test = _of_results(Results.wald_test)
+    t_test = _of_results(Results.t_test)
+    get_prediction = _of_results(Results.get_prediction)
+    __maketables_coef_table__: _OfResults[pd.DataFrame] = _OfResults("__maketables_coef_table__")
+    __maketables_depvar__: _OfResults[str] = _OfResults("endog")
+    __maketables_vcov_info__: _OfResults[dict[str, str | None]] = _OfResults("__maketables_vcov_info__")
+    __maketables_default_stat_keys__: _OfResults[list[str]] = _OfResults("__maketables_default_stat_keys__")
+    __maketables_stat_labels__: _OfResults[dict[str, str]] = _OfResults("__maketables_stat_labels__")
+    __maketables_stat__ = _of_results(Results.__maketables_stat__)
 
 
 def _checked(level: float) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from pmtcore.base.messages import ArgumentMessage, InputError
+from pmtcore.base.messages import ArgumentMessage, InputError, reraised_as
 from pmtcore.base.strict_json import parsed
 
 
@@ -158,13 +158,11 @@ def roles_listed(listed: bytes) -> dict[str, Role | None]:
     Raises:
         InputError: the list cannot be read: nobody has a role then.
     """
-    try:
+    with reraised_as(InputError(ArgumentMessage.ROLES_FORM)):
         record = parsed(listed)
         folded = {str(key).casefold(): _most(value) for key, value in record.items()}
         if len(folded) != len(record):
             raise ValueError("a person twice")
-    except (ValueError, AttributeError, RecursionError):
-        raise InputError(ArgumentMessage.ROLES_FORM) from None
     return folded
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def root(
-    function: Callable[[float], float], low: float, high: float, xtol: float = 2e-12, rtol: float = 2.0**-50
+    function: Callable[[float], float], low: float, high: float, xtol: float = 2e-12, *, rtol: float = 2.0**-50
 ) -> float:
     """Return a root of a continuous function between two points where its signs differ (Brent's method).
 

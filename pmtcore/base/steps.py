@@ -17,8 +17,15 @@ class Steps(ABC):
         """Return the share of the work that is done."""
 
     @abstractmethod
+    def _advance(self) -> None:
+        """Do one step of work that is left."""
+
     def step(self) -> bool:
         """Do one step; return False when nothing is left or somebody stopped the work."""
+        if not self.live:
+            return False
+        self._advance()
+        return True
 
     @property
     def live(self) -> bool:

@@ -44,6 +44,17 @@ def from_lower_triangle(values: Sequence[float] | np.ndarray, d: int) -> np.ndar
     return matrix
 
 
+def eigenvector_root(matrix: np.ndarray, least: float = 0.0) -> np.ndarray:
+    """Return K (d, d) with ``K K' = M``, by the eigenvectors of M.
+
+    Args:
+        matrix: symmetric matrix M (d, d).
+        least: share of the largest eigenvalue that smaller ones, negative ones too, are raised to.
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, least * values[-1])))
+
+
 def mirrored(lower: np.ndarray) -> np.ndarray:
     """Return the symmetric matrix (d, d) with this lower triangle."""
     return np.asarray(lower + np.tril(lower, -1).T)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pmtcore.base import threads
 from pmtcore.base.escaping import one_line
-from pmtcore.base.messages import CommandMessage, InputError, one_of
+from pmtcore.base.messages import CommandMessage, InputError, one_of, reraised_as
 from pmtcore.base.roles import Actor, Role
 from pmtcore.cli.files import STANDARD_INPUT, read_input, read_small
 from pmtcore.cli.startup import is_own_process, start_arrow
@@ -145,10 +145,8 @@ def say(chosen: argparse.Namespace, sentence: str) -> None:
 
 def number_from(name: str, text: str) -> float:
     """Return the number that a text holds, or raise an InputError that names it."""
-    try:
+    with reraised_as(InputError(CommandMessage.NUMBERS_NEEDED, option=name, given=text), ValueError):
         return float(text)
-    except ValueError:
-        raise InputError(CommandMessage.NUMBERS_NEEDED, option=name, given=text) from None
 
 
 def budget_from(chosen: argparse.Namespace) -> Budget:

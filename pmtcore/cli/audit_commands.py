@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pmtcore.accounting.budgets import ONLY_RESPONSES
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import CommandMessage, InputError, whole_number_between
+from pmtcore.base.messages import CommandMessage, InputError, reraised_as, whole_number_between
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import Answer, number_from, public_from, table_of
 from pmtcore.cli.files import read_small, writable, write_small
@@ -51,8 +51,8 @@ def plan(chosen: argparse.Namespace) -> Answer:
     if chosen.width is not None:
         if chosen.coefficient is None:
             raise InputError(CommandMessage.WIDTH_NEEDS_COEFFICIENT)
-        record["budget_for_width"] = planning.budget_for(public, n, first, chosen.coefficient, chosen.width)
-        record["rows_for_width"] = planning.rows_for(public, first, mus[0], chosen.coefficient, chosen.width)
+        record["budget_for_width"] = planning.budget_for(public, n, first, chosen.coefficient, half_width=chosen.width)
+        record["rows_for_width"] = planning.rows_for(public, first, mus[0], chosen.coefficient, half_width=chosen.width)
         lines.append(
             f"{chosen.coefficient} within {chosen.width:g} by {first}: mu {record['budget_for_width']}, "
             f"or {record['rows_for_width']} rows at mu {mus[0]:g}"
@@ -176,21 +176,26 @@ def _found(made: Figure, record: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _mended(made: Figure, workers: int) -> Answer:
-    """Compute again the lines of a stored result that today's code gives otherwise."""
-    from pmtcore.papers.gallery.engine import (  # noqa: PLC0415
-        Computation,
-        lines_to_mend,
-        load_stored,
-        mended,
-        needed,
-        store,
-    )
+def _stored(made: Figure) -> dict[str, Any]:
+    """Return the stored result of a figure whose table is here.
+
+    Raises:
+        InputError: the table is not here, or nothing is stored of the figure as it is described.
+    """
+    from pmtcore.papers.gallery.engine import load_stored, needed  # noqa: PLC0415
 
     needed(made)
     record = load_stored(made)
     if record is None:
         raise InputError(CommandMessage.NO_STORED_RESULT, id=made.id)
+    return record
+
+
+def _mended(made: Figure, workers: int) -> Answer:
+    """Compute again the lines of a stored result that today's code gives otherwise."""
+    from pmtcore.papers.gallery.engine import Computation, lines_to_mend, mended, store  # noqa: PLC0415
+
+    record = _stored(made)
     again = lines_to_mend(made, record)
     if again == ():
         return record, f"{made.id}: as today's code gives it; nothing to compute"
@@ -202,12 +207,9 @@ def _mended(made: Figure, workers: int) -> Answer:
 
 def _checked(made: Figure) -> Answer:
     """Return True where the stored result of a figure is what today's code gives."""
-    from pmtcore.papers.gallery.engine import load_stored, needed, stale  # noqa: PLC0415
+    from pmtcore.papers.gallery.engine import stale  # noqa: PLC0415
 
-    needed(made)
-    record = load_stored(made)
-    if record is None:
-        raise InputError(CommandMessage.NO_STORED_RESULT, id=made.id)
+    record = _stored(made)
     changed = stale(made, record)
     words = "as today's code gives it" if not changed else f"STALE: {', '.join(changed)} come out differently today"
     return {"id": made.id, "computed": record["computed"], "stale": list(changed)}, f"{made.id}: {words}"
@@ -248,30 +250,25 @@ def report(chosen: argparse.Namespace) -> Answer:
         record: Any = entry.record
         account, head = book.account(entry.dataset).as_dict(), book.verify()["head"]
     else:
-        try:
-            record = _known(parsed(read_small(chosen.release)), chosen.check)
-        except InputError:
-            raise
-        except (ValueError, RecursionError):
-            raise InputError(CommandMessage.RELEASE_NOT_JSON) from None
-    try:
+        with reraised_as(InputError(CommandMessage.RELEASE_NOT_JSON)):
+            record = parsed(read_small(chosen.release))
+        if not isinstance(record, dict):
+            raise InputError(CommandMessage.NOT_A_RELEASE)
+        record = _known(record, chosen.check)
+    with reraised_as(InputError(CommandMessage.NOT_A_RELEASE)):
         text = render(record, account, head)
-    except InputError:
-        raise
-    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError):
-        raise InputError(CommandMessage.NOT_A_RELEASE) from None
     write_small(chosen.html, text)
     return {"html": chosen.html}, f"report written to {chosen.html}"
 
 
-def _known(record: Any, ledger_url: str | None) -> Any:  # noqa: ANN401
+def _known(record: dict[str, Any], ledger_url: str | None) -> dict[str, Any]:
     """Return the record of a file, marked as a lab figure unless a ledger at hand holds the very same.
 
     Whoever can write a file can write a record: what may leave is what the ledger knows.
     """
     from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
 
-    if not isinstance(record, dict) or record.get("standing") != "sound":
+    if record.get("standing") != "sound":
         return record
     recorded, where = None, record.get("ledger")
     from pmtcore.ledger.chain import LedgerError  # noqa: PLC0415  # the ledger is slow to load

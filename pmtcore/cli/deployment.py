@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pmtcore.base.deployment import problems
-from pmtcore.base.messages import CommandMessage, InputError
+from pmtcore.base.messages import CommandMessage, InputError, reraised_as
 from pmtcore.base.paths import application
 from pmtcore.cli.arguments import Answer
 from pmtcore.cli.files import read_small
@@ -39,10 +39,8 @@ def run(chosen: argparse.Namespace) -> Answer:
 
 
 def _toml(path: str | Path | None) -> dict[str, Any]:
-    try:
+    with reraised_as(InputError(CommandMessage.NOT_TOML, place=str(path))):
         return tomllib.loads(read_small(str(path)).decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
-        raise InputError(CommandMessage.NOT_TOML, place=str(path)) from None
 
 
 def _options(sections: dict[str, Any]) -> dict[str, Any]:

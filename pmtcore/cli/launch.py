@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pmtcore.base.messages import CommandMessage, InputError
+from pmtcore.base.messages import CommandMessage, InputError, reraised_as
 from pmtcore.base.paths import application
 from pmtcore.cli.arguments import Answer
 from pmtcore.cli.parser import parser
@@ -39,10 +39,8 @@ def run(_: argparse.Namespace) -> Answer:
 
 def completion(chosen: argparse.Namespace) -> Answer:
     """Print what a shell needs to complete the commands: ``eval "$(second-moment completion bash)"``."""
-    try:
+    with reraised_as(InputError(CommandMessage.NO_COMPLETION), ImportError):
         import shtab  # noqa: PLC0415  # an extra
-    except ImportError:
-        raise InputError(CommandMessage.NO_COMPLETION) from None
     made = parser()
     made.prog = "second-moment"
     text = shtab.complete(made, shell=chosen.shell)

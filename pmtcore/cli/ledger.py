@@ -68,9 +68,9 @@ def _curate(chosen: argparse.Namespace, book: Ledger) -> None:
     if chosen.dataset is None:
         raise InputError(CommandMessage.STEP_NEEDS_DATASET, step=chosen.step)
     if chosen.step == "cap":
-        curators.cap(user(), book, chosen.dataset, chosen.mu, chosen.reason or "")
+        curators.cap(user(), book, chosen.dataset, chosen.mu, reason=chosen.reason or "")
     elif chosen.step == "part":
-        curators.part(user(), book, chosen.dataset, chosen.other or "", chosen.reason or "")
+        curators.part(user(), book, chosen.dataset, chosen.other or "", reason=chosen.reason or "")
     elif chosen.step == "retire":
         curators.retire(user(), book, chosen.dataset, chosen.reason or "")
     else:
@@ -83,8 +83,8 @@ def _curate(chosen: argparse.Namespace, book: Ledger) -> None:
             book,
             chosen.dataset,
             chosen.private,
-            chosen.public,
-            chosen.mu,
+            public=chosen.public,
+            cap=chosen.mu,
             unit=unit,
             second=chosen.second,
             schema=schema,
@@ -119,7 +119,7 @@ def _agreement(chosen: argparse.Namespace, book: Ledger) -> Answer:
         with after_spend(spend):
             place = {**made.record.get("ledger", {}), "place": book.place, "key": made.key}
             return {**made.as_dict(), "ledger": place}, in_words(made.as_dict())
-    pending = answer(user(), book, chosen.key, chosen.step == "agree", chosen.reason or "")
+    pending = answer(user(), book, chosen.key, chosen.step == "agree", reason=chosen.reason or "")
     return pending.as_dict(), _line(pending)
 
 

@@ -13,17 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pmtcore.api.local import Published, aggregate, configure
+from pmtcore.api.local import LocalAggregator, Published, aggregate
 from pmtcore.base.messages import CommandMessage, InputError
 from pmtcore.cli.arguments import Answer
 from pmtcore.cli.files import read_small, writable, write_small
 from pmtcore.local.protocol import Configuration, report_lines
 from pmtcore.local.reading import SCHEMA, tally_file
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.public.moments import PublicData
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import device_rows, prepare_public
-from pmtcore.tables.table import Table, read_path
+from pmtcore.tables.table import read_path
 
 
 def run(chosen: argparse.Namespace, source: NoiseSource) -> Answer:
@@ -32,17 +31,21 @@ def run(chosen: argparse.Namespace, source: NoiseSource) -> Answer:
 
 
 def _configure(chosen: argparse.Namespace, _: NoiseSource) -> Answer:
-    public = _public(chosen)
-    made = configure(
-        public,
+    collected = LocalAggregator(
+        _needed(chosen, "public"),
+        target=_needed(chosen, "target"),
         epsilon=chosen.epsilon,
         mu=chosen.mu,
+        family=chosen.family or "logistic",
+        features=None if chosen.features is None else [name.strip() for name in chosen.features.split(",")],
+        intercept=not chosen.no_intercept,
+        positive=chosen.positive,
         scheme=chosen.scheme,
         people=chosen.people,
         response_bound=chosen.response_bound,
     )
-    published = Published(made, public.family.id, chosen.positive)
-    write_small(_needed(chosen, "destination"), published.to_json() + "\n")
+    write_small(_needed(chosen, "destination"), collected.configuration() + "\n")
+    made = collected.published.configuration
     return {"digest": made.digest, "dimension": made.dimension, "mu": made.mu, "epsilon": made.epsilon}, (
         f"configuration {made.digest}: each report has {made.dimension} numbers"
     )
@@ -97,7 +100,9 @@ def _blocks(
 def _aggregate(chosen: argparse.Namespace, _: NoiseSource) -> Answer:
     made, choices = _published(chosen)
     tally = tally_file(Path(_needed(chosen, "reports")), made)
-    public = _public(chosen, made, choices)
+    public = prepare_public(read_path(_needed(chosen, "public"), "public"), choices)
+    if public.names != made.names:
+        raise InputError(CommandMessage.OTHER_PUBLIC_TABLE)
     record = aggregate(public, made, tally, chosen.link)
     lines = [f"{tally.accepted} reports used"]
     lines += [
@@ -111,25 +116,6 @@ def _aggregate(chosen: argparse.Namespace, _: NoiseSource) -> Answer:
 def _published(chosen: argparse.Namespace) -> tuple[Configuration, Choices]:
     published = Published.from_json(read_small(_needed(chosen, "config")))
     return published.configuration, published.choices(chosen.family, chosen.positive)
-
-
-def _public(
-    chosen: argparse.Namespace, made: Configuration | None = None, choices: Choices | None = None
-) -> PublicData:
-    table: Table = read_path(_needed(chosen, "public"), "public")
-    if made is None or choices is None:
-        features = None if chosen.features is None else tuple(name.strip() for name in chosen.features.split(","))
-        choices = Choices(
-            target=_needed(chosen, "target"),
-            features=features,
-            intercept=not chosen.no_intercept,
-            family=chosen.family or "logistic",
-            positive=chosen.positive,
-        )
-    public = prepare_public(table, choices)
-    if made is not None and public.names != made.names:
-        raise InputError(CommandMessage.OTHER_PUBLIC_TABLE)
-    return public
 
 
 def _needed(chosen: argparse.Namespace, name: str) -> str:

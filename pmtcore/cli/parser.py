@@ -213,7 +213,7 @@ def release_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--purpose", default="", help="kept in the ledger")
     parser.add_argument("--key", metavar="KEY", help="repeating a key repeats the outcome and spends nothing")
     parser.add_argument("--progress", action="store_true", help="say how far it is, on standard error, if no terminal")
-    parser.add_argument("--out", metavar="FILE", help="also write the answer to this file; as JSON if it ends in .json")
+    _out_argument(parser)
 
 
 def explore_arguments(parser: argparse.ArgumentParser) -> None:
@@ -249,7 +249,7 @@ def explore_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", type=int, default=1, help="how many were looked at, for bonferroni")
     parser.add_argument("--synthetic", metavar="FILE", help="write synthetic rows as CSV: for trying code only")
     parser.add_argument("--rows", type=int, default=1000, help="how many synthetic rows")
-    parser.add_argument("--out", metavar="FILE", help="also write the answer to this file; as JSON if it ends in .json")
+    _out_argument(parser)
 
 
 def ledger_arguments(parser: argparse.ArgumentParser) -> None:
@@ -308,12 +308,12 @@ def study_arguments(parser: argparse.ArgumentParser, common: Parser) -> None:
     made.add_argument("--server", metavar="URL", help="the coordinator's address; https between machines")
     made.add_argument("--board", metavar="FOLDER", help="a folder that all share; with --listen: where messages lie")
     made.add_argument("--listen", metavar="HOST:PORT", help="lead: the address to serve (default 127.0.0.1:8090)")
-    made.add_argument("--out", metavar="FILE", help="also write the answer to this file; as JSON if it ends in .json")
+    _out_argument(made)
     made = step("simulate", "A study on one machine: a process for each private file.")
     made.add_argument("--private", nargs="+", required=True, metavar="FILE", help="a file for each site")
     made.add_argument("--folder", metavar="FOLDER", help="where studies, keys and ledgers stay (default: nowhere)")
     _plan_arguments(made)
-    made.add_argument("--out", metavar="FILE", help="also write the answer to this file; as JSON if it ends in .json")
+    _out_argument(made)
 
 
 def _plan_arguments(parser: argparse.ArgumentParser) -> None:
@@ -353,6 +353,10 @@ def local_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scheme", default="whitened", metavar="whitened|moments")
     parser.add_argument("--response-bound", type=float, default=0.0)
     parser.add_argument("--people", type=int, default=10_000, help="expected number of reports (configure)")
+
+
+def _out_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="FILE", help="also write the answer to this file; as JSON if it ends in .json")
 
 
 def budget_arguments(parser: argparse.ArgumentParser) -> None:

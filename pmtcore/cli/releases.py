@@ -63,7 +63,7 @@ def _ask(chosen: argparse.Namespace, problem: Problem, request: Request) -> Answ
 
     book = Ledger(chosen.ledger or default_url())
     dataset, key = chosen.dataset or _data_set(chosen.private), chosen.key or uuid4().hex
-    pending = ask(user(), problem, request, book, dataset, key, chosen.purpose)
+    pending = ask(user(), problem, request, book, dataset=dataset, key=key, purpose=chosen.purpose)
     text = (
         f"Asked for {pending.dataset!r} with key {key}, by {pending.by}: nothing is spent. Another person answers with "
     )
@@ -80,7 +80,17 @@ def _recorded(chosen: argparse.Namespace, problem: Problem, request: Request, so
         if chosen.ledger is None:
             book.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
     with following(chosen.progress or chosen.verbose, problem, request) as progress:
-        recorded = recorded_release(problem, request, source, book, dataset, key, chosen.purpose, user().name, progress)
+        recorded = recorded_release(
+            problem,
+            request,
+            source,
+            book,
+            dataset=dataset,
+            key=key,
+            purpose=chosen.purpose,
+            by=user().name,
+            progress=progress,
+        )
         with after_spend(SpendPlace(book, recorded.dataset, key, cost.person.mu)):
             if begun:
                 say(chosen, f"A ledger is begun: {book.place}. {_BESIDE}")

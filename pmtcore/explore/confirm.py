@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.base.messages import ExploreMessage, InputError
+from pmtcore.base.messages import ExploreMessage, InputError, reraised_as
 from pmtcore.explore.regression import Regression
 from pmtcore.methods.joint_moment.record import Record
 from pmtcore.public.bands import Z95
@@ -148,14 +148,12 @@ def _alone(
     fields: Mapping[str, Any], release: Mapping[str, Any], names: tuple[str, ...]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Coefficients, noise covariance, truncation variances and limits (2, q) of the second release, in this order."""
-    try:
+    with reraised_as(InputError(ExploreMessage.SECOND_UNREADABLE)):
         order = [list(release["coefficients"]).index(name) for name in names]
         value = np.array(fields["coefficients"], dtype=float)[order]
         noise = np.array(fields["privacy"], dtype=float)[np.ix_(order, order)]
         cut = np.array(fields["truncation"], dtype=float)[order]
         limits = np.array([[float(release["bands"][name][side]) for name in names] for side in ("low", "high")])
-    except (KeyError, TypeError, ValueError, IndexError):
-        raise InputError(ExploreMessage.SECOND_UNREADABLE) from None
     finite = all(np.all(np.isfinite(x)) for x in (value, noise, cut, limits))
     if not finite or np.any(cut < 0) or np.min(np.diag(noise)) <= 0:
         raise InputError(ExploreMessage.SECOND_UNREADABLE)

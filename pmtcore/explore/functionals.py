@@ -139,18 +139,22 @@ class Marginals:
         ]
         return figures(self.state, rho[i, j], np.array(derivatives), (-1.0, 1.0), completed=True)
 
-    def components(self) -> tuple[Estimates, np.ndarray]:
-        """Shares of variance of the principal components of the correlation matrix, largest first, and loadings."""
+    def _eigenvectors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return standardized columns, and eigenvalues and eigenvectors of their correlations, largest first."""
         r, u = self.units()
         values, vectors = np.linalg.eigh(r)
         values, vectors = values[::-1], vectors[:, ::-1]
-        vectors = vectors * np.where(np.sum(vectors, axis=0) < 0, -1.0, 1.0)
+        return u, values, vectors * np.where(np.sum(vectors, axis=0) < 0, -1.0, 1.0)
+
+    def components(self) -> tuple[Estimates, np.ndarray]:
+        """Shares of variance of the principal components of the correlation matrix, largest first, and loadings."""
+        u, values, vectors = self._eigenvectors()
         derivatives = []
         for k, value in enumerate(values):
             x = vectors[:, k]
             own = np.einsum("j,ja,jb->ab", x**2, u, u)  # standardizing takes it off
             derivatives.append(_both(x @ u, x @ u) - value * own)
-        d = len(r)
+        d = len(values)
         return figures(self.state, values / d, np.array(derivatives) / d, (0.0, 1.0), completed=True), vectors
 
     def loadings(self, count: int) -> Estimates:
@@ -159,14 +163,11 @@ class Marginals:
         Perturbation of eigenvectors, ``dx_k = sum over l of x_l (x_l' dr x_k)/(lambda_k - lambda_l)``: where two shares
         are close, the components are not told apart and the bands span everything.
         """
-        r, u = self.units()
-        values, vectors = np.linalg.eigh(r)
-        values, vectors = values[::-1], vectors[:, ::-1]
-        vectors = vectors * np.where(np.sum(vectors, axis=0) < 0, -1.0, 1.0)
+        u, values, vectors = self._eigenvectors()
         projected, derivatives = vectors.T @ u, []
         for k in range(count):
-            moved = np.zeros((len(r), *self.state.moment.shape))
-            for l in (l for l in range(len(r)) if l != k):  # noqa: E741  # the other component
+            moved = np.zeros((len(values), *self.state.moment.shape))
+            for l in (l for l in range(len(values)) if l != k):  # noqa: E741  # the other component
                 own = np.einsum("j,ja,jb->ab", vectors[:, l] * vectors[:, k], u, u)  # standardizing takes it off
                 turn = _both(projected[l], projected[k]) - (values[k] + values[l]) / 2 * own
                 apart = values[k] - values[l]

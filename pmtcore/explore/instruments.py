@@ -15,7 +15,7 @@ import numpy as np
 
 from pmtcore.base.messages import ExploreMessage, Refusal, RefusedError
 from pmtcore.explore.regression import NestedTest, Regression
-from pmtcore.methods.joint_moment.linear import FLOOR, Fit, State
+from pmtcore.methods.joint_moment.linear import Fit, State, combined_residual_variance
 
 _WEAK = 10.0  # Staiger and Stock (1997): below, limits are too narrow and the estimate leans towards least squares
 
@@ -69,18 +69,9 @@ def two_stage(state: State, response: int, features: Sequence[int], instruments:
     beta = rows @ state.moment @ state.root[response]
     coefficients, a = beta / scale_x, rows / scale_x[:, None]
     b = state.root[response] - coefficients @ root_x
-    return Fit(state, response, tuple(features), coefficients, a, b, _residual_variance(state, b))
-
-
-def _residual_variance(state: State, b: np.ndarray) -> float:
-    """``b'M b``, combined with the public one by precision: not a minimum, so noise takes nothing off it."""
-    raw = float(b @ state.moment @ b)
-    public = state.influence.square(b)
-    if not state.influence.m:
-        return max(raw, FLOOR * float(b @ state.expected @ b))
-    noise = float(state.variances(np.outer(b, b)[None])[0])
-    spread = 2 * public**2 / state.influence.m
-    return max(public + spread / (spread + noise) * (raw - public), FLOOR * public)
+    # Not a minimum, so noise takes nothing off it.
+    residual = combined_residual_variance(state, b, float(b @ state.moment @ b))
+    return Fit(state, response, tuple(features), coefficients, a, b, residual)
 
 
 def checked_roles(

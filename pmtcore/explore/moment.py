@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.base.labels import Label, ReleaseStatus
-from pmtcore.base.messages import ExploreMessage, InputError, Refusal, RefusedError
+from pmtcore.base.messages import ExploreMessage, InputError, Refusal, RefusedError, reraised_as
 from pmtcore.explore import synthetic
 from pmtcore.explore.combined import combined_record
 from pmtcore.explore.functionals import Estimates, Marginals
@@ -80,10 +80,8 @@ class Moment:
         Raises:
             InputError: no such file, or no record.
         """
-        try:
+        with reraised_as(InputError(ExploreMessage.RECORD_UNREADABLE, place=str(path)[:200]), OSError):
             data = File(path).read_bytes()
-        except OSError:
-            raise InputError(ExploreMessage.RECORD_UNREADABLE, place=str(path)[:200]) from None
         return cls.from_bytes(data)
 
     @classmethod
@@ -96,13 +94,13 @@ class Moment:
         return cls(*record_from_bytes(data))
 
     @classmethod
-    def of(cls, release: Any) -> Moment:  # noqa: ANN401
+    def of(cls, release: object) -> Moment:
         """Return the moment of a release: of its plain fields, or of an object with a ``record``.
 
         Raises:
             InputError: a release of another method.
         """
-        fields: Mapping[str, Any] = getattr(release, "record", release)
+        fields: Any = getattr(release, "record", release)
         inside = fields.get("released", {})
         if "joint_moment" not in inside:
             raise InputError(ExploreMessage.NO_MOMENT)

@@ -18,7 +18,7 @@ from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import chi2, f_distribution, student
 from pmtcore.base.escaping import one_line
 from pmtcore.base.messages import ExploreMessage, InputError, Refusal, RefusedError
-from pmtcore.base.results import Reported, Results
+from pmtcore.base.results import Reported, Results, WaldTest
 from pmtcore.explore.functionals import Estimates, figures
 from pmtcore.methods.joint_moment.linear import Fit, State, solve
 from pmtcore.public.bands import limits
@@ -115,10 +115,6 @@ class Regression(Reported):
             features=None if design is None else lambda frame: design(frame, self.names),
             words=("From a released moment: this regression spends nothing. Limits hold for one chosen beforehand.",),
         )
-
-    def summary(self) -> Results:
-        """Return coefficients, errors and limits: a table in a notebook, text when printed."""
-        return self.results_
 
     def __repr__(self) -> str:
         formula = one_line(self.formula)
@@ -378,7 +374,7 @@ def regression(
 
 
 @dataclass(frozen=True)
-class NestedTest:
+class NestedTest(WaldTest):
     """Whether the coefficients that a larger regression has beside a smaller one are zero together.
 
     Attributes:
@@ -386,10 +382,6 @@ class NestedTest:
         textbook_f, textbook_pvalue: from the two residual sums as if the moment had no noise, as others print it.
     """
 
-    statistic: float
-    pvalue: float
-    df_num: int
-    df_denom: float
     textbook_f: float
     textbook_pvalue: float
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.base.messages import whole_number_between
+from pmtcore.base.symmetric import eigenvector_root
 from pmtcore.explore.functionals import Marginals
 from pmtcore.methods.joint_moment.derived import Derived
 from pmtcore.methods.joint_moment.influence import Rows
@@ -32,8 +33,7 @@ def rows(
     mean, cov, _ = marginals.centred()
     sd = np.sqrt(np.maximum(np.diag(cov)[1:], 0.0))
     r, _ = marginals.units()
-    values, vectors = np.linalg.eigh(r)
-    normal = rng.standard_normal((count, len(r))) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    normal = rng.standard_normal((count, len(r))) @ eigenvector_root(r).T
     many = len(derived.base) - 1
     columns = {}
     for j, name in enumerate(derived.base[1 : many + 1]):

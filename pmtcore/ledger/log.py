@@ -140,7 +140,7 @@ class Ledger:
                     self.agreements.check(connection, dataset, key, fields)
                 self._database.make_room(room)
                 writing = True
-                self._append(connection, dataset, "reserve", key, payload=fields)
+                self._database.append(connection, dataset, "reserve", key, payload=fields)
         except BaseException as error:
             if not writing:
                 raise
@@ -175,7 +175,7 @@ class Ledger:
             spent = self._entry_of(connection, key)
             if "ledger" in stored:
                 stored["ledger"]["head"] = spent.hash
-            self._append(
+            self._database.append(
                 connection, spent.dataset, "release", key, payload={"record": stored, "standing": stored["standing"]}
             )
         return stored
@@ -186,7 +186,7 @@ class Ledger:
         with self._database.writing() as connection:
             spent = self._entry_of(connection, key)
             if spent.record is None:
-                self._append(connection, spent.dataset, "fail", key, payload={"reason": reason})
+                self._database.append(connection, spent.dataset, "fail", key, payload={"reason": reason})
 
     def account(self, dataset: str, others: Iterable[str] = ()) -> Account:
         """Return a data set's cap and spends, with those of all that it spends together with.
@@ -209,9 +209,6 @@ class Ledger:
         """Return the spend of that key."""
         with self._database.reading() as connection:
             return reading.entry(connection, self._database.key, key)
-
-    def _append(self, connection: Connection, dataset: str, kind: str, key: str, *, payload: Mapping[str, Any]) -> None:
-        self._database.append(connection, dataset, kind, key, payload=payload)
 
     def _entry_of(self, connection: Connection, key: str) -> Entry:
         entry = reading.entry(connection, self._database.key, key)
@@ -286,7 +283,7 @@ class Ledger:
 
     def _numbered(self, connection: Connection, dataset: str, kind: str, fields: Mapping[str, Any]) -> None:
         seq = self._database.head(connection)[0] + 1
-        self._append(connection, dataset, kind, f"{kind}-{seq}", payload=fields)
+        self._database.append(connection, dataset, kind, f"{kind}-{seq}", payload=fields)
 
     def _known(self, connection: Connection) -> list[tuple[str, Sketch]]:
         rows, key = reading.of_kind(connection, "table"), self._database.seal_key

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.base.messages import FaceMessage, InputError, LocalMessage, one_of
+from pmtcore.base.messages import FaceMessage, InputError, LocalMessage, one_of, reraised_as
 from pmtcore.base.strict_json import parsed
 from pmtcore.base.symmetric import from_upper_triangle, isometric_scale, upper_triangle
 from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, grid_rows
@@ -158,7 +158,7 @@ class Configuration:
         Raises:
             InputError: not such a file, or of another version.
         """
-        try:
+        with reraised_as(InputError(FaceMessage.NOT_A_CONFIGURATION)):
             fields = dict(parsed(data))
             version = fields.pop("version")
             _check_types(fields)
@@ -172,10 +172,6 @@ class Configuration:
             )
             if made.shift.shape != (made.d,) or made.root.shape != (made.d, made.d) or not np.all(np.diag(made.root)):
                 raise ValueError("shapes")
-        except InputError:
-            raise
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError):
-            raise InputError(FaceMessage.NOT_A_CONFIGURATION) from None
         if version != VERSION:
             raise InputError(LocalMessage.OTHER_VERSION, version=version, expected=VERSION)
         return made

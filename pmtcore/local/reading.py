@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
-from pmtcore.base.messages import InputError, LocalMessage
+from pmtcore.base.messages import InputError, LocalMessage, reraised_as
 from pmtcore.local.protocol import VERSION, Configuration
 from pmtcore.local.tally import Tally
 
@@ -116,10 +116,8 @@ def _parquet(path: Path, made: Configuration) -> Tally:
 
 
 def _columns(tally: Tally, table: pa.Table) -> None:
-    try:
+    with reraised_as(InputError(LocalMessage.REPORTS_OTHER_COLUMNS), pa.ArrowException, KeyError):
         table = table.select(SCHEMA.names).cast(SCHEMA)
-    except (pa.ArrowException, KeyError):
-        raise InputError(LocalMessage.REPORTS_OTHER_COLUMNS) from None
     if any(table.column(name).null_count for name in SCHEMA.names) or not _plain_ids(table):
         tally.add_lines([json.dumps(record).encode() for record in table.to_pylist()])
     else:

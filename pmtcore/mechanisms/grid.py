@@ -150,7 +150,7 @@ def from_words(words: np.ndarray) -> np.ndarray:
 
 
 def noisy_symmetric(
-    total: Private[np.ndarray], scale: float, source: NoiseSource, trials: int, form: Form
+    total: Private[np.ndarray], scale: float, source: NoiseSource, trials: int, *, form: Form
 ) -> np.ndarray:
     """Return symmetric integers with discrete Gaussian noise, shape (trials, d, d), as floats.
 
@@ -196,7 +196,7 @@ def noisy_vector(total: Private[np.ndarray], scale: float, source: NoiseSource, 
 
 
 def release_integer_moment(
-    total: Private[np.ndarray], mu: float, n: int, radius: float, source: NoiseSource, trials: int = 1
+    total: Private[np.ndarray], mu: float, n: int, radius: float, *, source: NoiseSource, trials: int = 1
 ) -> np.ndarray:
     """Return the mean moment (trials, D, D) in real units with discrete Gaussian noise.
 
@@ -213,7 +213,7 @@ def release_integer_moment(
     Gaussian noise, for the lab.
     """
     scale = (1 + SLACK) * math.sqrt(2) * SCALE**2 / mu
-    noisy = noisy_symmetric(total, scale, source, trials, "isometric")
+    noisy = noisy_symmetric(total, scale, source, trials, form="isometric")
     return np.asarray(noisy * ((radius / SCALE) ** 2 / n))
 
 
@@ -230,7 +230,7 @@ def integer_vectors(rows: PrivateRows, transform: Summand, bound: float) -> Priv
 
 
 def release_integers(
-    total: Private[np.ndarray], sensitivity: float, mu: float, source: NoiseSource, trials: int = 1
+    total: Private[np.ndarray], sensitivity: float, mu: float, source: NoiseSource, *, trials: int = 1
 ) -> np.ndarray:
     """Return integers (trials, k) with discrete Gaussian noise, in their own units.
 

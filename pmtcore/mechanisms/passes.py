@@ -39,6 +39,7 @@ def release_gradients(
     sums: GradientSum,
     mu: float,
     n: int,
+    *,
     source: NoiseSource,
 ) -> np.ndarray:
     """Return mean clipped gradients (t, d) in units of their bounds, with noise.
@@ -54,7 +55,7 @@ def release_gradients(
     (proofs/sensitivity.md, 3.4, 14).
     """
     total = rows.bind(lambda found: found.sum(sums)).map(from_words)
-    units = release_integers(total, GRADIENT_SENSITIVITY * GRADIENT, mu, source, len(sums.points))
+    units = release_integers(total, GRADIENT_SENSITIVITY * GRADIENT, mu, source, trials=len(sums.points))
     return units / GRADIENT / n
 
 
@@ -63,6 +64,7 @@ def release_curvatures(
     sums: CurvatureSum,
     mu: float,
     n: int,
+    *,
     source: NoiseSource,
 ) -> np.ndarray:
     """Return mean truncated curvatures (t, d, d), with isometric noise; arguments as of :func:`release_gradients`.
@@ -72,7 +74,7 @@ def release_curvatures(
     """
     total = rows.bind(lambda found: found.sum(sums)).map(from_words)
     scale = (1 + SLACK) * CURVATURE_SENSITIVITY * SCALE**2 / mu
-    noisy = noisy_symmetric(total, scale, source, len(sums.points), "isometric")
+    noisy = noisy_symmetric(total, scale, source, len(sums.points), form="isometric")
     return np.asarray(noisy * ((sums.bounds / SCALE) ** 2)[:, None, None] / n)
 
 

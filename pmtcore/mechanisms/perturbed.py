@@ -165,7 +165,7 @@ def draw_sampled(noise: Noise, source: NoiseSource, trials: int, p: int) -> np.n
     return np.asarray(2 * noise.scale * length * direction)
 
 
-def draw_above(noise: Noise, cut: float, source: NoiseSource, trials: int, p: int) -> np.ndarray:
+def draw_above(noise: Noise, cut: float, source: NoiseSource, trials: int, *, p: int) -> np.ndarray:
     """Draw noise (trials, p) given that every coordinate is above ``-cut``, ``cut >= 0`` (D, equations 9 and 10), lab.
 
     The spherical law is a Gaussian whose variance is ``Gamma((p + 1)/2)``; given it, coordinates are truncated normals.
@@ -294,8 +294,8 @@ def napp_public(
     radius: float,
     planned: Budgeted,
     weights: np.ndarray,
-    centre: np.ndarray,
     *,
+    centre: np.ndarray,
     share: float = 0.5,
     choice: str = "recycle",
     lasso: float | np.ndarray = 0.0,

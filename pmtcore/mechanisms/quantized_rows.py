@@ -45,6 +45,7 @@ class QuantizedRows:
         lengths: np.ndarray,
         response: np.ndarray,
         made: tuple[Block, np.ndarray, int] | None = None,
+        *,
         held: np.ndarray | None = None,
         weights: np.ndarray | None = None,
     ) -> None:

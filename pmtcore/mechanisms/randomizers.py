@@ -82,13 +82,6 @@ class PrivUnit:
         return cls(d, epsilon, pieces, *_best(d, epsilon / pieces))
 
     @property
-    def log_ratio(self) -> float:
-        """Return the largest log ratio of the probabilities of a report, from the parameters: at most epsilon."""
-        one = math.log(self.keep) - math.log(self.winners)
-        other = math.log1p(-self.keep) - math.log(self.directions - self.winners)
-        return self.pieces * (one - other)
-
-    @property
     def variance(self) -> float:
         """Return the variance of a coordinate of a report of the zero vector, at bound 1."""
         return 1 / (self.shrink**2 * self.d * self.pieces)
@@ -265,7 +258,7 @@ def bytes_kept(d: int) -> int:
 
 
 def release_mean(
-    statistic: Private[RowCache[Vectors]], n: int, source: NoiseSource, trials: int, by: PrivUnit, bound: float
+    statistic: Private[RowCache[Vectors]], n: int, source: NoiseSource, trials: int, *, by: PrivUnit, bound: float
 ) -> np.ndarray:
     """Return mean reports (trials, d) of rows by PrivUnit: one pass for each collection.
 
@@ -287,7 +280,7 @@ def release_mean(
 
 
 def release_sums(
-    statistic: Private[np.ndarray], source: NoiseSource, trials: int, scales: np.ndarray, n: int
+    statistic: Private[np.ndarray], source: NoiseSource, trials: int, scales: np.ndarray, *, n: int
 ) -> np.ndarray:
     """Return sums of n integer reports (trials, dimension).
 

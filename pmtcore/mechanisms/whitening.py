@@ -203,9 +203,9 @@ class Product:
             lift = self._cells(x, y, t, s)
             if self._split:
                 rest = low[: width * k]
-                self._in_halves(t, s, rest[:-k].reshape(t.shape), rest[-k:], z)
+                self._in_halves(t, s, rest[:-k].reshape(t.shape), rest[-k:], z=z)
             else:
-                _times(self.first, self._strips, t, s, z)
+                _times(self.first, self._strips, t, s, z=z)
             yield Block(z, cells[: width * k].reshape(width, k), lift, len(y))
 
     @cached_property
@@ -245,7 +245,7 @@ class Product:
             return None
         return _scaled_down(t, s, most)
 
-    def _in_halves(self, t: np.ndarray, s: np.ndarray, high: np.ndarray, high_s: np.ndarray, z: np.ndarray) -> None:
+    def _in_halves(self, t: np.ndarray, s: np.ndarray, high: np.ndarray, high_s: np.ndarray, *, z: np.ndarray) -> None:
         """Compute three exact products and add them in this order."""
         if self.rest is None:
             raise ValueError("nothing is split")
@@ -253,15 +253,15 @@ class Product:
         for cells, upper in ((t, high), (s, high_s)):
             np.rint(np.multiply(cells, 1 / half, out=upper), out=upper)
             cells -= upper * half  # the lower half, exact
-        _times(self.first, self._strips, high, high_s, z)
+        _times(self.first, self._strips, high, high_s, z=z)
         np.multiply(z, half, out=z)
         more = np.empty_like(z)
         for matrix, cells, response in ((self.first, t, s), (self.rest, high, high_s)):
-            _times(matrix, self._strips, cells, response, more)
+            _times(matrix, self._strips, cells, response, z=more)
             z += more
 
 
-def _times(matrix: np.ndarray, strips: Strips, t: np.ndarray, s: np.ndarray, z: np.ndarray) -> None:
+def _times(matrix: np.ndarray, strips: Strips, t: np.ndarray, s: np.ndarray, *, z: np.ndarray) -> None:
     """Write ``matrix @ (t, s)'`` to ``z`` (E, k): exact integers, so zeros above a triangle may be left out."""
     for rows, wide in strips:
         np.matmul(matrix[rows, :wide], t[:, :wide].T, out=z[rows])

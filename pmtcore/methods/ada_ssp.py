@@ -24,7 +24,7 @@ from pmtcore.mechanisms.integers import gram_and_cross
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import calibration_factor, cross_sensitivity, moment_sensitivity
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Method, Origin, Outcome, StatisticPlan, sound
+from pmtcore.methods.registry import Method, OfPublicData, Origin, Outcome, StatisticPlan, sound
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
@@ -33,12 +33,9 @@ _EIGENVALUE_ERROR = 20 * 2.0**-53  # backward error of LAPACK's symmetric eigenv
 
 
 @dataclass(frozen=True)
-class AdaptivePlan(StatisticPlan[np.ndarray]):
+class AdaptivePlan(OfPublicData, StatisticPlan[np.ndarray]):
     """``ada-ssp`` with bounds fixed."""
 
-    public: PublicData
-    n: int
-    mu: float
     radius: float
     response_radius: float
     eta: float
@@ -77,7 +74,7 @@ class AdaptivePlan(StatisticPlan[np.ndarray]):
         smallest = statistic.map(lambda s: np.rint(np.linalg.eigvalsh(s[:, :-1].astype(float))[:1]).astype(np.int64))
         least = noisy_vector(smallest, (1 + SLACK) * rounded * eigen_sd / unit, source, trials)[:, 0] * unit
         gram = noisy_symmetric(
-            statistic.map(lambda s: s[:, :-1]), (1 + SLACK) * moment_sd / unit, source, trials, "isometric"
+            statistic.map(lambda s: s[:, :-1]), (1 + SLACK) * moment_sd / unit, source, trials, form="isometric"
         )
         cross = noisy_vector(statistic.map(lambda s: s[:, -1]), (1 + SLACK) * cross_sd / cross_unit, source, trials)
         eigen = np.maximum(least - eigen_sd * float(-ndtri(self.eta)), 0.0)

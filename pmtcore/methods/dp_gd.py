@@ -28,7 +28,7 @@ from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, papers_radius
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, failure_probability, parameter, penalty
-from pmtcore.methods.registry import IterativePlan, Method, Origin, Outcome, sound
+from pmtcore.methods.registry import IterativePlan, Method, OfPublicData, Origin, Outcome, sound
 from pmtcore.public.moments import PublicData
 
 _LONGEST_STEP = 2.0  # of a quadratic, times its curvature: a longer one ends farther from the minimum than it began
@@ -55,12 +55,9 @@ class DescentParameters(Parameters):
 
 
 @dataclass(frozen=True)
-class DescentPlan(IterativePlan[RowCache[IntegerRows]]):
+class DescentPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
     """``dp-gd`` with everything fixed."""
 
-    public: PublicData
-    n: int
-    mu: float
     parameters: DescentParameters
 
     @property

@@ -36,7 +36,7 @@ from pmtcore.mechanisms.truncation import calibration_factor, papers_radius, tra
 from pmtcore.methods.as_published import LEAKS, AsPublished
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import choice, parameter, unset
-from pmtcore.methods.registry import IterativePlan, Method, Origin, Outcome, recommended, sound
+from pmtcore.methods.registry import IterativePlan, Method, OfPublicData, Origin, Outcome, recommended, sound
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
@@ -89,12 +89,9 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class NewtonPlan(IterativePlan[RowCache[IntegerRows]]):
+class NewtonPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
     """``T`` noisy Newton steps."""
 
-    public: PublicData
-    n: int
-    mu: float
     steps: Steps
     parameters: NewtonParameters
 
@@ -152,7 +149,9 @@ class NewtonPlan(IterativePlan[RowCache[IntegerRows]]):
             both = at(prepared, partial(_scores_and_hessians, family, here, s))
             scores, hessians = both.map(lambda sums: sums[..., 0]), both.map(lambda sums: sums[..., 1:])
             score = noisy_vector(scores, (1 + SLACK) * score_sd / unit, source, trials) * unit
-            hessian = noisy_symmetric(hessians, (1 + SLACK) * hessian_sd / curved, source, trials, "papers") * curved
+            hessian = (
+                noisy_symmetric(hessians, (1 + SLACK) * hessian_sd / curved, source, trials, form="papers") * curved
+            )
             step = self._solve(hessian + s.penalty, score + here @ s.penalty)
             path.append(_projected(here - step, s.coefficient_bound))
         return NewtonOutcome(self, np.stack(path))

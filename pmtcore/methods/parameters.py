@@ -82,6 +82,11 @@ def radius_purpose(error: str) -> str:
     )
 
 
+def small_budgets(auto: str, none: str) -> str:
+    """Return the field that says whether what was released leans on the public rows where the noise is large."""
+    return choice("Small budgets", auto=f"where the noise is large, {auto}", none=none)
+
+
 def failure_probability(help: str) -> float:
     """Return the field of the papers' eta."""
     return parameter(0.05, "Failure probability eta", help, low=1e-9, high=0.999, log=True)

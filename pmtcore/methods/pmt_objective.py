@@ -27,7 +27,7 @@ from pmtcore.mechanisms.truncation import SHORTER, bounded
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, in_frame
 from pmtcore.methods.parameters import Parameters, choice, parameter, truncation_radius, unset
-from pmtcore.methods.registry import IterativePlan, Method, Origin, Prediction, StatisticOutcome, sound
+from pmtcore.methods.registry import IterativePlan, Method, OfPublicData, Origin, Prediction, StatisticOutcome, sound
 from pmtcore.methods.score_equation import Posterior, ScoreEquation
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip, choose_clip
@@ -54,12 +54,9 @@ class ObjectiveParameters(GlmParameters):
 
 
 @dataclass(frozen=True)
-class ObjectivePlan(IterativePlan[RowCache[Rows]]):
+class ObjectivePlan(OfPublicData, IterativePlan[RowCache[Rows]]):
     """``pmt-objective`` with clip and modulus fixed."""
 
-    public: PublicData
-    n: int
-    mu: float
     clip: Clip
     parameters: ObjectiveParameters
 

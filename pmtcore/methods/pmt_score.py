@@ -25,7 +25,7 @@ from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, in_frame
 from pmtcore.methods.pmt_objective import GlmParameters
-from pmtcore.methods.registry import Method, Origin, Prediction, StatisticOutcome, StatisticPlan, sound
+from pmtcore.methods.registry import Method, OfPublicData, Origin, Prediction, StatisticOutcome, StatisticPlan, sound
 from pmtcore.methods.score_equation import Posterior, ScoreEquation
 from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.shape import Clip, choose_clip
@@ -34,12 +34,9 @@ _BOUND_FACTOR = 1.5  # the residual bound of counts: this many times the largest
 
 
 @dataclass(frozen=True)
-class ScorePlan(StatisticPlan[np.ndarray]):
+class ScorePlan(OfPublicData, StatisticPlan[np.ndarray]):
     """``pmt-score`` with radius and residual bound fixed."""
 
-    public: PublicData
-    n: int
-    mu: float
     clip: Clip
     bound: float
     parameters: GlmParameters

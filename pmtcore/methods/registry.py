@@ -223,6 +223,21 @@ class Plan(ABC):
         self.predicted()
 
 
+@dataclass(frozen=True)
+class OfPublicData:
+    """What most plans are made for.
+
+    Attributes:
+        public: public data, which alone decide the plan.
+        n: number of private rows.
+        mu: budget.
+    """
+
+    public: PublicData
+    n: int
+    mu: float
+
+
 class StatisticPlan(Plan, Generic[Statistic]):
     """A plan that adds noise to one statistic of the private rows."""
 

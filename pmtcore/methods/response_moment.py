@@ -33,7 +33,7 @@ from pmtcore.methods.baselines import NoParameters
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.joint.plan import gradient_norms
 from pmtcore.methods.joint.second_pass import COUNTING, Gradient, SecondPass, Shares
-from pmtcore.methods.registry import Claim, Method, Origin, Outcome, Prediction, StatisticPlan
+from pmtcore.methods.registry import Claim, Method, OfPublicData, Origin, Outcome, Prediction, StatisticPlan
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.moments import PublicData, back_transform, whiten
@@ -137,12 +137,9 @@ class CovariatesAndRows:
 
 
 @dataclass(frozen=True)
-class ResponsePlan(StatisticPlan[CovariatesAndRows]):
+class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
     """``response-moment`` with its passes fixed."""
 
-    public: PublicData
-    n: int
-    mu: float
     passes: tuple[SecondPass, ...]
 
     # Sampling errors are summed over groups first.

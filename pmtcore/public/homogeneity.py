@@ -20,7 +20,7 @@ import numpy as np
 
 from pmtcore.base.distributions import chi2
 from pmtcore.base.symmetric import upper_triangle
-from pmtcore.public.moments import OTHER, PublicData
+from pmtcore.public.moments import OTHER, PublicData, by_table_column
 from pmtcore.public.radius import Ball
 
 # The planned rates from two public rows a column on, and with fewer, which can tell next to nothing (decision 100).
@@ -124,10 +124,9 @@ def _merged_levels(public: PublicData) -> np.ndarray:
         return np.zeros((0, 0))
     present = public.rows[:, :-1] != 0
     merged = []
-    for j, name in enumerate(public.names):
-        column, _, level = name.rpartition("=")
-        if level == OTHER:
-            alike = [k for k, other in enumerate(public.names) if other.rpartition("=")[0] == column and k != j]
+    for column, places in by_table_column(public.names).items():
+        for j in (j for j in places if public.names[j] == f"{column}={OTHER}"):
+            alike = [k for k in places if k != j]
             twice = int(np.sum(np.sum(present[:, alike], axis=0) == 2))
             merged.append(present[:, j] * (2 * (twice + 1) / max(int(np.sum(present[:, j])), 1)))
     return np.array(merged).reshape(len(merged), len(public.rows))

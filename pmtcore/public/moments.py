@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
-from pmtcore.base.messages import InputError, PublicMessage
+from pmtcore.base.messages import InputError, PublicMessage, reraised_as
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN, Family
@@ -408,15 +408,16 @@ class PublicData:
             return np.zeros(0)
         constant = self.rows[:, 0] if self.has_intercept else np.ones(len(self.rows))
         values = self.rows[:, : self.d] / constant[:, None]
-        columns: dict[str, np.ndarray] = {}
-        for j, name in enumerate(self.names):
-            low, high = np.min(values[:, j]), np.max(values[:, j])
-            is_high = values[:, j] == high
-            if low < high and np.all(is_high | (values[:, j] == low)) and (self.has_intercept or low == 0):
-                column = name.rpartition("=")[0] or name
-                columns[column] = np.where(is_high, j + 1, columns.get(column, np.zeros(len(values), int)))
         most = np.zeros(len(values))
-        for places in columns.values():
+        for indicators in by_table_column(self.names).values():
+            places = np.zeros(len(values), int)
+            for j in indicators:
+                low, high = np.min(values[:, j]), np.max(values[:, j])
+                is_high = values[:, j] == high
+                if low < high and np.all(is_high | (values[:, j] == low)) and (self.has_intercept or low == 0):
+                    places = np.where(is_high, j + 1, places)
+            if not np.any(places):
+                continue
             together = np.bincount(places, constant**2)[places]
             # A category of one row says nothing of itself; without an intercept no feature shows the first category.
             known = (np.bincount(places)[places] > 1) & (self.has_intercept | (places > 0))
@@ -428,6 +429,14 @@ class PublicData:
         """Return the squared lengths (m,) of the features of :attr:`whitened`; none where only a moment is known."""
         rows = self.whitened
         return np.empty(0) if rows is None else np.sum(rows[:, : self.d] ** 2, axis=1)
+
+
+def by_table_column(names: Iterable[str]) -> dict[str, list[int]]:
+    """Return the places of the features that each column of the table became; an indicator is ``column=level``."""
+    columns: dict[str, list[int]] = {}
+    for j, name in enumerate(names):
+        columns.setdefault(name.rpartition("=")[0] or name, []).append(j)
+    return columns
 
 
 def left_out_norm(h: np.ndarray, m: int, categories: np.ndarray | float = 0.0) -> np.ndarray:
@@ -569,10 +578,8 @@ def public_from_moment(
     scale = np.sqrt(diagonal)
     equal = (moment + moment.T) / 2 / np.outer(scale, scale)
     extra = ridge_rows(names, ridge)
-    try:
+    with reraised_as(InputError(PublicMessage.MOMENT_COLLINEAR), np.linalg.LinAlgError):
         root = np.linalg.cholesky(equal + extra.T @ extra if ridge else equal).T
-    except np.linalg.LinAlgError:
-        raise InputError(PublicMessage.MOMENT_COLLINEAR) from None
     factor = positive_root(root, names, target) * scale[:, None]
     return PublicData(names, target, factor, m, None, family, lam)
 

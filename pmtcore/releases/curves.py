@@ -60,14 +60,11 @@ class Curves(Steps):
         """Return the share of the work that is done."""
         return 1 - len(self._work) / self._steps if self._steps else 1.0
 
-    def step(self) -> bool:
-        """Compute one rung of one method; return False when nothing is left or it was stopped."""
-        if not self.live:
-            return False
+    def _advance(self) -> None:
+        """Compute one rung of one method."""
         id, mu = self._work.pop(0)
         if id not in self._refused and (id, mu) not in self._found:
             self._try(id, mu)
-        return True
 
     def known(self) -> bool:
         """Return True where every method has been tried once, so that :attr:`ids` is complete."""

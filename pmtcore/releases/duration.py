@@ -70,13 +70,15 @@ def expected(plan: Plan, public: PublicData, n: int, keeps: int = MOST_KEPT) -> 
         z[:, -1] = z[:, -1] > np.median(z[:, -1])
     x, y = z[:, :-1], np.abs(z[:, -1])
     times = [
-        _seconds(plan, _in_blocks(x[:size], y[:size], public.names, _ROWS_PER_BLOCK, int(keeps * min(size / n, 1.0))))
+        _seconds(
+            plan, _in_blocks(x[:size], y[:size], public.names, _ROWS_PER_BLOCK, keeps=int(keeps * min(size / n, 1.0)))
+        )
         for size in _SIZES
     ]
-    peaks = [_peak(plan, _in_blocks(x[:size], y[:size], public.names, _ROWS_PER_BLOCK, 0)) for size in _SIZES]
+    peaks = [_peak(plan, _in_blocks(x[:size], y[:size], public.names, _ROWS_PER_BLOCK, keeps=0)) for size in _SIZES]
     kept = _kept(plan, _in_small_blocks(x, y, public.names), n, keeps)
     whole_block = (
-        _peak(plan, _in_blocks(x, y, public.names, len(y), 0)) - peaks[1]
+        _peak(plan, _in_blocks(x, y, public.names, len(y), keeps=0)) - peaks[1]
     )  # what one block of all rows takes more
     block = max(whole_block, 0.0) * min(n, _ROWS_PER_READ) / len(y)
     bytes_per_row = _slope(peaks) if _slope(peaks) > _BYTES_PER_NUMBER / 2 else 0.0
@@ -111,10 +113,10 @@ def _kept(plan: Plan, rows: Callable[[int], PrivateRows], n: int, keeps: int) ->
 
 def _in_small_blocks(x: np.ndarray, y: np.ndarray, names: tuple[str, ...]) -> Callable[[int], PrivateRows]:
     """Return the function from bytes that may be kept to synthetic rows in small blocks."""
-    return lambda keeps: _in_blocks(x, y, names, _ROWS_PER_SMALL_BLOCK, keeps)
+    return lambda keeps: _in_blocks(x, y, names, _ROWS_PER_SMALL_BLOCK, keeps=keeps)
 
 
-def _in_blocks(x: np.ndarray, y: np.ndarray, names: tuple[str, ...], size: int, keeps: int) -> PrivateRows:
+def _in_blocks(x: np.ndarray, y: np.ndarray, names: tuple[str, ...], size: int, *, keeps: int) -> PrivateRows:
     """Return synthetic rows in blocks of a size."""
     starts = range(0, len(y), size)
     return PrivateRows(lambda: ((x[at : at + size], y[at : at + size]) for at in starts), len(y), names, keeps=keeps)

@@ -216,19 +216,19 @@ def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
     return best if best is not None and ratio(best) < NO_GAIN else None
 
 
-def budget_for(public: PublicData, n: int, id: str, coefficient: str, half_width: float) -> float | None:
+def budget_for(public: PublicData, n: int, id: str, coefficient: str, *, half_width: float) -> float | None:
     """Return the smallest total budget at which the predicted 95 % half-width is met; ``None`` where none is enough."""
     j = index(public, coefficient)
     number_between("width", half_width, 1e-300, 1e300)
     mus = np.geomspace(1e-3, MU_RANGE[1] / 10, _BUDGETS_TRIED)
-    return _first(mus, lambda mu: _half(public, n, id, mu, j) <= half_width)
+    return _first(mus, lambda mu: _half(public, n, id, mu, j=j) <= half_width)
 
 
-def rows_for(public: PublicData, id: str, mu: float, coefficient: str, half_width: float) -> int | None:
+def rows_for(public: PublicData, id: str, mu: float, coefficient: str, *, half_width: float) -> int | None:
     """Return the smallest number of private rows at which the predicted 95 % half-width is met."""
     j = index(public, coefficient)
     sizes = np.geomspace(public.d + 2, 1e9, 2 * _BUDGETS_TRIED)
-    rows = _first(sizes, lambda n: _half(public, math.ceil(n), id, mu, j) <= half_width)
+    rows = _first(sizes, lambda n: _half(public, math.ceil(n), id, mu, j=j) <= half_width)
     return None if rows is None else math.ceil(rows)
 
 
@@ -282,7 +282,7 @@ def beside_public(prediction: Prediction, alone: Prediction) -> tuple[float, str
     return ratio, f"{precise} ({least} to {most} times in eight of ten tables)"
 
 
-def _half(public: PublicData, n: int, id: str, mu: float, j: int) -> float:
+def _half(public: PublicData, n: int, id: str, mu: float, *, j: int) -> float:
     prediction = _plan(public, n, id, mu).predicted()
     if prediction is None:
         return math.inf

@@ -69,9 +69,9 @@ def register(
     ledger: Ledger,
     name: str,
     private: str,
+    *,
     public: str,
     cap: float,
-    *,
     unit: Unit | None = None,
     second: bool = False,
     schema: Mapping[str, Any] | None = None,
@@ -126,7 +126,7 @@ def opened(actor: Actor, ledger: Ledger, name: str) -> Registered:
     return Registered(name, private, public, Unit.from_dict(entry["unit"]), entry["second"], schema)
 
 
-def cap(actor: Actor, ledger: Ledger, name: str, mu: float, reason: str = "") -> Account:
+def cap(actor: Actor, ledger: Ledger, name: str, mu: float, *, reason: str = "") -> Account:
     """Set or raise a cap.
 
     Raises:
@@ -136,7 +136,7 @@ def cap(actor: Actor, ledger: Ledger, name: str, mu: float, reason: str = "") ->
     return ledger.cap(name, mu, reason, by=actor.name, role=actor.role_name)
 
 
-def part(actor: Actor, ledger: Ledger, name: str, other: str, reason: str) -> None:
+def part(actor: Actor, ledger: Ledger, name: str, other: str, *, reason: str) -> None:
     """Let two data sets that overlap spend apart, for a stated reason.
 
     Raises:
@@ -157,7 +157,7 @@ def retire(actor: Actor, ledger: Ledger, name: str, reason: str) -> None:
 
 
 def ask(
-    actor: Actor, problem: Problem, request: Request, ledger: Ledger, dataset: str, key: str, purpose: str = ""
+    actor: Actor, problem: Problem, request: Request, ledger: Ledger, *, dataset: str, key: str, purpose: str = ""
 ) -> PendingRequest:
     """Ask for a release that a second person has to agree to; nothing is spent.
 
@@ -169,10 +169,10 @@ def ask(
     actor.require(Action.RELEASE)
     admit(problem, ledger, dataset)
     tables = tables_digest(problem, ledger)
-    return ledger.agreements.ask(dataset, key, spend_of(problem, request, purpose, actor.name, tables))
+    return ledger.agreements.ask(dataset, key, spend_of(problem, request, purpose, actor.name, tables=tables))
 
 
-def answer(actor: Actor, ledger: Ledger, key: str, agrees: bool, reason: str = "") -> PendingRequest:
+def answer(actor: Actor, ledger: Ledger, key: str, agrees: bool, *, reason: str = "") -> PendingRequest:
     """Agree to what another person asked for, or decline it with a reason.
 
     Raises:
@@ -205,7 +205,9 @@ def carry_out(actor: Actor, ledger: Ledger, key: str, source: NoiseSource) -> Re
     fields = pending.fields
     problem = opened(actor, ledger, pending.dataset).problem(Choices.from_dict(fields.get("choices", {})))
     request = request_of(pending)
-    return recorded_release(problem, request, source, ledger, pending.dataset, key, fields["purpose"], by=actor.name)
+    return recorded_release(
+        problem, request, source, ledger, dataset=pending.dataset, key=key, purpose=fields["purpose"], by=actor.name
+    )
 
 
 def request_of(pending: PendingRequest) -> Request:

@@ -30,6 +30,7 @@ from pmtcore.base.messages import (
     ReleaseMessage,
     TableNote,
     number_between,
+    reraised_as,
     whole_number_between,
 )
 from pmtcore.base.private_rows import PassObserver
@@ -120,10 +121,8 @@ def request_from_json(data: bytes) -> Request:
     Raises:
         InputError: not JSON, not one object, or a field that :meth:`Request.from_dict` refuses.
     """
-    try:
+    with reraised_as(InputError(ReleaseMessage.CONFIGURATION_NOT_JSON)):
         fields = parsed(data)
-    except ValueError:
-        raise InputError(ReleaseMessage.CONFIGURATION_NOT_JSON) from None
     if not isinstance(fields, dict):
         raise InputError(ReleaseMessage.CONFIGURATION_FORM)
     return Request.from_dict(fields)
@@ -173,6 +172,7 @@ def release(
     request: Request,
     source: NoiseSource,
     watch: PassObserver | None = None,
+    *,
     stated: Guarantee | None = None,
 ) -> Release:
     """Run a method once, outside any ledger: what reads a private row is then a lab figure.
@@ -246,6 +246,7 @@ def recorded_release(
     request: Request,
     source: NoiseSource,
     ledger: Ledger,
+    *,
     dataset: str,
     key: str,
     purpose: str = "",
@@ -276,14 +277,13 @@ def recorded_release(
     with ExitStack() as stack:
         if problem.parsed is not None:
             stack.callback(problem.parsed.begin)  # nothing is kept for a pass that does not come
-        entry, _, plan = _plan(problem, request)
         with before_spend():
-            plan.prepare()
+            _plan(problem, request)[2].prepare()
             admit(problem, ledger, dataset, progress)
             agreed = tables_digest(problem, ledger) if ledger.account(dataset).second else ""
         if progress is not None:
             progress.spend()
-        fields = _spend(problem, request, entry, plan, purpose, by, agreed)
+        fields = spend_of(problem, request, purpose, by, tables=agreed)
         place = SpendPlace(ledger, dataset.strip(), key, fields["mu"])
         earlier = _reserved(place, fields, record_room(problem))
         if earlier is not None and earlier.record is not None:
@@ -337,7 +337,9 @@ def _kept(place: SpendPlace, made: Release) -> dict[str, Any]:
         return place.ledger.finish(place.key, record)
 
 
-def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = "", tables: str = "") -> dict[str, Any]:
+def spend_of(
+    problem: Problem, request: Request, purpose: str = "", by: str = "", *, tables: str = ""
+) -> dict[str, Any]:
     """Return what a release would spend, in the fields of the ledger: asked for beforehand, or made.
 
     Args:
@@ -352,12 +354,6 @@ def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = ""
     """
     entry, _, plan = _plan(problem, request)
     _check_may_leave(entry)
-    return _spend(problem, request, entry, plan, purpose, by, tables)
-
-
-def _spend(
-    problem: Problem, request: Request, entry: Method, plan: Plan, purpose: str, by: str, tables: str = ""
-) -> dict[str, Any]:
     unit = _unit(problem, request)
     return spend(
         request.as_dict(),

@@ -6,25 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pmtcore.base.messages import FaceMessage, InputError
+from pmtcore.base.messages import FaceMessage, InputError, reraised_as
 from pmtcore.report.demo_knobs import KNOBS
-from pmtcore.tables.choices import Choices, kinds_from_text, levels_from_text
+from pmtcore.tables.choices import SAME_ON_ALL_FACES, Choices, kinds_from_text, levels_from_text
 
-_WORDS = (
-    "missing",
-    "unseen",
-    "collinear",
-    "covariates",
-    "positive",
-    "formula",
-    "weights",
-    "exposure",
-    "cluster",
-    "person",
-    "person_rule",
-    "overlap",
-)
 _NUMBERS = {"ridge": "public_ridge", "penalty": "lam", "person_rows": "person_rows"}  # name in the link: choice
+_WORDS = (*(name for name in SAME_ON_ALL_FACES if name not in _NUMBERS.values()), "formula", "person", "person_rule")
 _WHOLE = ("n", "m", "d", "kappa_bar", "person_rows")
 
 
@@ -48,9 +35,9 @@ def choices_of(asked: Mapping[str, str], first: Choices, names: Sequence[str]) -
     Raises:
         InputError: a column that the table does not have, or a number that is none.
     """
-    found = replace(first, target=asked.get("target", first.target), family=asked.get("family", first.family))
+    chosen = replace(first, target=asked.get("target", first.target), family=asked.get("family", first.family))
     features = tuple(name for name in asked.get("features", "").split(",") if name)
-    unknown = [name for name in (found.target, *features) if name not in names]
+    unknown = [name for name in (chosen.target, *features) if name not in names]
     if unknown:
         raise InputError(FaceMessage.LINK_COLUMNS, columns=unknown, present=list(names))
     given: dict[str, Any] = {"features": features} if features else {}
@@ -60,27 +47,27 @@ def choices_of(asked: Mapping[str, str], first: Choices, names: Sequence[str]) -
     given |= {"levels": levels_from_text(asked["levels"].splitlines())} if "levels" in asked else {}
     given |= {"kinds": kinds_from_text(asked["kinds"].splitlines())} if "kinds" in asked else {}
     given |= {"features": None} if given.get("formula") else {}
-    return replace(found, **given)
+    return replace(chosen, **given)
 
 
 def fields_of(choices: Choices, first: Choices) -> dict[str, str]:
     """Return the same for an address: what differs from the start."""
-    found = {n: str(v) for n in ("target", "family", *_WORDS) if (v := getattr(choices, n)) != getattr(first, n) and v}
+    fields = {n: str(v) for n in ("target", "family", *_WORDS) if (v := getattr(choices, n)) != getattr(first, n) and v}
     for name, field in _NUMBERS.items():
         value = getattr(choices, field)
         if value is not None and value != getattr(first, field):
-            found[name] = f"{value:g}"
+            fields[name] = f"{value:g}"
     if choices.intercept != first.intercept:
-        found["intercept"] = "1" if choices.intercept else "0"
+        fields["intercept"] = "1" if choices.intercept else "0"
     if choices.formula:
-        found["target"] = choices.target
+        fields["target"] = choices.target
     elif choices.features and choices.features != first.features:
-        found["features"] = ",".join(choices.features)
+        fields["features"] = ",".join(choices.features)
     if choices.levels != first.levels:
-        found["levels"] = "\n".join(f"{name} = {' | '.join(levels)}" for name, levels in choices.levels.items())
+        fields["levels"] = "\n".join(f"{name} = {' | '.join(levels)}" for name, levels in choices.levels.items())
     if choices.kinds != first.kinds:
-        found["kinds"] = "\n".join(f"{name} = {kind}" for name, kind in choices.kinds.items())
-    return found
+        fields["kinds"] = "\n".join(f"{name} = {kind}" for name, kind in choices.kinds.items())
+    return fields
 
 
 def number(name: str, text: str) -> float:
@@ -89,8 +76,6 @@ def number(name: str, text: str) -> float:
     Raises:
         InputError: it is none.
     """
-    try:
+    with reraised_as(InputError(FaceMessage.LINK_NUMBER, name=name, given=text), ValueError):
         value = float(text)
-    except ValueError:
-        raise InputError(FaceMessage.LINK_NUMBER, name=name, given=text) from None
     return int(value) if value.is_integer() and name in _WHOLE else value

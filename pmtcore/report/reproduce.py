@@ -9,25 +9,10 @@ from typing import Any
 
 from pmtcore.base.escaping import markdown, one_line, shell
 from pmtcore.ledger.account import START_CAP
-from pmtcore.tables.choices import Choices
+from pmtcore.tables.choices import SAME_ON_ALL_FACES, Choices
 
-_OPTIONS = (
-    "missing",
-    "unseen",
-    "public_ridge",
-    "lam",
-    "positive",
-    "collinear",
-    "covariates",
-    "overlap",
-    "person",
-    "person_rule",
-    "weights",
-    "exposure",
-    "cluster",
-)
 # What the choices about the tables are where nobody chose: only others are written down.
-_DEFAULTS = {name: getattr(Choices, name) for name in _OPTIONS}
+_DEFAULTS = {name: getattr(Choices, name) for name in (*SAME_ON_ALL_FACES, "person", "person_rule")}
 
 
 def configuration(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,13 +55,6 @@ class Strength:
         return min(math.ceil(1000 * float(ndtr(self.mu / 2))) / 1000, 1.0)
 
     @property
-    def word(self) -> str:
-        """Return the odds in a few words, for a badge."""
-        if self.mu == 0:
-            return "no private row is read"
-        return f"attacker: {percent(self.detections, 3)}, guessing: {percent(FALSE_ALARMS)}"
-
-    @property
     def sentence(self) -> str:
         """Return the odds in one sentence."""
         if self.mu == 0:
@@ -108,8 +101,8 @@ def strength(mu: float) -> Strength:
     Raises:
         InputError: mu is negative or not a number.
 
-    >>> strength(1.0).word
-    'attacker: 26 %, guessing: 5 %'
+    >>> strength(1.0).detections
+    0.26
     """
     if not mu >= 0:
         raise InputError(ArgumentMessage.NEGATIVE_MU, given=mu)

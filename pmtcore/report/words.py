@@ -245,8 +245,8 @@ def reference_levels(notes: Sequence[str]) -> dict[str, str]:
 
 def modelled_levels(notes: Sequence[str]) -> dict[str, str]:
     """Return the level of each label that counts as 1, as far as the notes still have their facts."""
-    found = [note for note in notes if isinstance(note, Note) and note.kind is TableNote.MODELLED]
-    return {note.facts["column"]: note.facts["label"] for note in found}
+    labelled = [note for note in notes if isinstance(note, Note) and note.kind is TableNote.MODELLED]
+    return {note.facts["column"]: note.facts["label"] for note in labelled}
 
 
 def example_words(shown: pd.DataFrame, unit: Unit, references: Mapping[str, str] | None = None) -> str:

@@ -20,7 +20,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qs, urlsplit
 from urllib.request import Request, urlopen
 
-from pmtcore.base.messages import InputError, SiteMessage
+from pmtcore.base.messages import InputError, SiteMessage, reraised_as
 from pmtcore.base.strict_json import Json, parsed_object
 from pmtcore.sites import seals
 from pmtcore.sites.errors import Kind, StudyError
@@ -69,13 +69,11 @@ class Message:
         Raises:
             StudyError: another form.
         """
-        try:
+        with reraised_as(StudyError(Kind.FORGED)):
             counts = [fields["attempt"], fields["step"]]
             attempt, step = (count for count in counts if type(count) is int and 0 <= count < 2**31)
             study, sender, kind, to, body, signature = (str(fields[name]) for name in _WORDS)
             return cls(study, sender, kind, attempt, step, to, body, signature)
-        except (KeyError, TypeError, ValueError):
-            raise StudyError(Kind.FORGED) from None
 
 
 def require_genuine(message: Message, study: Study) -> None:

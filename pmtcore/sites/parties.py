@@ -74,7 +74,7 @@ def _fields(study: Study, problem: Problem, name: str, by: str, *, ledger: Ledge
         if problem.table is None:
             raise StudyError(Kind.NEEDS_TABLE, name)
         tables = tables_digest(problem, ledger)
-    fields = spend_of(problem, study.request, study.title, by, tables)
+    fields = spend_of(problem, study.request, study.title, by, tables=tables)
     return {**fields, "request": {**fields["request"], "study": study.plan_digest, "site": name}}
 
 

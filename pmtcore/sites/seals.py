@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64decode, b64encode
-from binascii import Error as NoBase64
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from pmtcore.base.messages import InputError, SiteMessage
+from pmtcore.base.messages import InputError, SiteMessage, reraised_as
 from pmtcore.sites.errors import Kind, StudyError
 
 
@@ -28,17 +27,13 @@ def data(text: str) -> bytes:
     Raises:
         StudyError: it is none.
     """
-    try:
+    with reraised_as(StudyError(Kind.FORGED)):
         return b64decode(text, validate=True)
-    except (NoBase64, ValueError):
-        raise StudyError(Kind.FORGED) from None
 
 
 def _nacl(module: str) -> ModuleType:
-    try:
+    with reraised_as(StudyError(Kind.NOT_INSTALLED), ImportError):
         return import_module(f"nacl.{module}")
-    except ImportError:
-        raise StudyError(Kind.NOT_INSTALLED) from None
 
 
 class Keys:
@@ -78,10 +73,8 @@ class Keys:
             InputError: there are keys already.
         """
         fields = json.dumps({"seal": text(bytes(self._seal)), "sign": text(bytes(self._sign))})
-        try:
+        with reraised_as(InputError(SiteMessage.KEYS_EXIST, place=str(path)), FileExistsError):
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            raise InputError(SiteMessage.KEYS_EXIST, place=str(path)) from None
         with os.fdopen(descriptor, "w") as file:
             file.write(fields)
 
@@ -96,10 +89,8 @@ class Keys:
         Raises:
             StudyError: it was not.
         """
-        try:
+        with reraised_as(StudyError(Kind.FORGED), _nacl("exceptions").CryptoError):
             return bytes(_nacl("public").SealedBox(self._seal).decrypt(sealed))
-        except _nacl("exceptions").CryptoError:
-            raise StudyError(Kind.FORGED) from None
 
     def sign(self, message: bytes) -> str:
         """Return this site's signature, as base64."""
@@ -120,7 +111,5 @@ def require_signature(message: bytes, signature: str, key: str) -> None:
     Raises:
         StudyError: they did not.
     """
-    try:
+    with reraised_as(StudyError(Kind.FORGED), _nacl("exceptions").CryptoError, ValueError):
         _nacl("signing").VerifyKey(data(key)).verify(message, data(signature))
-    except (_nacl("exceptions").CryptoError, ValueError):
-        raise StudyError(Kind.FORGED) from None

@@ -19,7 +19,14 @@ from typing import Any, TypedDict, Unpack
 from uuid import uuid4
 
 from pmtcore.accounting.budgets import MU_RANGE, Budget, Unit
-from pmtcore.base.messages import InputError, SiteMessage, TableMessage, number_between, whole_number_between
+from pmtcore.base.messages import (
+    InputError,
+    SiteMessage,
+    TableMessage,
+    number_between,
+    reraised_as,
+    whole_number_between,
+)
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.strict_json import parsed_object
 from pmtcore.methods.registry import method
@@ -47,10 +54,8 @@ def fields_of(data: bytes) -> dict[str, Any]:
     Raises:
         StudyError: there is none.
     """
-    try:
+    with reraised_as(StudyError(Kind.NOT_A_STUDY)):
         return parsed_object(data)
-    except ValueError:
-        raise StudyError(Kind.NOT_A_STUDY) from None
 
 
 @dataclass(frozen=True)
@@ -265,7 +270,7 @@ class Study:
         Raises:
             InputError: another form, or a value that no study has.
         """
-        try:
+        with reraised_as(StudyError(Kind.NOT_A_STUDY)):
             if fields["version"] != VERSION:
                 raise StudyError(Kind.NOT_A_STUDY)
             public = fields["public"]
@@ -285,8 +290,6 @@ class Study:
                 float(fields["patience"]),
                 bool(fields.get("site_effects", False)),
             )
-        except (KeyError, TypeError, AttributeError):
-            raise StudyError(Kind.NOT_A_STUDY) from None
 
     @classmethod
     def from_json(cls, data: bytes) -> Study:

@@ -227,11 +227,10 @@ def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """
     by_column = {}
     for line in lines:
-        name, equals, levels = line.partition("=")
-        parts = tuple(part.strip() for part in levels.split("|") if part.strip())
-        if not equals or len(parts) < 2:
+        name, _, levels = line.partition("=")
+        by_column[name.strip()] = tuple(part.strip() for part in levels.split("|") if part.strip())
+        if len(by_column[name.strip()]) < 2:
             raise InputError(TableMessage.CATEGORIES_FORM, given=line.strip())
-        by_column[name.strip()] = parts
     return by_column
 
 
@@ -243,8 +242,8 @@ def kinds_from_text(lines: Iterable[str]) -> dict[str, str]:
     """
     kinds = {}
     for line in lines:
-        name, equals, kind = line.partition("=")
-        if not equals or kind.strip() not in KINDS:
+        name, _, kind = line.partition("=")
+        if kind.strip() not in KINDS:
             raise InputError(TableMessage.KINDS_FORM, allowed=KINDS, given=line.strip())
         kinds[name.strip()] = kind.strip()
     return kinds

@@ -140,7 +140,7 @@ class PublicSide:
         adder = None if cluster is None else cluster.adder(private.source, coder, self.dialect)
         blocks, beside = row_blocks(private.source, coder, self.dialect, n, parsed=parsed), coder.has_loss_weights
         keeps = max(MOST_KEPT, private.source.table.nbytes) if isinstance(private.source, ArrowSource) else MOST_KEPT
-        return PrivateRows(blocks, n, coder.names, adder, keeps, beside)
+        return PrivateRows(blocks, n, coder.names, adder, keeps=keeps, weighted=beside)
 
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:

@@ -35,7 +35,7 @@ def survey(tmp_path):
     (tmp_path / "p.csv").write_text("\n".join(private))
     (tmp_path / "b.csv").write_bytes(csv(60, 2))
     book = Ledger(os.environ["PMT_LEDGER"])
-    register(WHO[Role.CURATOR], book, "survey", str(tmp_path / "p.csv"), str(tmp_path / "b.csv"), 2.0)
+    register(WHO[Role.CURATOR], book, "survey", str(tmp_path / "p.csv"), public=str(tmp_path / "b.csv"), cap=2.0)
     return book
 
 

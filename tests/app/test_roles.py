@@ -81,7 +81,7 @@ def test_only_curators_bring_tables(app, monkeypatch, role):
 
 def test_the_switch_for_private_figures_does_nothing_for_an_analyst(app, files, monkeypatch):
     """A registered table opened by name: with the switch on, by any link, no private figure and no private row."""
-    register(WHO[Role.CURATOR], Ledger(os.environ["PMT_LEDGER"]), "survey", *files, 2.0)
+    register(WHO[Role.CURATOR], Ledger(os.environ["PMT_LEDGER"]), "survey", files[0], public=files[1], cap=2.0)
     as_(monkeypatch, Role.ANALYST)
     app.run()
     app.segmented_control(key="source").set_value("registered").run()
@@ -98,17 +98,17 @@ def test_the_switch_for_private_figures_does_nothing_for_an_analyst(app, files, 
 def test_only_curators_have_the_curators_forms(app, files, monkeypatch, role):
     """No form, and no answer to give, for others; each function behind one refuses them, and nothing is written."""
     book = Ledger(os.environ["PMT_LEDGER"])
-    register(WHO[Role.CURATOR], book, "survey", *files, 2.0)
+    register(WHO[Role.CURATOR], book, "survey", files[0], public=files[1], cap=2.0)
     before = book.verify()["events"]
     as_(monkeypatch, role)
     app.switch_page("pages/work/budget.py").run()
     assert not [button for button in app.button if button.label in ("Set", "Register", "Part", "Retire", "Agree")]
     who = WHO[role]
     for forbidden in (
-        lambda: cap(who, book, "survey", 9.0, "more"),
-        lambda: part(who, book, "survey", "other", "no reason"),
+        lambda: cap(who, book, "survey", 9.0, reason="more"),
+        lambda: part(who, book, "survey", "other", reason="no reason"),
         lambda: retire(who, book, "survey", "no more"),
-        lambda: register(who, book, "mine", *files, 9.0),
+        lambda: register(who, book, "mine", files[0], public=files[1], cap=9.0),
         lambda: answer(who, book, "k", True),
     ):
         with pytest.raises(Forbidden):
@@ -158,7 +158,7 @@ def test_a_curator_works_with_forms(app, files):
 def test_two_people_in_the_app(app, files, monkeypatch):
     """An analyst asks, a curator agrees on Budget, the analyst releases what was agreed to, once."""
     book = Ledger(os.environ["PMT_LEDGER"])
-    register(WHO[Role.CURATOR], book, "survey", *files, 2.0, unit=Unit(2), second=True)
+    register(WHO[Role.CURATOR], book, "survey", files[0], public=files[1], cap=2.0, unit=Unit(2), second=True)
     as_(monkeypatch, Role.ANALYST)
     app.run()
     app.segmented_control(key="source").set_value("registered").run()
@@ -188,7 +188,7 @@ def test_the_register(files, capsys):
     book = Ledger(os.environ["PMT_LEDGER"])
     for role in (Role.ANALYST, Role.REVIEWER, None):
         with pytest.raises(Forbidden):
-            register(WHO[role], book, "survey", *files, 2.0)
+            register(WHO[role], book, "survey", files[0], public=files[1], cap=2.0)
     ask = ["ledger", "register", "--dataset", "survey", "--private", files[0], "--public", files[1], "--mu", "2"]
     assert main(ask) == 0
     assert book.account("survey").cap == 2.0 and registered(WHO[Role.ANALYST], book) == ["survey"]
@@ -219,7 +219,7 @@ def _open_tables(app):
 @pytest.mark.usefixtures("app")
 def test_a_role_taken_back_closes_the_table_on_every_page(files, monkeypatch, left):
     """Struck off the list while a registered table is open: the next step, on whichever page, has it no more."""
-    register(WHO[Role.CURATOR], Ledger(os.environ["PMT_LEDGER"]), "survey", *files, 2.0)
+    register(WHO[Role.CURATOR], Ledger(os.environ["PMT_LEDGER"]), "survey", files[0], public=files[1], cap=2.0)
     for page in PAGES:
         as_(monkeypatch, Role.ANALYST)
         app = visit()

@@ -115,7 +115,7 @@ def sign_in(role: Role, folder: Path) -> None:
     private, public = folder / "private.csv", folder / "public.csv"
     private.write_bytes(wide_table(400, 3, 1))
     public.write_bytes(wide_table(60, 3, 2))
-    register(OWNER, Ledger(os.environ["PMT_LEDGER"]), "survey", str(private), str(public), 50.0)
+    register(OWNER, Ledger(os.environ["PMT_LEDGER"]), "survey", str(private), public=str(public), cap=50.0)
     actors.signs_in = lambda: True
     actors.identified = lambda claims: Actor(role.value, role)
 

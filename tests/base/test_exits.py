@@ -116,7 +116,7 @@ def test_no_file_holds_a_planted_value(problem, tmp_path, capsys):
     out.mkdir()
     ledger = Ledger(str(out / "l.db"))
     ledger.cap("d", 5.0)
-    recorded_release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, "d", "k")
+    recorded_release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, dataset="d", key="k")
     common = ["--private", str(private), "--public", str(public), "--target", "y"]
     more = ["--method", "pmt-ridge", "--mu", "1", "--out", str(out / "r.json"), "--save-config", str(out / "c.json")]
     assert main(["release", *common, *more, "--json"]) == 0

@@ -127,11 +127,11 @@ def test_the_ledger_is_asked_before_a_private_row_is_read(folder, monkeypatch):
     ledger = Ledger(str(folder / "l.db"))
     ledger.cap("d", 0.5)
     with pytest.raises(LedgerError) as refusal:
-        recorded_release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, "d", "k")
+        recorded_release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, dataset="d", key="k")
     assert not isinstance(refusal.value, SpendFailure) and ledger.account("d").spent == 0
     ledger.cap("d", 5.0)
     with pytest.raises(SpendFailure) as failure:
-        recorded_release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, "d", "l")
+        recorded_release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, dataset="d", key="l")
     assert isinstance(failure.value.__cause__, AssertionError)
     assert ledger.account("d").spent == 1.0
 

@@ -63,7 +63,7 @@ def restartable(tmp_path: Path, provider: Provider) -> Iterator[Server]:
         (tmp_path / f"{name}.csv").write_bytes(csv(n, seed))
     cleo = Actor("cleo@example.org", Role.CURATOR)
     book = Ledger(str(tmp_path / "ledger.db"))
-    register(cleo, book, "survey", str(tmp_path / "p.csv"), str(tmp_path / "b.csv"), 2.0, second=True)
+    register(cleo, book, "survey", str(tmp_path / "p.csv"), public=str(tmp_path / "b.csv"), cap=2.0, second=True)
     found = Team(tmp_path, provider)
     try:
         yield found

@@ -276,7 +276,7 @@ def test_a_renamed_copy_spends_from_the_same_cap(tmp_path, capsys):
     def spend(data: bytes, name: str, mu: float) -> None:
         problem = prepare(read_table(data, "p", "private"), public, Choices(target="weight", features=("age",)))
         request = Request("joint-pmt", Budget(mu))
-        recorded_release(problem, request, SecureNoise(), book, name, f"{name}-{mu}")
+        recorded_release(problem, request, SecureNoise(), book, dataset=name, key=f"{name}-{mu}")
 
     book.cap("survey", 1.0)
     spend(csv(people(1)), "survey", 0.9)

@@ -126,7 +126,7 @@ def test_a_read_only_ledger(book, problem):  # noqa: F811
     path = book.url.removeprefix("sqlite:///")
     sealed = Ledger(f"sqlite:///file:{path}?mode=ro&uri=true")
     with refused(LedgerMessage.UNUSABLE, LedgerError):
-        recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), sealed, "survey", "k")
+        recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), sealed, dataset="survey", key="k")
     assert sealed.verify()["intact"] and sealed.account("survey").cap == 1.0
     assert not book.account("survey").entries
 
@@ -135,11 +135,11 @@ def test_a_record_that_cannot_be_kept_says_that_it_is_spent(book, problem, monke
     """The disk fills up between the spend and the record: nothing leaves, and the sentence does not hide the spend."""
     monkeypatch.setattr(Ledger, "finish", lambda *_: (_ for _ in ()).throw(LedgerError("The disk is full.")))
     with pytest.raises(SpendFailure) as failure:
-        recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), book, "survey", "k")
+        recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), book, dataset="survey", key="k")
     assert failure.value.kind is SpendState.NO_RESULT
     assert book.account("survey").spent == 0.5
     with refused(LedgerMessage.SPENT_UNFINISHED, LedgerError):
-        recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), book, "survey", "k")
+        recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), book, dataset="survey", key="k")
 
 
 def test_the_first_error_is_the_one_shown(book, problem, monkeypatch):  # noqa: F811
@@ -149,7 +149,7 @@ def test_the_first_error_is_the_one_shown(book, problem, monkeypatch):  # noqa: 
     monkeypatch.setattr(module, "release", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
     monkeypatch.setattr(Ledger, "fail", lambda *_: (_ for _ in ()).throw(LedgerError("gone")))
     with pytest.raises(KeyboardInterrupt):
-        recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), book, "survey", "k")
+        recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), book, dataset="survey", key="k")
     assert book.account("survey").spent == 0.5
 
 
@@ -223,9 +223,13 @@ def test_a_server_that_goes_away(postgres, problem):  # noqa: F811
             )
 
     cut()
-    first = recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), ledger, "survey", "k")
+    first = recorded_release(
+        problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), ledger, dataset="survey", key="k"
+    )
     cut()
-    again = recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), ledger, "survey", "k")
+    again = recorded_release(
+        problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), ledger, dataset="survey", key="k"
+    )
     outside.dispose()
     assert again.as_dict() == first.as_dict()
     assert ledger.account("survey").spent == 0.5

@@ -108,15 +108,15 @@ def test_a_release_is_recorded_once_and_repeated_from_the_record(problem, url):
     ledger = Ledger(url)
     ledger.cap("survey", 2.0)
     request = Request("joint-pmt", Budget(1.0))
-    first = recorded_release(problem, request, SecureNoise(), ledger, "survey", "k1", "a study")
-    again = recorded_release(problem, request, SecureNoise(), ledger, "survey", "k1")
+    first = recorded_release(problem, request, SecureNoise(), ledger, dataset="survey", key="k1", purpose="a study")
+    again = recorded_release(problem, request, SecureNoise(), ledger, dataset="survey", key="k1")
     assert again.as_dict() == first.as_dict()
     account = ledger.account("survey")
     (entry,) = account.entries
     assert (entry.state, entry.purpose, entry.mu, entry.standing) == ("released", "a study", 1.0, "sound")
     assert account.left == pytest.approx(math.sqrt(3))
     with refused(LedgerMessage.KEY_OF_ANOTHER_REQUEST, LedgerError):
-        recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), ledger, "survey", "k1")
+        recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), ledger, dataset="survey", key="k1")
 
 
 def _untouchable():
@@ -130,10 +130,10 @@ def test_no_cap_no_release_and_a_cap_holds(problem, tmp_path):
 
     sealed = dataclasses.replace(problem, private=PrivateRows(_untouchable, problem.private.n, problem.private.names))
     with refused(LedgerMessage.NO_CAP, LedgerError):
-        recorded_release(sealed, request, SecureNoise(), ledger, "survey", "k")
+        recorded_release(sealed, request, SecureNoise(), ledger, dataset="survey", key="k")
     ledger.cap("survey", 0.9)
     with refused(LedgerMessage.BEYOND_CAP, LedgerError):
-        recorded_release(sealed, request, SecureNoise(), ledger, "survey", "k")
+        recorded_release(sealed, request, SecureNoise(), ledger, dataset="survey", key="k")
     assert not ledger.account("survey").entries
 
 
@@ -146,14 +146,14 @@ def test_a_failed_release_stays_spent(problem, tmp_path, monkeypatch):
     request = Request("joint-pmt", Budget(1.0))
     monkeypatch.setattr(module, "release", lambda *_: (_ for _ in ()).throw(MemoryError()))
     with pytest.raises(SpendFailure) as failure:
-        recorded_release(problem, request, SecureNoise(), ledger, "survey", "k")
+        recorded_release(problem, request, SecureNoise(), ledger, dataset="survey", key="k")
     assert (failure.value.kind, failure.value.key, failure.value.mu) == (SpendState.NO_RESULT, "k", 1.0)
     assert failure.value.by_program
     monkeypatch.undo()
     (entry,) = ledger.account("survey").entries
     assert entry.state == "failed" and ledger.account("survey").spent == 1.0
     with refused(LedgerMessage.SPENT_AND_FAILED, LedgerError):
-        recorded_release(problem, request, SecureNoise(), ledger, "survey", "k")
+        recorded_release(problem, request, SecureNoise(), ledger, dataset="survey", key="k")
 
 
 KILLED = """
@@ -245,12 +245,12 @@ def test_a_full_or_read_only_disk_stops_releases(problem, tmp_path, monkeypatch)
     for words in ("database or disk is full", "attempt to write a readonly database"):
         with monkeypatch.context() as patch:
             patch.setattr(
-                Ledger,
-                "_append",
+                database.Database,
+                "append",
                 lambda *_, w=words, **__: (_ for _ in ()).throw(sqlite3.OperationalError(w)),
             )
             with refused(LedgerMessage.UNUSABLE, LedgerError) as caught:
-                recorded_release(problem, request, SecureNoise(), ledger, "survey", "k")
+                recorded_release(problem, request, SecureNoise(), ledger, dataset="survey", key="k")
             assert str(tmp_path) not in str(caught.value)
     assert not ledger.account("survey").entries
 
@@ -311,7 +311,7 @@ def test_no_private_value_is_in_the_ledger(tmp_path):
     path = tmp_path / "l.db"
     ledger = Ledger(str(path))
     ledger.cap("survey", 2.0)
-    recorded_release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(1), ledger, "survey", "k")
+    recorded_release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(1), ledger, dataset="survey", key="k")
     assert not re.search(rb"98,?765\.4", path.read_bytes())  # five digits alone turn up in random ones
 
 

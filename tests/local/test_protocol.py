@@ -67,7 +67,6 @@ def test_privunit_ratio_is_epsilon(d, epsilon):
         assert log <= mpmath.mpf(epsilon)
     if d > 1 or epsilon < 20:
         assert log >= epsilon * (1 - 1e-3)
-    assert found.log_ratio == pytest.approx(float(log), rel=1e-5)
     assert 1 - found.keep >= 2.0**-31, "a side of probability zero would tell the two sides apart for certain"
 
 

@@ -86,7 +86,7 @@ def mechanisms():
     for budget in (GAUSSIAN, PURE):
         yield dp_erm(losses.LOGISTIC, 1.0, budget, 3), x, y
         yield dp_erm(losses.LOGISTIC, 1.0, budget, 3, lasso=0.01), x, y
-        yield napp_public(losses.LOGISTIC, 1.0, budget, np.full(3, 4.0), np.zeros(3)), x, y
+        yield napp_public(losses.LOGISTIC, 1.0, budget, np.full(3, 4.0), centre=np.zeros(3)), x, y
 
 
 @pytest.mark.parametrize("at", range(6))

@@ -174,7 +174,7 @@ def test_audit_of_the_integer_release(kept, runs):
     mu = 2.0
     answers = []
     for total in orthogonal_pair():
-        released = [release_integer_moment(total, mu / kept, 1, 1.0, SecureNoise())[0] for _ in range(runs)]
+        released = [release_integer_moment(total, mu / kept, 1, 1.0, source=SecureNoise())[0] for _ in range(runs)]
         answers.append([m[0, 0] - m[1, 1] for m in released])
     false_alarms, misses = int(np.sum(np.array(answers[1]) > 0)), int(np.sum(np.array(answers[0]) <= 0))
     found = mu_bound(false_alarms, misses, runs, confidence=1 - FALSE_ALARM)
@@ -213,7 +213,7 @@ def test_more_rows_than_one_word_holds():
     words = sum(in_words(one * 2**30) for _ in range(16))
     total = from_words(words)
     assert total.tolist() == [[int(one[0, 0]) * 2**34, 0], [0, 0]]
-    found = release_integer_moment(Private(total), 1.0, 2**34, 1.0, SeededNoise(1), 3)
+    found = release_integer_moment(Private(total), 1.0, 2**34, 1.0, source=SeededNoise(1), trials=3)
     assert np.allclose(found[:, 0, 0], 1.0, atol=1e-4) and found.shape == (3, 2, 2)
 
 

@@ -179,7 +179,7 @@ def clipped(made, x, y):
 )
 def test_one_row_moves_gradient_and_hessian_by_no_more_than_stated(loss, x, other, y, z, theta):
     """zeta1 zeta2 for a row more, twice that for a row replaced, zeta3 for the Hessian, whatever row and theta."""
-    made = napp_public(loss, 1.5, add_remove(1.0, 0.0), np.full(3, 1e4), np.zeros(3))
+    made = napp_public(loss, 1.5, add_remove(1.0, 0.0), np.full(3, 1e4), centre=np.zeros(3))
     table = clipped_table(clipped(made, np.array([x, other]), np.array([y, z])))
     gradient = [Data(loss, table[k : k + 1, :3], table[k : k + 1, 3]).derivatives(np.array([theta])) for k in (0, 1)]
     bound = made.terms.gradient * (1 + 1e-9)
@@ -195,7 +195,7 @@ def test_a_witness_reaches_the_sensitivity(loss):
     x = np.array([[3.0, 0.0]])
     best = 0.0
     for y in (-1e9, 0.0, 1e9):
-        made = napp_public(loss, 2.0, add_remove(1.0, 0.0), np.full(2, 1e4), np.zeros(2))
+        made = napp_public(loss, 2.0, add_remove(1.0, 0.0), np.full(2, 1e4), centre=np.zeros(2))
         table = clipped_table(clipped(made, x, np.array([y])))
         for far in (-400.0, 400.0):
             gradient = Data(loss, table[:, :2], table[:, 2]).derivatives(np.array([[far, 0.0]]))[0]
@@ -366,7 +366,7 @@ def test_the_noise_is_what_was_accounted_for(loss, make, seed):
     if make == "dp-erm":
         made = dp_erm(loss, 1.0, promise, 3)
     else:
-        made = napp_public(loss, 1.0, promise, np.array([1.0, 2.0, 3.0]) * 40 * loss.curvature, np.full(3, 0.2))
+        made = napp_public(loss, 1.0, promise, np.array([1.0, 2.0, 3.0]) * 40 * loss.curvature, centre=np.full(3, 0.2))
     data = clipped(made, x, y)
     table = clipped_table(data)
     theta = made.release(data, len(table), SeededNoise(seed), 3000)
@@ -379,8 +379,10 @@ def test_the_noise_is_what_was_accounted_for(loss, make, seed):
 def test_rows_clipped_for_another_mechanism_are_refused():
     """A longer radius or another loss has another sensitivity."""
     x, y = rows(losses.LOGISTIC, 20, 3, 1)
-    narrow, wide = (napp_public(losses.LOGISTIC, r, add_remove(1.0, 0.0), np.full(3, 9.0), np.zeros(3)) for r in (1, 2))
-    hinge = napp_public(losses.HINGE, 1.0, add_remove(1.0, 0.0), np.full(3, 9.0), np.zeros(3))
+    narrow, wide = (
+        napp_public(losses.LOGISTIC, r, add_remove(1.0, 0.0), np.full(3, 9.0), centre=np.zeros(3)) for r in (1, 2)
+    )
+    hinge = napp_public(losses.HINGE, 1.0, add_remove(1.0, 0.0), np.full(3, 9.0), centre=np.zeros(3))
     for other in (wide, hinge):
         with pytest.raises(ValueError, match="another"):
             narrow.release(clipped(other, x, y), 20, ZeroNoise(), 1)
@@ -389,7 +391,7 @@ def test_rows_clipped_for_another_mechanism_are_refused():
 
 def test_a_modulus_below_what_was_accounted_for_is_refused():
     """E10: the minimum over all coordinates counts."""
-    good = napp_public(losses.LOGISTIC, 1.0, add_remove(1.0, 0.0), np.full(3, 5.0), np.zeros(3))
+    good = napp_public(losses.LOGISTIC, 1.0, add_remove(1.0, 0.0), np.full(3, 5.0), centre=np.zeros(3))
     with pytest.raises(ValueError, match="E10"):
         Mechanism(good.terms, good.split, np.array([10.0, 10.0, 1.0]), good.centre, good.lasso)
 

@@ -41,12 +41,12 @@ def pieces(z):
 
 def gradients(z, fam, points, bounds, mu=1.0, source=None):
     """In units of their bounds; without noise unless a source is given."""
-    return release_gradients(pieces(z), GradientSum(fam, points, bounds), mu, len(z), source or ZeroNoise())
+    return release_gradients(pieces(z), GradientSum(fam, points, bounds), mu, len(z), source=source or ZeroNoise())
 
 
 def curvatures(z, fam, points, bounds, mu=1.0, source=None):
     """Without noise unless a source is given."""
-    return release_curvatures(pieces(z), CurvatureSum(fam, points, bounds), mu, len(z), source or ZeroNoise())
+    return release_curvatures(pieces(z), CurvatureSum(fam, points, bounds), mu, len(z), source=source or ZeroNoise())
 
 
 def distances(found, exact):

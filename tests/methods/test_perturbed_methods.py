@@ -377,7 +377,7 @@ def test_a_returned_budget_lowers_the_ledger(tmp_path):
         ledger = Ledger(str(tmp_path / f"{how}.db"))
         ledger.cap("d", 5.0)
         request = Request("napp-public", Budget(1.5), {"retrieved": how, "noise": "pure"})
-        record = recorded_release(problem, request, SecureNoise(), ledger, "d", "k").as_dict()
+        record = recorded_release(problem, request, SecureNoise(), ledger, dataset="d", key="k").as_dict()
         account = ledger.account("d")
         spent[how] = account.spent
         assert account.entries[0].pure_epsilon == pytest.approx(record["public"]["pure_epsilon"])
@@ -465,7 +465,7 @@ def test_printed_methods_run_in_the_lab(id, fam, seed):
 
 def test_mechanisms_refuse_what_was_not_accounted_for():
     """A ridge weight below the modulus (E10), a negative lasso weight."""
-    good = napp_public(losses.LOGISTIC, 1.0, Gdp(1.0, REPLACE, 1e-6), np.full(3, 50.0), np.zeros(3))
+    good = napp_public(losses.LOGISTIC, 1.0, Gdp(1.0, REPLACE, 1e-6), np.full(3, 50.0), centre=np.zeros(3))
     with pytest.raises(ValueError, match="E10"):
         Mechanism(good.terms, good.split, np.array([100.0, 100.0, 1.0]), good.centre, good.lasso)
     with pytest.raises(ValueError, match="negative"):
@@ -589,7 +589,7 @@ def test_the_length_of_sampled_noise_has_shape_one():
 def test_noise_above_a_cut_is_the_conditional_law(pure):
     """Equations 9 and 10: draws above c are those of plain draws that happen to lie above it, coordinate and length."""
     noise, cut, p = Noise(pure, 2.0), 1.5, 3
-    made = draw_above(noise, cut, SeededNoise(6), 20_000, p)
+    made = draw_above(noise, cut, SeededNoise(6), 20_000, p=p)
     plain = plain_draw(noise, SeededNoise(7), 200_000, p)
     kept = plain[(plain > -cut).all(axis=1)]
     assert made.min() > -cut and len(kept) > 10_000

@@ -263,7 +263,9 @@ def test_the_record_never_presents_it_as_protecting_rows(tmp_path):
     """Record, words, checklist, deployment entry, printed results and the ledger's total name responses alone."""
     ledger = Ledger(str(tmp_path / "l.db"))
     ledger.cap("survey", 3.0)
-    made = recorded_release(problem(frame(300, 7)), Request(ID, Budget(1.0)), SecureNoise(), ledger, "survey", "k")
+    made = recorded_release(
+        problem(frame(300, 7)), Request(ID, Budget(1.0)), SecureNoise(), ledger, dataset="survey", key="k"
+    )
     record = json.loads(json.dumps(made.as_dict()))
     assert record["standing"] == "sound" and record["guarantee"]["neighbours"] == "replace-one-response"
     assert record["public"]["choices"]["covariates"] == "public"
@@ -277,7 +279,9 @@ def test_the_record_never_presents_it_as_protecting_rows(tmp_path):
     (account,) = ledger.accounts()
     assert account.neighbours is Neighbours.REPLACE_RESPONSE
     assert account.as_dict()["spent"]["neighbours"] == "replace-one-response"
-    recorded_release(problem(frame(300, 7)), Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, "survey", "l")
+    recorded_release(
+        problem(frame(300, 7)), Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, dataset="survey", key="l"
+    )
     (account,) = ledger.accounts()
     assert account.spent == pytest.approx(2**0.5) and account.neighbours is Neighbours.REPLACE_RESPONSE
 

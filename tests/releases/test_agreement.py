@@ -53,7 +53,7 @@ def files(tmp_path):
 @pytest.fixture
 def book(files):
     ledger = Ledger(os.environ["PMT_LEDGER"])
-    register(CLEO, ledger, "survey", *files, 2.0, unit=Unit(1, "who"), second=True)
+    register(CLEO, ledger, "survey", files[0], public=files[1], cap=2.0, unit=Unit(1, "who"), second=True)
     return ledger
 
 
@@ -63,9 +63,11 @@ def problem_of(book, actor=ANA, **choices):
 
 def test_ask_agree_release(book):
     """Nothing is spent until the release; who asked and who agreed is in the chain; carried out twice it is one."""
-    one = ask(ANA, problem_of(book), REQUEST, book, "survey", "k", "a study")
+    one = ask(ANA, problem_of(book), REQUEST, book, dataset="survey", key="k", purpose="a study")
     assert (one.state, one.by) == ("asked", "ana") and not book.account("survey").entries
-    assert ask(ANA, problem_of(book), REQUEST, book, "survey", "k", "a study") == one, "the same again changes nothing"
+    assert ask(ANA, problem_of(book), REQUEST, book, dataset="survey", key="k", purpose="a study") == one, (
+        "the same again changes nothing"
+    )
     assert answer(CLEO, book, "k", True).state == "agreed"
     made = carry_out(ANA, book, "k", SecureNoise())
     assert made.release.guarantee.unit == Unit(1, "who") and made.release.n == 200
@@ -83,17 +85,17 @@ def test_without_agreement_the_ledger_refuses(book):
         if dataset != "survey":
             book.cap(dataset, 2.0)
         with refused(LedgerMessage.SECOND_PERSON_NEEDED, LedgerError):
-            recorded_release(problem, REQUEST, SecureNoise(), book, dataset, "n", by="ana")
-    ask(ANA, problem, REQUEST, book, "survey", "k")
+            recorded_release(problem, REQUEST, SecureNoise(), book, dataset=dataset, key="n", by="ana")
+    ask(ANA, problem, REQUEST, book, dataset="survey", key="k")
     with refused(LedgerMessage.NOT_AGREED, LedgerError):
         carry_out(ANA, book, "k", SecureNoise())
     with refused(LedgerMessage.REASON_NEEDED, LedgerError):
         answer(CLEO, book, "k", False)
-    answer(CLEO, book, "k", False, "too narrow")
+    answer(CLEO, book, "k", False, reason="too narrow")
     with refused(ReleaseMessage.DECLINED):
         carry_out(ANA, book, "k", SecureNoise())
     with refused(LedgerMessage.NOT_AGREED, LedgerError):
-        recorded_release(problem, REQUEST, SecureNoise(), book, "survey", "k", by="ana")
+        recorded_release(problem, REQUEST, SecureNoise(), book, dataset="survey", key="k", by="ana")
     with refused(LedgerMessage.ANSWERED_ALREADY, LedgerError):
         answer(CARL, book, "k", True)
     with refused(LedgerMessage.NOT_ASKED, LedgerError):
@@ -115,27 +117,33 @@ def test_without_agreement_the_ledger_refuses(book):
 )
 def test_only_what_was_agreed_to_is_released(book, change):
     """Another budget, method, column, delta or unit with the agreed key is refused."""
-    ask(ANA, problem_of(book), REQUEST, book, "survey", "k")
+    ask(ANA, problem_of(book), REQUEST, book, dataset="survey", key="k")
     answer(CLEO, book, "k", True)
     fields = {**REQUEST.as_dict(), **{k: v for k, v in change.items() if k not in ("features", "intercept")}}
     choices = {k: v for k, v in change.items() if k in ("features", "intercept")}
     with refused(LedgerMessage.OTHER_THAN_AGREED, LedgerError):
         recorded_release(
-            problem_of(book, **choices), Request.from_dict(fields), SecureNoise(), book, "survey", "k", by="ana"
+            problem_of(book, **choices),
+            Request.from_dict(fields),
+            SecureNoise(),
+            book,
+            dataset="survey",
+            key="k",
+            by="ana",
         )
     with refused(LedgerMessage.KEY_OF_ANOTHER_REQUEST, LedgerError):
-        ask(ANA, problem_of(book, **choices), Request.from_dict(fields), book, "survey", "k")
+        ask(ANA, problem_of(book, **choices), Request.from_dict(fields), book, dataset="survey", key="k")
     assert not book.account("survey").entries
 
 
 def test_nobody_agrees_with_themselves(book):
     """In any spelling of one's name; whoever asks must be somebody."""
-    ask(CLEO, problem_of(book, CLEO), REQUEST, book, "survey", "k")
+    ask(CLEO, problem_of(book, CLEO), REQUEST, book, dataset="survey", key="k")
     for same in (CLEO, Actor("Cleo", Role.CURATOR), Actor("CLEO", Role.OWNER)):
         with refused(LedgerMessage.AGREES_WITH_THEMSELVES, LedgerError):
             answer(same, book, "k", True)
     with refused(LedgerMessage.NOBODY_ASKS, LedgerError):
-        ask(Actor("", Role.CURATOR), problem_of(book), REQUEST, book, "survey", "l")
+        ask(Actor("", Role.CURATOR), problem_of(book), REQUEST, book, dataset="survey", key="l")
     with refused(LedgerMessage.NOBODY_ANSWERS, LedgerError):
         answer(Actor("", Role.CURATOR), book, "k", True)
     assert answer(CARL, book, "k", True).state == "agreed"
@@ -146,14 +154,14 @@ def test_each_role(book):
     nobody = Actor("x", None)
     for who in (REED, nobody):
         with pytest.raises(Forbidden):
-            ask(who, problem_of(book), REQUEST, book, "survey", "k")
+            ask(who, problem_of(book), REQUEST, book, dataset="survey", key="k")
         with pytest.raises(Forbidden):
             carry_out(who, book, "k", SecureNoise())
-    ask(ANA, problem_of(book), REQUEST, book, "survey", "k")
+    ask(ANA, problem_of(book), REQUEST, book, dataset="survey", key="k")
     for who in (ANA, Actor("another", Role.ANALYST), REED, nobody):
         for agrees in (True, False):
             with pytest.raises(Forbidden):
-                answer(who, book, "k", agrees, "no")
+                answer(who, book, "k", agrees, reason="no")
     with pytest.raises(Forbidden):
         pending_requests(nobody, book)
     assert all(len(pending_requests(who, book)) == 1 for who in (ANA, CLEO, REED))
@@ -163,9 +171,9 @@ def test_the_cap_holds_at_each_step(book):
     """Nobody asks beyond it; what fits alone may no longer fit when it is agreed to or carried out."""
     big = Request("joint-pmt", Budget(1.5))
     with refused(LedgerMessage.BEYOND_CAP, LedgerError):
-        ask(ANA, problem_of(book), Request("joint-pmt", Budget(2.5)), book, "survey", "k")
+        ask(ANA, problem_of(book), Request("joint-pmt", Budget(2.5)), book, dataset="survey", key="k")
     for key in ("a", "b", "c"):
-        ask(ANA, problem_of(book), big, book, "survey", key)
+        ask(ANA, problem_of(book), big, book, dataset="survey", key=key)
     for key in ("a", "b"):
         answer(CLEO, book, key, True)
     carry_out(ANA, book, "a", SecureNoise())
@@ -181,20 +189,22 @@ def test_the_curators_unit_cannot_be_lowered(files, tmp_path):
     ledger = Ledger(str(tmp_path / "l.db"))
     for wanted in (Unit(3), Unit(3, "who")):
         name = f"visits{wanted.column}"
-        register(CLEO, ledger, name, *files, 5.0, unit=wanted)
+        register(CLEO, ledger, name, files[0], public=files[1], cap=5.0, unit=wanted)
         ledger.part(name, "visits", "a test") if wanted.column else None
         found = opened(ANA, ledger, name)
         plain = Choices(target="y", features=("a", "b"))
         problem = dataclasses.replace(found.problem(plain), unit=None) if wanted.column else found.problem(plain)
         with refused(LedgerMessage.OTHER_UNIT, LedgerError):
-            recorded_release(problem, Request("joint-pmt", Budget(0.1)), SecureNoise(), ledger, name, f"{name} 1")
+            recorded_release(
+                problem, Request("joint-pmt", Budget(0.1)), SecureNoise(), ledger, dataset=name, key=f"{name} 1"
+            )
         kept = recorded_release(
             found.problem(plain),
             Request("joint-pmt", Budget(0.1), rows_per_person=3),
             SecureNoise(),
             ledger,
-            name,
-            name,
+            dataset=name,
+            key=name,
         )
         assert kept.release.guarantee.unit.rows == 3
         with refused(ReleaseMessage.REGISTERED_REFUSES_NO_ROW):
@@ -205,7 +215,7 @@ def test_the_curators_unit_cannot_be_lowered(files, tmp_path):
 def test_steps_in_any_other_order_release_nothing(book, order):
     """Only ask, agree, release leads to a spend."""
     steps = {
-        "ask": lambda: ask(ANA, problem_of(book), REQUEST, book, "survey", "k"),
+        "ask": lambda: ask(ANA, problem_of(book), REQUEST, book, dataset="survey", key="k"),
         "agree": lambda: answer(CLEO, book, "k", True),
         "release": lambda: carry_out(ANA, book, "k", SecureNoise()),
     }
@@ -288,7 +298,7 @@ def half_of_it(path):
 @pytest.mark.parametrize("which", [0, 1])
 def test_files_exchanged_after_the_agreement_are_not_released(book, files, exchange, which):
     """What was agreed to were these rows: one cell, the order or half of either table is another request."""
-    ask(ANA, problem_of(book), REQUEST, book, "survey", "k")
+    ask(ANA, problem_of(book), REQUEST, book, dataset="survey", key="k")
     answer(CLEO, book, "k", True)
     original = Path(files[which]).read_bytes()
     exchange(Path(files[which]))
@@ -302,7 +312,7 @@ def test_files_exchanged_after_the_agreement_are_not_released(book, files, excha
 def test_the_digest_of_an_agreement_needs_the_key(book, files):
     """Whoever sees the ledger cannot test a guess at the rows: no plain digest of them stands in it."""
     problem = problem_of(book)
-    one = ask(ANA, problem, REQUEST, book, "survey", "k")
+    one = ask(ANA, problem, REQUEST, book, dataset="survey", key="k")
     plain = [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files] + [problem.table.sha256]
     assert one.fields["tables"] and not any(text in str(one.fields) for text in plain)
     assert content_digest(problem.table, b"1" * 32) != content_digest(problem.table, b"2" * 32)
@@ -310,7 +320,7 @@ def test_the_digest_of_an_agreement_needs_the_key(book, files):
 
 def test_roles_stand_in_the_chain(book):
     """Who registered, capped and agreed did it in a role, which the sealed event keeps."""
-    ask(ANA, problem_of(book), REQUEST, book, "survey", "k")
+    ask(ANA, problem_of(book), REQUEST, book, dataset="survey", key="k")
     answer(CLEO, book, "k", True)
     with book._database.reading() as connection:
         rows = [*reading.of_kind(connection, "register", "cap"), *reading.of_kind(connection, "agree")]

@@ -306,7 +306,7 @@ def test_a_thousand_models_spend_nothing(problem, tmp_path):
     """The ledger before and after: one spend, of the release; a confirmation is a second, combined with the first."""
     ledger = Ledger(str(tmp_path / "book.db"))
     ledger.cap("d", 3.0)
-    found = recorded_release(problem, Request("joint-moment", Budget(1.0)), SecureNoise(), ledger, "d", "k")
+    found = recorded_release(problem, Request("joint-moment", Budget(1.0)), SecureNoise(), ledger, dataset="d", key="k")
     moment = Moment.of(found.as_dict())
     rng = np.random.default_rng(1)
     for _ in range(1000):
@@ -317,7 +317,12 @@ def test_a_thousand_models_spend_nothing(problem, tmp_path):
     assert len(account.entries) == 1 and account.spent == pytest.approx(1.0)
     mine = moment.regress("y ~ x1 + x2" if "x3" in moment.columns else None)
     again = recorded_release(
-        problem_of(problem, moment.record, mine), Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, "d", "k2"
+        problem_of(problem, moment.record, mine),
+        Request("joint-pmt", Budget(1.0)),
+        SecureNoise(),
+        ledger,
+        dataset="d",
+        key="k2",
     )
     account = ledger.account("d")
     assert len(account.entries) == 2 and account.spent == pytest.approx(np.sqrt(2.0))

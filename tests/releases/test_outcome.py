@@ -102,7 +102,7 @@ def test_an_error_after_the_reserve_was_written(problem, book, monkeypatch, erro
     """The spend stands although writing it ended in an error: it is told, with its key."""
     late(monkeypatch, lambda room: room > 0, error)
     with pytest.raises(SpendFailure) as failure:
-        recorded_release(problem, REQUEST, SecureNoise(), book, "survey", "k")
+        recorded_release(problem, REQUEST, SecureNoise(), book, dataset="survey", key="k")
     assert_named(failure.value, SpendState.NO_RESULT)
     assert book.account("survey").spent == 0.5
 
@@ -112,7 +112,7 @@ def test_an_error_after_the_record_was_written(problem, book, monkeypatch):  # n
     reserved = []
     monkeypatch.setattr(log.Database, "make_room", lambda self, size: reserved.append(size))
     late(monkeypatch, lambda room: bool(reserved) and room == 0)
-    made = recorded_release(problem, REQUEST, SecureNoise(), book, "survey", "k")
+    made = recorded_release(problem, REQUEST, SecureNoise(), book, dataset="survey", key="k")
     assert made.record == book.entry("k").record and made.record["ledger"]["head"] == book.entry("k").hash
 
 
@@ -130,12 +130,12 @@ def test_a_record_that_cannot_be_kept(problem, book, monkeypatch):  # noqa: F811
     monkeypatch.setattr(Ledger, "finish", finish)
     breaks = 9
     with pytest.raises(SpendFailure) as failure:
-        recorded_release(problem, REQUEST, SecureNoise(), book, "survey", "k")
+        recorded_release(problem, REQUEST, SecureNoise(), book, dataset="survey", key="k")
     assert_named(failure.value, SpendState.NO_RESULT)
     assert len(tries) == 2
     tries.clear()
     breaks = 2
-    made = recorded_release(problem, REQUEST, SecureNoise(), book, "survey", "k2")
+    made = recorded_release(problem, REQUEST, SecureNoise(), book, dataset="survey", key="k2")
     assert book.entry("k2").record == made.record
 
 
@@ -144,7 +144,7 @@ def test_a_ledger_that_does_not_answer_any_more(problem, book, monkeypatch):  # 
     monkeypatch.setattr(releasing, "release", lambda *_: (_ for _ in ()).throw(LedgerError("gone")))
     monkeypatch.setattr(Ledger, "entry", lambda *_: (_ for _ in ()).throw(LedgerError("gone")))
     with pytest.raises(SpendFailure) as failure:
-        recorded_release(problem, REQUEST, SecureNoise(), book, "survey", "k")
+        recorded_release(problem, REQUEST, SecureNoise(), book, dataset="survey", key="k")
     assert_named(failure.value, SpendState.UNKNOWN)
     assert "spends once at most" in str(failure.value)
 
@@ -162,7 +162,7 @@ def test_an_interrupt_says_what_it_cost(problem, book, monkeypatch, where):  # n
             monkeypatch.setattr(log.Database, "make_room", lambda self, size: reserved.append(size))
         late(monkeypatch, lambda room: room > 0 if where == "reserve" else bool(reserved) and room == 0, stop)
     with pytest.raises(KeyboardInterrupt) as stopped:
-        recorded_release(problem, REQUEST, SecureNoise(), book, "survey", "k")
+        recorded_release(problem, REQUEST, SecureNoise(), book, dataset="survey", key="k")
     said = str(stopped.value)
     assert "mu = 0.5 of 'survey'" in said and "under key k" in said
     assert ("record is kept" in said) == (where == "finish")
@@ -171,18 +171,18 @@ def test_an_interrupt_says_what_it_cost(problem, book, monkeypatch, where):  # n
 def test_a_refusal_before_the_spend_says_so(problem, book, monkeypatch):  # noqa: F811
     """Beyond the cap, or where the write is undone: nothing was released and nothing was spent, said once."""
     with pytest.raises(LedgerError) as refused:
-        recorded_release(problem, Request("joint-pmt", Budget(3.0)), SecureNoise(), book, "survey", "k")
+        recorded_release(problem, Request("joint-pmt", Budget(3.0)), SecureNoise(), book, dataset="survey", key="k")
     assert str(refused.value).count(NOTHING) == 1 and not isinstance(refused.value, SpendFailure)
-    monkeypatch.setattr(Ledger, "_append", lambda *_, **__: (_ for _ in ()).throw(LedgerError("The disk is full.")))
+    monkeypatch.setattr(Database, "append", lambda *_, **__: (_ for _ in ()).throw(LedgerError("The disk is full.")))
     with pytest.raises(LedgerError) as undone:
-        recorded_release(problem, REQUEST, SecureNoise(), book, "survey", "k")
+        recorded_release(problem, REQUEST, SecureNoise(), book, dataset="survey", key="k")
     assert undone.value.kind is SpendState.NOT_SPENT
     assert not book.account("survey").entries
 
 
 def test_the_record_is_fetched_by_its_key(problem, book, capsys):  # noqa: F811
     """`ledger record` prints what the ledger keeps; without a key, or under another one, a sentence."""
-    recorded_release(problem, REQUEST, SecureNoise(), book, "survey", "k")
+    recorded_release(problem, REQUEST, SecureNoise(), book, dataset="survey", key="k")
     where = ["ledger", "record", "--ledger", book.place]
     assert main([*where, "--key", "k"]) == 0
     assert "standing: sound" in capsys.readouterr().out
@@ -229,6 +229,6 @@ def test_what_fails_on_public_rows_fails_before_the_spend(id, problem, book, mon
     plan = releasing._planned(problem, request)[2]
     monkeypatch.setattr(type(plan), "facts", broken)
     with pytest.raises(ValueError) as caught:
-        recorded_release(problem, request, SecureNoise(), book, "survey", "k")
+        recorded_release(problem, request, SecureNoise(), book, dataset="survey", key="k")
     assert caught.value is error
     assert book.account("survey").spent == 0.0 and book.entry("k") is None

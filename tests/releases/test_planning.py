@@ -53,13 +53,13 @@ def test_the_reverse_question_is_the_inverse(seed):
         return next(row["half_width"] for row in found.rows() if row["coefficient"] == "x3")
 
     width = half(5000, 0.7)
-    mu = planning.budget_for(public, 5000, "joint-pmt", "x3", width)
+    mu = planning.budget_for(public, 5000, "joint-pmt", "x3", half_width=width)
     assert half(5000, mu) <= width < half(5000, 0.9 * mu)
-    rows = planning.rows_for(public, "joint-pmt", 0.7, "x3", width)
+    rows = planning.rows_for(public, "joint-pmt", 0.7, "x3", half_width=width)
     assert half(rows, 0.7) <= width < half(int(0.9 * rows), 0.7)
-    assert planning.budget_for(public, 5000, "joint-pmt", "x3", 1e-9) is None
+    assert planning.budget_for(public, 5000, "joint-pmt", "x3", half_width=1e-9) is None
     with refused(ReleaseMessage.NO_COEFFICIENT):
-        planning.budget_for(public, 5000, "joint-pmt", "nothing", 1.0)
+        planning.budget_for(public, 5000, "joint-pmt", "nothing", half_width=1.0)
 
 
 def test_prediction_is_near_what_comes_out(seed):

@@ -63,7 +63,7 @@ def test_stopped_before_the_spend_nothing_is_spent(places, tmp_path, after):
     problem, request = problem_of(places), Request("joint-pmt", Budget(1.0))
     stoppable = progress_of(problem, request, reports.append, lambda: len(reports) >= after)
     with pytest.raises(Stopped):
-        recorded_release(problem, request, SeededNoise(1), book, "d", "k", progress=stoppable)
+        recorded_release(problem, request, SeededNoise(1), book, dataset="d", key="k", progress=stoppable)
     assert book.entry("k") is None and book.account("d").spent == 0 and not any(r.spent for r in reports)
 
 
@@ -73,7 +73,7 @@ def test_after_the_spend_stop_is_not_heard(places, tmp_path):
     book.cap("d", 5.0)
     problem, request = problem_of(places), Request("joint-pmt", Budget(1.0))
     late = progress_of(problem, request, reports.append, lambda: any(r.spent for r in reports))
-    found = recorded_release(problem, request, SeededNoise(1), book, "d", "k", progress=late)
+    found = recorded_release(problem, request, SeededNoise(1), book, dataset="d", key="k", progress=late)
     assert found.record["coefficients"] and book.account("d").spent == pytest.approx(1.0)
 
 

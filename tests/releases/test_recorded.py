@@ -44,10 +44,14 @@ def test_its_record_makes_it_sound(problem, tmp_path):  # noqa: F811
     """The same release through a ledger is sound, and names its data set and key; a seed is still lab."""
     ledger = Ledger(str(tmp_path / "l.db"))
     ledger.cap("survey", 3.0)
-    found = recorded_release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, "survey", "k").as_dict()
+    found = recorded_release(
+        problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, dataset="survey", key="k"
+    ).as_dict()
     assert found["standing"] == "sound" and UNRECORDED not in found["standing_reasons"]
     assert found["ledger"]["dataset"] == "survey" and found["ledger"]["key"] == "k"
-    seeded = recorded_release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(1), ledger, "survey", "l")
+    seeded = recorded_release(
+        problem, Request("joint-pmt", Budget(1.0)), SeededNoise(1), ledger, dataset="survey", key="l"
+    )
     assert seeded.as_dict()["standing"] == "lab" and UNRECORDED not in seeded.as_dict()["standing_reasons"]
 
 

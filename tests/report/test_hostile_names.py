@@ -55,7 +55,9 @@ def filed(tmp_path_factory, method: str):
     ledger = Ledger(str(tmp_path_factory.mktemp("hostile") / "ledger.db"))
     ledger.cap(NAMES[2], 3.0)
     request = Request(method, Budget(1.0))
-    found = recorded_release(problem, request, SecureNoise(), ledger, NAMES[2], "k", NAMES[3]).release
+    found = recorded_release(
+        problem, request, SecureNoise(), ledger, dataset=NAMES[2], key="k", purpose=NAMES[3]
+    ).release
     return found, ledger.entry("k").record, ledger.account(NAMES[2]).as_dict()
 
 

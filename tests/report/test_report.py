@@ -26,8 +26,7 @@ from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.report import deployment, reproduce
 from pmtcore.report.checklist import checklist
-from pmtcore.report.embedded import embedded
-from pmtcore.report.html import report
+from pmtcore.report.html import embedded, report
 from pmtcore.report.statistics import DISAGREES, TITLES
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.named import entry, load
@@ -72,7 +71,9 @@ def test_it_is_well_formed_and_refers_to_nothing(problem, id, tmp_path):
     """Balanced tags, a language, a title, captions on tables, labels on drawings, no external reference."""
     ledger = Ledger(str(tmp_path / "l.db"))
     ledger.cap("survey", 1.0)
-    text = report(recorded_release(problem, Request(id, Budget(1.0)), SecureNoise(), ledger, "survey", "k").as_dict())
+    text = report(
+        recorded_release(problem, Request(id, Budget(1.0)), SecureNoise(), ledger, dataset="survey", key="k").as_dict()
+    )
     parser = Balanced()
     parser.feed(text)
     assert not parser.open and not parser.references
@@ -139,7 +140,7 @@ def test_it_comes_again_from_the_ledger(problem, tmp_path, capsys):
     ledger = Ledger(url)
     ledger.cap("survey", 3.0)
     found = recorded_release(
-        problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, "survey", "k", "why not"
+        problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, dataset="survey", key="k", purpose="why not"
     )
     out = tmp_path / "r.html"
     assert main(["report", "--ledger", url, "--key", "k", "--html", str(out)]) == 0
@@ -167,7 +168,7 @@ def filed(problem, tmp_path_factory):
     ledger = Ledger(str(tmp_path_factory.mktemp("book") / "l.db"))
     ledger.cap("survey", 3.0)
     request = Request("joint-pmt", Budget(1.0))
-    found = recorded_release(problem, request, SecureNoise(), ledger, "survey", "k", "a question")
+    found = recorded_release(problem, request, SecureNoise(), ledger, dataset="survey", key="k", purpose="a question")
     return found.as_dict(), ledger.account("survey").as_dict(), ledger.verify()["head"]
 
 

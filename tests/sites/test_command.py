@@ -9,6 +9,8 @@ import pytest
 
 from pmtcore.cli.main import main
 from pmtcore.sites import simulation
+from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.sites.study import Study
 from tests.sites.conftest import draw
 
 
@@ -55,6 +57,37 @@ def test_a_study_is_made_and_joined_by_hand(tmp_path, capsys):
     assert "Not joined yet: south" in capsys.readouterr().out
     assert main(["study", "run", study]) == 2
     assert "south" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["least", "colluders", "patience"])
+def test_a_word_for_a_number_is_no_study(name, tmp_path, capsys):
+    """A study file that somebody else wrote is refused in a sentence, and is no error of the program."""
+    draw(150, 1).to_csv(tmp_path / "public.csv", index=False)
+    path = tmp_path / "study.json"
+    sites = ["--site", "north=200", "--site", "south=300"]
+    assert (
+        main(
+            [
+                "study",
+                "create",
+                str(path),
+                "--public",
+                str(tmp_path / "public.csv"),
+                "--target",
+                "y",
+                "--mu",
+                "1",
+                *sites,
+            ]
+        )
+        == 0
+    )
+    path.write_text(json.dumps({**json.loads(path.read_text()), name: "soon"}))
+    capsys.readouterr()
+    assert main(["study", "status", str(path)]) == 2
+    with pytest.raises(StudyError) as caught:
+        Study.from_json(path.read_bytes())
+    assert caught.value.kind is Kind.NOT_A_STUDY
 
 
 @pytest.mark.parametrize("fault", ["another column", "no rows", "no file", "one file twice"])

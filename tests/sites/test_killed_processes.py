@@ -17,7 +17,7 @@ from tests.sites.killed import SUMS, VALUES, take_part
 
 pytestmark = pytest.mark.slow
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.sites.killed", "pmtcore.methods.joint.method", "nacl.public"])
+PROCESSES.set_forkserver_preload(["tests.sites.killed", "pmtcore.methods.joint.plan", "nacl.public"])
 
 
 class Run:

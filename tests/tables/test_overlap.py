@@ -117,7 +117,7 @@ def test_the_standing_of_a_release_does_not_depend_on_private_rows(kind, id, tmp
         book = Ledger(str(tmp_path / f"{at}.db"))
         book.cap("survey", 2.0)
         problem, request = problem_of(private, public), Request(id, Budget(1.0))
-        made = recorded_release(problem, request, SecureNoise(), book, "survey", "k")
+        made = recorded_release(problem, request, SecureNoise(), book, dataset="survey", key="k")
         found.append((made.release.standing.value, made.release.standing_reasons, made.release.notes[:1]))
     assert len(set(found)) == 1 and found[0][0] == "sound"
 

@@ -132,7 +132,7 @@ def test_a_release_reads_a_text_once(tmp_path, monkeypatch):
         ledger.cap("d", 5.0)
         made = problem_of(text(3000, odd=True))
         passes.clear()
-        found = recorded_release(made, Request("joint-pmt", Budget(1.0)), SeededNoise(3), ledger, "d", "k")
+        found = recorded_release(made, Request("joint-pmt", Budget(1.0)), SeededNoise(3), ledger, dataset="d", key="k")
         records.append((found.release.as_dict()["coefficients"], sum(passes)))
         assert made.parsed is None or not (made.parsed.is_complete or made.parsed._pending)
     assert records[0][0] == records[1][0]
@@ -144,7 +144,7 @@ def test_a_refused_release_keeps_no_number(tmp_path):
     ledger, made = Ledger(str(tmp_path / "l.db")), problem_of(text(500))
     ledger.cap("d", 0.5)
     with pytest.raises(LedgerError):
-        recorded_release(made, Request("joint-pmt", Budget(1.0)), SeededNoise(3), ledger, "d", "k")
+        recorded_release(made, Request("joint-pmt", Budget(1.0)), SeededNoise(3), ledger, dataset="d", key="k")
     assert not made.parsed.is_complete and not made.parsed._pending
 
 

@@ -238,7 +238,9 @@ def test_the_guarantee_is_for_a_person(rows, tmp_path):
     assert Request.from_dict(request.as_dict()).rows_per_person == rows
     ledger = Ledger(str(tmp_path / "l.db"))
     ledger.cap("survey", 2.0)
-    found = recorded_release(problem_of(frame(400, 1), None), request, SecureNoise(), ledger, "survey", "k").release
+    found = recorded_release(
+        problem_of(frame(400, 1), None), request, SecureNoise(), ledger, dataset="survey", key="k"
+    ).release
     assert found.guarantee.mu == 0.2 and found.guarantee.person.mu == pytest.approx(0.2 * rows)
     assert ledger.account("survey").spent == pytest.approx(0.2 * rows)
     percent = f"{np.ceil(1000 * attacker_power(0.2 * rows, 0.05)) / 10:g} %"
@@ -247,7 +249,7 @@ def test_the_guarantee_is_for_a_person(rows, tmp_path):
     assert again.guarantee == found.guarantee and found.standing is ReleaseStatus.SOUND
     with refused(LedgerMessage.BEYOND_CAP, LedgerError):
         more = Request("joint-pmt", Budget(2.0), rows_per_person=rows)
-        recorded_release(problem_of(frame(400, 1), None), more, SecureNoise(), ledger, "survey", "l")
+        recorded_release(problem_of(frame(400, 1), None), more, SecureNoise(), ledger, dataset="survey", key="l")
 
 
 def moment_release(rows: int, column: bool) -> dict:

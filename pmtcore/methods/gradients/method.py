@@ -45,7 +45,7 @@ from pmtcore.methods.gradients.passes import (
 )
 from pmtcore.methods.outcome_interval import OF_GRADIENTS
 from pmtcore.methods.parameters import Parameters, parameter
-from pmtcore.methods.registry import Method, Origin, Outcome, Prediction, StatisticPlan, sound
+from pmtcore.methods.registry import Method, OfPublicData, Origin, Outcome, Prediction, StatisticPlan, sound
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData
 
@@ -102,12 +102,9 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
+class GradientPlan(OfPublicData, StatisticPlan[RowCache[QuantizedRows]]):
     """``pmt-gradients`` with the schedule fixed."""
 
-    public: PublicData
-    n: int
-    mu: float
     schedule: Schedule
 
     # Sampling errors are summed over groups first.
@@ -147,13 +144,13 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
                 mu = self.mu * math.sqrt(self.schedule.each_curvature)
                 bounds = ball_bounds(frame, state, mu)
                 curved = passes.CurvatureSum(family, state.points, bounds)
-                matrices = passes.release_curvatures(rows, curved, mu * scale, many, source)
+                matrices = passes.release_curvatures(rows, curved, mu * scale, many, source=source)
                 state = combine_curvature(frame, state, bounds, mu, released=matrices)
                 transcript.append(upper_triangle(matrices) / bounds[:, None] ** 2)
             mu = self.mu * math.sqrt(share)
             chosen = choose_bounds(frame, state, mu)
             sums = passes.GradientSum(family, state.points, chosen.clipped.bounds)
-            mean = passes.release_gradients(rows, sums, mu * scale, many, source)
+            mean = passes.release_gradients(rows, sums, mu * scale, many, source=source)
             state = advance(frame, state, chosen, mean * sums.bounds[:, None])
             transcript.append(mean)
         return GradientOutcome(self, state, np.column_stack(transcript))

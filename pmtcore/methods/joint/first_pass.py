@@ -74,7 +74,7 @@ class FirstPass:
         Guarantee: mu-GDP under replace-one, for the bits that leave: one Gaussian mechanism on a statistic of Frobenius
         sensitivity ``sqrt(2) R^2/n`` (proofs/sensitivity.md, 3.1 and 14).
         """
-        return release_integer_moment(total, self.mu, self.n, self.ball.radius, source, trials)
+        return release_integer_moment(total, self.mu, self.n, self.ball.radius, source=source, trials=trials)
 
     def part(self) -> Spend:
         """Return the spend."""

@@ -18,6 +18,7 @@ from itertools import product
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend
+from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private_rows import Private, PrivateRows, RowCache
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import QuantizedRows
@@ -25,13 +26,14 @@ from pmtcore.methods.facts import Facts
 from pmtcore.methods.joint.first_pass import FirstPass
 from pmtcore.methods.joint.fit import FirstFit
 from pmtcore.methods.joint.outcome import JointOutcome
-from pmtcore.methods.joint.parameters import JointParameters
 from pmtcore.methods.joint.refined import Fit, RefinedFit
 from pmtcore.methods.joint.second_pass import COUNTING, SecondPass, Shares
 from pmtcore.methods.outcome_interval import OF_JOINT
-from pmtcore.methods.registry import Prediction, StatisticPlan
+from pmtcore.methods.parameters import Parameters, choice, parameter, penalty, small_budgets, truncation_radius, unset
+from pmtcore.methods.registry import Method, Origin, Prediction, StatisticPlan, sound
 from pmtcore.public.moments import PublicData
 from pmtcore.public.radius import Ball, accurate_ball, inference_ball, truncation_variance
+from pmtcore.public.ridge import ridge_regularized_public
 from pmtcore.public.sizes import GradientNorms, beyond, harmless_bound
 
 _PILOT_SHARES = (0.05, 0.1, 0.15, 0.25, 0.4)  # of mu^2 for the pilot: tried, and the least predicted error taken
@@ -46,7 +48,44 @@ HARMLESS_GRAM = 0.02
 # The same where several gradients lie between: each leaves that share, and a wider ball takes fewer rows
 HARMLESS_GRAM_OF_MANY = 0.1
 # The first pass's sum, and the rows, whose next pass depends on its noise.
+_LEAST_BOUND = 1e-6  # below it a bound is a typing error
+
 MomentAndRows = tuple[np.ndarray, RowCache[QuantizedRows]]
+
+
+class JointParameters(Parameters):
+    """Public parameters of ``joint-pmt``."""
+
+    radius_mode: str = choice(
+        "Radius chosen for",
+        accuracy="the smallest predicted error",
+        inference="with one pass, a radius so wide that truncation hardly touches error bands, at the price of more "
+        "noise; with gradients the same as accuracy, whose bands cover more often",
+    )
+    radius: float = truncation_radius()
+    response_scale: float = unset(
+        "Response scale c (0: automatic)",
+        "How much the response counts in the radius: larger means less noise on it and more truncation.",
+        high=100.0,
+    )
+    passes: str = parameter(
+        "auto",
+        "Passes",
+        "1: one release of the moment; 2: then a clipped gradient at what it says, with most of the "
+        "budget; 3: a further gradient between the two; auto: 3 where public rows are known, else 1.",
+        choices=("auto", "1", "2", "3"),
+    )
+    clip: float = unset(
+        "Gradient bound (0: automatic)", "Where the second pass clips gradients, in whitened units.", high=1e6
+    )
+    shrinkage: str = small_budgets(
+        "pull the correction towards the public fit by its known precision", none="use the released moment as it is"
+    )
+    lam: float = penalty(
+        "Ridge penalty",
+        "Added to the second moment of the features in the units of the table, intercept excepted. May "
+        "be changed after the release at no cost.",
+    )
 
 
 @dataclass(frozen=True)
@@ -274,3 +313,31 @@ def _best_pilot(
         price = left * second / (left + second) + off * left
         priced.append((price * (1.0 if wider == 1 else _WIDER_BALL_PENALTY), shares, first))
     return min(priced, key=lambda each: each[0])[1:]
+
+
+@Method(
+    id="joint-pmt",
+    title="Joint whitened release",
+    summary="A noisy moment of features and public residual, then a clipped gradient: private rows only correct "
+    "the public fit.",
+    origin=Origin("beyond A and B"),
+    claim=sound("Gaussian mechanisms with tight sensitivities; whatever is computed from them costs no more"),
+    colour="#0072B2",
+    recommended=True,
+)
+def plan(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
+    """``joint-pmt`` for these public data, n private rows and this total budget.
+
+    Raises:
+        InputError: more than one pass without public rows; a radius, bound or scale of next to nothing.
+    """
+    for name in ("radius", "clip", "response_scale"):
+        value = getattr(parameters, name)
+        if 0 < value < _LEAST_BOUND:
+            raise InputError(MethodMessage.TINY_BOUND, name=name, least=_LEAST_BOUND, given=f"{value:g}")
+    if parameters.passes in ("2", "3") and public.rows is None:
+        raise InputError(MethodMessage.PASSES_NEED_ROWS)
+    public = ridge_regularized_public(public)
+    if public.rows is not None and parameters.passes != "1":
+        return two_passes(public, n, budget, parameters)
+    return one_pass(public, n, budget, parameters)

@@ -106,10 +106,10 @@ class SecondPass:
         if not self.clip:
             exact = rows.bind(lambda found: self.counts(found, points))
             moved = self.sizes.sensitivity * FINE
-            counts = release_integers(exact, moved, self.shares.counting_mu, source, trials) / FINE
+            counts = release_integers(exact, moved, self.shares.counting_mu, source, trials=trials) / FINE
         bound = self.bound(counts, trials)
         sums = self.gradients(points, bound)
-        mean = release_gradients(rows, sums, self.shares.gradient_mu, self.n, source)
+        mean = release_gradients(rows, sums, self.shares.gradient_mu, self.n, source=source)
         return Gradient(self, counts, bound, mean * bound[:, None])
 
     def counts(self, rows: RowCache[QuantizedRows], points: np.ndarray) -> Private[np.ndarray]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.base.messages import InputError, MethodMessage, RecordMessage, whole_number_between
+from pmtcore.base.messages import InputError, MethodMessage, RecordMessage, reraised_as, whole_number_between
 from pmtcore.base.strict_json import Json
 
 _KINDS = ("log", "square", "product", "spline")
@@ -58,15 +58,13 @@ class Rule:
         Raises:
             InputError: no such rule.
         """
-        try:
+        with reraised_as(InputError(RecordMessage.RULE_UNREADABLE)):
             rule = cls(
                 str(found["name"])[:MOST_NAME],
                 str(found["kind"]),
                 tuple(str(name) for name in found["of"]),
                 tuple(float(value) for value in found["constants"]),
             )
-        except (KeyError, TypeError, ValueError):
-            raise InputError(RecordMessage.RULE_UNREADABLE) from None
         parts = {"log": 1, "square": 1, "product": 2, "spline": 1}.get(rule.kind)
         wanted = {"log": (1, 1), "spline": (_FEWEST_KNOTS + 1, _MOST_KNOTS + 1)}.get(rule.kind, (0, 0))
         fits = parts == len(rule.of) and wanted[0] <= len(rule.constants) <= wanted[1] and set(rule.of) <= set(known)

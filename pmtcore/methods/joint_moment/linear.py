@@ -14,10 +14,11 @@ from functools import cached_property
 import numpy as np
 
 from pmtcore.base.bands import Bands
+from pmtcore.base.symmetric import eigenvector_root
 from pmtcore.methods.joint_moment.influence import Influence
 from pmtcore.public.bands import Part, limits
 
-FLOOR = 0.05  # of the public residual variance: what is left to a released one
+_FLOOR = 0.05  # of the public residual variance: what is left to a released one
 _NEGLIGIBLE_SHARE = 1e-4  # share of the expected moment in an entry that moves no figure by a hundredth of its error
 _LEAST_EIGENVALUE = 0.05  # smallest eigenvalue left to a moment, relative to the expected one
 
@@ -210,15 +211,25 @@ def solve(state: State, response: int, features: Sequence[int], lam: float = 0.0
 
 def _residual_variance(fit: Fit, root: np.ndarray) -> float:
     """Return the residual variance ``b'M b`` without the bias from the noise of beta, combined with the public one."""
-    state = fit.state
-    gram = root @ state.moment @ root.T
-    raw = float(fit.b @ state.moment @ fit.b + np.sum(gram * fit.privacy))
-    public = state.influence.square(fit.b)
+    moment = fit.state.moment
+    raw = float(fit.b @ moment @ fit.b + np.sum(root @ moment @ root.T * fit.privacy))
+    return combined_residual_variance(fit.state, fit.b, raw)
+
+
+def combined_residual_variance(state: State, b: np.ndarray, released: float) -> float:
+    """Return a released residual variance combined with the public one by precision.
+
+    Args:
+        state: the moment that it was computed from.
+        b: response less fit, in the coordinates of the moment (D,).
+        released: residual variance of the released moment.
+    """
+    public = state.influence.square(b)
     if not state.influence.m:
-        return max(raw, FLOOR * float(fit.b @ state.expected @ fit.b))
-    noise = float(state.variances(np.outer(fit.b, fit.b)[None])[0])
+        return max(released, _FLOOR * float(b @ state.expected @ b))
+    noise = float(state.variances(np.outer(b, b)[None])[0])
     spread = 2 * public**2 / state.influence.m
-    return max(public + spread / (spread + noise) * (raw - public), FLOOR * public)
+    return max(public + spread / (spread + noise) * (released - public), _FLOOR * public)
 
 
 def _root(moment: np.ndarray) -> np.ndarray:
@@ -229,9 +240,7 @@ def _root(moment: np.ndarray) -> np.ndarray:
     try:
         return np.linalg.cholesky(moment)
     except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(moment)
-        least = len(values) * np.finfo(float).eps * values[-1]
-        return np.asarray(vectors * np.sqrt(np.maximum(values, least)))
+        return eigenvector_root(moment, len(moment) * np.finfo(float).eps)
 
 
 def floored(moment: np.ndarray, expected: np.ndarray) -> np.ndarray:

@@ -111,7 +111,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         ``sqrt(2) R^2/n`` (proofs/moment.md, 18.1), its noise integers (proofs/noise.md, 14); all else is
         post-processing.
         """
-        released = release_integer_moment(statistic, self.mu, self.n, self.radius, source, trials)
+        released = release_integer_moment(statistic, self.mu, self.n, self.radius, source=source, trials=trials)
         return MomentOutcome(self, released)
 
     @cached_property
@@ -260,9 +260,9 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
 
     def _default_freedom(self) -> tuple[float, ...] | None:
         """Return the degrees of freedom of the default regression, where a record has not all public rows."""
-        plan, whole = self.plan, self.plan.influence
+        plan, influence = self.plan, self.plan.influence
         shared = plan.shared()
-        if not isinstance(whole, Rows) or (isinstance(shared, Rows) and shared.m == whole.m):
+        if not isinstance(influence, Rows) or (isinstance(shared, Rows) and shared.m == influence.m):
             return None
         fit = plan.regression(self.state())
         return tuple(fit.freedom(np.eye(len(fit.a))).tolist())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pmtcore.methods.parameters import Parameters, choice, parameter, radius_purpose, truncation_radius
+from pmtcore.methods.parameters import Parameters, choice, parameter, radius_purpose, small_budgets, truncation_radius
 
 
 class MomentParameters(Parameters):
@@ -35,8 +35,6 @@ class MomentParameters(Parameters):
         "as yes.",
         choices=("no", "yes", "auto"),
     )
-    shrinkage: str = choice(
-        "Small budgets",
-        auto="where the noise is large, combine the released moment with the public one by precision",
-        none="use it as it is",
+    shrinkage: str = small_budgets(
+        "combine the released moment with the public one by precision", none="use it as it is"
     )

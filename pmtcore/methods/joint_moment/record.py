@@ -16,7 +16,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import InputError, RecordMessage
+from pmtcore.base.messages import InputError, RecordMessage, reraised_as
 from pmtcore.base.strict_json import Json, parsed
 from pmtcore.base.symmetric import from_lower_triangle, lower_triangle, mirrored, upper_triangle
 from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
@@ -134,12 +134,8 @@ class Record:
         Raises:
             InputError: not a record of this version, or one that cannot be true.
         """
-        try:
+        with reraised_as(InputError(RecordMessage.UNREADABLE)):
             return _checked(found)
-        except InputError:
-            raise
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError, np.linalg.LinAlgError):
-            raise InputError(RecordMessage.UNREADABLE) from None
 
 
 def record_from_bytes(data: bytes) -> tuple[Record, bool]:
@@ -150,10 +146,8 @@ def record_from_bytes(data: bytes) -> tuple[Record, bool]:
     """
     if len(data) > MOST_BYTES:
         raise InputError(RecordMessage.TOO_LARGE, megabytes=MOST_BYTES // 1_000_000)
-    try:
+    with reraised_as(InputError(RecordMessage.NOT_JSON)):
         fields = parsed(data)
-    except ValueError:
-        raise InputError(RecordMessage.NOT_JSON) from None
     inside = fields.get("released") if isinstance(fields, dict) else None
     sound = not (isinstance(fields, dict) and fields.get("standing") == ReleaseStatus.LAB.value)
     if isinstance(inside, dict) and isinstance(inside.get("joint_moment"), dict):

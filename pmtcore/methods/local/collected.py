@@ -34,7 +34,16 @@ from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.randomizers import release_mean, release_sums, vector_pieces
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, parameter, unset
-from pmtcore.methods.registry import Claim, Method, Origin, Planner, StatisticOutcome, StatisticPlan, sound
+from pmtcore.methods.registry import (
+    Claim,
+    Method,
+    OfPublicData,
+    Origin,
+    Planner,
+    StatisticOutcome,
+    StatisticPlan,
+    sound,
+)
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip
@@ -93,12 +102,9 @@ _OF_PUBLIC_ROWS = frozenset({"rows", "lengths", "distinct", "gram", "weighted"})
 
 
 @dataclass(frozen=True)
-class LocalPlan(StatisticPlan[Any]):
+class LocalPlan(OfPublicData, StatisticPlan[Any]):
     """A local collection with its configuration published."""
 
-    public: PublicData
-    n: int
-    mu: float
     configuration: Configuration
     parameters: LocalParameters
     link: Link | None = None  # of a nonlinear regression
@@ -175,8 +181,8 @@ class LocalPlan(StatisticPlan[Any]):
         """
         c = self.configuration
         if c.randomizer == "privunit":
-            return LocalOutcome(self, release_mean(statistic, self.n, source, trials, c.unit, c.bound))
-        return LocalOutcome(self, release_sums(statistic, source, trials, c.scales(), self.n) * (c.units() / self.n))
+            return LocalOutcome(self, release_mean(statistic, self.n, source, trials, by=c.unit, bound=c.bound))
+        return LocalOutcome(self, release_sums(statistic, source, trials, c.scales(), n=self.n) * (c.units() / self.n))
 
     @property
     def mean_variance(self) -> float:

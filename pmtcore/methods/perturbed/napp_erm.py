@@ -140,7 +140,7 @@ class PrintedPlan(PerturbedPlan):
         """Return the noise b (trials, d) as the selection takes it."""
         cut, d = getattr(self.parameters, "cut", 0.0), self.ground.public.d
         if self.selection == "vs" and cut:
-            return draw_above(self.noise, cut * self.noise.scale, source, trials, d)
+            return draw_above(self.noise, cut * self.noise.scale, source, trials, p=d)
         by = draw_sampled if self.parameters.form == "sampled" and self.noise.pure else draw
         b = by(self.noise, source, trials, d)
         return np.abs(b) if self.selection == "vs-plus" else b

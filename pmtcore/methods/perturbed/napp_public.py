@@ -252,7 +252,7 @@ def _napp_public(public: PublicData, n: int, budget: Budget, parameters: NappPar
             ground.radius,
             planned,
             total,
-            centre,
+            centre=centre,
             share=parameters.share,
             choice=parameters.retrieved,
             lasso=ground.sharp(parameters.lasso),

@@ -26,7 +26,7 @@ from pmtcore.mechanisms.truncation import (
     truncation_rate,
 )
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Outcome, Prediction, StatisticPlan
+from pmtcore.methods.registry import OfPublicData, Outcome, Prediction, StatisticPlan
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData
 
@@ -53,7 +53,7 @@ def predicted_truncation(public: PublicData, root: np.ndarray, radius: float) ->
 
 
 @dataclass(frozen=True)
-class TwoPartPlan(StatisticPlan[np.ndarray]):
+class TwoPartPlan(OfPublicData, StatisticPlan[np.ndarray]):
     """Release the two sums with the papers' noise and solve.
 
     Args:
@@ -62,9 +62,6 @@ class TwoPartPlan(StatisticPlan[np.ndarray]):
         calibration: ``joint``: three quarters of the papers' noise (proofs/sensitivity.md, 3.5).
     """
 
-    public: PublicData
-    n: int
-    mu: float
     coordinates: Coordinates
     penalty: np.ndarray
     response_noise_factor: float = 1.0
@@ -99,7 +96,7 @@ class TwoPartPlan(StatisticPlan[np.ndarray]):
         """
         (gram_sigma, cross_sigma), (gram_unit, cross_unit) = self.sigmas, self.units
         first, second = (1 + SLACK) * gram_sigma / gram_unit, (1 + SLACK) * cross_sigma / cross_unit
-        gram = noisy_symmetric(statistic.map(lambda s: s[:, :-1]), first, source, trials, "papers")
+        gram = noisy_symmetric(statistic.map(lambda s: s[:, :-1]), first, source, trials, form="papers")
         cross = noisy_vector(statistic.map(lambda s: s[:, -1]), second, source, trials)
         return TwoPartOutcome(self, gram * gram_unit, cross * cross_unit)
 

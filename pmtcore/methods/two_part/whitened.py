@@ -34,7 +34,7 @@ from pmtcore.mechanisms.truncation import (
 )
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, failure_probability, penalty
-from pmtcore.methods.registry import Method, Origin, StatisticOutcome, StatisticPlan, sound
+from pmtcore.methods.registry import Method, OfPublicData, Origin, StatisticOutcome, StatisticPlan, sound
 from pmtcore.methods.two_part.statistics import Coordinates, TwoPartPlan, predicted_truncation
 from pmtcore.public.moments import PublicData, conditioning
 
@@ -104,12 +104,9 @@ def _ridge_plan(public: PublicData, n: int, budget: Budget, parameters: PmtRidge
 
 
 @dataclass(frozen=True)
-class MomentPlan(StatisticPlan[np.ndarray]):
+class MomentPlan(OfPublicData, StatisticPlan[np.ndarray]):
     """``pmt-moment`` with radius and noise fixed."""
 
-    public: PublicData
-    n: int
-    mu: float
     radius: float
     calibration: str
     lam: float = 0.0
@@ -138,7 +135,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         Guarantee: mu-GDP under replace-one (B, Theorem 2), for the bits that leave (proofs/noise.md, 14).
         """
         unit = (self.radius / SCALE) ** 2 / self.n
-        noisy = noisy_symmetric(statistic, (1 + SLACK) * self.sigma / unit, source, trials, "papers")
+        noisy = noisy_symmetric(statistic, (1 + SLACK) * self.sigma / unit, source, trials, form="papers")
         return MomentOutcome(self, noisy * unit)
 
     def parts(self) -> tuple[Spend, ...]:
