@@ -1303,8 +1303,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "a script without its groups",
         "report/reproduce.py",
-        '    "exposure",\n    "cluster",\n',
-        '    "exposure",\n',
+        'for name in (*SAME_ON_ALL_FACES, "person", "person_rule")',
+        'for name in (*(each for each in SAME_ON_ALL_FACES if each != "cluster"), "person", "person_rule")',
         "tests/api/test_faces.py -k reproduced",
     )
     plant(
