@@ -1017,16 +1017,16 @@ def _mutants() -> list[Mutant]:
     plant(
         "bands: labels of the passes without the model's variance",
         "methods/gradients/frame.py",
-        "return robust.at_least(self.to_table(self.to_table(inverse @ scores @ inverse).T) / self.n)",
+        "return robust.at_least(self.to_table(self.to_table(inverse).T) / self.n)",
         "return robust",
         "tests/public/test_model_bands.py -k private_part",
     )
     plant(
-        "bands: weights count once in the model's variance",
-        "public/shape.py",
-        "scores = (features * (weights * slope)[:, None]).T @ features / m + penalty",
-        "scores = (features * slope[:, None]).T @ features / m + penalty",
-        "tests/public/test_model_bands.py -k weights",
+        "bands: the public fit to labels without the model's variance",
+        "methods/baselines.py",
+        "robust.at_least(model)",
+        "robust",
+        "tests/public/test_model_bands.py -k three_rows",
     )
     plant(
         "ridge: few public rows support no penalty",

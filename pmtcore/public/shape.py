@@ -186,12 +186,9 @@ class Shape:
     @property
     def model_covariance(self) -> np.ndarray:
         """Return the public fit's covariance (d, d) where responses vary as the family says, its penalty a prior."""
-        public, features, weights = self.public, self.rows.features, self.rows.weights
-        m, penalty = len(features), public.own_penalty
-        slope = weights * public.family.slope(features @ public.centre)
-        inverse = np.linalg.pinv((features * slope[:, None]).T @ features / m + penalty, hermitian=True)
-        scores = (features * (weights * slope)[:, None]).T @ features / m + penalty
-        return np.asarray(inverse @ scores @ inverse / m)
+        public, rows = self.public, self.rows
+        hessian = rows.sums(public.family, public.centre[None])[1][0] + len(self.influence) * public.own_penalty
+        return np.asarray(np.linalg.pinv(hessian, hermitian=True))
 
     def prior(self, n: int) -> np.ndarray:
         """Return the covariance (d, d) of the fit to n private rows around the public fit, for one population."""

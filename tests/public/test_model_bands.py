@@ -49,14 +49,12 @@ def test_the_private_part_has_it_too():
     assert part.variance[2] == pytest.approx(model[2])
 
 
-def test_weights_count_as_in_the_sandwich():
-    """Rows of weight two vary twice as much as their curvature says: variances are those of the weighted score."""
+def test_weights_enter_the_curvature_alone():
+    """Rows of weight two, as those of twice the exposure, have half the variance."""
     public = rare_level(weights=np.full(300, 2.0))
     x = public.rows[:, :-1]
-    slope = LOGISTIC.slope(x @ public.fit)
     prior = np.diag([0.0, np.var(x[:, 1]), 1.0]) / 2.5**2
-    inverse = np.linalg.inv(2 * (x * slope[:, None]).T @ x + prior)
-    model = inverse @ (4 * (x * slope[:, None]).T @ x + prior) @ inverse
+    model = np.linalg.inv(2 * (x * LOGISTIC.slope(x @ public.fit)[:, None]).T @ x + prior)
     assert public_bands(public).sampling[2] == pytest.approx(np.sqrt(model[2, 2]), rel=1e-6)
 
 

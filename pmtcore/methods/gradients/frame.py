@@ -249,8 +249,7 @@ class Frame:
         robust = robust_part(self.to_table(influence - influence.mean(axis=0)), 1.0, self.n, self.clusters)
         if self.public.family is GAUSSIAN:
             return robust
-        scores = self.hessians(self.weights[:, None] * self.slopes(fit[None]))[0] + self.penalty
-        return robust.at_least(self.to_table(self.to_table(inverse @ scores @ inverse).T) / self.n)
+        return robust.at_least(self.to_table(self.to_table(inverse).T) / self.n)
 
     def candidates(self, residuals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bounds to choose from (t, K), and the variance that clipping at each leaves, summed over coordinates."""
