@@ -95,7 +95,8 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
 done = 0
 try:
     for done in range(200):
-        recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), ledger, "survey", f"k{done}")
+        request = Request("joint-pmt", Budget(0.5))
+        recorded_release(problem, request, SecureNoise(), ledger, dataset="survey", key=f"k{done}")
 except LedgerError as error:
     print(f"{done}|{error}")
 """

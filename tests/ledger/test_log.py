@@ -164,7 +164,8 @@ problem = prepare(private, public, Choices(target="y"))
 ledger = Ledger(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
-found = recorded_release(problem, Request("joint-pmt", Budget(0.05)), SecureNoise(), ledger, "survey", sys.argv[2])
+request, key = Request("joint-pmt", Budget(0.05)), sys.argv[2]
+found = recorded_release(problem, request, SecureNoise(), ledger, dataset="survey", key=key)
 print(json.dumps(found.as_dict()["coefficients"]), flush=True)
 """
 
