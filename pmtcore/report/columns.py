@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.base.messages import Note, TableNote
-from pmtcore.tables.choices import SIGNS, Choices
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.kinds import SIGNS
 from pmtcore.tables.problem import schema_summary
 from pmtcore.tables.schema import as_kind
 from pmtcore.tables.schema import values as read_values

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from pmtcore.accounting.budgets import FIRST, Unit
 from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage, number_between, one_of
 from pmtcore.glm.families import GAUSSIAN, POISSON, Family, family
+from pmtcore.tables.kinds import KINDS, SIGNS, Sign
 
 MISSING_POLICIES = ("empty-row", "public-median", "refuse")
 UNSEEN_POLICIES = ("other", "refuse")
 COLLINEAR_POLICIES = ("drop", "refuse")
-SIGNS = {"percent": "%", "euro": "€", "dollar": "$", "pound": "£"}  # kinds of numbers that have a sign beside them
-Sign = Literal["number", "percent", "euro", "dollar", "pound"]
-KINDS = ("number", "level", "date", *SIGNS)
 COVARIATES = ("private", "public")
 # Choices that the command line and the estimators take under the same names, as they are.
 SAME_ON_ALL_FACES = (

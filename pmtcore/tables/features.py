@@ -18,7 +18,8 @@ import pyarrow as pa
 from pmtcore.base.messages import InputError, Note, TableMessage, TableNote
 from pmtcore.public.moments import OTHER
 from pmtcore.tables import cells, schema
-from pmtcore.tables.choices import SIGNS, Choices
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.kinds import SIGNS
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column, as_kind
 

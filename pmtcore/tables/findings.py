@@ -17,7 +17,8 @@ from pmtcore.base.messages import InputError, Message, Note, PublicMessage, Tabl
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
-from pmtcore.tables.choices import SIGNS, Choices
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.kinds import SIGNS
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.problem import PublicSide, default_choices, features_taken, public_side
 from pmtcore.tables.schema import Schema

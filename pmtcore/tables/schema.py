@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +20,10 @@ import pyarrow.types as pt
 from pmtcore.base.messages import InputError, TableMessage, one_of
 from pmtcore.base.strict_json import parsed
 from pmtcore.tables import cells
-from pmtcore.tables.choices import KINDS, SIGNS
 from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.kinds import KINDS, SIGNS, Kind
 from pmtcore.tables.limits import MAX_LEVELS
 
-Kind = Literal["number", "level", "date", "percent", "euro", "dollar", "pound"]
 _EQUAL_PAIRS = 5.0  # expected by chance: from here on their absence tells an identifier (exp(-5) = .7 %)
 _FEWEST_VALUES = 10  # different public numbers, below which none of them is told to be a code
 _SHORTEST_CODE = 99  # shorter ones are ages, grades and counts

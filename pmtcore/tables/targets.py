@@ -11,7 +11,8 @@ from pmtcore.base.messages import InputError, Note, TableMessage, TableNote
 from pmtcore.glm.families import Family
 from pmtcore.tables import cells, schema
 from pmtcore.tables.features import Gaps
-from pmtcore.tables.schema import Column, Kind
+from pmtcore.tables.kinds import Kind
+from pmtcore.tables.schema import Column
 
 _YES = ("1", "yes", "y", "true", "t", "positive", "pos")
 
