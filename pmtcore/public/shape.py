@@ -145,12 +145,14 @@ class Shape:
         norms: left-out lengths of the rows (m,).
         influence: ``H^{-1} x r`` (m, d), with residuals as if the row had been left out; the public fit's
             own covariance is ``influence' influence / m^2``.
+        inverse: inverse Hessian (d, d) of the public fit's mean loss and penalty.
     """
 
     public: PublicData
     rows: Rows
     norms: np.ndarray
     influence: np.ndarray
+    inverse: np.ndarray
 
     @classmethod
     def of(cls, public: PublicData) -> Shape:
@@ -174,7 +176,7 @@ class Shape:
         if not public.labelled:
             residual = np.sqrt(weights * slope) * np.where(np.arange(public.m) % 2, 1.0, -1.0)
         norms = np.linalg.norm(public.whitened[:, :-1], axis=1)
-        return cls(public, rows, norms, features @ inverse * residual[:, None])
+        return cls(public, rows, norms, features @ inverse * residual[:, None], inverse)
 
     @cached_property
     def covariance(self) -> np.ndarray:
@@ -186,9 +188,7 @@ class Shape:
     @property
     def model_covariance(self) -> np.ndarray:
         """Return the public fit's covariance (d, d) where responses vary as the family says, its penalty a prior."""
-        public, rows = self.public, self.rows
-        hessian = rows.sums(public.family, public.centre[None])[1][0] + len(self.influence) * public.own_penalty
-        return np.asarray(np.linalg.pinv(hessian, hermitian=True))
+        return self.inverse / (self.public.m or len(self.influence))
 
     def prior(self, n: int) -> np.ndarray:
         """Return the covariance (d, d) of the fit to n private rows around the public fit, for one population."""
@@ -315,4 +315,4 @@ def _thinned(shape: Shape) -> Shape:
         return shape
     rows = Rows(shape.rows.features[::step], shape.rows.response[::step], shape.rows.weights[::step])
     influence = shape.influence[::step] / math.sqrt(step)  # same covariance from fewer rows
-    return Shape(shape.public, rows, shape.norms[::step], influence)
+    return Shape(shape.public, rows, shape.norms[::step], influence, shape.inverse)
