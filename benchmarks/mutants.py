@@ -355,10 +355,19 @@ def _mutants() -> list[Mutant]:
     plant(
         "gradients: few private rows like many",
         method,
-        "np.trace(reference.expected.covariance[0])",
-        "np.trace(self.expected.covariance[0])",
+        "for plan in (reference, self)",
+        "for plan in (self, self)",
         f"{foreseen} -k near",
     )
+    for name, text, fault in (
+        ("one ratio for all coefficients", "own + _COMMON_DRAWS * common", "16 * common"),
+        ("a band of eight draws alone", "_COMMON_DRAWS = 8", "_COMMON_DRAWS = 0"),
+        ("a far error says it of all", "_MOST_DEVIATIONS_IN_COMMON**2)", "1e12)"),
+        ("simulated rows all at the public fit", "centre + spread @", "centre + 0 * spread @"),
+        ("simulated rows whose fit is further", "covariance * (1 - m / many)", "covariance * 4"),
+        ("rates as labels", "rng.poisson(np.minimum(mean * exposure", "rng.poisson(np.minimum(mean"),
+    ):
+        plant(f"gradients: {name}", rehearsal, text, fault, f"{foreseen} -k 'runs or longer or simulated or drawn'")
     plant(
         "gradients: foreseen without process noise",
         filter_passes,

@@ -73,7 +73,7 @@ class OutcomeInterval:
 
 
 # Quantile regressions on *tune*, automatic parameters, m from d + 2 to 4,000, mu 0.15 to 300 (decision 72): 384 draws
-# of 196 settings at five budgets for each of the first two, 60 of labels; two releases each.
+# of 196 settings at five budgets for each of the first two, 67 of 34 for labels (decision 116); two releases each.
 OF_JOINT = OutcomeInterval(
     OutcomeQuantile(0.0, -0.01, -0.11),
     OutcomeQuantile(1.58, -0.34, -0.29),
@@ -89,9 +89,9 @@ OF_JOINT_MOMENT = OutcomeInterval(
     budgets=(4.5, 15.6),
 )
 OF_GRADIENTS = OutcomeInterval(
-    OutcomeQuantile(-0.68, -0.12, -0.14),
-    OutcomeQuantile(-0.99, 0.29, 0.14),
-    OutcomeQuantile(-0.48, -0.45, 0.23),
-    errors=(-6.6, 0.9),
-    budgets=(4.6, 15.6),
+    OutcomeQuantile(-0.74, -0.49, -0.25),
+    OutcomeQuantile(0.17, -0.13, -0.08),
+    OutcomeQuantile(0.69, -0.85, 0.02),
+    errors=(-6.5, 1.0),
+    budgets=(4.2, 15.6),
 )

@@ -7,9 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from pmtcore.glm.families import BOOSTING, LOGISTIC, POISSON
 from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.gradients.frame import Frame
 from pmtcore.methods.gradients.method import GradientPlan
-from pmtcore.methods.gradients.rehearsal import DRAWS, error_ratio
+from pmtcore.methods.gradients.rehearsal import DRAWS, drawn_response, error_ratios, simulated, squared_deviations
 from tests.helpers import plan
 from tests.methods.test_gradients import ID, glm
 
@@ -18,15 +20,15 @@ def test_an_interpolated_ratio_is_near_the_computed_one():
     """With hardly more private than public rows, and with many: within a twentieth in the median, a fifth at most."""
     _, public, _ = glm(10, 150, 4)
     made = [plan(ID, public, n, mu) for n in (300, 30_000) for mu in (0.1, 0.7)]
-    away = [abs(math.log(each.expected_error_ratio / each.error_ratio)) for each in made]
-    assert np.median(away) < 0.05 and max(away) < 0.2
+    away = np.abs([np.log(each.expected_error_ratios / each.error_ratios) for each in made])
+    assert np.median(away) < 0.05 and np.max(away) < 0.2
 
 
 def test_at_a_decade_nothing_is_interpolated():
     """``n mu = 1000`` with a hundred private rows for a public one: the figure is the rehearsal's own."""
     _, public, _ = glm(10, 100, 5)
     made = plan(ID, public, 10_000, 0.1)
-    assert made.expected_error_ratio == pytest.approx(made.error_ratio, rel=1e-9)
+    assert made.expected_error_ratios == pytest.approx(made.error_ratios, rel=1e-9)
 
 
 @pytest.mark.parametrize("sizes", [(5000,), (400, 12_000)])
@@ -58,24 +60,64 @@ def test_another_table_or_schedule_has_its_own_ratio():
         for more in ({}, {"passes": 3})
     ]
     for each in made:
-        assert each.expected_error_ratio == pytest.approx(each.error_ratio, rel=1e-9)
-    assert len({each.error_ratio for each in made}) == 4
+        assert each.expected_error_ratios == pytest.approx(each.error_ratios, rel=1e-9)
+    assert len({tuple(each.error_ratios) for each in made}) == 4
 
 
 def test_the_interpolated_ratio_is_the_prediction_s_alone():
     """A prediction has it; bands are scaled by the ratio at the release's own budget."""
     _, public, rows = glm(3000, 60, 9)
     made = plan(ID, public, 3000, 0.4)
-    assert made.predicted().privacy == pytest.approx(made.left(made.expected, made.expected_error_ratio).sd)
+    assert made.predicted().privacy == pytest.approx(made.left(made.expected, made.expected_error_ratios).sd)
     outcome = made.run(rows, SeededNoise(1), 1)
-    assert outcome.bands().privacy == pytest.approx(made.left(outcome.state, made.error_ratio).sd)
+    assert outcome.bands().privacy == pytest.approx(made.left(outcome.state, made.error_ratios).sd)
 
 
-def test_a_far_error_counts_as_twice_its_covariance():
-    """One draw in eight that runs off does not decide the ratio; none is below 1."""
-    assert error_ratio(np.full(8, 0.1)) == 1.0
-    assert error_ratio(np.full(8, 1e9)) == 2.0
-    assert error_ratio(np.array([1e9, *[1.0] * 7])) == pytest.approx(math.sqrt(11 / 8))
+def test_one_coefficient_that_runs_off_widens_its_own_band():
+    """Errors as the covariance has them leave it as it is; one that runs off is wide, and the others hardly wider."""
+    usual = np.ones((DRAWS, 20))
+    far = usual.copy()
+    far[:, 3] = 1e6
+    assert error_ratios(0.01 * usual) == pytest.approx(np.ones(20))
+    assert error_ratios(usual) == pytest.approx(np.ones(20))
+    ratios = error_ratios(far)
+    assert ratios[3] > 7
+    assert np.all(np.delete(ratios, 3) < 1.2)
+
+
+def test_errors_that_are_all_longer_are_in_every_band():
+    """Every error three times its standard deviation: so is every band."""
+    assert error_ratios(np.full((DRAWS, 5), 9.0)) == pytest.approx(np.full(5, 3.0))
+
+
+def test_deviations_are_squares_over_variances():
+    covariance = np.array([[4.0, 1.0], [1.0, 0.25]])
+    assert squared_deviations(np.array([2.0, 1.0]), covariance) == pytest.approx([1.0, 4.0])
+
+
+def test_fits_to_simulated_rows_are_as_far_as_those_to_private_ones():
+    """In standard deviations of the public fit: the mean square is 1 for a fit to a large table."""
+    _, public, _ = glm(10, 300, 11)
+    frame = Frame(public, 10**6)
+    centre, covariance = frame.public_fit
+    away = np.array([simulated(frame, draw).fit - centre for draw in range(40)])
+    square = np.einsum("ti,ij,tj->t", away, np.linalg.inv(covariance), away) / public.d
+    assert np.mean(square) == pytest.approx(1.0, abs=4 * np.std(square) / math.sqrt(len(square)))
+
+
+@pytest.mark.parametrize("family", [LOGISTIC, BOOSTING, POISSON], ids=lambda family: family.id)
+def test_drawn_responses_have_the_mean_and_variance_of_the_family(family):
+    """``b'`` and ``b''`` over the exposure, for single rows and for seven units each; labels are 0 and 1."""
+    rng, many = np.random.default_rng(3), 200_000
+    predictor = np.full(many, 0.4)
+    mean = float(family.mean(predictor)[0])
+    for exposure in (1.0, 7.0):
+        drawn = drawn_response(family, predictor, np.full(many, exposure), rng)
+        variance = (mean * (1 - mean) if family.binary else mean) / exposure
+        assert np.mean(drawn) == pytest.approx(mean, abs=5 * math.sqrt(variance / many))
+        assert np.var(drawn) == pytest.approx(variance, rel=0.03)
+        if family.binary and exposure == 1:
+            assert set(np.unique(drawn)) == {0.0, 1.0}
 
 
 @pytest.mark.parametrize(("n", "m", "mu"), [(3000, 150, 0.5), (8000, 100, 1.5), (20_000, 400, 6.0)])

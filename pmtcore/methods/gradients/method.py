@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
@@ -25,9 +25,7 @@ from pmtcore.base.bands import Bands
 from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private_rows import Private, PrivateRows, RowCache
 from pmtcore.base.symmetric import upper_triangle
-from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN
-from pmtcore.glm.solvers import Data
 from pmtcore.mechanisms import passes
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
 from pmtcore.mechanisms.quantized_rows import QuantizedRows, Quantizer
@@ -156,43 +154,44 @@ class GradientPlan(OfPublicData, StatisticPlan[RowCache[QuantizedRows]]):
         return GradientOutcome(self, state, np.column_stack(transcript))
 
     @cached_property
-    def squared_ratios(self) -> np.ndarray:
-        """Return squared errors over the trace of their covariance (draws,), in passes over public rows drawn anew."""
-        frame, rng = self.frame, np.random.default_rng(0)
-        family, m, ratios = self.public.family, self.frame.m, []
+    def squared_deviations(self) -> np.ndarray:
+        """Return squares (draws, d) of errors in standard deviations, in passes over simulated rows."""
+        frame, squares = self.frame, []
         as_they_are = Quantizer.features_only(np.eye(self.public.d), False)
         for draw in range(rehearsal.DRAWS):
-            at = rng.integers(0, m, m)
-            x, y = frame.rows[at], frame.response[at]
-            drawn = Data(family, x, y, frame.weights[at])
-            target = rehearsal.target_of(self.public, draw, partial(solvers.fit, drawn, frame.penalty, frame.start[0]))
-            response = y if self.public.weights is None else np.column_stack([y, frame.weights[at]])
-            rows = as_they_are.pieces(PrivateRows.from_arrays(x, response, self.public.names))
-            state = self._passes(Private(rows), SeededNoise(0, draw), 1, m).state
-            ratios.append(float(np.sum((state.points[0] - target) ** 2) / np.trace(state.covariance[0])))
-        return np.array(ratios)
+            drawn = rehearsal.simulated(frame, draw)
+            response = drawn.response
+            if self.public.weights is not None:
+                response = np.column_stack([response, frame.weights[drawn.places]])
+            rows = PrivateRows.from_arrays(frame.rows[drawn.places], response, self.public.names)
+            source = SeededNoise(0, draw)
+            state = self._passes(Private(as_they_are.pieces(rows)), source, 1, len(drawn.places)).state
+            error = frame.to_table(state.points[0] - drawn.fit)
+            squares.append(rehearsal.squared_deviations(error, self._in_table(state.covariance[0])))
+        return np.array(squares)
 
     @cached_property
-    def error_ratio(self) -> float:
-        """Return what errors are longer by than the covariance says, between 1 and 2. Public, hence free."""
-        return rehearsal.error_ratio(self.squared_ratios)
+    def error_ratios(self) -> np.ndarray:
+        """Return what errors (d,) are longer by than the covariance says, 1 or more. Public, hence free."""
+        return rehearsal.error_ratios(self.squared_deviations)
 
     @cached_property
-    def expected_error_ratio(self) -> float:
-        """Return :attr:`error_ratio` as a prediction needs it: interpolated between decades of ``n mu``.
+    def expected_error_ratios(self) -> np.ndarray:
+        """Return :attr:`error_ratios` (d,) as a prediction needs them: interpolated between decades of ``n mu``.
 
         The same errors stand beside the covariance for n rows, which is wider where n is not much larger than m.
         """
         n = rehearsal.reference_rows(self.public, self.n)
 
         def squares_at(noise_scale: float) -> np.ndarray:
-            return replace(self, n=n, mu=noise_scale / n).squared_ratios
+            return replace(self, n=n, mu=noise_scale / n).squared_deviations
 
         squares = rehearsal.interpolated_squares(self.public, (self.schedule, n), self.n * self.mu, squares_at)
         if self.n < rehearsal.MANY_PRIVATE_ROWS * self.frame.m:
             reference = replace(self, n=n, mu=self.n * self.mu / n)
-            squares = squares * np.trace(reference.expected.covariance[0]) / np.trace(self.expected.covariance[0])
-        return rehearsal.error_ratio(squares)
+            theirs, own = (np.diag(self._in_table(plan.expected.covariance[0])) for plan in (reference, self))
+            squares = squares * theirs / np.maximum(own, 1e-300)
+        return rehearsal.error_ratios(squares)
 
     @cached_property
     def expected(self) -> State:
@@ -211,7 +210,7 @@ class GradientPlan(OfPublicData, StatisticPlan[RowCache[QuantizedRows]]):
 
     def predicted(self) -> Prediction | None:
         """Return the errors that the passes are expected to leave, and the sampling error by public influence."""
-        privacy = self.left(self.expected, self.expected_error_ratio).sd
+        privacy = self.left(self.expected, self.expected_error_ratios).sd
         prediction = Prediction(privacy, self.sampling(self.expected).sd, clipping_in_privacy=True)
         return (
             prediction
@@ -219,16 +218,19 @@ class GradientPlan(OfPublicData, StatisticPlan[RowCache[QuantizedRows]]):
             else OF_GRADIENTS.of(prediction, self.n, self.public.m, self.mu)
         )
 
-    def left(self, state: State, error_ratio: float) -> Part:
+    def left(self, state: State, error_ratios: np.ndarray) -> Part:
         """Return what the passes leave open in the first trial, in the units of the table.
 
         Args:
             state: after the passes.
-            error_ratio: what errors are longer by than its covariance says.
+            error_ratios: what errors (d,) are longer by than its covariance says.
         """
-        table = self.frame.to_table(self.frame.to_table(state.covariance[0]).T)
-        part = Part.of(table * error_ratio**2)
+        part = Part.of(self._in_table(state.covariance[0]) * np.outer(error_ratios, error_ratios))
         return part.with_variance(np.maximum(part.variance, 0.0))
+
+    def _in_table(self, covariance: np.ndarray) -> np.ndarray:
+        """Return a covariance (d, d) of whitened coefficients in the units of the table."""
+        return self.frame.to_table(self.frame.to_table(covariance).T)
 
     def sampling(self, state: State) -> Part:
         """Return the sampling error of n private rows around the fit of the first trial, by public influence."""
@@ -268,7 +270,7 @@ class GradientPlan(OfPublicData, StatisticPlan[RowCache[QuantizedRows]]):
     def prepare(self) -> None:
         """Compute the figures and the passes over public rows drawn anew, which intervals need."""
         self.facts()
-        rehearsal.error_ratio(self.squared_ratios)
+        rehearsal.error_ratios(self.squared_deviations)
 
 
 class GradientOutcome(Outcome):
@@ -290,7 +292,7 @@ class GradientOutcome(Outcome):
     def bands(self) -> Bands | None:
         """Return intervals: noise, clipping and the rough Hessian, combined with public rows; sampling; both."""
         estimate = self.coefficients[0]
-        privacy = self.plan.left(self.state, self.plan.error_ratio)
+        privacy = self.plan.left(self.state, self.plan.error_ratios)
         return limits(estimate, privacy, self.plan.sampling(self.state))
 
     @property

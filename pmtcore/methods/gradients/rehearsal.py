@@ -1,44 +1,132 @@
 """What errors are longer by than the covariance of the passes says, at few budgets and between them.
 
 The covariance is linear and of second order. What it misses shows where the answer is known: in the same passes over
-public rows drawn with replacement. That takes a second on wide tables, and a curve of predictions asks for it at twenty
-budgets. It depends on the budget through the noise, which ``n mu`` decides, and changes slowly with it: a prediction
-interpolates between decades of ``n mu``, and each decade is computed once for a public table and a schedule. A release
-computes it at its own budget.
+simulated rows. Their features are public rows; their responses are drawn from the model at coefficients that are drawn
+from the public prior, as those of the private rows are thought to be (proofs/gradients.md, 16). That takes a second on
+wide tables, and a curve of predictions asks for it at twenty budgets. It depends on the budget through the noise, which
+``n mu`` decides, and changes slowly with it: a prediction interpolates between decades of ``n mu``, and each decade is
+computed once for a public table and a schedule. A release computes it at its own budget.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from pmtcore.base.symmetric import eigenvector_root
+from pmtcore.glm import solvers
+from pmtcore.glm.families import GAUSSIAN, Family
+from pmtcore.glm.solvers import Data
+from pmtcore.methods.gradients.frame import Frame
 from pmtcore.public.moments import PublicData
 
-# Tables of public rows drawn with replacement.
+# Simulated tables.
 DRAWS = 8
-# An error further beyond its covariance counts as this many times.
-_MOST_RATIO = 2.0
+# What all coefficients have in common counts as so many of a coefficient's own errors.
+_COMMON_DRAWS = 8
+# Most standard deviations that an error counts as: for its own coefficient, and for what all have in common.
+_MOST_DEVIATIONS, _MOST_DEVIATIONS_IN_COMMON = 10.0, 4.0
+# Simulated rows: so many for each public one, as long as there are no more than so many in all.
+_ROWS_PER_PUBLIC_ROW, _ENOUGH_ROWS = 4, 4000
 # Numbers of private rows at which decades are computed, for each public row; the smaller one below the limit.
 _FEW_ROWS_FACTOR, _MANY_ROWS_FACTOR, _FEW_ROWS_LIMIT = 1, 100, 3
 # From so many private rows for each public one on, they decide less than a hundredth of what is known beforehand.
 MANY_PRIVATE_ROWS = 30
-# Squared ratios are compared on a logarithm.
-_LEAST_SQUARED_RATIO = 1e-12
+# More than any count, and less than what a generator of Poisson variables refuses.
+_LARGEST_MEAN = 1e15
 # Public figures only.
 _SQUARES: WeakKeyDictionary[PublicData, dict[tuple[Hashable, int], np.ndarray]] = WeakKeyDictionary()
-_TARGETS: WeakKeyDictionary[PublicData, dict[int, np.ndarray]] = WeakKeyDictionary()
+_SIMULATED: WeakKeyDictionary[PublicData, dict[int, SimulatedRows]] = WeakKeyDictionary()
 
 
-def error_ratio(squares: np.ndarray) -> float:
-    """Return what errors are longer by than the covariance says, between 1 and 2.
+@dataclass(frozen=True, eq=False)
+class SimulatedRows:
+    """Rows in the coordinates of the passes, and the fit to them.
+
+    Attributes:
+        places: places (k,) of their features among the public rows.
+        response: (k,).
+        fit: coefficients (d,), with the problem's own penalty.
+    """
+
+    places: np.ndarray
+    response: np.ndarray
+    fit: np.ndarray
+
+
+def simulated(frame: Frame, draw: int) -> SimulatedRows:
+    """Return one simulated table, computed once for public data.
+
+    The fit to k simulated rows is as far from the public one as the fit to a large private table: coefficients have the
+    covariance ``C (1 - m/k)``, to which k rows add ``C m/k``.
 
     Args:
-        squares: squared errors over the trace of their covariance (k,), one for each draw.
+        frame: the public side.
+        draw: number of the table.
     """
-    return float(np.clip(math.sqrt(np.mean(np.minimum(squares, _MOST_RATIO**2))), 1.0, _MOST_RATIO))
+    stored = _SIMULATED.setdefault(frame.public, {})
+    if draw not in stored:
+        rng, m = np.random.default_rng([0, draw]), frame.m
+        many = max(m, min(_ROWS_PER_PUBLIC_ROW * m, _ENOUGH_ROWS))
+        centre, covariance = frame.public_fit
+        spread = eigenvector_root(covariance * (1 - m / many))
+        coefficients = centre + spread @ rng.standard_normal(len(centre))
+        places = rng.integers(0, m, many)
+        features, weights = frame.rows[places], frame.weights[places]
+        predictor = features @ coefficients
+        if frame.public.family is GAUSSIAN:
+            response = predictor + frame.residuals(centre[None])[0, places]
+        else:
+            response = drawn_response(frame.public.family, predictor, _exposure(frame)[places], rng)
+        fit = solvers.fit(Data(frame.public.family, features, response, weights), frame.penalty, coefficients)
+        stored[draw] = SimulatedRows(places, response, fit)
+    return stored[draw]
+
+
+def _exposure(frame: Frame) -> np.ndarray:
+    """Return the units (m,) that each public response counts: the variance of a response is ``b''`` over them."""
+    if np.any(frame.response != np.round(frame.response)):
+        return frame.weights / frame.prior.dispersion
+    single = np.ones(frame.m)
+    return single if frame.public.family.binary else single / frame.prior.dispersion
+
+
+def drawn_response(family: Family, predictor: np.ndarray, exposure: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return labels, rates or counts (k,) drawn from a family: binomial or Poisson, over their exposure.
+
+    Args:
+        family: of labels or counts.
+        predictor: (k,).
+        exposure: trials of a rate, rounded, or units of a count (k,).
+        rng: generator of public randomness.
+    """
+    mean = family.mean(predictor)
+    if family.binary:
+        trials = np.maximum(np.round(exposure), 1.0)
+        return np.asarray(rng.binomial(trials.astype(np.int64), mean) / trials)
+    return np.asarray(rng.poisson(np.minimum(mean * exposure, _LARGEST_MEAN)) / exposure)
+
+
+def squared_deviations(error: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Return squares (d,) of errors (d,) in standard deviations of their covariance (d, d)."""
+    return np.asarray(error**2 / np.maximum(np.diag(covariance), 1e-300))
+
+
+def error_ratios(squares: np.ndarray) -> np.ndarray:
+    """Return what the errors of each coefficient (d,) are longer by than the covariance says, 1 or more.
+
+    Eight draws of one coefficient say little by themselves: their mean square is drawn to that of all coefficients.
+
+    Args:
+        squares: squared deviations (draws, d).
+    """
+    common = np.mean(np.minimum(squares, _MOST_DEVIATIONS_IN_COMMON**2))
+    own = np.sum(np.minimum(squares, _MOST_DEVIATIONS**2), axis=0)
+    return np.sqrt(np.maximum((own + _COMMON_DRAWS * common) / (len(squares) + _COMMON_DRAWS), 1.0))
 
 
 def reference_rows(public: PublicData, n: int) -> int:
@@ -50,7 +138,7 @@ def reference_rows(public: PublicData, n: int) -> int:
 def interpolated_squares(
     public: PublicData, key: Hashable, noise_scale: float, squares_at: Callable[[float], np.ndarray]
 ) -> np.ndarray:
-    """Return squared ratios (k,) at a budget, linear in the logarithm between the decades on both sides of it.
+    """Return squared deviations (draws, d) at a budget, linear in its logarithm between decades.
 
     Args:
         public: public data, with which the figures at decades are stored.
@@ -61,18 +149,10 @@ def interpolated_squares(
     stored = _SQUARES.setdefault(public, {})
     place = math.log10(noise_scale)
     below = math.floor(place)
-    logarithm = np.zeros(DRAWS)
+    squares = np.zeros((DRAWS, public.d))
     for decade, weight in ((below, below + 1 - place), (below + 1, place - below)):
         if weight > 0:
             if (key, decade) not in stored:
                 stored[key, decade] = squares_at(10.0**decade)
-            logarithm += weight * np.log(np.maximum(stored[key, decade], _LEAST_SQUARED_RATIO))
-    return np.exp(logarithm)
-
-
-def target_of(public: PublicData, draw: int, fit: Callable[[], np.ndarray]) -> np.ndarray:
-    """Return the fit (d,) to the rows of one draw, computed once for a public table."""
-    stored = _TARGETS.setdefault(public, {})
-    if draw not in stored:
-        stored[draw] = fit()
-    return stored[draw]
+            squares += weight * stored[key, decade]
+    return squares
