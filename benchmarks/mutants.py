@@ -2190,7 +2190,7 @@ def _noise_mutants() -> list[Mutant]:
     mutants += _of(
         "glm/solvers.py",
         ENDS,
-        ("ends: sweeps' end taken as it is", "end[t] = _exact_step(level, hessian[t], lasso[t])", "pass"),
+        ("ends: sweeps' end taken as it is", "end[t] = _exact_step(level, hessian[t], lasso[t], end[t])", "pass"),
         (
             "ends: overshooting steps taken whole",
             "beyond, short = now > _SLOPE_LEFT * start[live],",

@@ -63,6 +63,26 @@ def _claimed(figure: Figure, claim: Claim) -> Statement:
     )
 
 
+_RECOMPUTED = """
+## Recomputed by other code
+
+Six figures were computed again by code that shares nothing with this package: numpy and scipy, written from the texts
+of the papers and the choices that the figures' notes state. They were drawn by chance, `numpy.random.default_rng(29)`,
+from the 90 figures whose trial takes at most 1.5 processor seconds. Compared are mean and median of each published
+method, and of the fit without privacy, at each x. Of 298 comparisons 290 lie within their 95 % interval, where 283 are
+expected; the largest difference is 2.4 standard errors.
+
+| figure | trials here | trials there | within their interval |
+|---|---|---|---|
+| `A5b` | 300 | 2,000 | 47 of 48 |
+| `C2b` | 20 | 30 | 30 of 32 |
+| `D5b` | 48 | 100 | 56 of 56 |
+| `D5d` | 200 | 100 | 52 of 56 (the 4 are one number: the fit without privacy has no epsilon) |
+| `D5k` | 100 | 100 | 49 of 50 |
+| `DS2f` | 100 | 100 | 56 of 56 |
+"""
+
+
 def text() -> str:
     """Return the page but for the claims without an answer, which the stored results have."""
     every = list(lines())
@@ -78,7 +98,7 @@ def text() -> str:
         f"{counts['implemented']} implemented, {counts['declared']} declared, {counts['left out']} left out.\n"
     )
     exceptions = _section(every, "Exceptions", {"left out": "Left out", "declared": "Declared"})
-    return head + exceptions + _section(every, "Implemented as printed", {"implemented": ""})
+    return head + exceptions + _section(every, "Implemented as printed", {"implemented": ""}) + _RECOMPUTED
 
 
 def without_answer() -> str:

@@ -105,7 +105,7 @@ def test_the_exact_step_is_the_minimizer_of_its_model():
         root = rng.standard_normal((p, max(p // 2, 1))) * np.exp(rng.uniform(-4, 4))
         hessian, level = root @ root.T + 10.0 ** rng.uniform(-4, 0) * np.eye(p), rng.standard_normal(p)
         lasso = np.where(rng.random(p) < 0.3, 0.0, rng.uniform(0, 2, p))
-        end = solvers._exact_step(level, hessian, lasso)
+        end = solvers._exact_step(level, hessian, lasso, rng.integers(-1, 2, p).astype(float))
         left = shortest((level + hessian @ end)[None], end[None], lasso[None])[0]
         assert np.linalg.norm(left) <= 1e-8 * (1 + np.linalg.norm(hessian @ end)), seed
 
