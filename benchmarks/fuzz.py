@@ -150,11 +150,11 @@ def damaged(chance: random.Random, private: bool = True) -> bytes:
 
 def bitten(data: bytes, chance: random.Random) -> bytes:
     """Return the same with bytes replaced, or cut."""
-    found = bytearray(data)
+    changed = bytearray(data)
     for _ in range(chance.choice([0, 1, 20])):
-        if found:
-            found[chance.randrange(len(found))] = chance.randrange(256)
-    return bytes(found[: chance.randrange(len(found) + 1)] if chance.random() < 0.3 else found)
+        if changed:
+            changed[chance.randrange(len(changed))] = chance.randrange(256)
+    return bytes(changed[: chance.randrange(len(changed) + 1)] if chance.random() < 0.3 else changed)
 
 
 def document(value: Any, chance: random.Random) -> bytes:

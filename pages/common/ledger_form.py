@@ -144,14 +144,14 @@ def spend_form(mu: float) -> Spend | None:
 
 def known_as(book: Ledger, tables: Tables) -> set[str]:
     """Return the data sets whose rows an open table holds; looked for once for each table."""
-    held = st.session_state.setdefault("ledger-known", {})
+    recognised = st.session_state.setdefault("ledger-known", {})
     mark = (tables.key, book.verify()["events"])
-    if mark not in held:
-        held.clear()
+    if mark not in recognised:
+        recognised.clear()
         dialect = tables.public.dialect if isinstance(tables.public, Table) else None
         cells = hashed(tables.private, book.fingerprint_key, dialect, most_rows=book.most_rows_hashed)
-        held[mark] = set(book.recognised(cells))
-    return set(held[mark])
+        recognised[mark] = set(book.recognised(cells))
+    return set(recognised[mark])
 
 
 def within(account: Account, mu: float) -> None:

@@ -60,8 +60,8 @@ def show(demo: Demo, shown: Shown) -> None:
 def attacked() -> None:
     """Draw the attack on the retrieved budget as published, and on ours."""
     with st.expander("As published, and attacked", icon=":material/bug_report:"):
-        for found in (attacks.attack("vs-plus"), attacks.attack("vs-plus", "napp-public")):
-            (st.error if found.wins else st.success)(found.sentence)
+        for attack in (attacks.attack("vs-plus"), attacks.attack("vs-plus", "napp-public")):
+            (st.error if attack.wins else st.success)(attack.sentence)
 
 
 def demonstrate(demo: Demo) -> None:

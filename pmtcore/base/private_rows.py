@@ -89,7 +89,7 @@ MOST_KEPT = 96 * 2**20
 class Piece(Protocol):
     """What some rows became, in buffers that are used again."""
 
-    def kept(self, store: Arena) -> Self:
+    def copied_to(self, store: Arena) -> Self:
         """Return the same, in memory of the store."""
         ...
 
@@ -189,12 +189,12 @@ class RowCache(StaysInSession, Generic[P]):
             self._kept.append(pieces_to_keep)
         self._whole = keeping
 
-    def _keeping(self, pieces: Iterable[P], kept: list[P], stores: local, many: int) -> Iterator[P]:
+    def _keeping(self, pieces: Iterable[P], memory: list[P], stores: local, many: int) -> Iterator[P]:
         """Yield pieces that are kept too, in memory of the thread that made them."""
         if not hasattr(stores, "arena"):
             stores.arena = Arena(max(_ARENA // many, _LEAST_ARENA))
         for piece in pieces:
-            kept.append(piece.kept(stores.arena))
+            memory.append(piece.copied_to(stores.arena))
             yield piece
 
     def __repr__(self) -> str:

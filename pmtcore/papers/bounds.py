@@ -52,30 +52,30 @@ def rounds() -> Rounds:
     return two_rounds(_ROUNDS_DELTA)
 
 
-def sentence(found: Sequence[Bound]) -> str:
+def sentence(bounds: Sequence[Bound]) -> str:
     """Return how many hold and how loose those are, how many fail, and how many do not apply."""
-    applying = [bound for bound in found if bound.applies]
+    applying = [bound for bound in bounds if bound.applies]
     holding = [bound.looseness for bound in applying if bound.holds]
-    words = f"{len(holding)} of {plural(len(found), 'bound')} {'holds' if len(holding) == 1 else 'hold'}"
+    words = f"{len(holding)} of {plural(len(bounds), 'bound')} {'holds' if len(holding) == 1 else 'hold'}"
     if holding:
         least, most = figure(min(holding)), figure(max(holding))
         words += f" ({least}{'' if least == most else f'–{most}'} times the measured error)"
     if failing := len(applying) - len(holding):
         words += f", {failing} {'fails' if failing == 1 else 'fail'}"
-    if silent := len(found) - len(applying):
+    if silent := len(bounds) - len(applying):
         words += f", {silent} {'does' if silent == 1 else 'do'} not apply"
     return f"{words}."
 
 
-def table(found: Sequence[Bound]) -> pd.DataFrame:
+def table(bounds: Sequence[Bound]) -> pd.DataFrame:
     """One row for each bound."""
     return pd.DataFrame(
         {
-            "from": [bound.source for bound in found],
-            "bounds": [bound.words for bound in found],
-            "proved": [bound.bound for bound in found],
-            "measured": [bound.measured for bound in found],
-            "times away": [bound.looseness for bound in found],
-            "verdict": [bound.verdict for bound in found],
+            "from": [bound.source for bound in bounds],
+            "bounds": [bound.words for bound in bounds],
+            "proved": [bound.bound for bound in bounds],
+            "measured": [bound.measured for bound in bounds],
+            "times away": [bound.looseness for bound in bounds],
+            "verdict": [bound.verdict for bound in bounds],
         }
     )

@@ -65,27 +65,27 @@ class Bands:
     half: float
     hit: np.ndarray
     coverage: float
-    whole: bool
+    with_noise: bool
 
     @property
     def sentence(self) -> str:
         """Render what to take away."""
         share = percent(self.coverage, 3)
-        if self.whole:
+        if self.with_noise:
             return f"Bands that hold the noise and the sampling contain the truth in {share} of the repetitions."
         if self.coverage > 0.93:
             return f"Without the noise in the band it is {share}: at this budget the noise is too small to matter."
         return f"Bands that forget the privacy noise promise 95 % and contain the truth in {share} of the repetitions."
 
 
-def bands(mu: float, whole: bool) -> Bands:
+def bands(mu: float, with_noise: bool) -> Bands:
     """Release a mean of 1,000 numbers of standard deviation 1 in [-4, 4] at mu; bands with or without the noise."""
     rng = np.random.default_rng(21)
     sampling, noise = 1 / math.sqrt(1000), 8 / 1000 / mu
     at = sampling * rng.standard_normal(_REPEATS) + noise * rng.standard_normal(_REPEATS)
-    half = Z95 * (math.hypot(sampling, noise) if whole else sampling)
+    half = Z95 * (math.hypot(sampling, noise) if with_noise else sampling)
     hit = np.abs(at) <= half
-    return Bands(at[:_BANDS], half, hit[:_BANDS], float(np.mean(hit)), whole)
+    return Bands(at[:_BANDS], half, hit[:_BANDS], float(np.mean(hit)), with_noise)
 
 
 def pairs(mu: float, log_delta: int) -> Line:

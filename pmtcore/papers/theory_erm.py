@@ -75,17 +75,17 @@ def risk_bounds(
     )
 
 
-def _terms(found: Draw, epsilon: float) -> ObjectiveConstants:
-    return ObjectiveConstants(LOGISTIC, found.longest, LOGISTIC.curvature * found.longest**2 / ((1 - _SHARE) * epsilon))
+def _terms(drawn: Draw, epsilon: float) -> ObjectiveConstants:
+    return ObjectiveConstants(LOGISTIC, drawn.longest, LOGISTIC.curvature * drawn.longest**2 / ((1 - _SHARE) * epsilon))
 
 
 def _excess(
-    found: Draw, epsilon: float, delta: float, lam: float, *, trials: int, seed: int
+    drawn: Draw, epsilon: float, delta: float, lam: float, *, trials: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Excess risk (t,), Lemma 7's bound on it (t,), and the bracket that Theorem 8 multiplies the noise with."""
-    data = Data(LOGISTIC, bounded(found.x, found.longest), found.y)
-    n, p = found.x.shape
-    terms = _terms(found, epsilon)
+    data = Data(LOGISTIC, bounded(drawn.x, drawn.longest), drawn.y)
+    n, p = drawn.x.shape
+    terms = _terms(drawn, epsilon)
     b = draw(equation_4(terms, _SHARE * epsilon, delta), SeededNoise(seed, 3), trials, p)
     target = Target(kind="lasso", lam=lam, floor=terms.modulus / 2)
     fits = iterate(data, b, [target], 60)

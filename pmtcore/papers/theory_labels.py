@@ -135,14 +135,14 @@ def _noise(at: Setting, radius: float) -> tuple[float, float]:
     return part * radius**2 / 2, 2 * part * radius
 
 
-def _stated(at: Setting, seen: dict[str, np.ndarray]) -> Iterator[Bound]:
+def _stated(at: Setting, measured: dict[str, np.ndarray]) -> Iterator[Bound]:
     def high(name: str) -> float:
-        return float(np.quantile(seen[name], 1 - at.eta))
+        return float(np.quantile(measured[name], 1 - at.eta))
 
     def low(name: str) -> float:
-        return float(np.quantile(seen[name], at.eta))
+        return float(np.quantile(measured[name], at.eta))
 
-    tau, top = float(np.median(seen["tau"])), float(np.median(seen["top"]))
+    tau, top = float(np.median(measured["tau"])), float(np.median(measured["top"]))
     whitened = tau * isotropy(at.d, at.m, at.eta)[0] * shrunk(at) + at.lam / top
     plain = tau * float(at.spectrum[0]) * shrunk(at) + at.lam
     words = "smallest eigenvalue of the Hessian"
@@ -160,7 +160,7 @@ def _stated(at: Setting, seen: dict[str, np.ndarray]) -> Iterator[Bound]:
     ):
         yield Bound(source, what, size / modulus**2, high(name), open=True, condition=size / modulus)
     # Theorem 5.5: M'' = max b'' stands in the condition, and not in the bound, as it is printed.
-    modulus = float(np.median(seen["count tau"])) * isotropy(at.d, at.m, at.eta)[0] * shrunk(at) + at.lam / top
+    modulus = float(np.median(measured["count tau"])) * isotropy(at.d, at.m, at.eta)[0] * shrunk(at) + at.lam / top
     words, size = "error of whitened noisy Newton steps, Poisson counts", rate * logs
     bound, condition = size / modulus**2, size * math.exp(_REACH) / modulus
     yield Bound("A, Theorem 5.5", words, bound, high("count error"), open=True, condition=condition)

@@ -131,12 +131,12 @@ def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | 
     return plans
 
 
-def ranked(found: Sequence[Planned], first: str) -> list[str]:
+def ranked(plans: Sequence[Planned], first: str) -> list[str]:
     """Return the methods of a plan: the first one, then by the median predicted half-width at the largest budget.
 
     Methods that protect the responses alone come last: they are no rivals of those that protect rows.
     """
-    widths = {plan.method: float(np.median(plan.prediction.total)) for plan in sorted(found, key=lambda p: p.mu)}
+    widths = {plan.method: float(np.median(plan.prediction.total)) for plan in sorted(plans, key=lambda p: p.mu)}
     others = sorted((method(id).protects_responses_only, width, id) for id, width in widths.items() if id != first)
     return [*([first] if first in widths else []), *(id for *_, id in others)]
 

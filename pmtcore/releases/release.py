@@ -423,12 +423,12 @@ def _room(d: int) -> int:
     return 4_096 + 1_500 * d + 90 * d * d
 
 
-def once_recorded(found: Release) -> Release:
+def once_recorded(release: Release) -> Release:
     """Return the same figures once their spend is recorded: sound, where nothing else speaks against it."""
-    reasons = tuple(reason for reason in found.standing_reasons if reason != UNRECORDED)
+    reasons = tuple(reason for reason in release.standing_reasons if reason != UNRECORDED)
     if reasons:
-        return replace(found, standing_reasons=reasons)
-    return replace(found, standing=ReleaseStatus.SOUND, standing_reasons=(method(found.method).claim.reason,))
+        return replace(release, standing_reasons=reasons)
+    return replace(release, standing=ReleaseStatus.SOUND, standing_reasons=(method(release.method).claim.reason,))
 
 
 def _ground(problem: Problem, entry: Method) -> Ground:

@@ -398,7 +398,7 @@ def device_rows(table: Table, names: tuple[str, ...], choices: Choices) -> Itera
         raise InputError(TableMessage.CATEGORIES_IN_CONFIGURATION)
     for block in table.source.blocks(coder.columns(), Dialect()):
         rows = coder.rows(block)
-        rows.x[~rows.whole] = np.nan
+        rows.x[~rows.complete] = np.nan
         yield rows.x, rows.y
 
 
@@ -417,7 +417,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     if "refuse" in (choices.missing, choices.unseen):
         coder.check([block], "public", labelled)
     rows = coder.rows(block, labelled)
-    complete = rows.whole
+    complete = rows.complete
     if not np.all(complete):
         many = int(np.sum(~complete))
         left, width = len(complete) - many, rows.x.shape[1]
@@ -572,7 +572,7 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
         raise InputError(PublicMessage.COLLINEAR_LABELS, column=facts["column"], columns=facts["columns"])
     if not notes or refused:
         return coder, x, ()
-    return replace(coder, kept=tuple(independent)), x[:, independent], tuple(notes)
+    return replace(coder, used=tuple(independent)), x[:, independent], tuple(notes)
 
 
 def _left_out(name: str, scaled: np.ndarray, independent: list[int], j: int, *, names: tuple[str, ...]) -> Note:

@@ -104,7 +104,7 @@ class SecondPass:
         """
         counts, trials = None, len(points)
         if not self.clip:
-            exact = rows.bind(lambda found: self.counts(found, points))
+            exact = rows.bind(lambda cache: self.counts(cache, points))
             moved = self.sizes.sensitivity * FINE
             counts = release_integers(exact, moved, self.shares.counting_mu, source, trials=trials) / FINE
         bound = self.bound(counts, trials)

@@ -52,7 +52,7 @@ class Rule:
         return {"name": self.name, "kind": self.kind, "of": list(self.of), "constants": list(self.constants)}
 
     @classmethod
-    def from_dict(cls, found: Mapping[str, Any], known: Iterable[str]) -> Rule:
+    def from_dict(cls, fields: Mapping[str, Any], known: Iterable[str]) -> Rule:
         """Back from :meth:`as_dict`.
 
         Raises:
@@ -60,10 +60,10 @@ class Rule:
         """
         with reraised_as(InputError(RecordMessage.RULE_UNREADABLE)):
             rule = cls(
-                str(found["name"])[:MOST_NAME],
-                str(found["kind"]),
-                tuple(str(name) for name in found["of"]),
-                tuple(float(value) for value in found["constants"]),
+                str(fields["name"])[:MOST_NAME],
+                str(fields["kind"]),
+                tuple(str(name) for name in fields["of"]),
+                tuple(float(value) for value in fields["constants"]),
             )
         parts = {"log": 1, "square": 1, "product": 2, "spline": 1}.get(rule.kind)
         wanted = {"log": (1, 1), "spline": (_FEWEST_KNOTS + 1, _MOST_KNOTS + 1)}.get(rule.kind, (0, 0))

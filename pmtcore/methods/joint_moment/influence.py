@@ -253,8 +253,8 @@ class Moments(Influence):
     """Second and fourth moments of the rows: (D, D) and unique entries of (D, D, D, D)."""
 
     m: int
-    kept: np.ndarray  # mean w y y'
-    kept_four: np.ndarray  # unique entries of mean w^2 y y y y
+    truncated_second: np.ndarray  # mean w y y'
+    truncated_four: np.ndarray  # unique entries of mean w^2 y y y y
     lost_second: np.ndarray  # mean (1 - w) y y', left out
     lost_four: np.ndarray
     far_four: np.ndarray  # of the directions furthest out
@@ -279,7 +279,9 @@ class Moments(Influence):
 
     @cached_property
     def _four(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        after, lost, far = (_whole(x, len(self.kept)) for x in (self.kept_four, self.lost_four, self.far_four))
+        after, lost, far = (
+            _whole(x, len(self.truncated_second)) for x in (self.truncated_four, self.lost_four, self.far_four)
+        )
         return after, lost, far
 
     def beyond(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -296,7 +298,7 @@ class Moments(Influence):
 
     def square(self, b: np.ndarray) -> float:
         """See :meth:`Influence.square`."""
-        return float(b @ self.kept @ b)
+        return float(b @ self.truncated_second @ b)
 
     def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`Influence.residual_products`."""
@@ -307,14 +309,14 @@ class Moments(Influence):
     def around(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.around`."""
         forms = _symmetrized(a, b) * rest
-        mean = np.einsum("qij,ij->q", forms, self.kept)
+        mean = np.einsum("qij,ij->q", forms, self.truncated_second)
         square = np.einsum("qij,ijkl,rkl->qr", forms, self._four[0], forms, optimize=True)
         return np.asarray(square - np.outer(mean, mean))
 
     def truncated_variances(self, matrices: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.truncated_variances`."""
         square = np.einsum("qij,ijkl,qkl->q", matrices, self._four[0], matrices, optimize=True)
-        return np.asarray(np.maximum(square - np.einsum("qij,ij->q", matrices, self.kept) ** 2, 0.0))
+        return np.asarray(np.maximum(square - np.einsum("qij,ij->q", matrices, self.truncated_second) ** 2, 0.0))
 
     def residual_moments(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`Influence.residual_moments`."""

@@ -215,11 +215,11 @@ def two_sided(trials: int, points: int = 1) -> float:
     return float(student.isf(LEVEL / 2 / max(points, 1), max(trials - 1, 1)))
 
 
-def together(found: Sequence[Finding]) -> Finding:
+def together(findings: Sequence[Finding]) -> Finding:
     """Combine answers: FAILS if any fails, else OPEN if any is open, else HOLDS."""
-    answers = [each.answer for each in found]
+    answers = [each.answer for each in findings]
     answer = next((a for a in (Answer.FAILS, Answer.OPEN) if a in answers), Answer.HOLDS)
-    lines = tuple(line for each in found for line in each.lines)
+    lines = tuple(line for each in findings for line in each.lines)
     return Finding(answer, "; ".join(lines), lines)
 
 

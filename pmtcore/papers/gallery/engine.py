@@ -353,10 +353,10 @@ def mended(record: Mapping[str, Any], made: Computation) -> dict[str, Any]:
     }
 
 
-def _same(kept: Any, today: list[float]) -> bool:
-    if not isinstance(kept, list) or len(kept) != len(today):
+def _same(stored: Any, today: list[float]) -> bool:
+    if not isinstance(stored, list) or len(stored) != len(today):
         return False
-    one = np.asarray([np.nan if v is None else v for v in kept], dtype=float)
+    one = np.asarray([np.nan if v is None else v for v in stored], dtype=float)
     two = np.where(np.isfinite(today), today, np.nan)
     return bool(np.allclose(one, two, rtol=_ALIKE, atol=0.0, equal_nan=True))
 

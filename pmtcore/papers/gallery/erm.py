@@ -462,7 +462,7 @@ def retrieved_trial(
     errors: Errors = {}
     for how, words in (("displayed", "as displayed"), ("example", "as the example has it")):
         for (name, _, plan), outcome in zip(plans, outcomes, strict=True):
-            errors.setdefault(f"{name}, {words}", []).append(float(plan.share_retrieved(outcome.found, how)[0]))
+            errors.setdefault(f"{name}, {words}", []).append(float(plan.share_retrieved(outcome.iterates, how)[0]))
     for at in trials:
         planned = add_remove(at.epsilon, 0.0)
         own = at.ours({}).in_lab(planned).split.retrieved_share
