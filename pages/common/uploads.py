@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from pages.common import session as state
 from pages.common.actors import require
@@ -78,7 +79,7 @@ def own_tables() -> None:
         st.session_state["opened"] = mark
 
 
-def _remembered(role: str, file: Any, read: Callable[[bytes, str], Any]) -> tuple[str, Any] | None:
+def _remembered(role: str, file: UploadedFile | None, read: Callable[[bytes, str], Any]) -> tuple[str, Any] | None:
     """Return the table read from this file, or from the one chosen before: an uploader forgets with a page change.
 
     A file that cannot be read is said under its own uploader, so that the other one stays on the page.

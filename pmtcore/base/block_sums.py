@@ -11,6 +11,7 @@ import numpy as np
 from pmtcore.base import threads
 
 Block = tuple[np.ndarray, np.ndarray]  # features (k, d), response (k,)
+Transform = Callable[[np.ndarray, np.ndarray], Block]  # of the rows of a block, each by itself
 Summand = Callable[[np.ndarray, np.ndarray], np.ndarray]
 T = TypeVar("T")
 

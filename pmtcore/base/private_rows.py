@@ -17,7 +17,7 @@ from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
 import numpy as np
 
 from pmtcore.base import threads
-from pmtcore.base.block_sums import Block, Summand, block_sum, cut_to, quiet_sum, quietly, recut, total
+from pmtcore.base.block_sums import Block, Summand, Transform, block_sum, cut_to, quiet_sum, quietly, recut, total
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import check_held
 
@@ -285,9 +285,7 @@ class PrivateRows(StaysInSession):
         shape = (count, 2) if self.weighted else (count,)
         return np.zeros((count, len(self.names))), np.zeros(shape)
 
-    def mapped(
-        self, function: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]], names: Iterable[str]
-    ) -> PrivateRows:
+    def mapped(self, function: Transform, names: Iterable[str]) -> PrivateRows:
         """Rows made of these: ``function`` takes (k, d), (k,) to (k, e), (k,), each row by itself, by public rules."""
 
         def blocks() -> Iterator[Block]:
@@ -425,10 +423,10 @@ class PrivateRows(StaysInSession):
         return f"<{self.n} private rows, {len(self.names)} features>"
 
 
-def _added_after(adder: Callable[[Summand], np.ndarray], function: object, summand: Summand) -> np.ndarray:
+def _added_after(adder: Callable[[Summand], np.ndarray], function: Transform, summand: Summand) -> np.ndarray:
     return adder(partial(_after, function, summand))
 
 
-def _after(function: Any, summand: Summand, features: np.ndarray, response: np.ndarray) -> np.ndarray:
+def _after(function: Transform, summand: Summand, features: np.ndarray, response: np.ndarray) -> np.ndarray:
     """Sum what ``function`` makes of a block; at the top of the module, so that a cluster can be sent it."""
     return summand(*function(features, response))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path as File
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,15 @@ from pmtcore.methods.joint_moment.record import Record, record_from_bytes
 from pmtcore.public.moments import INTERCEPT
 
 _LOADINGS = 5  # components with bands: more explain little, and each costs as much
+
+
+class Model(TypedDict, total=False):
+    """Names in place of a formula; see :meth:`Moment.regress`."""
+
+    response: str | None
+    features: Sequence[str] | None
+    ridge: float
+    intercept: bool
 
 
 class Moment:
@@ -241,7 +250,7 @@ class Moment:
         made.disjoint = disjoint.strip()
         return made
 
-    def logistic(self, formula: str | None = None, **choices: Any) -> Logistic:  # noqa: ANN401
+    def logistic(self, formula: str | None = None, **choices: Unpack[Model]) -> Logistic:
         """Fit a logistic regression of a 0/1 column, through the public rows; its floor is in the bands.
 
         Raises:

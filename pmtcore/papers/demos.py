@@ -91,9 +91,10 @@ def _mu(key: str, places: Sequence[float], start: float, label: str = "Budget mu
     return Knob(key, label, start, _MU, places)
 
 
-def _line(curves: Line, x: str, alt: str, *axes: str, **more: Any) -> Shown:
-    """Return a curve with its sentence; ``axes`` are the titles of the picture's axes."""
-    return Shown(curves.sentence, figures.line(curves, *axes, **more), alt, figures.line_table(curves, x))
+def _line(curve: Line, x: str, alt: str, *axes: str, log: str = "xy", guess: bool = False) -> Shown:
+    """Return a curve with its sentence; ``axes`` are the titles of the picture's two axes."""
+    across, up = axes
+    return Shown(curve.sentence, figures.line(curve, across, up, log, guess=guess), alt, figures.line_table(curve, x))
 
 
 def _whitening(ratio: float, rows: int) -> Shown:
@@ -103,8 +104,8 @@ def _whitening(ratio: float, rows: int) -> Shown:
 
 
 def _public_rows(d: int, rows: int) -> Shown:
-    curves = lessons_methods.public_rows(int(d), int(rows))
-    return _line(curves, "public rows", "Condition number left", "public rows", "condition number left")
+    curve = lessons_methods.public_rows(int(d), int(rows))
+    return _line(curve, "public rows", "Condition number left", "public rows", "condition number left")
 
 
 def _inverse(ratio: float, mu: float) -> Shown:
@@ -125,12 +126,13 @@ def _composition(mu: float, count: int) -> Shown:
 
 
 def _pairs(mu: float, power: int) -> Shown:
-    return _line(lessons_methods.pairs(float(mu), int(power)), "delta", "Epsilon along delta", "delta", "epsilon", "x")
+    curve = lessons_methods.pairs(float(mu), int(power))
+    return _line(curve, "delta", "Epsilon along delta", "delta", "epsilon", log="x")
 
 
 def _several_rows(mu: float, rows: int) -> Shown:
-    curves = lessons_methods.several_rows(float(mu), int(rows))
-    return _line(curves, "false alarms", "Detections", "false alarms", "detections", "", guess=True)
+    curve = lessons_methods.several_rows(float(mu), int(rows))
+    return _line(curve, "false alarms", "Detections", "false alarms", "detections", log="", guess=True)
 
 
 def _bands(mu: float, with_noise: bool) -> Shown:
@@ -144,13 +146,13 @@ def _trust(n: int) -> Shown:
 
 
 def _sites(count: int, colluders: int) -> Shown:
-    curves = lessons_methods.sites(int(count), int(colluders))
-    return _line(curves, "sites", "Standard error", "sites", "standard error of the mean")
+    curve = lessons_methods.sites(int(count), int(colluders))
+    return _line(curve, "sites", "Standard error", "sites", "standard error of the mean")
 
 
 def _questions(mu: float, asked: int) -> Shown:
-    curves = lessons_methods.questions(float(mu), int(asked))
-    return _line(curves, "questions", "Error against questions", "questions", "error, in standard errors")
+    curve = lessons_methods.questions(float(mu), int(asked))
+    return _line(curve, "questions", "Error against questions", "questions", "error, in standard errors")
 
 
 def _retrieval(factor: float) -> Shown:
@@ -172,28 +174,28 @@ def leak(id: str) -> Shown:
 
 
 def _newton(mu: float, steps: int) -> Shown:
-    curves = lessons_papers.newton(float(mu), int(steps))
-    return _line(curves, "steps", "Error against steps", "Newton steps", "distance to the fit without privacy", log="y")
+    curve = lessons_papers.newton(float(mu), int(steps))
+    return _line(curve, "steps", "Error against steps", "Newton steps", "distance to the fit without privacy", log="y")
 
 
 def _objective(mu: float, times: float) -> Shown:
-    curves = lessons_papers.objective(float(mu), float(times))
-    return _line(curves, "ridge", "Noise and ridge", "ridge over the least", "how far the fit moves")
+    curve = lessons_papers.objective(float(mu), float(times))
+    return _line(curve, "ridge", "Noise and ridge", "ridge over the least", "how far the fit moves")
 
 
 def _moor(lam: float, floor: float) -> Shown:
-    curves = lessons_papers.moor(float(lam), float(floor))
-    return _line(curves, "coefficient", "Penalty realized", "coefficient", "penalty", log="")
+    curve = lessons_papers.moor(float(lam), float(floor))
+    return _line(curve, "coefficient", "Penalty realized", "coefficient", "penalty", log="")
 
 
 def _response_scale(c: float, ratio: float) -> Shown:
-    curves = lessons_papers.response_scale(float(c), float(ratio))
-    return _line(curves, "c", "Noise along the scale", "response scale c", "noise, times its least")
+    curve = lessons_papers.response_scale(float(c), float(ratio))
+    return _line(curve, "c", "Noise along the scale", "response scale c", "noise, times its least")
 
 
 def _looseness(d: int, n: int) -> Shown:
-    curves = lessons_papers.looseness(int(d), int(n))
-    return _line(curves, "rows", "Proved and measured", "private rows", "error of the inverse moment")
+    curve = lessons_papers.looseness(int(d), int(n))
+    return _line(curve, "rows", "Proved and measured", "private rows", "error of the inverse moment")
 
 
 DEMOS: Mapping[str, Demo] = {

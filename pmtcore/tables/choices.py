@@ -183,7 +183,7 @@ class Choices:
         }
 
     @classmethod
-    def of(cls, face: object, target: str | None, formula: str | None, **others: Any) -> Choices:  # noqa: ANN401
+    def of(cls, face: object, target: str | None, formula: str | None, **others: object) -> Choices:
         """Return the choices that arguments or an estimator have as attributes; ``None`` is the usual one.
 
         Args:
@@ -198,7 +198,8 @@ class Choices:
             target, others["formula"] = target_of(formula), formula
         others["target"] = target
         chosen = {name: getattr(face, name, None) for name in SAME_ON_ALL_FACES}
-        return cls(**{name: value for name, value in chosen.items() if value is not None}, **others)
+        fields: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
+        return cls(**fields | others)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Choices:

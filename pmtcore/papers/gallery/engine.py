@@ -20,14 +20,16 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from pmtcore import __version__
+from pmtcore.base.exports import finite
 from pmtcore.base.messages import InputError, MethodMessage, whole_number_between
 from pmtcore.base.numbers import plural
 from pmtcore.base.paths import assets, cache_directory
+from pmtcore.base.strict_json import Json
 from pmtcore.papers.gallery.claims import Claim, Curve, Curves
 
 Errors = dict[str, list[float]]  # series -> one error, or one per iteration
@@ -51,6 +53,21 @@ class Run:
     x: float | tuple[float, ...] | None
     task: str
     setting: Mapping[str, Any]
+
+
+class FigureChoices(TypedDict, total=False):
+    """Fields of a :class:`Figure` that most figures of a paper share."""
+
+    trials: int
+    quick: int
+    x_label: str
+    y_label: str
+    notes: str
+    log_x: bool
+    log_y: bool
+    needs: str | None
+    errata: tuple[str, ...]
+    named: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -353,7 +370,7 @@ def mended(record: Mapping[str, Any], made: Computation) -> dict[str, Any]:
     }
 
 
-def _same(stored: Any, today: list[float]) -> bool:
+def _same(stored: object, today: list[float]) -> bool:
     if not isinstance(stored, list) or len(stored) != len(today):
         return False
     one = np.asarray([np.nan if v is None else v for v in stored], dtype=float)
@@ -428,7 +445,7 @@ def store(record: Mapping[str, Any], directory: Path | None = None) -> Path | No
     directory = cache_directory() if directory is None else directory
     path = directory / f"{record['id']}.json"
     beside = path.with_suffix(f".{os.getpid()}.tmp")
-    text = _lines(_finite(record)) + "\n"
+    text = _lines({key: finite(value) for key, value in record.items()}) + "\n"
     try:
         directory.mkdir(parents=True, exist_ok=True)
         beside.write_text(text, encoding="utf-8")
@@ -438,15 +455,15 @@ def store(record: Mapping[str, Any], directory: Path | None = None) -> Path | No
     return path
 
 
-def _lines(record: Mapping[str, Any]) -> str:
+def _lines(record: Mapping[str, Json]) -> str:
     """JSON with a line for each field, and one for each series."""
 
-    def line(value: Any) -> str:
+    def line(value: Json) -> str:
         return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
-    def entry(key: str, value: Any) -> str:
-        series = key in ("series", "verdict", "settings") and value
-        return f"{line(key)}: " + ("[\n" + ",\n".join(map(line, value)) + "\n]" if series else line(value))
+    def entry(key: str, value: Json) -> str:
+        items = value if isinstance(value, list | tuple) and key in ("series", "verdict", "settings") else ()
+        return f"{line(key)}: " + ("[\n" + ",\n".join(map(line, items)) + "\n]" if items else line(value))
 
     return "{\n" + ",\n".join(entry(key, value) for key, value in record.items()) + "\n}"
 
@@ -477,11 +494,3 @@ def shipped_curves(id: str) -> Curves:
     """Return the curves of the result that ships for a figure."""
     record = json.loads((SHIPPED / f"{id}.json").read_text(encoding="utf-8"))
     return {fields["name"]: Curve.from_dict(fields) for fields in record["series"]}
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if np.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value

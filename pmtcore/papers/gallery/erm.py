@@ -287,7 +287,7 @@ class Trial:
         many = self.drawn.kind == "adult"  # columns, so that Hessians of a stack take nearly all of the time
         return replace(plan, ground=_Wide(**vars(plan.ground), drawn=self.drawn)) if many else plan
 
-    def ours(self, values: Mapping[str, Any], **more: Any) -> ErmPlan:
+    def ours(self, values: Mapping[str, Any], **more: object) -> ErmPlan:
         """Plan ``napp-public`` on the same rows."""
         entry = method("napp-public")
         chosen = {"bound": _BOUNDS[self.drawn.kind], "noise": "pure", **values, **more}

@@ -107,7 +107,7 @@ def _studied(
 ) -> Study:
     budget = Budget(mu_from_pure_epsilon(epsilon))
 
-    def planned(id: str, **values: Any) -> Plan:
+    def planned(id: str, **values: object) -> Plan:
         entry = method(id)
         return entry.plan(public, rows.n, budget, make_parameters(entry, {**bounds, **values}))
 
