@@ -245,5 +245,5 @@ def _fit_function(estimator: object) -> Fit:
 
 
 def _shifted(fit: Fit, by: int) -> Fit:
-    """Other runs than the pilot's."""
+    """Return the fit with other run numbers than the pilot's."""
     return lambda x, y, run: fit(x, y, run + 4 * by + 10**8)

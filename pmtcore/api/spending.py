@@ -70,7 +70,7 @@ class Spent:
 
     @property
     def sentence(self) -> str:
-        """In one line."""
+        """Return what was spent, in one line."""
         if self.mu == 0:
             return "No private row was read, so nothing was spent."
         if self.synthetic:

@@ -30,7 +30,7 @@ def total(parts: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def block_sum(blocks: Iterable[Block], function: Summand, many: int | None = None) -> np.ndarray:
-    """``sum over blocks of function(features, response)``, without a warning that would tell of a row.
+    """Return ``sum over blocks of function(features, response)``, without a warning that would tell of a row.
 
     Args:
         blocks: the blocks.

@@ -50,7 +50,7 @@ class Private(Generic[T]):
         return function(self._value)
 
     def zip(self, other: Private[U]) -> Private[tuple[T, U]]:
-        """Both values in one box."""
+        """Return both values in one box."""
         return Private((self._value, other._value))
 
     def reveal(self, curator: Curator) -> T:
@@ -143,7 +143,7 @@ class RowCache(StaysInSession, Generic[P]):
         self._each, self._room = bytes_each, most
 
     def sum(self, function: Callable[[Iterable[P]], np.ndarray], *, in_order: bool = False) -> Private[np.ndarray]:
-        """``sum over blocks of function(pieces)``: one look, one private array.
+        """Return ``sum over blocks of function(pieces)``: one look, one private array.
 
         Args:
             function: from the pieces of a block to its summand.
@@ -154,7 +154,7 @@ class RowCache(StaysInSession, Generic[P]):
         return Private(total(self._summands(function, 1 if in_order else threads.number())))
 
     def sum_pieces(self, function: Callable[[P], np.ndarray], *, in_order: bool = False) -> Private[np.ndarray]:
-        """``sum over blocks of function(piece)``, where each block has one piece (:meth:`PrivateRows.equal_pieces`)."""
+        """Return ``sum over blocks of function(piece)``; each block is one piece (:meth:`PrivateRows.equal_pieces`)."""
 
         def of_block(pieces: Iterable[P]) -> np.ndarray:
             (piece,) = pieces
@@ -286,7 +286,7 @@ class PrivateRows(StaysInSession):
         return np.zeros((count, len(self.names))), np.zeros(shape)
 
     def mapped(self, function: Transform, names: Iterable[str]) -> PrivateRows:
-        """Rows made of these: ``function`` takes (k, d), (k,) to (k, e), (k,), each row by itself, by public rules."""
+        """Return rows made from these: ``function`` maps (k, d), (k,) to (k, e), (k,), row by row, by public rules."""
 
         def blocks() -> Iterator[Block]:
             for features, response in self._blocks():
@@ -394,7 +394,7 @@ class PrivateRows(StaysInSession):
         return PrivateRows(blocks, self.n, self.names, passes, keeps=self._keeps, weighted=self.weighted)
 
     def sum(self, function: Summand) -> Private[np.ndarray]:
-        """``sum over blocks of function(features, response)``: one pass, one private array."""
+        """Return ``sum over blocks of function(features, response)``: one pass, one private array."""
         if self._adder is not None:
             return Private(self._adder(function))
         return Private(block_sum(self._blocks(), function))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run(chosen: argparse.Namespace) -> Answer:
-    """One step."""
+    """Run one step on the ledger."""
     from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
 
     place, makes = chosen.ledger or default_url(), chosen.step in ("cap", "register")

@@ -31,7 +31,7 @@ _BESIDE = (
 
 
 def run(chosen: argparse.Namespace) -> Answer:
-    """One release, in the ledger named or in the user's own; outside any for the lab, or where it costs nothing.
+    """Make one release, in the ledger named or the user's own; outside any for the lab, or where it costs nothing.
 
     The demo table is made up: without a data set's name it spends nothing that counts.
     """

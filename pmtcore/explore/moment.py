@@ -57,7 +57,7 @@ class Moment:
         return f"<Moment of {len(self.columns)} columns, n = {self.record.n:,}, mu = {self.record.guarantee['mu']:.4g}>"
 
     def _design(self, frame: Any, names: Sequence[str]) -> np.ndarray:  # noqa: ANN401
-        """Columns (k, q) of these names from rows of a frame: derived ones by their rules, dummies from levels.
+        """Return columns (k, q) of these names from rows of a frame: derived ones by their rules, dummies from levels.
 
         Raises:
             InputError: a column is missing.

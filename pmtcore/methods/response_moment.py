@@ -261,7 +261,7 @@ class ResponseOutcome(Outcome):
     colour="#8B5A00",
 )
 def _plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) -> ResponsePlan:
-    """``response-moment`` for these public data.
+    """Plan ``response-moment`` for these public data.
 
     Raises:
         RefusedError: no public rows.

@@ -174,7 +174,7 @@ class Choices:
         return self.lam is None and self.family != GAUSSIAN.id
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields; :meth:`from_dict` reads them back. What came later is left out where nobody chose it."""
+        """Return plain fields; :meth:`from_dict` reads them back. What came later is left out where nobody chose it."""
         usual = {"covariates": COVARIATES[0]}
         return {
             name: value
@@ -203,7 +203,7 @@ class Choices:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Choices:
-        """From plain fields, as JSON keeps them.
+        """Read choices from plain fields, as JSON keeps them.
 
         Raises:
             InputError: a field is missing, unknown or out of range.

@@ -41,7 +41,7 @@ class Rows:
 
     @property
     def response(self) -> np.ndarray:
-        """Responses (k,), or (k, 2) with the weights beside them: what :class:`PrivateRows` hands out."""
+        """Return responses (k,), or (k, 2) with the weights beside them: what :class:`PrivateRows` hands out."""
         return self.y if self.weights is None else np.column_stack([self.y, self.weights])
 
     def __repr__(self) -> str:
@@ -103,13 +103,13 @@ class Coder:
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """Names of the design's columns before any was left out."""
+        """Return names of the design's columns before any was left out."""
         every = tuple(name for feature in self.features for name in feature.names)
         return (INTERCEPT, *every) if self.choices.intercept else every
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the design's columns."""
+        """Return names of the design's columns."""
         every = self.all_names
         return every if self.used is None else tuple(every[j] for j in self.used)
 

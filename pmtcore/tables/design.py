@@ -43,7 +43,7 @@ class Design:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Columns of a table that are used."""
+        """Return columns of a table that are used."""
         return self.coder.columns(labelled=False, weighted=False) if self.expansion is None else self.expansion.inputs
 
     def features(self, rows: Table) -> tuple[np.ndarray, np.ndarray]:

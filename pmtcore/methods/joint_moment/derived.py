@@ -48,12 +48,12 @@ class Rule:
         return _spline(first, np.array(self.constants[:-1]), int(self.constants[-1]))
 
     def as_dict(self) -> dict[str, Json]:
-        """Plain fields."""
+        """Return plain fields."""
         return {"name": self.name, "kind": self.kind, "of": list(self.of), "constants": list(self.constants)}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any], known: Iterable[str]) -> Rule:
-        """Back from :meth:`as_dict`.
+        """Read the fields of :meth:`as_dict`.
 
         Raises:
             InputError: no such rule.

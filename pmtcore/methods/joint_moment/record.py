@@ -72,7 +72,7 @@ class Record:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All D columns."""
+        """Return all D columns."""
         return self.derived.names
 
     def state(self) -> State:
@@ -129,7 +129,7 @@ class Record:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Record:
-        """Back from :meth:`as_dict`, whoever made it.
+        """Read and check the fields of :meth:`as_dict`, whoever wrote them.
 
         Raises:
             InputError: not a record of this version, or one that cannot be true.
@@ -167,12 +167,12 @@ class Combined:
 
 
 def mean_difference_variance(n: int, m: int | None) -> float:
-    """Variance of the difference of a public and a private mean in units of one row's, if rows are alike."""
+    """Return the variance of the difference of a public and a private mean in units of one row's, if rows are alike."""
     return 1 / n + (1 / m if m else 0.25)  # a moment of unknown rows counts as four of them
 
 
 def combined(noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: float, *, shrunk: bool) -> Combined:
-    """Moments (T, D, D) combined with the expected one entry by entry.
+    """Return moments (T, D, D) combined with the expected one entry by entry.
 
     Entries of the two differ with variance ``prior`` where public and private rows are alike; where they differ by more
     than that and the noise allow, the prior is as wide as they say.

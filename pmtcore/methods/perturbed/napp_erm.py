@@ -220,7 +220,7 @@ class PrintedOutcome(Outcome):
 
     @property
     def coefficients(self) -> np.ndarray:
-        """Coefficients (trials, d) in the units of the table."""
+        """Return coefficients (trials, d) in the units of the table."""
         return self.plan.ground.table(self.iterates.theta)
 
     def released(self) -> dict[str, Json]:
