@@ -326,9 +326,9 @@ def commands(folder: Path, chance: random.Random, drawn: object, made: Made) -> 
         )
 
     def booked() -> Command:
-        book = folder / "book.db"
-        book.write_bytes(bitten(made.ledger, chance) if chance.random() < 0.8 else made.ledger)
-        place = str(chance.choice([book, book, book, odd, folder, "/dev/null", "nonsense://x", ""]))
+        ledger = folder / "book.db"
+        ledger.write_bytes(bitten(made.ledger, chance) if chance.random() < 0.8 else made.ledger)
+        place = str(chance.choice([ledger, ledger, ledger, odd, folder, "/dev/null", "nonsense://x", ""]))
         act = chance.choice(["show", "verify", "accept", "retire", "part", "cap"])
         return [
             "ledger",

@@ -2458,7 +2458,7 @@ def _ledger_mutants() -> list[Mutant]:
         ("frames: one account for all", 'f"unnamed table {mark[:_MARK]}".strip()', '"unnamed table"'),
         (
             "frames: a digest that anybody can take",
-            "seal(book.fingerprint_key, problem.table.sha256)",
+            "seal(ledger.fingerprint_key, problem.table.sha256)",
             "problem.table.sha256",
         ),
     )

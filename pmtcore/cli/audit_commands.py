@@ -243,12 +243,12 @@ def report(chosen: argparse.Namespace) -> Answer:
         raise InputError(CommandMessage.RELEASE_OR_LEDGER)
     account = head = None
     if chosen.ledger is not None:
-        book = Ledger(chosen.ledger, make=False)
-        entry = book.entry(chosen.key or "")
+        ledger = Ledger(chosen.ledger, make=False)
+        entry = ledger.entry(chosen.key or "")
         if entry is None or entry.record is None:
             raise InputError(CommandMessage.NO_RELEASE_OF_KEY)
         record: Any = entry.record
-        account, head = book.account(entry.dataset).as_dict(), book.verify()["head"]
+        account, head = ledger.account(entry.dataset).as_dict(), ledger.verify()["head"]
     else:
         with reraised_as(InputError(CommandMessage.RELEASE_NOT_JSON)):
             record = parsed(read_small(chosen.release))
