@@ -30,13 +30,13 @@ def shape(d: int, m: int | None, n: int) -> Setting | None:
 
 @cache
 def central(at: Setting, mu: float) -> tuple[Bound, ...]:
-    """Bounds of A and B for a linear problem; public shapes and made-up rows only, so they may be kept."""
+    """Compute bounds of A and B for a linear problem; of public shapes and made-up rows, so they may be cached."""
     return bounds(Setting(at.d, at.m, at.n, mu, at.eta, at.kappa_bar, at.lam), _TRIALS)
 
 
 @cache
 def others() -> tuple[Bound, ...]:
-    """Bounds of A for logistic regression, of C and of D, at settings of their own."""
+    """Compute bounds of A for logistic regression, of C and of D, at settings of their own."""
     return (
         *label_bounds(Setting(n=20_000, mu=30.0), 10),
         radius_bound(),
@@ -48,7 +48,7 @@ def others() -> tuple[Bound, ...]:
 
 @cache
 def rounds() -> Rounds:
-    """C's two-round variant, beside the public scores."""
+    """Compute C's two-round variant, beside the public scores."""
     return two_rounds(_ROUNDS_DELTA)
 
 
@@ -68,7 +68,7 @@ def sentence(bounds: Sequence[Bound]) -> str:
 
 
 def table(bounds: Sequence[Bound]) -> pd.DataFrame:
-    """One row for each bound."""
+    """Return one row for each bound."""
     return pd.DataFrame(
         {
             "from": [bound.source for bound in bounds],

@@ -50,7 +50,7 @@ class _Problem:
         return beta
 
     def noisy(self, one: float, two: float, source: SeededNoise) -> np.ndarray:
-        """Algorithms 3 and 5: T steps from 0 with noise on Hessian and gradient."""
+        """Run Algorithms 3 and 5: T steps from 0 with noise on Hessian and gradient."""
         d = self.rows.shape[1]
         beta = np.zeros(d)
         for _ in range(_STEPS):
@@ -60,7 +60,7 @@ class _Problem:
 
 
 def label_bounds(at: Setting, trials: int = 20, seed: int = 0) -> tuple[Bound, ...]:
-    """Bounds of A, section 5. Rows are drawn, so n is at most 20,000 here, with the same ``mu n``."""
+    """Compute the bounds of A, section 5. Rows are drawn, so n is at most 20,000, with the same ``mu n``."""
     if at.n > 20_000:
         at = replace(at, n=20_000, mu=at.mu * at.n / 20_000)
     measured = [_one(at, np.random.default_rng((seed, k)), SeededNoise(seed, k)) for k in range(trials)]
@@ -107,7 +107,7 @@ def _one(at: Setting, rng: np.random.Generator, source: SeededNoise) -> dict[str
 def _counts(
     at: Setting, rng: np.random.Generator, source: SeededNoise, white: np.ndarray, *, x: np.ndarray
 ) -> dict[str, float]:
-    """Algorithm 4 on Poisson counts, its own noise: the slopes of ``e^z`` within ``|z| <= R_beta R``."""
+    """Run Algorithm 4 on Poisson counts, with its own noise: the slopes of ``e^z`` within ``|z| <= R_beta R``."""
     radius = papers_radius(at.d, at.n, at.eta)
     rows = x @ white
     beta = rng.standard_normal(at.d)
@@ -130,7 +130,7 @@ def _top(white: np.ndarray) -> float:
 
 
 def _noise(at: Setting, radius: float) -> tuple[float, float]:
-    """``sqrt(T) R^2/(2 mu n)`` and ``2 sqrt(T) R/(mu n)`` (E1)."""
+    """Return ``sqrt(T) R^2/(2 mu n)`` and ``2 sqrt(T) R/(mu n)`` (E1)."""
     part = math.sqrt(_STEPS) / (at.mu * at.n)
     return part * radius**2 / 2, 2 * part * radius
 

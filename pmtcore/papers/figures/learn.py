@@ -15,7 +15,7 @@ _WIDE, _HIGH = 7.0, 4.0
 
 
 def clouds(cloud: Cloud) -> go.Figure:
-    """Both clouds, on axes that stay where they are unless the knobs send rows beyond them."""
+    """Draw both clouds, on axes that stay where they are unless the knobs send rows beyond them."""
     figure = go.Figure()
     for name, points, colour in (("before", cloud.before, BEFORE), ("after whitening", cloud.after, AFTER)):
         figure.add_scatter(
@@ -29,7 +29,7 @@ def clouds(cloud: Cloud) -> go.Figure:
 
 
 def solutions(slopes: Solutions) -> go.Figure:
-    """Slopes of repeated releases around the true ones."""
+    """Draw slopes of repeated releases around the true ones."""
     figure = go.Figure()
     for name, points, colour in (("as it is", slopes.plain, BEFORE), ("whitened", slopes.whitened, AFTER)):
         figure.add_scatter(
@@ -44,7 +44,7 @@ def solutions(slopes: Solutions) -> go.Figure:
 
 
 def radii(errors: Radii) -> go.Figure:
-    """Bias, noise and both along the radius, the chosen one marked."""
+    """Draw bias, noise and both along the radius, the chosen one marked."""
     figure = go.Figure()
     lines = (("truncation", errors.bias, TRUNCATION), ("noise", errors.noise, PRIVACY), ("both", errors.total, QUIET))
     for name, y, colour in lines:
@@ -57,7 +57,7 @@ def radii(errors: Radii) -> go.Figure:
 
 
 def budgets(total: np.ndarray, added: np.ndarray) -> go.Figure:
-    """Composition against simple addition."""
+    """Draw composition against simple addition."""
     count, figure = list(range(1, len(total) + 1)), go.Figure()
     figure.add_scatter(x=count, y=total, mode="lines+markers", name="composed", line={"color": AFTER, "width": 2.5})
     figure.add_scatter(x=count, y=added, mode="lines", name="simply added", line={"color": QUIET, "dash": "dot"})
@@ -65,7 +65,7 @@ def budgets(total: np.ndarray, added: np.ndarray) -> go.Figure:
 
 
 def points_table(first: str, a: np.ndarray, second: str, b: np.ndarray) -> pd.DataFrame:
-    """Two clouds in rows."""
+    """Return two clouds in rows."""
     parts = [pd.DataFrame(x, columns=["first", "second"]).assign(which=name) for name, x in ((first, a), (second, b))]
     return pd.concat(parts, ignore_index=True)
 
@@ -81,7 +81,7 @@ _TONES = ((AFTER, "solid"), (BEFORE, "longdash"), ("#882255", "dashdot"))  # tol
 
 
 def line(drawn: Line, x: str, y: str, log: str = "xy", *, guess: bool = False) -> go.Figure:
-    """Curves along a knob, the chosen place marked."""
+    """Draw curves along a knob, the chosen place marked."""
     figure = go.Figure()
     for at, (name, values) in enumerate(drawn.curves.items()):
         colour, dash = _TONES[at]
@@ -102,7 +102,7 @@ def line_table(drawn: Line, x: str) -> pd.DataFrame:
 
 
 def bands(intervals: Bands) -> go.Figure:
-    """Repeated bands around the truth; those that miss it are drawn in another colour and dashed."""
+    """Draw repeated bands around the truth; those that miss it are dashed, in another colour."""
     figure = go.Figure()
     for hit, name, colour in ((True, "holds the truth", AFTER), (False, "misses it", "#D55E00")):
         at = np.flatnonzero(intervals.hit == hit)

@@ -16,7 +16,7 @@ _COLOURS = ("#777777", "#0072B2", "#AA4499", "#009E73", "#E69F00", "#332288")
 
 
 def planned_parts(split: BudgetSplit) -> dict[str, float]:
-    """Noise as planned, Jacobian, retrieved: they add up to what was planned."""
+    """Return noise as planned, Jacobian and retrieved: they add up to what was planned."""
     planned = split.planned.epsilon
     noise = min(split.share * planned, planned - split.jacobian_epsilon)
     return {
@@ -27,7 +27,7 @@ def planned_parts(split: BudgetSplit) -> dict[str, float]:
 
 
 def parts(x: Sequence[float], splits: Sequence[BudgetSplit], title: str, relative: bool = False) -> go.Figure:
-    """Noise, Jacobian and retrieved, stacked; of the whole where budgets differ along x."""
+    """Draw noise, Jacobian and retrieved, stacked; as shares where budgets differ along x."""
     figure = go.Figure()
     rows = [planned_parts(split) for split in splits]
     for name, colour in zip(

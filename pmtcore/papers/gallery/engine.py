@@ -104,22 +104,22 @@ class Figure:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Ids of the registered methods that are tried, in their order."""
+        """Return the ids of the registered methods that are tried, in their order."""
         return tuple(dict.fromkeys([*(id for run in self.runs for id in _tried(run)), *self.named]))
 
     @property
     def claim(self) -> str:
-        """All that the paper says of it, in words."""
+        """Return all that the paper says of it, in words."""
         return " ".join(claim.words for claim in self.claims if not claim.ours)
 
     @property
     def digest(self) -> str:
-        """Changes with the description."""
+        """Return a digest that changes with the description."""
         text = json.dumps([(run.x, run.task, run.setting) for run in self.runs], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def verdict(self, curves: Curves) -> list[dict[str, Any]]:
-        """Each claim, its answer, and the figures behind the answer."""
+        """Return each claim, its answer, and the figures behind the answer."""
         return [claim.answer(curves) for claim in self.claims]
 
 
@@ -328,7 +328,7 @@ def probe(figure: Figure) -> Errors:
 
 
 def stale(figure: Figure, record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Series of a stored result whose first trial comes out differently today, or is not in it: computed by other code.
+    """Return the series of a stored result whose first trial comes out differently today, or is not in it.
 
     The description is compared by :attr:`Figure.digest`; this compares what the code behind it does, which no digest of
     its text can: most changes of text change no figure.
@@ -338,7 +338,7 @@ def stale(figure: Figure, record: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def lines_to_mend(figure: Figure, record: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Series to compute again: all of a method one of whose series is stale; ``None`` where it must be all.
+    """Return the series to compute again: all of a method with a stale one; ``None``: all of the figure.
 
     One method's change leaves the trials of the others as they are: each has its own stream of noise.
     """
@@ -405,7 +405,7 @@ def _chunk(run: Run, start: int, stop: int, only: tuple[str, ...] | None = None)
 
 
 def _timed(run: Run, start: int, stop: int, only: tuple[str, ...] | None) -> tuple[list[Errors], float]:
-    """Trials, and the processor seconds that they took."""
+    """Return trials, and the processor seconds that they took."""
     began = time.process_time()
     return _chunk(run, start, stop, only), time.process_time() - began
 
@@ -456,7 +456,7 @@ def store(record: Mapping[str, Any], directory: Path | None = None) -> Path | No
 
 
 def _lines(record: Mapping[str, Json]) -> str:
-    """JSON with a line for each field, and one for each series."""
+    """Return JSON with a line for each field, and one for each series."""
 
     def line(value: Json) -> str:
         return json.dumps(value, allow_nan=False, separators=(",", ":"))

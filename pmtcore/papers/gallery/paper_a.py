@@ -50,7 +50,7 @@ _KNOWN = {"known": True}  # trace and length of the coefficients, as Theorem 4.3
 
 
 def _baseline(mu: float, values: Problem, known: bool, label: str = "DP-RR") -> Tried:
-    """DP-RR: on synthetic rows by Theorem 4.3, on real ones by Remark 4.4, as the paper says."""
+    """Return DP-RR: on synthetic rows by Theorem 4.3, on real ones by Remark 4.4, as the paper says."""
     if known:
         return [(label, "dp-ridge-public", ROOT2 * mu, {**values, **_KNOWN})]
     return [(label, "dp-ridge", ROOT2 * mu, dict(values))]
@@ -300,7 +300,7 @@ def _by_lam(
     best: float | None = None,
     **more: Unpack[FigureChoices],
 ) -> Figure:
-    """By penalty.
+    """Return a figure with a line for each penalty.
 
     Args:
         reference: penalty of the one fit that all errors are distances to.

@@ -309,7 +309,7 @@ def _largest_somewhere(pairs: Sequence[tuple[str, str]], here: str, elsewhere: s
 
 
 def _predicted(kind: str, n: int, tried: Tried, epsilons: Sequence[float] = EPSILONS, **more: Any) -> Run:  # noqa: ANN401
-    """All values of epsilon, or with one of it all of Lambda, of one draw."""
+    """Run one draw at all values of epsilon, or, with one of these, at all of Lambda."""
     setting = {"kind": kind, "n": n, "tried": tried, "epsilons": list(epsilons)} | more
     return Run(tuple(epsilons if len(epsilons) > 1 else more["lams"]), "erm:prediction_trial", setting)
 
@@ -568,7 +568,7 @@ def _recycling(passes: Sequence[int]) -> Tried:
 
 
 def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figure:
-    """Prediction with and without one pass; the paper speaks of linear regression only."""
+    """Return the figure with and without one pass; the paper speaks of linear regression only."""
     tried = (
         *_recycling((0, 1, 5)),
         ("napp-public, not recycled", "napp-public", {"retrieved": "return"}),

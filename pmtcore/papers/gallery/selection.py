@@ -131,7 +131,7 @@ def _studied(
 
 
 def _along(plan: Plan, rows: PrivateRows, trials: int, seed: int, *, quiet: bool = False) -> np.ndarray:
-    """Coefficients (lams, trials, p) of a published method, the draws of the noise alike at every Lambda."""
+    """Return coefficients (lams, trials, p) of a published method, the draws of the noise alike at every Lambda."""
     if not isinstance(plan, PrintedPlan):
         raise TypeError("not one of paper D's plans")
     sources: list[NoiseSource] = [
@@ -142,7 +142,7 @@ def _along(plan: Plan, rows: PrivateRows, trials: int, seed: int, *, quiet: bool
 
 
 def _sound(plan: Plan, rows: PrivateRows, epsilon: float, trials: int, *, seed: int) -> np.ndarray:
-    """Coefficients (trials, p) of a sound method under the paper's relation."""
+    """Return coefficients (trials, p) of a sound method under the paper's relation."""
     if not isinstance(plan, ErmPlan):
         raise TypeError("not a perturbed objective")
     mechanism = plan.in_lab(add_remove(epsilon, 0.0))
