@@ -13,13 +13,13 @@ COMMAND = [sys.executable, "-m", "pip_audit", *OPTIONS]
 def main() -> int:
     try:
         done = subprocess.run(COMMAND, capture_output=True, text=True, timeout=120)
-        found = json.loads(done.stdout)["dependencies"]
+        packages = json.loads(done.stdout)["dependencies"]
     except (subprocess.TimeoutExpired, ValueError, KeyError):
         print("advisories: not checked, their server cannot be reached from here")
         return 0
-    checked = [each for each in found if "skip_reason" not in each]
+    checked = [each for each in packages if "skip_reason" not in each]
     holes = [(each, hole) for each in checked for hole in each["vulns"]]
-    print(f"advisories: {len(checked)} of {len(found)} locked packages could be checked, {len(holes)} findings")
+    print(f"advisories: {len(checked)} of {len(packages)} locked packages could be checked, {len(holes)} findings")
     for each, hole in holes:
         repaired = ", ".join(hole["fix_versions"]) or "nothing yet"
         print(f"  {each['name']} {each['version']}: {hole['id']}, repaired in {repaired}")

@@ -34,12 +34,12 @@ def scripts_cpu(act: Callable[[], object]) -> float:
     """CPU seconds that the app's script takes: the server's part, without what the test harness reads back."""
     from streamlit.runtime.scriptrunner.script_runner import ScriptRunner  # noqa: PLC0415
 
-    whole, taken = ScriptRunner._run_script, [0.0]
+    run_script, taken = ScriptRunner._run_script, [0.0]
 
     def timed(self: ScriptRunner, *given: object, **named: object) -> None:
         start = time.thread_time()
         try:
-            whole(self, *given, **named)  # type: ignore[arg-type]
+            run_script(self, *given, **named)  # type: ignore[arg-type]
         finally:
             taken[0] += time.thread_time() - start
 
@@ -47,7 +47,7 @@ def scripts_cpu(act: Callable[[], object]) -> float:
     try:
         act()
     finally:
-        ScriptRunner._run_script = whole  # type: ignore[method-assign]
+        ScriptRunner._run_script = run_script  # type: ignore[method-assign]
     return taken[0]
 
 
@@ -102,8 +102,8 @@ def _fill(curves: object, enough: Callable[[], bool] = lambda: False) -> None:
 
 def resident(pid: int) -> float:
     """Megabytes that a process holds."""
-    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
-    return int(found.group(1)) / 1024 if found else float("nan")
+    line = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    return int(line.group(1)) / 1024 if line else float("nan")
 
 
 def browser(memory: bool) -> None:

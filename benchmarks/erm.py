@@ -27,7 +27,7 @@ TRIED = (
 def measure(name: str, repeats: int, epsilon: float, delta: float) -> None:
     """One setting at one budget (add-remove-one)."""
     kind, start = name.split("-", maxsplit=1)[0], time.perf_counter()
-    found = [
+    trials = [
         prediction_trial(
             seed,
             kind=kind,
@@ -39,7 +39,7 @@ def measure(name: str, repeats: int, epsilon: float, delta: float) -> None:
         for seed in range(repeats)
     ]
     seconds = time.perf_counter() - start
-    errors = {series: np.asarray([trial[series][0] for trial in found]) for series in found[0]}
+    errors = {series: np.asarray([trial[series][0] for trial in trials]) for series in trials[0]}
     medians = {series: float(np.median(values)) for series, values in errors.items()}
     best = min((series for series in medians if series.startswith("dp-erm")), key=medians.__getitem__)
     better = float(np.mean(errors["napp-public"] < errors[best]))

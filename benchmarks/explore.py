@@ -47,21 +47,21 @@ def table_of(problem: Problem) -> tuple[np.ndarray, tuple[str, ...]]:
 def exact(z: np.ndarray, response: int, features: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """Non-private coefficients (q,) and their standard errors (q,)."""
     q, r = np.linalg.qr(z[:, features])
-    found = np.linalg.solve(r, q.T @ z[:, response])
-    left = z[:, response] - z[:, features] @ found
+    coefficients = np.linalg.solve(r, q.T @ z[:, response])
+    left = z[:, response] - z[:, features] @ coefficients
     variance = left @ left / (len(z) - len(features)) * np.sum(np.linalg.inv(r) ** 2, axis=1)
-    return found, np.sqrt(variance)
+    return coefficients, np.sqrt(variance)
 
 
 def random_regressions(rng: np.random.Generator, columns: int, count: int) -> list[tuple[int, list[int]]]:
     """Response and features, the intercept (column 0) among these."""
-    found = []
+    regressions = []
     for _ in range(count):
         response = int(rng.integers(1, columns))
         others = [j for j in range(1, columns) if j != response]
         chosen = rng.choice(others, int(rng.integers(1, len(others) + 1)), replace=False)
-        found.append((response, [0, *sorted(int(j) for j in chosen)]))
-    return found
+        regressions.append((response, [0, *sorted(int(j) for j in chosen)]))
+    return regressions
 
 
 def asked(moment: Moment, names: tuple[str, ...], question: tuple[int, list[int]]) -> Any:
@@ -78,7 +78,7 @@ def measure(problem: Problem, mu: float, seed: int, count: int) -> Figures:
     if names[0] != INTERCEPT:
         raise ValueError("tables with an intercept only")
     questions = random_regressions(np.random.default_rng(seed), len(names), count)
-    found: Figures = {"all": [], "slopes": [], "inside": [], "moment": [], "pmt": []}
+    distances: Figures = {"all": [], "slopes": [], "inside": [], "moment": [], "pmt": []}
     truth = [exact(z, *question) for question in questions]
     for mode in ("accuracy", "inference"):
         entry_ = method("joint-moment")
@@ -89,17 +89,17 @@ def measure(problem: Problem, mu: float, seed: int, count: int) -> Figures:
                 fit = asked(moment, names, question)
                 far = np.abs(fit.fit.coefficients - value) / error
                 if mode == "accuracy":
-                    found["all"].append(np.array([np.median(far)]))
-                    found["slopes"].append(np.array([np.median(far[1:])]))
+                    distances["all"].append(np.array([np.median(far)]))
+                    distances["slopes"].append(np.array([np.median(far[1:])]))
                 else:
-                    found["inside"].append((fit.bands.low <= value) & (value <= fit.bands.high))
+                    distances["inside"].append((fit.bands.low <= value) & (value <= fit.bands.high))
     last = len(names) - 1
     value, error = exact(z, last, list(range(last)))
     for name, id in (("moment", "joint-moment"), ("pmt", "joint-pmt")):
         plan = method(id).plan(problem.public, len(z), Budget(mu), make_parameters(method(id), {}))
         coefficients = plan.run(problem.private, SeededNoise(seed), 4).coefficients
-        found[name].append((np.abs(coefficients - value) / error).ravel())
-    return found
+        distances[name].append((np.abs(coefficients - value) / error).ravel())
+    return distances
 
 
 def main() -> None:
@@ -115,7 +115,7 @@ def main() -> None:
         problems = [prepare(*load(table, seed=seed)[:2], entry(table).choices) for seed in range(chosen.splits)]
         for mu in chosen.mu:
             each = [measure(problem, mu, seed, chosen.regressions) for seed, problem in enumerate(problems)]
-            all_ = {name: np.concatenate([part for found in each for part in found[name]]) for name in each[0]}
+            all_ = {name: np.concatenate([part for figures in each for part in figures[name]]) for name in each[0]}
             middle = {name: float(np.median(values)) for name, values in all_.items()}
             print(
                 f"{table}, mu {mu:g}, m {problems[0].public.m}, n {problems[0].private.n}: {middle['all']:.2f} / "

@@ -150,11 +150,11 @@ def damaged(chance: random.Random, private: bool = True) -> bytes:
 
 def bitten(data: bytes, chance: random.Random) -> bytes:
     """Return the same with bytes replaced, or cut."""
-    found = bytearray(data)
+    changed = bytearray(data)
     for _ in range(chance.choice([0, 1, 20])):
-        if found:
-            found[chance.randrange(len(found))] = chance.randrange(256)
-    return bytes(found[: chance.randrange(len(found) + 1)] if chance.random() < 0.3 else found)
+        if changed:
+            changed[chance.randrange(len(changed))] = chance.randrange(256)
+    return bytes(changed[: chance.randrange(len(changed) + 1)] if chance.random() < 0.3 else changed)
 
 
 def document(value: Any, chance: random.Random) -> bytes:
@@ -326,9 +326,9 @@ def commands(folder: Path, chance: random.Random, drawn: object, made: Made) -> 
         )
 
     def booked() -> Command:
-        book = folder / "book.db"
-        book.write_bytes(bitten(made.ledger, chance) if chance.random() < 0.8 else made.ledger)
-        place = str(chance.choice([book, book, book, odd, folder, "/dev/null", "nonsense://x", ""]))
+        ledger = folder / "book.db"
+        ledger.write_bytes(bitten(made.ledger, chance) if chance.random() < 0.8 else made.ledger)
+        place = str(chance.choice([ledger, ledger, ledger, odd, folder, "/dev/null", "nonsense://x", ""]))
         act = chance.choice(["show", "verify", "accept", "retire", "part", "cap"])
         return [
             "ledger",

@@ -37,12 +37,12 @@ def beside(id: str, name: str, x: float, own: list[float]) -> bool:
     """Print a new median beside the stored one; whether their intervals meet."""
     series = {each["name"]: each for each in json.loads((STORED / f"{id}.json").read_text())["series"]}[name]
     column = int(np.argmin(np.abs(np.asarray(series["x"]) - x)))
-    kept = np.asarray([np.inf if row[column] is None else row[column] for row in series["values"]])
-    new, old = interval(np.asarray(own)), interval(kept)
+    stored = np.asarray([np.inf if row[column] is None else row[column] for row in series["values"]])
+    new, old = interval(np.asarray(own)), interval(stored)
     meets = new[1] <= old[2] and old[1] <= new[2]
     print(
         f"{id:5} {name}, x = {x:g}: {new[0]:.4g} [{new[1]:.4g}, {new[2]:.4g}] of {len(own)} here, "
-        f"{old[0]:.4g} [{old[1]:.4g}, {old[2]:.4g}] of {len(kept)} stored: {'meet' if meets else 'APART'}",
+        f"{old[0]:.4g} [{old[1]:.4g}, {old[2]:.4g}] of {len(stored)} stored: {'meet' if meets else 'APART'}",
         flush=True,
     )
     return meets
@@ -237,11 +237,11 @@ def selection(seed: int, epsilon: float, delta: float) -> float:
     b = np.abs(noise(rng, length, 1.0, epsilon, delta))
     points = [(0.0, 0.0), (1.0, 1.0)]
     for lam in (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0):
-        kept = (
+        selected = (
             algorithm_1("logistic", x[:1000], y[:1000], b, lam, 0.25 * length**2 / epsilon, selects=True, rounds=40)
             != 0
         )
-        points.append((kept[8:].mean(), kept[:8].mean()))
+        points.append((selected[8:].mean(), selected[:8].mean()))
     points.sort()
     fx, ty = np.asarray(points).T
     ty = np.maximum.accumulate(ty)
@@ -267,8 +267,8 @@ def recycled_selection(seed: int) -> float:
     points = [(0.0, 0.0), (1.0, 1.0)]
     for lam in (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0):
         how = {"epsilon": 1.0, "displayed": True, "selects": True}
-        kept = algorithm_2("linear", x[:500], y[:500], b, lam, length**2, **how) != 0
-        points.append((kept[8:].mean(), kept[:8].mean()))
+        selected = algorithm_2("linear", x[:500], y[:500], b, lam, length**2, **how) != 0
+        points.append((selected[8:].mean(), selected[:8].mean()))
     points.sort()
     fx, ty = np.asarray(points).T
     ty = np.maximum.accumulate(ty)
@@ -355,10 +355,10 @@ def main() -> int:
     numbers = [word for word in sys.argv[1:] if word != "new"]
     trials = int(numbers[0]) if numbers else 30
     if "new" in sys.argv[1:]:
-        found = new(trials)
-        print(f"{sum(found)} of {len(found)} agree")
-        return 0 if all(found) else 1
-    found = [
+        agree = new(trials)
+        print(f"{sum(agree)} of {len(agree)} agree")
+        return 0 if all(agree) else 1
+    agree = [
         figure_d1b(),
         figure_a7(trials),
         beside("DS2b", "NAPP-ERM with MOOR", 0.8, [prediction(s, "linear", 500, 0.8, 0.0) for s in range(trials)]),
@@ -366,8 +366,8 @@ def main() -> int:
         beside("D4", "NAPP-VS+ with MOOR", 1.0, [selection(s, 1.0, 1e-4) for s in range(max(trials // 3, 8))]),
         figure_a9(max(trials // 3, 8)),
     ]
-    print(f"{sum(found)} of {len(found)} agree")
-    return 0 if all(found) else 1
+    print(f"{sum(agree)} of {len(agree)} agree")
+    return 0 if all(agree) else 1
 
 
 if __name__ == "__main__":

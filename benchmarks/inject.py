@@ -70,12 +70,12 @@ class Fault:
             if fails and not self.after:
                 self.failed.append(name)
                 raise error()
-            found = inner(*arguments, **settings)
+            result = inner(*arguments, **settings)
             if fails:
                 self.failed.append(name)
-                _close(found)
+                _close(result)
                 raise error()
-            return found
+            return result
 
         return run
 
@@ -171,30 +171,30 @@ class Tried:
     @property
     def problems(self) -> list[str]:
         """Return what is wrong, in words; empty where all is well."""
-        said, found = self.said.casefold(), []
+        said, problems = self.said.casefold(), []
         denies = any(words in said for words in _NOTHING)
         names = KEY in self.said and "spent" in said
         if self.status not in (0, 2, 3, 70) or "Traceback" in self.said:
-            found.append("no sentence")
+            problems.append("no sentence")
         if not self.said.strip():
-            found.append("silence")
+            problems.append("silence")
         if SECRET in self.said:
-            found.append("a cell was quoted")
+            problems.append("a cell was quoted")
         if self.state == "none" and (self.status == 0 or "is spent" in said or "stands" in said):
-            found.append("a spend was claimed that is not there")
+            problems.append("a spend was claimed that is not there")
         if self.state != "none" and denies:
-            found.append("a spend was denied")
+            problems.append("a spend was denied")
         if self.state != "none" and self.status != 0 and not names:
-            found.append("spend or key were not named")
+            problems.append("spend or key were not named")
         if self.state == "released" and not self.fetched:
-            found.append("the record cannot be fetched")
+            problems.append("the record cannot be fetched")
         if self.state == "released" and self.status != 0 and "record is kept" not in said:
-            found.append("the record is kept, and nobody is told")
+            problems.append("the record is kept, and nobody is told")
         if self.status == 0 and self.state != "released":
-            found.append("a result without its record")
+            problems.append("a result without its record")
         if not self.intact:
-            found.append("the ledger is not intact")
-        return found
+            problems.append("the ledger is not intact")
+        return problems
 
 
 def tried(kind: str, fault: Fault, home: Path, files: list[str]) -> Tried:
@@ -233,12 +233,12 @@ def run(kind: str, most: int, home: Path, step: int = 1) -> tuple[Counter[str], 
     for after in (False, True):
         for at in itertools.count(1, step):
             fault = Fault(at, after)
-            found = tried(kind, fault, home, files)
+            outcome = tried(kind, fault, home, files)
             if not fault.failed or at > most:
                 break
-            counts[f"{found.state}, exit {found.status}"] += 1
-            where = f"{kind} call {at} ({found.failed}), {'after' if after else 'before'} it"
-            bad += [f"{where}: {problem}: {found.said.strip()[-300:]}" for problem in found.problems]
+            counts[f"{outcome.state}, exit {outcome.status}"] += 1
+            where = f"{kind} call {at} ({outcome.failed}), {'after' if after else 'before'} it"
+            bad += [f"{where}: {problem}: {outcome.said.strip()[-300:]}" for problem in outcome.problems]
     return counts, bad
 
 

@@ -37,10 +37,10 @@ def releasing(url: str, key: str, problem: Problem, out: Connection) -> None:
     """Release once in a process: say when it starts, and what left it."""
     out.send("go")
     start = time.perf_counter()
-    found = recorded_release(
+    release = recorded_release(
         problem, Request("joint-pmt", Budget(0.01)), SecureNoise(), Ledger(url), dataset="survey", key=key
     )
-    out.send((found.as_dict()["coefficients"], time.perf_counter() - start))
+    out.send((release.as_dict()["coefficients"], time.perf_counter() - start))
 
 
 def one(url: str, problem: Problem, key: str, moment: float | None) -> tuple[str, float]:

@@ -38,12 +38,12 @@ def pythons() -> dict[str, str]:
     """Interpreters of the wanted versions on this machine."""
     places = [shutil.which(f"python{version}") for version in PYTHONS]
     homes = sorted(Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/3.*/bin/python"))
-    found: dict[str, str] = {}
+    interpreters: dict[str, str] = {}
     for place in [sys.executable, *filter(None, places), *map(str, homes)]:
-        seen = run(place, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").stdout.strip()
-        if seen in PYTHONS:
-            found.setdefault(seen, place)
-    return dict(sorted(found.items()))
+        version = run(place, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").stdout.strip()
+        if version in PYTHONS:
+            interpreters.setdefault(version, place)
+    return dict(sorted(interpreters.items()))
 
 
 def wheel(folder: Path) -> Path:

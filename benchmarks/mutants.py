@@ -171,8 +171,8 @@ def _mutants() -> list[Mutant]:
     plant("kept: of an array no more than of a file", *limit, pool)
     frames = ("tables/problem.py", "max(MOST_KEPT, private.source.table.nbytes) if", "MOST_KEPT if")
     plant("kept: of a frame no more than of a file", *frames, pool)
-    whole = ("base/private_rows.py", "cut_to(self._blocks(), size)", "self._blocks()")
-    plant("threads: a large block is not shared", *whole, pool)
+    uncut = ("base/private_rows.py", "cut_to(self._blocks(), size)", "self._blocks()")
+    plant("threads: a large block is not shared", *uncut, pool)
     denormal = ("tables/fingerprint.py", "place[size < _LEAST] = _ZERO", "place[size == 0] = _ZERO")
     plant("fingerprint: a denormal number warns", *denormal, "tests/ledger/test_fingerprint.py")
     plant("threads: all blocks at once", threads, "if len(waiting) > threads:", "if len(waiting) > 10**9:", pool)
@@ -2467,7 +2467,7 @@ def _ledger_mutants() -> list[Mutant]:
         ("frames: one account for all", 'f"unnamed table {mark[:_MARK]}".strip()', '"unnamed table"'),
         (
             "frames: a digest that anybody can take",
-            "seal(book.fingerprint_key, problem.table.sha256)",
+            "seal(ledger.fingerprint_key, problem.table.sha256)",
             "problem.table.sha256",
         ),
     )

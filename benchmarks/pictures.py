@@ -50,23 +50,23 @@ def confirm(page: Page, after: str) -> None:
 
 def shots(page: Page, url: str) -> list[Image.Image]:
     """Return the four pages as they look to a visitor."""
-    found = []
+    pictures = []
     for name in ("", "plan", "release", "explore"):
         page.goto(f"{url}/{name}?table=demo")
         settled(page)
         if name in _AFTER:
             confirm(page, _AFTER[name])
-        found.append(Image.open(BytesIO(page.screenshot())).convert("RGB"))
-    return found
+        pictures.append(Image.open(BytesIO(page.screenshot())).convert("RGB"))
+    return pictures
 
 
-def montage(found: list[Image.Image]) -> Image.Image:
+def montage(pictures: list[Image.Image]) -> Image.Image:
     """Return the pictures two by two."""
-    width, height = (int(_SCALE * side) for side in found[0].size)
-    whole = Image.new("RGB", (2 * width, 2 * height))
-    for at, picture in enumerate(found):
-        whole.paste(picture.resize((width, height), Image.Resampling.LANCZOS), ((at % 2) * width, (at // 2) * height))
-    return whole
+    width, height = (int(_SCALE * side) for side in pictures[0].size)
+    sheet = Image.new("RGB", (2 * width, 2 * height))
+    for at, picture in enumerate(pictures):
+        sheet.paste(picture.resize((width, height), Image.Resampling.LANCZOS), ((at % 2) * width, (at // 2) * height))
+    return sheet
 
 
 def main() -> None:

@@ -20,12 +20,12 @@ from pmtcore.tables.table import read_table, table_from
 
 
 def seconds(work: Callable[[], object]) -> float:
-    found = []
+    times = []
     for _ in range(3):
         start = time.process_time()
         work()
-        found.append(time.process_time() - start)
-    return statistics.median(found)
+        times.append(time.process_time() - start)
+    return statistics.median(times)
 
 
 def main(rows: int = 1_000_000, columns: int = 10) -> None:

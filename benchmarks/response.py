@@ -33,21 +33,21 @@ def problem(name: str, n: int, m: int, seed: int) -> Problem:
     if name == "demo":
         private, public, _ = load(name, n=n, m=m, seed=seed)
         return prepare(private, public, Choices(target="y", covariates="public"))
-    whole = [table.frame for table in load(name)[:2]]
-    rows = pd.concat(whole, ignore_index=True).sample(n + m, random_state=seed)
+    frames = [table.frame for table in load(name)[:2]]
+    rows = pd.concat(frames, ignore_index=True).sample(n + m, random_state=seed)
     first, second = table_from(rows[m:], "private", "private"), table_from(rows[:m], "public", "public")
     return prepare(first, second, Choices(target=TABLES[name], covariates="public"))
 
 
-def errors(found: Problem, mu: float, trials: int, seed: int) -> dict[str, float]:
+def errors(problem: Problem, mu: float, trials: int, seed: int) -> dict[str, float]:
     """Return the error of each method."""
-    exact = exact_fit(found.public, found.private).reveal(_LOOK)
+    exact = exact_fit(problem.public, problem.private).reveal(_LOOK)
     made = {}
     for id in IDS:
         entry = method(id)
-        plan = entry.plan(found.public, found.private.n, Budget(mu), make_parameters(entry, {}))
-        away = plan.run(found.private, SeededNoise(seed), trials).coefficients - exact
-        made[id] = float(np.sqrt(np.mean(np.sum((away @ found.public.feature_root) ** 2, axis=1))))
+        plan = entry.plan(problem.public, problem.private.n, Budget(mu), make_parameters(entry, {}))
+        away = plan.run(problem.private, SeededNoise(seed), trials).coefficients - exact
+        made[id] = float(np.sqrt(np.mean(np.sum((away @ problem.public.feature_root) ** 2, axis=1))))
     return made
 
 
@@ -63,9 +63,9 @@ def main() -> None:
         for m in (60, 300):
             ratios = np.empty((chosen.draws, len(chosen.mu)))
             for draw in range(chosen.draws):
-                found = problem(name, chosen.rows, m, draw)
+                drawn = problem(name, chosen.rows, m, draw)
                 for k, mu in enumerate(chosen.mu):
-                    each = errors(found, mu, chosen.trials, draw)
+                    each = errors(drawn, mu, chosen.trials, draw)
                     ratios[draw, k] = each[IDS[0]] / each[IDS[1]]
             means = np.exp(np.log(ratios).mean(axis=0))
             shown = ", ".join(f"mu {mu:g}: {mean:.3f}" for mu, mean in zip(chosen.mu, means, strict=True))

@@ -210,8 +210,8 @@ def released(
             return None
 
     with ThreadPoolExecutor(len(first)) as pool:
-        found = dict(zip(first, pool.map(take_part, first), strict=True))
-    return found[later[0]]
+        releases = dict(zip(first, pool.map(take_part, first), strict=True))
+    return releases[later[0]]
 
 
 def errors(trials: int, rows: int) -> None:
@@ -236,12 +236,12 @@ def _ratio(id: str, labels: bool, first: int, later: int, colluders: int, trials
         tables = {name: table_from(frame, name, "private") for name, frame in zip(study.names, frames, strict=True)}
         stacked = table_from(pd.concat(frames), "all", "private")
         one = release(prepare(stacked, curator.table, alone.choices), alone.request, SeededNoise(7, trial))
-        found = released(ground, tables, study.names[:first], study.names[:later], 10_000 + trial)
-        for at, each in enumerate((one, found)):
+        shared = released(ground, tables, study.names[:first], study.names[:later], 10_000 + trial)
+        for at, each in enumerate((one, shared)):
             slopes = [each.names.index(f"x{j}") for j in range(COLUMNS)]
             squares[trial, at] = np.mean((each.coefficients[slopes] - SLOPES) ** 2)
         factor = study.widening((study.names[:first], study.names[:later]))
-        bands = found.bands.widened(factor, found.coefficients) if factor > 1 else found.bands
+        bands = shared.bands.widened(factor, shared.coefficients) if factor > 1 else shared.bands
         hits.append(np.mean((bands.low[slopes] <= SLOPES) & (bands.high[slopes] >= SLOPES)))
     mean = squares.mean(axis=0)
     ratio = float(np.sqrt(mean[1] / mean[0]))
@@ -296,10 +296,10 @@ def many(count: int, integers: int) -> None:
 
         threading.stack_size(2**19)
         with ThreadPoolExecutor(count) as pool:
-            found = list(pool.map(take_part, range(count)))
+            totals = list(pool.map(take_part, range(count)))
         expected = tuple(sum(map(int, column)) for column in values.T)
-        right = sum(opened.total == expected for opened, _ in found)
-        seconds = [each for _, each in found]
+        right = sum(opened.total == expected for opened, _ in totals)
+        seconds = [each for _, each in totals]
         near = len(study.neighbours(study.names, study.names[0]))
         size = sum(len(message.body) for message in board.messages) / 2**20
         print(

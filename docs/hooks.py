@@ -99,27 +99,27 @@ def one_method(entry: Method) -> str:
         meaning = f"{field['label']}. {field['help']}"
         lines.append(f"| `{name}` | {field['default']} | {cell(span)} | {cell(meaning)} |")
     for id in entry.origin.errata:
-        found = ERRATA[id]
-        lines += ["", f"- **{id}** ({found.where}): {found.what}. Here: {found.here}."]
+        erratum = ERRATA[id]
+        lines += ["", f"- **{id}** ({erratum.where}): {erratum.what}. Here: {erratum.here}."]
     return "\n".join(lines)
 
 
 def page(path: Path) -> str:
     """A notebook as a page: text, code, and what the code printed."""
     cells = json.loads(path.read_text())["cells"]
-    parts = [part for found in cells for part in cell_parts(found)]
+    parts = [part for each in cells for part in cell_parts(each)]
     title, rest = parts[0], parts[1:]
     link = f"[Download this notebook]({path.name})."
     return "\n\n".join([title, link, *rest]) + "\n"
 
 
-def cell_parts(found: dict[str, Any]) -> list[str]:
+def cell_parts(content: dict[str, Any]) -> list[str]:
     """A cell's source and its outputs."""
-    source = "".join(found["source"])
-    if found["cell_type"] == "markdown":
+    source = "".join(content["source"])
+    if content["cell_type"] == "markdown":
         return [source]
     parts = [f"```python\n{source}\n```"]
-    for output in found["outputs"]:
+    for output in content["outputs"]:
         data = output.get("data", {})
         if "text/html" in data:
             parts.append(f'<div class="output">{"".join(data["text/html"])}</div>')

@@ -11,7 +11,7 @@ they are first asked for, so that importing the package costs nothing. Headless:
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pmtcore.api.functions import audit as audit
@@ -53,7 +53,7 @@ _FACE = {
 __all__ = [*_FACE]  # the names of the table above
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Return a name of the face, loaded from its room."""
     if name not in _FACE:
         raise AttributeError(f"module 'pmtcore' has no attribute {name!r}")

@@ -28,7 +28,7 @@ def fitter(low: float, high: float, epsilon: float):
 
 if __name__ == "__main__":
     for low, high in ((0.0, 5.0), (-5.0, 5.0)):
-        found = audit_estimator(
+        audited = audit_estimator(
             fitter(low, high, 1.0), neighbouring_pairs(20, 1, high, (0.0, 1.0))[0], 1.0, delta=0.0, trials=2000
         )
-        print(f"bounds ({low:g}, {high:g}): {found.sentence}")
+        print(f"bounds ({low:g}, {high:g}): {audited.sentence}")

@@ -94,8 +94,8 @@ def draw() -> None:
         else:
             st.warning("Open to the network without sign-in: private tables cannot be opened and nothing released.")
         return
-    found = actor()
-    st.caption(f"{plain(found.name)}, {'no role' if found.role is None else found.role.value}")
+    visitor = actor()
+    st.caption(f"{plain(visitor.name)}, {'no role' if visitor.role is None else visitor.role.value}")
     st.button("Sign out", on_click=st.logout, key="sign-out", icon=":material/logout:", width="stretch")
 
 
@@ -111,13 +111,13 @@ def draw_sign_in() -> None:
     """Draw the only page of whoever has no role: who they are, and the way in or out."""
     st.title("Second Moment")
     try:
-        found = actor()
+        visitor = actor()
     except InputError as error:
         st.error(str(error))
         return
-    st.write(_WHY[found.denied or Denied.NO_ROLE])
-    if found.denied in (Denied.UNVERIFIED, Denied.NO_ROLE):
-        st.caption(f"{plain(found.name)}, no role")
+    st.write(_WHY[visitor.denied or Denied.NO_ROLE])
+    if visitor.denied in (Denied.UNVERIFIED, Denied.NO_ROLE):
+        st.caption(f"{plain(visitor.name)}, no role")
         st.button("Sign out", on_click=st.logout, key="sign-out", icon=":material/logout:")
     else:
         st.button("Sign in", on_click=st.login, key="sign-in", icon=":material/login:")

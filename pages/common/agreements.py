@@ -42,16 +42,16 @@ def waiting() -> None:
     tables = session().tables
     if tables is None or tables.source is None or not tables.source.second:
         return
-    found: list[PendingRequest] = []
+    requests: list[PendingRequest] = []
     with suppress(InputError):
         every = pending_requests(actor(), Ledger(default_url(), make=False))
-        found = [
+        requests = [
             one for one in every if one.dataset == tables.registered and one.state in ("asked", "agreed", "declined")
         ]
-    if not found:
+    if not requests:
         return
     st.header("Asked for")
-    for one in found:
+    for one in requests:
         st.markdown(f"- {plain(asked_words(one))}")
         if one.state == "agreed" and st.button(
             "Release what was agreed to", key=f"carry-{one.key}", type="primary", icon=":material/verified_user:"

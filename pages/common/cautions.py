@@ -25,8 +25,8 @@ def of_open_tables(problem: Problem) -> Sequence[Caution]:
 def gaps(problem: Problem) -> str:
     """Return what rows with gaps do to a fit to the open tables; empty where they do nothing."""
     tables = session().tables
-    found = None if tables is None else rows_of_zeros(problem, tables.public)
-    return "" if found is None else found.words
+    caution = None if tables is None else rows_of_zeros(problem, tables.public)
+    return "" if caution is None else caution.words
 
 
 def warn(notes: Sequence[str], kinds: Sequence[TableNote] = RUINOUS) -> None:

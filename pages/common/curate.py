@@ -21,7 +21,7 @@ _WHY = "Kept in the ledger, with your name."
 _RULES = {FIRST: "their first rows count", MEAN: "one row, the mean of theirs"}
 
 
-def forms(book: Ledger, names: list[str]) -> None:
+def forms(ledger: Ledger, names: list[str]) -> None:
     """Register, cap, part, retire: those that whoever is at the screen may do."""
     made: list[tuple[Action, str, str, Callable[[Ledger, list[str]], bool], int]] = [
         (Action.CAP, "Set a cap", ":material/speed:", _cap, 0),
@@ -32,13 +32,13 @@ def forms(book: Ledger, names: list[str]) -> None:
     for action, title, icon, form, fewest in made:
         if actor().may(action) and len(names) >= fewest:
             with st.expander(title, icon=icon):
-                _run(form, book, names)
+                _run(form, ledger, names)
 
 
-def _run(form: Callable[[Ledger, list[str]], bool], book: Ledger, names: list[str]) -> None:
+def _run(form: Callable[[Ledger, list[str]], bool], ledger: Ledger, names: list[str]) -> None:
     """Draw a form whose words stay where they are when the ledger refuses."""
     try:
-        done = form(book, names)
+        done = form(ledger, names)
     except InputError as error:
         show_error(error)
         return
@@ -46,7 +46,7 @@ def _run(form: Callable[[Ledger, list[str]], bool], book: Ledger, names: list[st
         st.rerun()
 
 
-def _cap(book: Ledger, names: list[str]) -> bool:
+def _cap(ledger: Ledger, names: list[str]) -> bool:
     with st.form("cap-form"):
         name = st.selectbox(
             "Data set", names, index=None, key="cap-dataset", help="Type another name to set the cap of a new one.",
@@ -57,14 +57,14 @@ def _cap(book: Ledger, names: list[str]) -> bool:
         sent = st.form_submit_button("Set")
     if not sent or name is None:
         return False
-    before = book.account(name).cap
+    before = ledger.account(name).cap
     if before is not None and cap > before and not why.strip():
         raise InputError("Say why the cap is raised; the reason is kept in the ledger.")
-    register.cap(actor(), book, name, cap, reason=why)
+    register.cap(actor(), ledger, name, cap, reason=why)
     return True
 
 
-def _register(book: Ledger, _: list[str]) -> bool:
+def _register(ledger: Ledger, _: list[str]) -> bool:
     with st.form("register-form"):
         name = st.text_input("Name", key="register-name-new", help="What analysts choose it by.")
         private = st.text_input("Private table", key="register-private", help="A path on the server, or an address.")
@@ -102,12 +102,20 @@ def _register(book: Ledger, _: list[str]) -> bool:
     declared = None if schema is None else schema_from_json(schema.getvalue()).as_dict()
     unit = Unit(int(rows), column.strip(), rule if column.strip() else FIRST)
     register.register(
-        actor(), book, name, private.strip(), public=public.strip(), cap=cap, unit=unit, second=second, schema=declared
+        actor(),
+        ledger,
+        name,
+        private.strip(),
+        public=public.strip(),
+        cap=cap,
+        unit=unit,
+        second=second,
+        schema=declared,
     )
     return True
 
 
-def _part(book: Ledger, names: list[str]) -> bool:
+def _part(ledger: Ledger, names: list[str]) -> bool:
     with st.form("part-form"):
         one = st.selectbox("Data set", names, key="part-one", help="One of two that hold the same rows.")
         other = st.selectbox("Shares nobody with", names, key="part-other", help="From then on each has its own cap.")
@@ -115,16 +123,16 @@ def _part(book: Ledger, names: list[str]) -> bool:
         sent = st.form_submit_button("Part")
     if not sent or one is None or other is None:
         return False
-    register.part(actor(), book, one, other, reason=why)
+    register.part(actor(), ledger, one, other, reason=why)
     return True
 
 
-def _retire(book: Ledger, names: list[str]) -> bool:
+def _retire(ledger: Ledger, names: list[str]) -> bool:
     with st.form("retire-form"):
         name = st.selectbox("Data set", names, key="retire-name", help="Nothing more can be released from it.")
         why = st.text_input("Why", key="retire-why", help=_WHY)
         sent = st.form_submit_button("Retire")
     if not sent or name is None:
         return False
-    register.retire(actor(), book, name, why)
+    register.retire(actor(), ledger, name, why)
     return True

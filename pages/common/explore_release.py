@@ -59,9 +59,9 @@ def releasing(problem: Problem) -> Release | None:
 
 def confirming(moment: Moment, fit: Regression, label: Label) -> None:
     """Draw the chosen model released again with ``joint-pmt`` on the rest of the budget, and both combined."""
-    state, found = session(), _second(moment, fit)
-    if found is not None:
-        rows = confirmed(fit, found.as_dict())
+    state, second = session(), _second(moment, fit)
+    if second is not None:
+        rows = confirmed(fit, second.as_dict())
         st.markdown(f"{badge(label)} {plain(figures.confirmed_words(rows))}")
         frame(figures.combined_table(rows), "The model confirmed: both releases together")
         return
@@ -105,8 +105,8 @@ def _second(moment: Moment, fit: Regression) -> Release | None:
 def completing(moment: Moment) -> Moment | None:
     """Draw the way to public rows in an open record; return it with them once that was asked for."""
     state, digest = session(), moment.record.as_dict()["digest"]
-    for id, found in state.releases.items():
-        if "joint_moment" not in found.released or found.released["joint_moment"]["digest"] != digest:
+    for id, release in state.releases.items():
+        if "joint_moment" not in release.released or release.released["joint_moment"]["digest"] != digest:
             continue
         if state.tables is None or state.sources[id] != state.tables.private.sha256:
             break

@@ -68,10 +68,10 @@ def draw() -> None:
 
 
 def _tables() -> None:
-    found = state.session()
-    if found.tables is None:
+    current = state.session()
+    if current.tables is None:
         return
-    st.markdown(f"**{plain(found.tables.title)}**")
+    st.markdown(f"**{plain(current.tables.title)}**")
     try:
         problem = state.current_problem()
     except InputError:

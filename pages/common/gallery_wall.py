@@ -45,8 +45,8 @@ def drawn() -> bool:
         "beside what came out."
     )
     st.caption("  \n".join(f"{one.letter}: {cited(one.letter)}." for one in CITATIONS.values()))
-    whole = tiles()
-    papers = sorted({tile.source[0] for tile in whole})
+    every = tiles()
+    papers = sorted({tile.source[0] for tile in every})
     answers = list(_MARKS)
     left, right = st.columns([1, 2])
     paper = left.segmented_control(
@@ -67,12 +67,12 @@ def drawn() -> bool:
     )
     shown = [
         tile
-        for tile in whole
+        for tile in every
         if (not paper or tile.source.startswith(paper)) and (not answer or tile.answers.get(answer))
     ]
-    done = sum(not tile.wanting for tile in whole)
+    done = sum(not tile.wanting for tile in every)
     st.caption(
-        f"{len(shown)} of {plural(len(whole), 'figure')} shown; {done} of the {len(whole)} are computed. "
+        f"{len(shown)} of {plural(len(every), 'figure')} shown; {done} of the {len(every)} are computed. "
         f"Claims of the paper: {' · '.join(f'{mark} {answer}' for answer, mark in _MARKS.items())}"
     )
     for start in range(0, len(shown), _ACROSS):

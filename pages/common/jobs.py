@@ -39,7 +39,7 @@ def show(job: Job) -> None:
 
 def _how_far(job: Job) -> bool:
     report = job.report
-    st.progress(0.0 if report is None else report.whole, text="Begun" if report is None else report.words)
+    st.progress(0.0 if report is None else report.done, text="Begun" if report is None else report.words)
     if job.stoppable:
         st.button("Stop before the spend", on_click=job.stop, key="release-stop", icon=":material/stop_circle:")
     else:

@@ -40,15 +40,15 @@ def size_of(scope: Scope) -> tuple[str, int] | None:
     Raises:
         Refused: it does not say how long it is, or says it in two ways, of which a server may believe either.
     """
-    found = _UPLOAD.search(scope["path"])
-    if found is None or scope["method"] not in ("PUT", "POST"):
+    upload = _UPLOAD.search(scope["path"])
+    if upload is None or scope["method"] not in ("PUT", "POST"):
         return None
     lengths = [value for name, value in scope["headers"] if name == b"content-length"]
     if any(name == b"transfer-encoding" for name, _ in scope["headers"]) or len(lengths) > 1:
         raise Refused(400, "An upload says once how long it is.")
     if not lengths or not lengths[0].isdigit() or len(lengths[0]) > _DIGITS:
         raise Refused(411, "An upload says how long it is.")
-    return found[1], int(lengths[0])
+    return upload[1], int(lengths[0])
 
 
 def no_longer_than(size: int, receive: Receive) -> Receive:
@@ -77,11 +77,11 @@ def admit(session: str, size: int) -> None:
         Refused: with it the session, or all sessions together, would hold too much.
     """
     with _lock:
-        kept = held()
-        kept.update(_coming)
-        if kept[session] + size > MAX_SESSION_BYTES:
+        sizes = stored()
+        sizes.update(_coming)
+        if sizes[session] + size > MAX_SESSION_BYTES:
             raise Refused(413, f"A session holds at most {MAX_SESSION_BYTES // 2**20} MB of uploads; delete some.")
-        if kept.total() + size > server_bytes():
+        if sizes.total() + size > server_bytes():
             raise Refused(413, "All sessions together hold as much as this server takes; try again later.")
         _coming[session] += size
 
@@ -94,12 +94,12 @@ def done(session: str, size: int) -> None:
             del _coming[session]
 
 
-def held() -> Counter[str]:
+def stored() -> Counter[str]:
     """Return bytes of uploads by session, where Streamlit keeps them."""
     if not exists():
         return Counter()
-    kept = get_instance().uploaded_file_mgr.file_storage  # type: ignore[attr-defined]  # no public way in 1.67
-    return Counter({id: sum(len(file.data) for file in list(files.values())) for id, files in list(kept.items())})
+    storage = get_instance().uploaded_file_mgr.file_storage  # type: ignore[attr-defined]  # no public way in 1.67
+    return Counter({id: sum(len(file.data) for file in list(files.values())) for id, files in list(storage.items())})
 
 
 def enter(visitor: Visitor) -> bool:

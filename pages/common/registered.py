@@ -36,11 +36,11 @@ def named_by_a_curator() -> None:
         persist_state="session",
         help="Registered by a curator; rows cannot be seen here.",
     )
-    book = Ledger(default_url())
-    mark = repr(("registered", chosen, book.registered().get(chosen)))
+    ledger = Ledger(default_url())
+    mark = repr(("registered", chosen, ledger.registered().get(chosen)))
     if st.session_state.get("opened") != mark:
-        found = opened(actors.actor(), book, chosen)
-        state.session().open(Tables(uuid4().hex, chosen, found.private, found.public, source=found))
+        by_curator = opened(actors.actor(), ledger, chosen)
+        state.session().open(Tables(uuid4().hex, chosen, by_curator.private, by_curator.public, source=by_curator))
         st.session_state["opened"] = mark
     tables = state.session().tables
     if tables is not None and tables.source is not None:

@@ -29,11 +29,11 @@ def start(run: Comparison, recipe: Recipe) -> None:
         InputError: the server is at as many runs as it takes.
     """
     job_slots.take(run, actors.claimant())
-    found = session()
-    found.comparison = run
+    current = session()
+    current.comparison = run
     st.session_state["run-recipe"] = recipe
     st.session_state.pop("run", None)
-    if found.tables is not None and found.tables.may_be_studied:
+    if current.tables is not None and current.tables.may_be_studied:
         id = uuid4().hex
         _runs[id] = (run, recipe)
         st.session_state["run"] = id
@@ -43,24 +43,24 @@ def start(run: Comparison, recipe: Recipe) -> None:
 
 def recipe() -> Recipe | None:
     """Return how to ask for this session's comparison again."""
-    found: Recipe | None = st.session_state.get("run-recipe")
-    return found
+    stored: Recipe | None = st.session_state.get("run-recipe")
+    return stored
 
 
 def find() -> Comparison | None:
     """Return this session's comparison, or the one that the link names."""
-    found = session()
+    current = session()
     asked = st.query_params.get("run", "")
-    if found.comparison is None and _ID.fullmatch(asked) and asked in _runs:
-        found.comparison, st.session_state["run-recipe"] = _runs[asked]
+    if current.comparison is None and _ID.fullmatch(asked) and asked in _runs:
+        current.comparison, st.session_state["run-recipe"] = _runs[asked]
         st.session_state["run"] = asked
     known = st.session_state.get("run")
-    if found.comparison is not None and known and st.query_params.get("run") != known:
+    if current.comparison is not None and known and st.query_params.get("run") != known:
         scripts.address("run", known)
-    if found.comparison is None and asked:
+    if current.comparison is None and asked:
         scripts.address("run", "")
         st.info(
             "The comparison of this link is gone: the server was started anew, or its tables were not for study.",
             icon=":material/info:",
         )
-    return found.comparison
+    return current.comparison

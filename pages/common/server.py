@@ -15,7 +15,6 @@ import os
 import re
 import threading
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pyarrow as pa
 from starlette.middleware.gzip import GZipMiddleware
@@ -216,7 +215,7 @@ def _closed(scope: Scope) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def lifespan(_: Any) -> AsyncIterator[None]:
+async def lifespan(_: object) -> AsyncIterator[None]:
     """End closed sessions on a timer, as long as the server runs."""
     if os.environ.get("PMT_LOG") == "json":
         log = logging.getLogger("second_moment")

@@ -152,8 +152,8 @@ def session() -> Session:
         made = Session()
         made.open(demo_tables())
         st.session_state[_KEY] = made
-    found: Session = st.session_state[_KEY]
-    return found
+    current: Session = st.session_state[_KEY]
+    return current
 
 
 def begun() -> bool:
@@ -188,12 +188,12 @@ def delete_uploads(session_id: str) -> None:
     runtime.media_file_mgr.remove_orphaned_files()
 
 
-def demo_tables(**knobs: Any) -> Tables:
+def demo_tables(**knobs: Any) -> Tables:  # noqa: ANN401
     """Return the synthetic demo."""
     return named_tables("demo", **knobs)
 
 
-def named_tables(id: str, **knobs: Any) -> Tables:
+def named_tables(id: str, **knobs: Any) -> Tables:  # noqa: ANN401
     """Return tables by name."""
     private, public, reasons = named.load(id, **knobs)
     entry = named.entry(id)
@@ -206,10 +206,10 @@ def current_problem() -> Problem:
     Raises:
         InputError: the tables do not fit together.
     """
-    found = session()
-    if found.tables is None:
+    current = session()
+    if current.tables is None:
         raise InputError("No tables are open; choose them on the Data page.")
-    return found.choose(found.choices or found.tables.first)
+    return current.choose(current.choices or current.tables.first)
 
 
 def quick() -> Quick | None:
@@ -218,8 +218,8 @@ def quick() -> Quick | None:
     Raises:
         InputError: the methods do not fit the tables.
     """
-    found = session()
-    problem, tables = found.problem, found.tables
+    current = session()
+    problem, tables = current.problem, current.tables
     if problem is None or tables is None or not tables.may_be_studied or not is_quick(problem):
         return None
     return remember((tables.key, repr(problem.choices)), lambda: first_look(problem))
@@ -227,22 +227,22 @@ def quick() -> Quick | None:
 
 def what_stops() -> str | None:
     """Return the first sentence that Data has about the open tables where no problem can be made of them."""
-    found = session()
-    if found.tables is None:
+    current = session()
+    if current.tables is None:
         return None
-    tables = found.tables
+    tables = current.tables
     every = findings(
-        tables.private, tables.public, found.choices or tables.first, tables.public_rows, declared=tables.schema
+        tables.private, tables.public, current.choices or tables.first, tables.public_rows, declared=tables.schema
     )
     return next((one.sentence for one in every if one.stops), None)
 
 
 def prediction_curves(problem: Problem) -> Curves:
     """Return the predictions of all methods on the open tables, filled as far as somebody asked."""
-    found = session()
-    if found.curves is None:
-        found.curves = Curves(problem.public, problem.private.n)
-    return found.curves
+    current = session()
+    if current.curves is None:
+        current.curves = Curves(problem.public, problem.private.n)
+    return current.curves
 
 
 def prospect(problem: Problem, request: Request) -> Preview:
@@ -251,12 +251,12 @@ def prospect(problem: Problem, request: Request) -> Preview:
     Raises:
         InputError: a parameter is out of range.
     """
-    found, key = session().previews, repr(request)
-    if key not in found:
-        if len(found) >= _PREVIEWS:
-            found.clear()
-        found[key] = preview(problem, request)
-    return found[key]
+    previews, key = session().previews, repr(request)
+    if key not in previews:
+        if len(previews) >= _PREVIEWS:
+            previews.clear()
+        previews[key] = preview(problem, request)
+    return previews[key]
 
 
 def curator() -> bool:

@@ -139,29 +139,29 @@ def _open_named(id: str, **knobs: float) -> None:
 
 def columns() -> Problem | None:
     """Draw target, features and policies; return the prepared problem, or ``None`` under a sentence."""
-    found = state.session()
-    if found.tables is None:
+    current = state.session()
+    if current.tables is None:
         return None
     # What is wrong stands above the choices: in sight of whoever has just changed one.
     messages = st.container()
     try:
-        first = found.tables.first
-        with st.expander("Columns and policies", icon=":material/tune:", expanded=not found.tables.may_be_studied):
-            before = found.choices or first
-            choices = _choices(found.tables, before)
-        was = found.tables.repaired
+        first = current.tables.first
+        with st.expander("Columns and policies", icon=":material/tune:", expanded=not current.tables.may_be_studied):
+            before = current.choices or first
+            choices = _choices(current.tables, before)
+        was = current.tables.repaired
         if was is not None and before.features == was[1] and choices.target != before.target:
             # Columns were left out for another target: which ones fit with this one is asked anew.
-            take(mended(found.tables, replace(choices, features=None)))
+            take(mended(current.tables, replace(choices, features=None)))
         with messages, st.spinner(_LOOKING, show_time=True):
             every = findings(
-                found.tables.private,
-                found.tables.public,
+                current.tables.private,
+                current.tables.public,
                 choices,
-                found.tables.public_rows,
-                declared=found.tables.schema,
+                current.tables.public_rows,
+                declared=current.tables.schema,
             )
-            said = _say(found.tables, choices, every)
+            said = _say(current.tables, choices, every)
         _notice(choices, [one for one in every if not (one.stops or _asked(one))])
     except InputError as error:
         with messages:
@@ -169,7 +169,7 @@ def columns() -> Problem | None:
         return None
     try:
         with messages, st.spinner(_LOOKING, show_time=True):
-            return found.choose(choices)
+            return current.choose(choices)
     except InputError as error:
         if not said:  # else it says once more what stops
             with messages:
@@ -181,15 +181,15 @@ def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]
     """Draw what is wrong or needs an answer, each with its repair: one click. Return what stops."""
     stops = [one for one in every if one.stops]
     first = next((one.repairs[0].apply(choices) for one in stops if one.repairs), None)
-    whole = choices if first is None else repaired(tables.private, tables.public, choices, tables.schema)
-    if whole != (first or choices) and st.button(
+    all_repairs = choices if first is None else repaired(tables.private, tables.public, choices, tables.schema)
+    if all_repairs != (first or choices) and st.button(
         "Repair everything at once",
         key="repair-all",
         type="primary",
         icon=":material/build:",
         help="The first repair offered for each problem, and for what comes up after it.",
     ):
-        take(whole)
+        take(all_repairs)
     for at, one in enumerate(stops):
         st.error(plain(one.sentence), icon=":material/error:")
         _repairs(one, choices, f"stop-{at}")

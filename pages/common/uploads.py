@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from pages.common import session as state
 from pages.common.actors import require
@@ -78,21 +79,21 @@ def own_tables() -> None:
         st.session_state["opened"] = mark
 
 
-def _remembered(role: str, file: Any, read: Callable[[bytes, str], Any]) -> tuple[str, Any] | None:
+def _remembered(role: str, file: UploadedFile | None, read: Callable[[bytes, str], Any]) -> tuple[str, Any] | None:
     """Return the table read from this file, or from the one chosen before: an uploader forgets with a page change.
 
     A file that cannot be read is said under its own uploader, so that the other one stays on the page.
     """
-    kept: dict[str, tuple[str, Any]] = st.session_state.setdefault("own-tables", {})
-    if file is not None and kept.get(role, ("",))[0] != file.file_id:
+    tables: dict[str, tuple[str, Any]] = st.session_state.setdefault("own-tables", {})
+    if file is not None and tables.get(role, ("",))[0] != file.file_id:
         try:
-            kept[role] = (file.file_id, read(file.getvalue(), file.name))
+            tables[role] = (file.file_id, read(file.getvalue(), file.name))
         except InputError as error:
             show_error(error)
             return None
-    if file is None and role in kept:
-        st.caption(f"Open: **{plain(kept[role][1].name)}**. Choose another file to replace it.")
-    return kept.get(role)
+    if file is None and role in tables:
+        st.caption(f"Open: **{plain(tables[role][1].name)}**. Choose another file to replace it.")
+    return tables.get(role)
 
 
 def _open_own(private: Table, public: Table | MomentTable, rows: int | None) -> None:
@@ -100,17 +101,17 @@ def _open_own(private: Table, public: Table | MomentTable, rows: int | None) -> 
 
     Features are kept where a fit was made with them: else a repair of the tables before may have left columns out.
     """
-    found = state.session()
-    before = found.choices if found.tables is not None and not found.tables.may_be_studied else None
-    chosen = None if before is None or found.problem is None else before.features
+    current = state.session()
+    before = current.choices if current.tables is not None and not current.tables.may_be_studied else None
+    chosen = None if before is None or current.problem is None else before.features
     tables = Tables(uuid4().hex, f"{private.name}, {public.name}", private, public, (), rows)
-    found.open(tables)
+    current.open(tables)
     names = schema_summary(private, public)["column"].tolist()
     try:
         first = tables.first
         if before is not None and before.target in names:
             first = replace(before, features=chosen if set(chosen or ()) <= set(names) else None)
-        found.take(mended(tables, first))
+        current.take(mended(tables, first))
     except InputError:
         return  # nothing to start from; the chooser says why
 

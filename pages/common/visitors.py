@@ -44,10 +44,10 @@ def visitor(scope: Scope) -> Visitor:
     if not actors.signs_in():
         return Visitor("", OWNER) if actors.alone() else Visitor(address_of(scope), Actor("", None))
     try:
-        found = actors.identified(_claims(scope))
+        actor = actors.identified(_claims(scope))
     except InputError:
-        found = Actor("", None)
-    return Visitor(address_of(scope), found)
+        actor = Actor("", None)
+    return Visitor(address_of(scope), actor)
 
 
 def _claims(scope: Scope) -> dict[str, object]:
@@ -76,19 +76,19 @@ def address_of(scope: Scope) -> str:
 
 def _trusted(address: str) -> bool:
     try:
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
         networks = os.environ.get("PMT_TRUSTED_PROXIES", "").replace(",", " ").split()
-        return any(found in ipaddress.ip_network(network, strict=False) for network in networks)
+        return any(parsed in ipaddress.ip_network(network, strict=False) for network in networks)
     except ValueError:
         return False
 
 
 def _network(address: str) -> str:
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return "unknown"
-    if isinstance(found, ipaddress.IPv4Address):
-        return str(found)
-    mapped = found.ipv4_mapped
-    return str(mapped) if mapped else str(ipaddress.ip_network((found, _NETWORK), strict=False))
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    mapped = parsed.ipv4_mapped
+    return str(mapped) if mapped else str(ipaddress.ip_network((parsed, _NETWORK), strict=False))

@@ -23,10 +23,10 @@ from pmtcore.tables.problem import Problem
 
 def summary(problem: Problem) -> None:
     """Draw the fit that is worked on in one line."""
-    found, public = session(), problem.public
+    current, public = session(), problem.public
     target = plain(modelled(public.target, problem.positive))
     parts = [
-        f"**{plain(found.tables.title)}**" if found.tables else "",
+        f"**{plain(current.tables.title)}**" if current.tables else "",
         f"{count(problem.private.n)} private and {'?' if public.m is None else count(public.m)} public rows",
         f"{FAMILIES[public.family.id].title} fit of **{target}** on {plain(columns_words(public.names))}",
     ]
@@ -67,9 +67,9 @@ def _made(spent: Sequence[Release]) -> str:
 
 def planned(problem: Problem) -> Request:
     """Return the plan that was carried on where it suits this problem, else the recommended method at mu 1."""
-    found = st.session_state.get("planned")
-    if isinstance(found, Request) and problem.public.family.id in method(found.method).families:
-        return found
+    plan = st.session_state.get("planned")
+    if isinstance(plan, Request) and problem.public.family.id in method(plan.method).families:
+        return plan
     return Request(recommended(problem.public).id, Budget(1.0))
 
 

@@ -36,7 +36,7 @@ def record() -> Record:
 
 def keep(found: dict[str, Audit], computed: str) -> None:
     """Add results to the table."""
-    st.session_state[KEY] = Record(computed, {**record().found, **found})
+    st.session_state[KEY] = Record(computed, {**record().audits, **found})
 
 
 def sweep() -> None:
@@ -71,7 +71,7 @@ def running() -> bool:
     job_slots.note(run, run.live)
     if not run.live:
         made = run.record()
-        keep(made.found, made.computed)
+        keep(made.audits, made.computed)
         if not run.stopped:
             store(record())
         del st.session_state[SWEEP]
@@ -81,15 +81,17 @@ def running() -> bool:
 def overview() -> None:
     """Draw all results in one picture over one sortable table."""
     found = record()
-    st.markdown(f"{badge(Label.LAB)} **{figures.tally(found.found)}** Claimed mu = 1; last computed: {found.computed}.")
-    picture(figures.overview(found.found), "audit-overview", "Lower bounds of all attacks as shares of the claim")
-    frame(figures.overview_table(found.found), "Audit of every method and planted fault")
+    st.markdown(
+        f"{badge(Label.LAB)} **{figures.tally(found.audits)}** Claimed mu = 1; last computed: {found.computed}."
+    )
+    picture(figures.overview(found.audits), "audit-overview", "Lower bounds of all attacks as shares of the claim")
+    frame(figures.overview_table(found.audits), "Audit of every method and planted fault")
     with st.expander("One method or fault in detail", icon=":material/search:"):
         ids = [*(entry.id for entry in methods()), *FAULTS]
         id = st.selectbox(
             "Method or fault", ids, format_func=_named, key="audit-detail", help="Its attack is drawn below."
         )
-        details(id, found.found.get(id))
+        details(id, found.audits.get(id))
 
 
 def _named(id: str) -> str:

@@ -116,13 +116,13 @@ def answered(verdict: Sequence[Mapping[str, Any]], unanswered: Sequence[OpenClai
         boxes(ours)
 
 
-def boxes(found: Sequence[pictures.Verdict]) -> bool:
+def boxes(verdicts: Sequence[pictures.Verdict]) -> bool:
     """Draw a box for each claim: the answer, and a line for each comparison; return whether there is one."""
-    for one in found:
+    for one in verdicts:
         lines = "".join(f"\n* {plain(line)}" for line in one.lines)
         setting = f" ({one.reason})" if one.reason else ""
         _BOXES[one.answer](f"**{plain(one.words)}**{setting}\n{lines}")
-    return bool(found)
+    return bool(verdicts)
 
 
 def explained(chosen: Figure) -> None:
@@ -132,11 +132,11 @@ def explained(chosen: Figure) -> None:
             entry = method(id)
             st.markdown(f"**{entry.title}** `{entry.id}` ({source(entry.id)}): {entry.summary}")
         st.page_link("pages/study/learn.py", label="How they work, step by step", icon=":material/school:")
-    if found := pictures.errata_of(chosen):
+    if errata := pictures.errata_of(chosen):
         with st.expander(
-            f"Published steps that do not give what is claimed ({', '.join(found)})", icon=":material/report:"
+            f"Published steps that do not give what is claimed ({', '.join(errata)})", icon=":material/report:"
         ):
-            for id in found:
+            for id in errata:
                 entry_words = ERRATA[id]
                 st.markdown(plain(f"{id} ({entry_words.where}): {entry_words.what}. Done here: {entry_words.here}."))
 
@@ -205,12 +205,12 @@ def opened() -> None:
         redrawn(live, 0.2)
     else:
         start(current)
-        found = st.session_state.get(f"gallery-last-{current.id}") or load_stored(current)
-        if found is None:
+        result = st.session_state.get(f"gallery-last-{current.id}") or load_stored(current)
+        if result is None:
             st.info(pictures.wanting_words(current), icon=":material/info:")
             st.markdown(f"What the paper says: {plain(current.claim or 'no sentence about this figure by itself.')}")
         else:
-            show(current, found)
+            show(current, result)
 
 
 if not gallery_wall.drawn():

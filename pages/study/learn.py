@@ -18,7 +18,7 @@ from pmtcore.report.figures.style import projected
 LINKED: dict[str, Any] = {"bind": "query-params"}
 
 
-def moved(knob: Knob) -> Any:
+def moved(knob: Knob) -> object:
     """Draw one knob, whose place is in the link; return its place."""
     common: dict[str, Any] = {"key": knob.key, "help": knob.words, **LINKED}
     if isinstance(knob.start, bool):
@@ -60,13 +60,13 @@ def show(demo: Demo, shown: Shown) -> None:
 def attacked() -> None:
     """Draw the attack on the retrieved budget as published, and on ours."""
     with st.expander("As published, and attacked", icon=":material/bug_report:"):
-        for found in (attacks.attack("vs-plus"), attacks.attack("vs-plus", "napp-public")):
-            (st.error if found.wins else st.success)(found.sentence)
+        for attack in (attacks.attack("vs-plus"), attacks.attack("vs-plus", "napp-public")):
+            (st.error if attack.wins else st.success)(attack.sentence)
 
 
 def demonstrate(demo: Demo) -> None:
     """Draw a lesson's knobs and what follows from them."""
-    places: list[Any] = [moved(knob) for knob in demo.knobs]
+    places: list[object] = [moved(knob) for knob in demo.knobs]
     if demo is DEMOS["leaks"]:
         places = [linked_choice("Mistake", MISTAKES, "mistake", "Each claims mu = 1 and does not keep it.")]
     show(demo, demo.show(*places))

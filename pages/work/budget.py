@@ -32,7 +32,7 @@ _HEAD = (
 )
 
 
-def account_page(book: Ledger, account: Account) -> None:
+def account_page(ledger: Ledger, account: Account) -> None:
     """Draw one data set."""
     st.markdown(f"{badge(Label.PUBLIC)} **{plain(balance(account))}**")
     for unit in account.units:
@@ -131,9 +131,9 @@ def of_open_table(accounts: Mapping[str, Account]) -> int:
 def page() -> None:
     """Draw the whole page."""
     require(Action.READ_LEDGER)
-    book = Ledger(default_url())
-    accounts = {account.dataset: account for account in book.accounts()}
-    checked = book.verify()
+    ledger = Ledger(default_url())
+    accounts = {account.dataset: account for account in ledger.accounts()}
+    checked = ledger.verify()
     if checked["intact"] and checked["events"]:
         st.caption(
             f"The log is intact: {plural(checked['events'], 'event')}, head {checked['head'][:16]}.",
@@ -150,14 +150,14 @@ def page() -> None:
             key="budget-dataset",
             help="Each has its own cap; releases from it add up.",
         )
-        account_page(book, accounts[name])
+        account_page(ledger, accounts[name])
     else:
         st.info(
             "The ledger is empty. A release from your own tables is written here before a private row is used.",
             icon=":material/info:",
         )
     answers()
-    forms(book, list(accounts))
+    forms(ledger, list(accounts))
 
 
 st.title("Budget")

@@ -119,7 +119,7 @@ def controls(problem: Problem, axis: str) -> None:
     try:
         places: dict[str, Any] = {"mus": budget_grid(low, high, count)}
         if axis != "budget":
-            places = {"mus": [mu], "axis": axis, "values": grid(low, high, count, whole=axis not in ("penalty",))}
+            places = {"mus": [mu], "axis": axis, "values": grid(low, high, count, integers=axis not in ("penalty",))}
         run = Comparison(rescaled(problem, scale), chosen, trials=trials, seed=seed, **places)
         names = {"mus": "mu"}  # as the package's own compare calls it
         asked = {names.get(name, name): value for name, value in places.items()}

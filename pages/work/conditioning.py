@@ -34,12 +34,12 @@ from pmtcore.tables.problem import Problem
 ETA = 0.05
 
 
-def metrics(found: Diagnosis, mark: str) -> None:
+def metrics(diagnosis: Diagnosis, mark: str) -> None:
     """Draw three figures of merit, before and after whitening, in one row, each with a mark before its name."""
-    after = found.after.as_dict() if found.after else {}
+    after = diagnosis.after.as_dict() if diagnosis.after else {}
     columns = st.columns(3)
     for column, name in zip(columns, ("kappa", "kappa_bar", "lambda_min"), strict=True):
-        before = said(found.before.as_dict()[name])
+        before = said(diagnosis.before.as_dict()[name])
         column.metric(
             f"{mark} {term(name).name}",
             f"{before} → {said(after[name])}" if after else f"{before} → unknown",
@@ -59,8 +59,8 @@ def page(problem: Problem) -> None:
     workflow_state.steps("conditioning", problem)
     # Where all figures are of one kind, this sentence has it, and a phone their names.
     st.markdown(f"{badge(label)} {plain(conditioning_words(shown[-1]))}")
-    for found, kind in zip(shown, kinds, strict=True):
-        metrics(found, badge(kind) if len(kinds) > 1 else "")
+    for diagnosis, kind in zip(shown, kinds, strict=True):
+        metrics(diagnosis, badge(kind) if len(kinds) > 1 else "")
     left, middle, right = st.columns([4, 3, 4], gap="medium")
     with left:
         st.markdown("**Spectrum of the second moment**")
@@ -71,8 +71,8 @@ def page(problem: Problem) -> None:
     with right:
         radius = truncation(shown)
     planned_share(problem)
-    for found, kind in zip(shown, kinds, strict=True):
-        st.markdown(f"{badge(kind)} {plain(truncation_words(found, radius))}")
+    for diagnosis, kind in zip(shown, kinds, strict=True):
+        st.markdown(f"{badge(kind)} {plain(truncation_words(diagnosis, radius))}")
     st.caption(
         "A private fit inverts a noisy second moment. Noise is equally large everywhere and drowns directions in which "
         "the data hardly vary. Whitening with the public moment makes directions about equally long, as far as there "

@@ -34,13 +34,13 @@ class Unit:
             Where it is empty, the bound is an assertion of the curator.
         rule: ``first``: the first rows of a person in the order of the table count; ``mean``: a person counts as one
             row, their rows weighted to one.
-        whole: for a total over releases whose units were counted already: the person with all that they have.
+        all_rows: for a total over releases whose units were counted already: the person with all that they have.
     """
 
     rows: int = 1
     column: str = ""
     rule: str = FIRST
-    whole: bool = False
+    all_rows: bool = False
 
     def __post_init__(self) -> None:
         whole_number_between("rows per person", self.rows, 1, MOST_ROWS)
@@ -51,7 +51,7 @@ class Unit:
     @property
     def differ(self) -> str:
         """Return the difference of two neighbouring tables, to follow 'two tables that differ in'."""
-        if self.whole:
+        if self.all_rows:
             return "all that one person has in them"
         if self.rule == MEAN:
             return f"one person ({self.column!r}), who counts as one row, the mean of theirs"
@@ -91,7 +91,7 @@ class Unit:
 # Unit of a person who is in one row.
 ROW = Unit()
 # Unit of totals over releases.
-PERSON = Unit(whole=True)
+PERSON = Unit(all_rows=True)
 
 
 def _rows(count: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -227,22 +227,23 @@ def audit(
     return audit_estimator(_shifted(fit, trials), pairs[0], epsilon, delta, trials=trials)
 
 
-def _fit_function(estimator: Any) -> Fit:  # noqa: ANN401
+def _fit_function(estimator: object) -> Fit:
     """Return the function that publishes a fit, by run number."""
     if not hasattr(estimator, "fit"):
         if not callable(estimator):
             raise InputError(FaceMessage.NOT_AN_ESTIMATOR)
         return lambda x, y, run: np.asarray(estimator(x, y, run))
+    kind: Callable[..., Any] = type(estimator)
     parameters = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
 
     def fit(x: np.ndarray, y: np.ndarray, run: int) -> np.ndarray:
         fresh = {**parameters, "random_state": run % 2**31} if "random_state" in parameters else parameters
-        made = type(estimator)(**fresh).fit(x, y)
+        made = kind(**fresh).fit(x, y)
         return np.append(np.ravel(made.coef_), np.ravel(getattr(made, "intercept_", 0.0)))
 
     return fit
 
 
 def _shifted(fit: Fit, by: int) -> Fit:
-    """Other runs than the pilot's."""
+    """Return the fit with other run numbers than the pilot's."""
     return lambda x, y, run: fit(x, y, run + 4 * by + 10**8)

@@ -48,7 +48,7 @@ class Inputs:
         return prepare_public(frames.table(public, "public"), self.choices)
 
     def prepared(self, private: object, public: object, public_rows: int | None = None) -> tuple[Problem, Design, str]:
-        """Both tables as a problem, how new rows are read, and what tells the tables from others in this process.
+        """Return both tables as a problem, how new rows are read, and a key that identifies the tables in this process.
 
         No private row is read.
 

@@ -125,7 +125,7 @@ def _law(values: np.ndarray, bands: Bands | None) -> tuple[np.ndarray, np.ndarra
 
 
 def _freedom(ratio: float) -> float:
-    """Degrees of freedom at which a 95 % limit lies so many standard errors away."""
+    """Return degrees of freedom at which a 95 % limit lies so many standard errors away."""
     low, high = student.ppf(0.975, 1.0), student.ppf(0.975, _MOST_FREEDOM)
     if not high < ratio < low:
         return _MOST_FREEDOM if ratio <= high else 1.0

@@ -247,12 +247,12 @@ class PrivateModel(Parametrized, Reported):
         return self.release_.guarantee
 
     def _linear(self, frame: object) -> np.ndarray:
-        """``x' beta`` of each row (k,), NaN where a value is missing."""
+        """Return ``x' beta`` of each row (k,), NaN where a value is missing."""
         self._fitted()
         return np.asarray(new_rows(frame, self._design) @ self.release_.coefficients)
 
     def _read(self) -> None:
-        """Attributes in scikit-learn's form from the release."""
+        """Set the attributes that scikit-learn's users expect, from the release."""
         by_name = dict(zip(self.release_.names, self.release_.coefficients.tolist(), strict=True))
         if not by_name:
             raise InputError(FaceMessage.NO_COEFFICIENTS, method=self.release_.method)

@@ -70,7 +70,7 @@ class Spent:
 
     @property
     def sentence(self) -> str:
-        """In one line."""
+        """Return what was spent, in one line."""
         if self.mu == 0:
             return "No private row was read, so nothing was spent."
         if self.synthetic:
@@ -116,18 +116,18 @@ def spend(
         released = release(problem, request, source)
         return released, released.as_dict(), Spent(cost.person.mu, synthetic=True)
     with before_spend():
-        book, own = _book(options.ledger)
-        dataset = options.dataset or options.file or unnamed(problem, book)
+        ledger, own = _book(options.ledger)
+        dataset = options.dataset or options.file or unnamed(problem, ledger)
         if own:
-            book.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
-        same = _digest(book.place, dataset, tables, request.as_dict(), *_asked(problem, book))
+            ledger.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
+        same = _digest(ledger.place, dataset, tables, request.as_dict(), *_asked(problem, ledger))
         key = options.key or _MADE.get(same) or uuid4().hex
-        repeated = book.entry(key) is not None
-    made = recorded_release(problem, request, source, book, dataset=dataset, key=key, purpose=options.purpose)
+        repeated = ledger.entry(key) is not None
+    made = recorded_release(problem, request, source, ledger, dataset=dataset, key=key, purpose=options.purpose)
     _MADE[same] = key
-    account = account_after(book, made.dataset)
+    account = account_after(ledger, made.dataset)
     total, cap = (None, None) if account is None else (account.spent, account.cap)
-    spent = Spent(cost.person.mu, book.place, made.dataset, key, total, cap, repeated)
+    spent = Spent(cost.person.mu, ledger.place, made.dataset, key, total, cap, repeated)
     return made.release, {**made.as_dict(), "ledger_key": key}, spent
 
 
@@ -142,23 +142,23 @@ def _book(ledger: Ledger | str | Path | None) -> tuple[Ledger, bool]:
     raise InputError(FaceMessage.LEDGER_FORM)
 
 
-def unnamed(problem: Problem, book: Ledger) -> str:
+def unnamed(problem: Problem, ledger: Ledger) -> str:
     """Return the data set's name for a frame without one: it tells frames apart, and says nothing of their rows.
 
     The fingerprint is taken under the ledger's key, so that nobody else can compare it with that of a guess. Frames
     that share rows spend together under whatever names, see :meth:`Ledger.admit`.
     """
-    mark = "" if problem.table is None else seal(book.fingerprint_key, problem.table.sha256)
+    mark = "" if problem.table is None else seal(ledger.fingerprint_key, problem.table.sha256)
     return f"unnamed table {mark[:_MARK]}".strip()
 
 
-def _asked(problem: Problem, book: Ledger) -> tuple[object, ...]:
+def _asked(problem: Problem, ledger: Ledger) -> tuple[object, ...]:
     """Return what distinguishes two questions about the same tables: all that a release is made from but the cells.
 
     A schema and the rows behind a public moment change what is public, declared rows change n.
     """
     design = None if problem.design is None else problem.design.as_dict()
-    public = public_digest(problem.public, book.fingerprint_key)
+    public = public_digest(problem.public, ledger.fingerprint_key)
     return problem.choices.as_dict(), design, public, problem.private.n
 
 

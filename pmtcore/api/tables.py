@@ -59,7 +59,7 @@ _LAST = ("R2", "N")
 
 
 def _column(fit: object, digits: int) -> dict[tuple[str, str], str]:
-    """Cells of one fit by row."""
+    """Return cells of one fit by row."""
     with reraised_as(InputError(FaceMessage.NOT_A_FIT, given=type(fit).__name__), AttributeError):
         params, errors, p = (pd.Series(getattr(fit, name)) for name in ("params", "bse", "pvalues"))
     cells: dict[tuple[str, str], str] = {}

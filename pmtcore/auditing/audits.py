@@ -26,11 +26,11 @@ class Record:
     """Audits by method id, or by fault id, with the day they were computed."""
 
     computed: str
-    found: dict[str, Audit]
+    audits: dict[str, Audit]
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields."""
-        return {"computed": self.computed, "audits": {id: vars(one) for id, one in self.found.items()}}
+        return {"computed": self.computed, "audits": {id: vars(one) for id, one in self.audits.items()}}
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Record:
@@ -50,26 +50,26 @@ class Sweep(Steps):
 
     def __init__(self) -> None:
         self.ids = [*(entry.id for entry in methods()), *FAULTS]
-        self.found: dict[str, Audit] = {}
+        self.audits: dict[str, Audit] = {}
 
     @property
     def share(self) -> float:
         """Return the share of the work that is done."""
-        return len(self.found) / len(self.ids)
+        return len(self.audits) / len(self.ids)
 
     @property
     def next(self) -> str:
         """Return the id of the next audit."""
-        return self.ids[len(self.found)]
+        return self.ids[len(self.audits)]
 
     def _advance(self) -> None:
         """Run one audit."""
         id = self.next
-        self.found[id] = FAULTS[id].run(CLAIM, TRIALS) if id in FAULTS else audit(id, CLAIM, TRIALS)
+        self.audits[id] = FAULTS[id].run(CLAIM, TRIALS) if id in FAULTS else audit(id, CLAIM, TRIALS)
 
     def record(self) -> Record:
         """Return the results so far, with today's date."""
-        return Record(datetime.datetime.now(datetime.UTC).date().isoformat(), dict(self.found))
+        return Record(datetime.datetime.now(datetime.UTC).date().isoformat(), dict(self.audits))
 
 
 def store(record: Record, path: Path | None = None) -> None:

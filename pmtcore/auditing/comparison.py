@@ -227,7 +227,7 @@ def budget_grid(low: float, high: float, count: int) -> list[float]:
     ]
 
 
-def grid(low: float, high: float, count: int, whole: bool = False) -> list[float]:
+def grid(low: float, high: float, count: int, integers: bool = False) -> list[float]:
     """Return values evenly spaced on a log axis; rounded to distinct whole numbers if asked.
 
     Raises:
@@ -236,7 +236,7 @@ def grid(low: float, high: float, count: int, whole: bool = False) -> list[float
     if not 0 < low <= high:
         raise InputError(AuditMessage.VALUES_REVERSED, low=low, high=high)
     values = np.geomspace(low, high, whole_number_between("values", count, 1, 50))
-    return [float(x) for x in (np.unique(np.round(values)) if whole else values)]
+    return [float(x) for x in (np.unique(np.round(values)) if integers else values)]
 
 
 def varied(problem: Problem, axis: str, x: float, seed: int) -> Problem:

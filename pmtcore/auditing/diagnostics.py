@@ -157,7 +157,7 @@ def unusual_rows(problem: Problem) -> Private[dict[str, float]]:
     rows = problem.private
     empty = rows.sum(lambda x, y: np.array(np.sum(~joint(x, y).any(axis=1))))
     pair = empty.zip(overlap(problem.public, rows))
-    return pair.map(lambda found: {"empty_rows": int(found[0]), **found[1].as_dict()})
+    return pair.map(lambda both: {"empty_rows": int(both[0]), **both[1].as_dict()})
 
 
 def rows_in_words(unusual: Mapping[str, float], n: int) -> list[str]:

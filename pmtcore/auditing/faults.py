@@ -130,7 +130,7 @@ FAULTS = {
         Fault(
             "all-rows",
             "three rows of a person count where one was promised",
-            lambda mu, trials: audit("joint-pmt", mu, trials, people=People.of(1, FIRST, kept=3), passes="1"),
+            lambda mu, trials: audit("joint-pmt", mu, trials, people=People.of(1, FIRST, applied=3), passes="1"),
         ),
         Fault("reused-noise", "one noise for two statistics (E13)", _simulated("reused-noise", _reused, 1)),
     )

@@ -21,21 +21,21 @@ class People:
     Attributes:
         unit: claimed bound on the rows of each person.
         have: rows of the attacked person in the one table and in the other.
-        kept: bound that is applied; ``None``: the claimed one. Another one is a planted fault.
+        applied: bound that is applied; ``None``: the claimed one. Another one is a planted fault.
     """
 
     unit: Unit
     have: tuple[int, int] = (1000, 10)
-    kept: Unit | None = None
+    applied: Unit | None = None
 
     @classmethod
-    def of(cls, rows: int, rule: str, kept: int | None = None) -> People:
+    def of(cls, rows: int, rule: str, applied: int | None = None) -> People:
         """Return people of whom so many rows count by that rule.
 
         Raises:
             InputError: no such rule, or a number that does not go with it.
         """
-        return cls(Unit(rows, _COLUMN, rule), kept=None if kept is None else Unit(kept, _COLUMN, rule))
+        return cls(Unit(rows, _COLUMN, rule), applied=None if applied is None else Unit(applied, _COLUMN, rule))
 
     def table(
         self, which: int, row: tuple[np.ndarray, float], rest: tuple[np.ndarray, np.ndarray], names: tuple[str, ...]
@@ -54,7 +54,7 @@ class People:
         others = 1 + np.arange(len(rest[1])) // k
         person = np.concatenate([np.zeros(have, dtype=int), others])
         rows = PrivateRows.from_arrays(x, y, names)
-        return bounded(rows, person, 1 + len(rest[1]) // k, self.kept or self.unit)
+        return bounded(rows, person, 1 + len(rest[1]) // k, self.applied or self.unit)
 
     @property
     def words(self) -> str:

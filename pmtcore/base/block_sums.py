@@ -11,6 +11,7 @@ import numpy as np
 from pmtcore.base import threads
 
 Block = tuple[np.ndarray, np.ndarray]  # features (k, d), response (k,)
+Transform = Callable[[np.ndarray, np.ndarray], Block]  # of the rows of a block, each by itself
 Summand = Callable[[np.ndarray, np.ndarray], np.ndarray]
 T = TypeVar("T")
 
@@ -29,7 +30,7 @@ def total(parts: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def block_sum(blocks: Iterable[Block], function: Summand, many: int | None = None) -> np.ndarray:
-    """``sum over blocks of function(features, response)``, without a warning that would tell of a row.
+    """Return ``sum over blocks of function(features, response)``, without a warning that would tell of a row.
 
     Args:
         blocks: the blocks.

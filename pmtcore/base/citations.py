@@ -25,33 +25,33 @@ class Citation:
 
     @property
     def year(self) -> int:
-        """Year in which it was put on arXiv."""
+        """Return the year in which it was put on arXiv."""
         return 2000 + int(self.arxiv[:2])
 
     @property
     def link(self) -> str:
-        """Address of the paper."""
+        """Return the address of the paper."""
         return f"https://arxiv.org/abs/{self.arxiv}"
 
     @property
     def short(self) -> str:
-        """Family names and year, as in running text."""
+        """Return family names and year, as in running text."""
         families = [name.rsplit(" ", 1)[-1] for name in self.authors]
         return f"{listing(families) if len(families) <= 3 else f'{families[0]} et al.'} ({self.year})"
 
     @property
     def words(self) -> str:
-        """Authors, title and number, as in a list of references."""
+        """Return authors, title and number, as in a list of references."""
         return f"{self.name}, {self.number}"
 
     @property
     def name(self) -> str:
-        """Authors and title."""
+        """Return authors and title."""
         return f"{listing(list(self.authors))}, {self.title}"
 
     @property
     def number(self) -> str:
-        """Its number, as a reference gives it."""
+        """Return its number, as a reference gives it."""
         return f"arXiv {self.arxiv}"
 
 

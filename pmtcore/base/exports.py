@@ -21,7 +21,7 @@ class PrivateFigureError(TypeError):
     """A private figure was about to leave."""
 
 
-def plain(value: object, name: str = "value") -> Any:
+def plain(value: object, name: str = "value") -> Any:  # noqa: ANN401
     """Return the value in plain JSON types; every export passes this gate.
 
     Raises:
@@ -52,13 +52,13 @@ def json_text(record: Mapping[str, Any]) -> str:
     Raises:
         TypeError: as :func:`plain`.
     """
-    return json.dumps(_finite(plain(dict(record))), indent=2, allow_nan=False)
+    return json.dumps(finite(plain(dict(record))), indent=2, allow_nan=False)
 
 
-def _finite(value: Json) -> Json:
-    """JSON has no infinity and no NaN: both become null."""
+def finite(value: Json) -> Json:
+    """Return a value that JSON can hold: it has no infinity and no NaN, and both become null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list) else value
+        return {key: finite(item) for key, item in value.items()}
+    return [finite(item) for item in value] if isinstance(value, list | tuple) else value

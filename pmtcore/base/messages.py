@@ -43,7 +43,7 @@ def listed(names: Iterable[str], most: int = 5) -> str:
 class _Formatter(string.Formatter):
     """Format of templates: Python's, and ``listed``, ``joined``, ``paired`` and ``plural`` as the module says."""
 
-    def format_field(self, value: Any, format_spec: str) -> str:
+    def format_field(self, value: Any, format_spec: str) -> str:  # noqa: ANN401
         form, _, rest = format_spec.partition(" ")
         if form == "listed":
             return listed(value, int(rest or 5))

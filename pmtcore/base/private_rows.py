@@ -17,7 +17,7 @@ from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
 import numpy as np
 
 from pmtcore.base import threads
-from pmtcore.base.block_sums import Block, Summand, block_sum, cut_to, quiet_sum, quietly, recut, total
+from pmtcore.base.block_sums import Block, Summand, Transform, block_sum, cut_to, quiet_sum, quietly, recut, total
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import check_held
 
@@ -50,7 +50,7 @@ class Private(Generic[T]):
         return function(self._value)
 
     def zip(self, other: Private[U]) -> Private[tuple[T, U]]:
-        """Both values in one box."""
+        """Return both values in one box."""
         return Private((self._value, other._value))
 
     def reveal(self, curator: Curator) -> T:
@@ -89,7 +89,7 @@ MOST_KEPT = 96 * 2**20
 class Piece(Protocol):
     """What some rows became, in buffers that are used again."""
 
-    def kept(self, store: Arena) -> Self:
+    def copied_to(self, store: Arena) -> Self:
         """Return the same, in memory of the store."""
         ...
 
@@ -143,7 +143,7 @@ class RowCache(StaysInSession, Generic[P]):
         self._each, self._room = bytes_each, most
 
     def sum(self, function: Callable[[Iterable[P]], np.ndarray], *, in_order: bool = False) -> Private[np.ndarray]:
-        """``sum over blocks of function(pieces)``: one look, one private array.
+        """Return ``sum over blocks of function(pieces)``: one look, one private array.
 
         Args:
             function: from the pieces of a block to its summand.
@@ -154,7 +154,7 @@ class RowCache(StaysInSession, Generic[P]):
         return Private(total(self._summands(function, 1 if in_order else threads.number())))
 
     def sum_pieces(self, function: Callable[[P], np.ndarray], *, in_order: bool = False) -> Private[np.ndarray]:
-        """``sum over blocks of function(piece)``, where each block has one piece (:meth:`PrivateRows.equal_pieces`)."""
+        """Return ``sum over blocks of function(piece)``; each block is one piece (:meth:`PrivateRows.equal_pieces`)."""
 
         def of_block(pieces: Iterable[P]) -> np.ndarray:
             (piece,) = pieces
@@ -189,12 +189,12 @@ class RowCache(StaysInSession, Generic[P]):
             self._kept.append(pieces_to_keep)
         self._whole = keeping
 
-    def _keeping(self, pieces: Iterable[P], kept: list[P], stores: local, many: int) -> Iterator[P]:
+    def _keeping(self, pieces: Iterable[P], memory: list[P], stores: local, many: int) -> Iterator[P]:
         """Yield pieces that are kept too, in memory of the thread that made them."""
         if not hasattr(stores, "arena"):
             stores.arena = Arena(max(_ARENA // many, _LEAST_ARENA))
         for piece in pieces:
-            kept.append(piece.kept(stores.arena))
+            memory.append(piece.copied_to(stores.arena))
             yield piece
 
     def __repr__(self) -> str:
@@ -285,10 +285,8 @@ class PrivateRows(StaysInSession):
         shape = (count, 2) if self.weighted else (count,)
         return np.zeros((count, len(self.names))), np.zeros(shape)
 
-    def mapped(
-        self, function: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]], names: Iterable[str]
-    ) -> PrivateRows:
-        """Rows made of these: ``function`` takes (k, d), (k,) to (k, e), (k,), each row by itself, by public rules."""
+    def mapped(self, function: Transform, names: Iterable[str]) -> PrivateRows:
+        """Return rows made from these: ``function`` maps (k, d), (k,) to (k, e), (k,), row by row, by public rules."""
 
         def blocks() -> Iterator[Block]:
             for features, response in self._blocks():
@@ -396,7 +394,7 @@ class PrivateRows(StaysInSession):
         return PrivateRows(blocks, self.n, self.names, passes, keeps=self._keeps, weighted=self.weighted)
 
     def sum(self, function: Summand) -> Private[np.ndarray]:
-        """``sum over blocks of function(features, response)``: one pass, one private array."""
+        """Return ``sum over blocks of function(features, response)``: one pass, one private array."""
         if self._adder is not None:
             return Private(self._adder(function))
         return Private(block_sum(self._blocks(), function))
@@ -425,10 +423,10 @@ class PrivateRows(StaysInSession):
         return f"<{self.n} private rows, {len(self.names)} features>"
 
 
-def _added_after(adder: Callable[[Summand], np.ndarray], function: object, summand: Summand) -> np.ndarray:
+def _added_after(adder: Callable[[Summand], np.ndarray], function: Transform, summand: Summand) -> np.ndarray:
     return adder(partial(_after, function, summand))
 
 
-def _after(function: Any, summand: Summand, features: np.ndarray, response: np.ndarray) -> np.ndarray:
+def _after(function: Transform, summand: Summand, features: np.ndarray, response: np.ndarray) -> np.ndarray:
     """Sum what ``function`` makes of a block; at the top of the module, so that a cluster can be sent it."""
     return summand(*function(features, response))

@@ -99,7 +99,7 @@ class Prediction:
         return pd.DataFrame(columns)
 
     def _around(self, half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Limits of the linear predictor around its centre, widened to contain the published one."""
+        """Return limits of the linear predictor around its centre, widened to contain the published one."""
         return np.minimum(self.centre - half, self.linear), np.maximum(self.centre + half, self.linear)
 
 
@@ -359,7 +359,7 @@ class Results:
         return ("coef", "std err", "t", "P>|t|", "[0.025", "0.975]", *(("centre",) if self._shifted else ()))
 
     def _cells(self) -> list[tuple[str, list[str]]]:
-        """Names and cells of the table as texts; empty where a method gives no bands."""
+        """Return names and cells of the table as texts; empty where a method gives no bands."""
         low, high = self._limits(_LEVEL)
         t, p = self._ratios, self._two_sided
         table = []
@@ -424,7 +424,7 @@ class Results:
         return self.features(frame)
 
     def _constraints(self, asked: object) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (q, d) and right sides (q,)."""
+        """Return weights (q, d) and right sides (q,)."""
         d = len(self.names)
         if isinstance(asked, str):
             return self._written(asked)
@@ -447,7 +447,7 @@ class Results:
         return rows, np.zeros(len(rows))
 
     def _written(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """Constraints such as ``a = b, c = 0``; several are parted by commas."""
+        """Parse constraints such as ``a = b, c = 0``, separated by commas."""
         rows, right = [], []
         for part in text.split(","):
             left, equals, other = part.partition("=")
@@ -460,7 +460,7 @@ class Results:
         return np.array(rows), np.array(right)
 
     def _sum(self, text: str) -> tuple[np.ndarray, float]:
-        """Weights (d,) and constant of a sum of coefficients and numbers."""
+        """Return weights (d,) and constant of a sum of coefficients and numbers."""
         weights, constant = np.zeros(len(self.names)), 0.0
         if text.strip() in {*self.names, *self.index}:
             weights[self._place(text.strip())] = 1.0

@@ -13,7 +13,7 @@ Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json
 _MOST_DIGITS = 300
 
 
-def parsed(data: str | bytes) -> Any:
+def parsed(data: str | bytes) -> Any:  # noqa: ANN401
     """Parse a JSON text.
 
     Raises:

@@ -125,7 +125,7 @@ def gallery(chosen: argparse.Namespace) -> Answer:
 
 
 def _open_listed(chosen: Sequence[Figure]) -> Answer:
-    """Claims without an answer, and what would give one."""
+    """Return claims without an answer, and what would give one."""
     from pmtcore.papers.gallery.engine import load_stored  # noqa: PLC0415
     from pmtcore.papers.gallery.unsettled import open_claims  # noqa: PLC0415
 
@@ -140,7 +140,7 @@ _STEPS = (0.02, 0.1, 0.3, 1.0)  # of each figure's trials: every figure says som
 
 
 def _all_computed(chosen: argparse.Namespace) -> Answer:
-    """Every figure whose table is here, brought to the papers' trials; progress goes to the error stream."""
+    """Compute every figure whose table is here with the papers' trials; progress goes to the error stream."""
     from pmtcore.papers.gallery.catalogue import figure, figures  # noqa: PLC0415
     from pmtcore.papers.gallery.engine import compute_all, needed  # noqa: PLC0415
 
@@ -243,12 +243,12 @@ def report(chosen: argparse.Namespace) -> Answer:
         raise InputError(CommandMessage.RELEASE_OR_LEDGER)
     account = head = None
     if chosen.ledger is not None:
-        book = Ledger(chosen.ledger, make=False)
-        entry = book.entry(chosen.key or "")
+        ledger = Ledger(chosen.ledger, make=False)
+        entry = ledger.entry(chosen.key or "")
         if entry is None or entry.record is None:
             raise InputError(CommandMessage.NO_RELEASE_OF_KEY)
         record: Any = entry.record
-        account, head = book.account(entry.dataset).as_dict(), book.verify()["head"]
+        account, head = ledger.account(entry.dataset).as_dict(), ledger.verify()["head"]
     else:
         with reraised_as(InputError(CommandMessage.RELEASE_NOT_JSON)):
             record = parsed(read_small(chosen.release))

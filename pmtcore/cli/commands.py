@@ -57,7 +57,7 @@ def select(chosen: argparse.Namespace) -> Answer:
     trials = whole_number_between("trials", chosen.trials, 1, 1000)
     problem = problem_from(chosen)
     study = study_table(problem, epsilon, lam, trials, seed=chosen.seed).reveal(_CURATOR)
-    shares = {name: share.tolist() for name, share in study.kept.items()}
+    shares = {name: share.tolist() for name, share in study.selected.items()}
     counts = {name: count.tolist() for name, count in study.counts.items()}
     record = {"label": Label.PRIVATE.value, "epsilon": epsilon, "lam": study.lam, "trials": trials}
     lines = [

@@ -44,5 +44,5 @@ def _toml(path: str | Path | None) -> dict[str, Any]:
 
 
 def _options(sections: dict[str, Any]) -> dict[str, Any]:
-    """Streamlit's options by their names: ``section.name``."""
+    """Return Streamlit's options by their names: ``section.name``."""
     return {f"{section}.{name}": value for section, names in sections.items() for name, value in names.items()}

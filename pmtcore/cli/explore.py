@@ -47,7 +47,7 @@ def _regression(moment: Moment, chosen: argparse.Namespace) -> Regression:
 
 
 def _answer(moment: Moment, chosen: argparse.Namespace) -> Answer:
-    """One regression in the keys of a release."""
+    """Return one regression in the keys of a release."""
     fit = _regression(moment, chosen)
     staged = _staged(moment, chosen)
     fit = fit if staged is None else staged.regression
@@ -96,7 +96,7 @@ def _values(text: str) -> dict[str, float]:
 
 
 def _staged(moment: Moment, chosen: argparse.Namespace) -> InstrumentalFit | None:
-    """Two-stage least squares, where instruments were named."""
+    """Return two-stage least squares, where instruments were named."""
     if chosen.endogenous is None and chosen.instruments is None:
         return None
     if not (chosen.formula and chosen.endogenous and chosen.instruments):
@@ -191,7 +191,7 @@ _SHOWN: dict[str, Callable[[Moment, argparse.Namespace], dict[str, Any]]] = {
 
 
 def _lines(record: Mapping[str, Any]) -> str:
-    """Rows of figures as a table; lists as lines."""
+    """Return rows of figures as a table, and lists as lines."""
     lines = []
     for name, value in record.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):

@@ -18,7 +18,7 @@ _EACH = 0.5  # seconds between two lines, on a terminal; ten times as long elsew
 
 @contextmanager
 def following(always: bool, problem: Problem, request: Request) -> Iterator[Progress]:
-    """Progress that is told on standard error, where that is a terminal or it was asked for.
+    """Report progress on standard error, where that is a terminal or it was asked for.
 
     Raises:
         KeyboardInterrupt: with a sentence on what is spent.

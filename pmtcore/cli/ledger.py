@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def run(chosen: argparse.Namespace) -> Answer:
-    """One step."""
+    """Run one step on the ledger."""
     from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
 
     place, makes = chosen.ledger or default_url(), chosen.step in ("cap", "register")
-    book = Ledger(place, make=makes, unsealed=chosen.step == "accept" and bool(chosen.reason))
+    ledger = Ledger(place, make=makes, unsealed=chosen.step == "accept" and bool(chosen.reason))
     if chosen.step == "accept":
-        book.accept(chosen.reason or "")
+        ledger.accept(chosen.reason or "")
     if chosen.step in ("verify", "accept"):
-        report = book.verify(chosen.head or "")
+        report = ledger.verify(chosen.head or "")
         if not report["intact"]:
             raise InputError(CommandMessage.LEDGER_CHANGED, reason=report["why"])
         seals = (
@@ -33,15 +33,15 @@ def run(chosen: argparse.Namespace) -> Answer:
         )
         return report, f"intact: {report['events']} events, head {report['head']}; {seals}"
     if chosen.step in ("asked", "agree", "decline", "release"):
-        return _agreement(chosen, book)
+        return _agreement(chosen, ledger)
     if chosen.step == "record":
-        return _record(book, chosen.key)
+        return _record(ledger, chosen.key)
     if chosen.step != "show":
-        _curate(chosen, book)
-    return _shown(book, chosen.dataset)
+        _curate(chosen, ledger)
+    return _shown(ledger, chosen.dataset)
 
 
-def _record(book: Ledger, key: str | None) -> Answer:
+def _record(ledger: Ledger, key: str | None) -> Answer:
     """Return the record that was kept under a key.
 
     Raises:
@@ -51,7 +51,7 @@ def _record(book: Ledger, key: str | None) -> Answer:
 
     if key is None:
         raise InputError(CommandMessage.RECORD_NEEDS_KEY)
-    entry = book.entry(key)
+    entry = ledger.entry(key)
     if entry is None:
         raise InputError(CommandMessage.NO_SPEND_OF_KEY, key=key)
     if entry.record is None:
@@ -59,7 +59,7 @@ def _record(book: Ledger, key: str | None) -> Answer:
     return entry.record, in_words(dict(entry.record))
 
 
-def _curate(chosen: argparse.Namespace, book: Ledger) -> None:
+def _curate(chosen: argparse.Namespace, ledger: Ledger) -> None:
     """Do what a curator asks for a data set."""
     from pmtcore.releases import register as curators  # noqa: PLC0415
 
@@ -68,11 +68,11 @@ def _curate(chosen: argparse.Namespace, book: Ledger) -> None:
     if chosen.dataset is None:
         raise InputError(CommandMessage.STEP_NEEDS_DATASET, step=chosen.step)
     if chosen.step == "cap":
-        curators.cap(user(), book, chosen.dataset, chosen.mu, reason=chosen.reason or "")
+        curators.cap(user(), ledger, chosen.dataset, chosen.mu, reason=chosen.reason or "")
     elif chosen.step == "part":
-        curators.part(user(), book, chosen.dataset, chosen.other or "", reason=chosen.reason or "")
+        curators.part(user(), ledger, chosen.dataset, chosen.other or "", reason=chosen.reason or "")
     elif chosen.step == "retire":
-        curators.retire(user(), book, chosen.dataset, chosen.reason or "")
+        curators.retire(user(), ledger, chosen.dataset, chosen.reason or "")
     else:
         if None in (chosen.private, chosen.public, chosen.mu):
             raise InputError(CommandMessage.REGISTER_FORM)
@@ -80,7 +80,7 @@ def _curate(chosen: argparse.Namespace, book: Ledger) -> None:
         schema = None if chosen.schema is None else _fields(read_small(chosen.schema))
         curators.register(
             user(),
-            book,
+            ledger,
             chosen.dataset,
             chosen.private,
             public=chosen.public,
@@ -99,7 +99,7 @@ def _fields(data: bytes) -> dict[str, Any]:
     return fields
 
 
-def _agreement(chosen: argparse.Namespace, book: Ledger) -> Answer:
+def _agreement(chosen: argparse.Namespace, ledger: Ledger) -> Answer:
     """Show what was asked for, answer it, or make the release that was agreed to."""
     from pmtcore.api.loading import in_words  # noqa: PLC0415
     from pmtcore.mechanisms.noise import SecureNoise  # noqa: PLC0415
@@ -107,19 +107,19 @@ def _agreement(chosen: argparse.Namespace, book: Ledger) -> Answer:
     from pmtcore.releases.register import answer, carry_out, pending_requests  # noqa: PLC0415
 
     if chosen.step == "asked":
-        requests = pending_requests(user(), book)
+        requests = pending_requests(user(), ledger)
         return {"asked": [pending.as_dict() for pending in requests]}, "\n".join(
             map(_line, requests)
         ) or "nothing was asked for"
     if chosen.key is None:
         raise InputError(CommandMessage.STEP_NEEDS_KEY, step=chosen.step)
     if chosen.step == "release":
-        made = carry_out(user(), book, chosen.key, SecureNoise())
-        spend = SpendPlace(book, made.dataset, made.key, made.release.guarantee.person.mu)
+        made = carry_out(user(), ledger, chosen.key, SecureNoise())
+        spend = SpendPlace(ledger, made.dataset, made.key, made.release.guarantee.person.mu)
         with after_spend(spend):
-            place = {**made.record.get("ledger", {}), "place": book.place, "key": made.key}
+            place = {**made.record.get("ledger", {}), "place": ledger.place, "key": made.key}
             return {**made.as_dict(), "ledger": place}, in_words(made.as_dict())
-    pending = answer(user(), book, chosen.key, chosen.step == "agree", reason=chosen.reason or "")
+    pending = answer(user(), ledger, chosen.key, chosen.step == "agree", reason=chosen.reason or "")
     return pending.as_dict(), _line(pending)
 
 
@@ -131,10 +131,10 @@ def _line(pending: PendingRequest) -> str:
     return f"{pending.key}  {pending.at[:19]}  {pending.dataset}  {what}: asked by {pending.by}{said}"
 
 
-def _shown(book: Ledger, dataset: str | None) -> Answer:
+def _shown(ledger: Ledger, dataset: str | None) -> Answer:
     from pmtcore.accounting.budgets import ONLY_RESPONSES, Neighbours  # noqa: PLC0415
 
-    accounts = [account for account in book.accounts() if dataset in (None, account.dataset)]
+    accounts = [account for account in ledger.accounts() if dataset in (None, account.dataset)]
     lines = []
     for account in accounts:
         cap = "no cap" if account.cap is None else f"cap {account.cap:.4g}, left {account.left:.4g}"

@@ -26,7 +26,7 @@ from pmtcore.tables.table import read_path
 
 
 def run(chosen: argparse.Namespace, source: NoiseSource) -> Answer:
-    """One of the three."""
+    """Run one of the three."""
     return {"configure": _configure, "randomize": _randomize, "aggregate": _aggregate}[chosen.step](chosen, source)
 
 

@@ -333,7 +333,7 @@ def _ledger_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def local_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the three halves."""
+    """Add the arguments of the three halves."""
     parser.add_argument("step", choices=("configure", "randomize", "aggregate"))
     parser.add_argument("--public", metavar="FILE", help="public rows, labelled or not (configure, aggregate)")
     parser.add_argument("--rows", metavar="FILE", help="own rows (randomize)")
@@ -369,7 +369,7 @@ def budget_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> None:
-    """Tables, and what to make of their columns."""
+    """Add the arguments that name tables, and say what to make of their columns."""
     parser = parser.add_argument_group("tables")  # type: ignore[assignment]
     if private:
         parser.add_argument(

@@ -31,7 +31,7 @@ _BESIDE = (
 
 
 def run(chosen: argparse.Namespace) -> Answer:
-    """One release, in the ledger named or in the user's own; outside any for the lab, or where it costs nothing.
+    """Make one release, in the ledger named or the user's own; outside any for the lab, or where it costs nothing.
 
     The demo table is made up: without a data set's name it spends nothing that counts.
     """
@@ -61,9 +61,9 @@ def _ask(chosen: argparse.Namespace, problem: Problem, request: Request) -> Answ
     """Say what was asked for, and how another person answers."""
     from pmtcore.releases.register import ask  # noqa: PLC0415
 
-    book = Ledger(chosen.ledger or default_url())
+    ledger = Ledger(chosen.ledger or default_url())
     dataset, key = chosen.dataset or _data_set(chosen.private), chosen.key or uuid4().hex
-    pending = ask(user(), problem, request, book, dataset=dataset, key=key, purpose=chosen.purpose)
+    pending = ask(user(), problem, request, ledger, dataset=dataset, key=key, purpose=chosen.purpose)
     text = (
         f"Asked for {pending.dataset!r} with key {key}, by {pending.by}: nothing is spent. Another person answers with "
     )
@@ -76,26 +76,26 @@ def _recorded(chosen: argparse.Namespace, problem: Problem, request: Request, so
     dataset, key = chosen.dataset or _data_set(chosen.private), chosen.key or uuid4().hex
     cost = planned_guarantee(problem, request)
     with before_spend():
-        book = Ledger(chosen.ledger or default_url())
+        ledger = Ledger(chosen.ledger or default_url())
         if chosen.ledger is None:
-            book.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
+            ledger.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
     with following(chosen.progress or chosen.verbose, problem, request) as progress:
         recorded = recorded_release(
             problem,
             request,
             source,
-            book,
+            ledger,
             dataset=dataset,
             key=key,
             purpose=chosen.purpose,
             by=user().name,
             progress=progress,
         )
-        with after_spend(SpendPlace(book, recorded.dataset, key, cost.person.mu)):
+        with after_spend(SpendPlace(ledger, recorded.dataset, key, cost.person.mu)):
             if begun:
-                say(chosen, f"A ledger is begun: {book.place}. {_BESIDE}")
-            account = account_after(book, recorded.dataset)
-            place = {"place": book.place, "dataset": recorded.dataset, "key": key}
+                say(chosen, f"A ledger is begun: {ledger.place}. {_BESIDE}")
+            account = account_after(ledger, recorded.dataset)
+            place = {"place": ledger.place, "dataset": recorded.dataset, "key": key}
             total = {} if account is None else {"spent": account.spent, "cap": account.cap}
             record = {
                 **recorded.as_dict(),

@@ -69,7 +69,7 @@ def create(chosen: argparse.Namespace) -> Answer:
 
 
 def status(chosen: argparse.Namespace) -> Answer:
-    """Who has agreed, who takes part, and which passes are opened."""
+    """Return who has agreed, who takes part, and which passes are opened."""
     messages, after = [], -1
     board, until = (None if chosen.board is None else FolderBoard(chosen.board)), 0
     while board is not None and until != after:

@@ -29,7 +29,7 @@ class _Chosen:
     features: tuple[int, ...]
 
     def __call__(self, features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Each row by itself; one that overflows in a derived column is a row of zeros."""
+        """Derive columns row by row; a row that overflows in a derived column becomes zeros."""
         rows = self.record.derived.extend(joint(features, response))
         finite = np.all(np.isfinite(rows), axis=1)
         if not np.all(finite):
@@ -87,12 +87,12 @@ class Confirmed:
 
     @property
     def limits(self) -> tuple[np.ndarray, np.ndarray]:
-        """95 % limits (q,), (q,)."""
+        """Return the 95 % limits (q,), (q,)."""
         half = Z95 * np.sqrt(np.diag(self.privacy) + self.truncation + self.sampling)
         return self.values - half, self.values + half
 
     def as_rows(self) -> list[dict[str, Any]]:
-        """One row for each coefficient."""
+        """Return one row for each coefficient."""
         low, high = self.limits
         return [
             {
@@ -147,7 +147,7 @@ def confirmed(mine: Regression, other: Mapping[str, Any]) -> Confirmed:
 def _alone(
     fields: Mapping[str, Any], release: Mapping[str, Any], names: tuple[str, ...]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Coefficients, noise covariance, truncation variances and limits (2, q) of the second release, in this order."""
+    """Return coefficients, noise covariance, truncation variances and limits (2, q) of the second release."""
     with reraised_as(InputError(ExploreMessage.SECOND_UNREADABLE)):
         order = [list(release["coefficients"]).index(name) for name in names]
         value = np.array(fields["coefficients"], dtype=float)[order]

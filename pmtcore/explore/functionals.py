@@ -29,7 +29,7 @@ class Estimates:
     bands: Bands
 
     def as_rows(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """One record each."""
+        """Return one record each."""
         rows = zip(names, self.values, self.bands.rows(), strict=True)
         return [{"name": name, "value": float(value), **row} for name, value, row in rows]
 
@@ -42,7 +42,7 @@ def figures(
     *,
     completed: bool = False,
 ) -> Estimates:
-    """Figures (q,) with gradients (q, D, D) in the mechanism's coordinates.
+    """Return figures (q,) with gradients (q, D, D) in the mechanism's coordinates.
 
     Args:
         state: the released moment with its errors.
@@ -75,19 +75,19 @@ class Marginals:
 
     @property
     def moment(self) -> np.ndarray:
-        """Second moment (D, D) in the units of the table."""
+        """Return the second moment (D, D) in the units of the table."""
         root = self.state.root
         return np.asarray(root @ (self.state.moment + self.state.influence.residual_moment) @ root.T)
 
     def centred(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Means (D,), covariance (D, D) and centred coordinates (D, D): row j is column j less its mean."""
+        """Return means (D,), covariance (D, D) and centred coordinates (D, D): row j is column j less its mean."""
         s = self.moment
         mean = s[0] / s[0, 0]
         centred = self.state.root - np.outer(mean, self.state.root[0])
         return mean, np.asarray(s / s[0, 0] - np.outer(mean, mean)), centred / math.sqrt(s[0, 0])
 
     def means(self) -> Estimates:
-        """Mean of each column but the constant (D - 1,)."""
+        """Return the mean of each column but the constant (D - 1,)."""
         mean, _, centred = self.centred()
         one = self.state.root[0] / math.sqrt(self.moment[0, 0])
         derivatives = np.array([_both(centred[j], one) for j in range(1, len(mean))])
@@ -104,7 +104,7 @@ class Marginals:
         return figures(self.state, sd, derivatives, (0.0, math.inf), completed=True)
 
     def units(self) -> tuple[np.ndarray, np.ndarray]:
-        """Correlations (D - 1, D - 1), and standardized coordinates (D - 1, D)."""
+        """Return correlations (D - 1, D - 1), and standardized coordinates (D - 1, D)."""
         _, cov, centred = self.centred()
         sd = np.sqrt(np.maximum(np.diag(cov)[1:], 1e-300))
         return cov[1:, 1:] / np.outer(sd, sd), centred[1:] / sd[:, None]
@@ -125,7 +125,7 @@ class Marginals:
         return figures(self.state, r[i, j], np.array(derivatives), (-1.0, 1.0), completed=True)
 
     def partial_correlations(self) -> Estimates:
-        """Of each pair i < j, all other columns held."""
+        """Return the correlation of each pair i < j, given all other columns."""
         r, u = self.units()
         inverse = np.linalg.inv(r)
         v = inverse @ u  # d inverse = -v' dM v
@@ -147,7 +147,7 @@ class Marginals:
         return u, values, vectors * np.where(np.sum(vectors, axis=0) < 0, -1.0, 1.0)
 
     def components(self) -> tuple[Estimates, np.ndarray]:
-        """Shares of variance of the principal components of the correlation matrix, largest first, and loadings."""
+        """Return variance shares of the principal components of the correlation matrix, largest first, and loadings."""
         u, values, vectors = self._eigenvectors()
         derivatives = []
         for k, value in enumerate(values):
@@ -179,7 +179,7 @@ class Marginals:
         )
 
     def groups(self, value: int, dummies: Sequence[int]) -> tuple[Estimates, np.ndarray]:
-        """Means of one column where each dummy is 1, then where all are 0; and the shares of rows.
+        """Return means of one column where each dummy is 1, then where all are 0; and the shares of rows.
 
         Raises:
             InputError: no dummies.

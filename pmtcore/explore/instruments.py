@@ -34,7 +34,7 @@ class InstrumentalFit:
 
     @property
     def weak(self) -> tuple[str, ...]:
-        """Endogenous features whose first-stage F is below ten: their limits are not to be relied on."""
+        """Return the endogenous features whose first-stage F is below ten: their limits cannot be relied on."""
         return tuple(name for name, test in self.first_stage.items() if not test.textbook_f >= _WEAK)
 
     def __repr__(self) -> str:

@@ -40,7 +40,7 @@ class Logistic:
 
     @property
     def coefficients(self) -> dict[str, float]:
-        """By name."""
+        """Return the coefficients by name."""
         return {name: float(value) for name, value in zip(self.names, self.values, strict=True)}
 
     def chance(self, values: Mapping[str, float]) -> float:
@@ -53,7 +53,7 @@ class Logistic:
         return float(expit(score))
 
     def as_dict(self) -> dict[str, Any]:
-        """Keys as a release has them; the floor is a part of its own."""
+        """Return the fields under the keys of a release; the floor is a part of its own."""
         parts = {"privacy": self.bands.privacy, "sampling": self.bands.sampling, "floor": self.floor}
         if self.bands.truncation is not None:
             parts["truncation"] = self.bands.truncation

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path as File
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,15 @@ from pmtcore.public.moments import INTERCEPT
 _LOADINGS = 5  # components with bands: more explain little, and each costs as much
 
 
+class Model(TypedDict, total=False):
+    """Names in place of a formula; see :meth:`Moment.regress`."""
+
+    response: str | None
+    features: Sequence[str] | None
+    ridge: float
+    intercept: bool
+
+
 class Moment:
     """A released joint moment: every question to it is post-processing and spends nothing.
 
@@ -48,7 +57,7 @@ class Moment:
         return f"<Moment of {len(self.columns)} columns, n = {self.record.n:,}, mu = {self.record.guarantee['mu']:.4g}>"
 
     def _design(self, frame: Any, names: Sequence[str]) -> np.ndarray:  # noqa: ANN401
-        """Columns (k, q) of these names from rows of a frame: derived ones by their rules, dummies from levels.
+        """Return columns (k, q) of these names from rows of a frame: derived ones by their rules, dummies from levels.
 
         Raises:
             InputError: a column is missing.
@@ -241,7 +250,7 @@ class Moment:
         made.disjoint = disjoint.strip()
         return made
 
-    def logistic(self, formula: str | None = None, **choices: Any) -> Logistic:  # noqa: ANN401
+    def logistic(self, formula: str | None = None, **choices: Unpack[Model]) -> Logistic:
         """Fit a logistic regression of a 0/1 column, through the public rows; its floor is in the bands.
 
         Raises:

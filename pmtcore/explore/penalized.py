@@ -64,7 +64,7 @@ def ridge_path(
 def lasso_path(
     state: State, names: Sequence[str], response: int, features: Sequence[int], *, draws: int = _DRAWS
 ) -> Path:
-    """``min b'S b/2 - s'b + lam sum sd_j |b_j|`` on centred columns, the first feature being the constant.
+    """Minimize ``b'S b/2 - s'b + lam sum sd_j |b_j|`` on centred columns, the first feature being the constant.
 
     Args:
         state: the released moment with its errors.
@@ -96,7 +96,7 @@ def lasso_path(
 
 
 def _lasso(gram: np.ndarray, cross: np.ndarray, lam: float, start: np.ndarray) -> np.ndarray:
-    """Coordinate descent for moments (t, q, q), (t, q) at once."""
+    """Return lasso coefficients (t, q) of moments (t, q, q), (t, q) by coordinate descent, all at once."""
     b = start.copy()
     for _ in range(_SWEEPS):
         before = b.copy()
@@ -120,7 +120,7 @@ class Subset:
 def best_subsets(
     state: State, names: Sequence[str], response: int, features: Sequence[int], *, free: Sequence[int]
 ) -> list[Subset]:
-    """Of each size, the least residual variance; the criterion is the predicted squared error of new rows.
+    """Return the subset of each size with the least residual variance; its criterion is the predicted squared error.
 
     Raises:
         InputError: too many features to try all.
@@ -154,7 +154,7 @@ def _left(state: State, response: int, some: Sequence[int], free: Sequence[int])
 
 
 def drawn(state: State, draws: int) -> np.ndarray:
-    """Moments (draws, D, D) as noise and sampling might have made them: for figures without a gradient.
+    """Return moments (draws, D, D) as noise and sampling might have made them: for figures without a gradient.
 
     Sampling by multinomial weights of the public rows where the record has them, else as for Gaussian rows.
     """

@@ -42,7 +42,7 @@ class Test:
     __test__ = False  # not a test of ours
 
     def as_dict(self) -> dict[str, float]:
-        """Plain fields."""
+        """Return plain fields."""
         return {"statistic": self.statistic, "among": self.among, "freedom": self.freedom, "p": self.p}
 
 
@@ -84,7 +84,7 @@ class Regression(Reported):
 
     @property
     def coefficients(self) -> dict[str, float]:
-        """By name."""
+        """Return the coefficients by name."""
         return {name: float(value) for name, value in zip(self.names, self.fit.coefficients, strict=True)}
 
     @property
@@ -305,7 +305,7 @@ class Regression(Reported):
 
     @property
     def _inverse(self) -> np.ndarray:
-        """``S_FF^{-1}`` (with the penalty, if there is one)."""
+        """Return ``S_FF^{-1}`` (with the penalty, if there is one)."""
         a = self.fit.a
         return np.asarray(a @ self.state.moment @ a.T)
 
@@ -322,7 +322,7 @@ class Regression(Reported):
         return f"{quoted(self.response)} ~ {right}" + ("" if self.constant else " - 1")
 
     def as_dict(self) -> dict[str, Any]:
-        """Keys as a release has them."""
+        """Return the fields under the keys of a release."""
         share = self.r_squared
         return {
             "response": self.response,
@@ -341,7 +341,7 @@ class Regression(Reported):
 
 
 def _stacked(gradients: list[np.ndarray], state: State) -> np.ndarray:
-    """Gradients (q, D, D), of no figure too."""
+    """Return gradients stacked (q, D, D), also where q is 0."""
     return np.array(gradients) if gradients else np.zeros((0, *state.moment.shape))
 
 
@@ -353,7 +353,7 @@ def quoted(name: str) -> str:
 def regression(
     state: State, names: Sequence[str], response: str, features: Sequence[str], *, lam: float, intercept: bool
 ) -> Regression:
-    """By names.
+    """Return the regression of a response on features, by names.
 
     Raises:
         InputError: no features, the response among them, or columns that the record does not have.
@@ -386,7 +386,7 @@ class NestedTest(WaldTest):
     textbook_pvalue: float
 
     def as_dict(self) -> dict[str, float]:
-        """Plain fields."""
+        """Return plain fields."""
         return dict(vars(self))
 
 

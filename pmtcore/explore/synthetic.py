@@ -20,7 +20,7 @@ _MOST = 1_000_000  # rows; more make no code easier to try
 def rows(
     marginals: Marginals, derived: Derived, count: int, seed: int = 0, *, labels: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Rows of the given columns: Gaussian with the released means and correlations, shaped like public columns.
+    """Return rows of the given columns: Gaussian with the released means and correlations, shaped like public columns.
 
     Where the record has public rows, each column takes the public column's shape at the Gaussian's rank, shifted and
     stretched to the released mean and spread; dummies stay 0 and 1. A column says that the rows are synthetic.
@@ -49,7 +49,7 @@ def rows(
 
 
 def _shaped(marginals: Marginals, normal: np.ndarray, j: int, mean: float, *, sd: float) -> np.ndarray:
-    """One column (k,)."""
+    """Return one column (k,)."""
     influence = marginals.state.influence
     if not isinstance(influence, Rows):
         return np.asarray(mean + sd * normal)

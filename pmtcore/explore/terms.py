@@ -53,7 +53,7 @@ def dummies(name: str, names: Sequence[str]) -> list[str]:
 
 
 def _columns(term: tuple[Factor, ...], names: Sequence[str]) -> list[str]:
-    """Columns of a term: one for numbers, one for each level of a factor, their products."""
+    """Return columns of a term: one for numbers, one for each level of a factor, their products."""
     choices = [_factor(factor, names) for factor in term]
     return [_product(parts, names) for parts in product(*choices)]
 

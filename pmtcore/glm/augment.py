@@ -70,7 +70,7 @@ class Target:
         return self.kind in ("lasso", "elastic-net")
 
     def weights(self, theta: np.ndarray | None, p: int = 1) -> np.ndarray:
-        """Weights a of ``theta_j^2`` from the last iterate (t, p); at the start (``None``) those of t = 1, (p,)."""
+        """Return weights a of ``theta_j^2`` from the last iterate (t, p); at the start (``None``) those of t = 1."""
         alone = TargetStack.of([self])
         return np.full(p, alone.start()[0, 0]) if theta is None else alone.weights(theta)
 

@@ -58,7 +58,7 @@ class Rows:
     response: np.ndarray
     weights: np.ndarray
 
-    def kept(self, store: Arena) -> Rows:
+    def copied_to(self, store: Arena) -> Rows:
         """Return the same rows in memory of the store."""
         copies = (store.copy(values, np.float64) for values in (self.features, self.response, self.weights))
         return Rows(*copies)

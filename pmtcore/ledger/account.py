@@ -55,7 +55,7 @@ class Entry:
         return counted_mu(self.mu, self.neighbours)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields, the released record left out."""
+        """Return plain fields, the released record left out."""
         return {name: value for name, value in vars(self).items() if name not in ("record",)}
 
 
@@ -73,7 +73,7 @@ class Account:
 
     @property
     def spent(self) -> float:
-        """Total mu of all spends, whatever became of them."""
+        """Return the total mu of all spends, whatever became of them."""
         return math.sqrt(math.fsum(entry.counted**2 for entry in self.entries))
 
     @property
@@ -97,7 +97,7 @@ class Account:
         return responses if responses.value in relations else Neighbours.REPLACE_ONE
 
     def _mixed(self, delta: float) -> float:
-        """Epsilon of all spends with the purely private ones as what they are."""
+        """Return the epsilon of all spends, with purely epsilon-private ones composed as such."""
         pure = [counted_mu(e.pure_epsilon, e.neighbours) for e in self.entries if e.pure_epsilon]
         if not pure:
             return math.inf
@@ -105,7 +105,7 @@ class Account:
         return mixed_epsilon(compose(rest), pure, delta)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields, the total in all three units."""
+        """Return plain fields, the total in all three units."""
         stated = [float(entry.request["delta"]) for entry in self.entries if entry.request.get("delta")]
         delta = min(stated, default=_DELTA)
         total = Guarantee(self.spent, self.neighbours, delta, PERSON)

@@ -35,7 +35,7 @@ class PendingRequest:
     reason: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields."""
+        """Return plain fields."""
         own = {name: value for name, value in vars(self).items() if name != "fields"}
         return {**own, **{name: self.fields.get(name) for name in ("request", "choices", "mu", "purpose", "unit")}}
 
@@ -104,7 +104,7 @@ class Agreements:
             return self._pending(connection, key)
 
     def all(self) -> list[PendingRequest]:
-        """Everything that was asked for, newest first."""
+        """Return everything that was asked for, newest first."""
         with self._database.reading() as connection:
             keys = [row["key"] for row in reading.of_kind(connection, "ask")]
             return [self._pending(connection, key) for key in reversed(keys)]

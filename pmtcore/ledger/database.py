@@ -330,7 +330,7 @@ class Database:
         _VERIFIED.pop(self.url, None)
 
     def append(self, connection: Connection, dataset: str, kind: str, key: str, *, payload: Mapping[str, Any]) -> None:
-        """One more event, in the caller's transaction."""
+        """Append one event, in the caller's transaction."""
         seq, previous = self.head(connection)
         row = {
             "seq": seq + 1,

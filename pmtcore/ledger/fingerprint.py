@@ -64,7 +64,7 @@ class Cells:
 
     @cached_property
     def values(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Of each column its different hashes, sorted, and how often each is there."""
+        """Return the distinct hashes of each column, sorted, and how often each occurs."""
         return [np.unique(column, return_counts=True) for column in self.hashes.T]
 
     @cached_property
@@ -126,7 +126,7 @@ class Sketch:
     named_types: Mapping[int, int] = field(default_factory=dict)
 
     def as_text(self, key: bytes) -> str:
-        """For the database, closed with the key."""
+        """Return the sketch as text for the database, encrypted with the key."""
         text = json.dumps(
             {
                 "rows": self.rows,
@@ -143,7 +143,7 @@ class Sketch:
 
     @classmethod
     def from_text(cls, text: str, key: bytes) -> Sketch:
-        """Back from the database.
+        """Return the sketch that :meth:`as_text` wrote.
 
         Raises:
             ValueError: it is damaged, or closed with another key.

@@ -291,7 +291,7 @@ class Ledger:
 
 
 def default_url() -> str:
-    """``PMT_LEDGER``, or a file in the user's data folder."""
+    """Return ``PMT_LEDGER``, or a file in the user's data folder."""
     url = os.environ.get("PMT_LEDGER")
     if not url:
         try:

@@ -23,7 +23,7 @@ def entry(connection: Connection, seal: bytes | None, key: str) -> Entry | None:
 
 
 def joins(connection: Connection, seal: bytes | None) -> dict[frozenset[str], bool]:
-    """Pairs of data sets that were joined, or parted, by what was said last."""
+    """Return pairs of data sets that were joined, or parted, by what was said last."""
     return {
         frozenset((row["dataset"], chain.read(row, seal)["other"])): row["kind"] == "join"
         for row in of_kind(connection, "join", "part")

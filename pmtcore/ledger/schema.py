@@ -46,7 +46,7 @@ _POSTGRES = [
 
 
 def _tables(connection: Connection) -> None:
-    """To version 1: the tables."""
+    """Migrate to version 1: make the tables."""
     if not connection.has_table(EVENTS):
         connection.run(_EVENTS_FIRST)
         connection.run("CREATE INDEX ix_pmt_events_dataset ON pmt_events (dataset)")
@@ -55,22 +55,22 @@ def _tables(connection: Connection) -> None:
 
 
 def _only_grows(connection: Connection) -> None:
-    """To version 2: events can be neither changed nor removed."""
+    """Migrate to version 2: events can be neither changed nor removed."""
     for statement in _SQLITE if connection.lite else _POSTGRES:
         connection.run(statement)
 
 
 def _sealed(connection: Connection) -> None:
-    """To version 3: room for the seal of each event; events from before have none."""
+    """Migrate to version 3: add the seal of each event; earlier events have none."""
     connection.run("ALTER TABLE pmt_events ADD COLUMN seal VARCHAR(64)")
 
 
 def _agreed(connection: Connection) -> None:
-    """To version 4: no column more, but events of kinds that older programs would take for damage."""
+    """Migrate to version 4: no new column, but kinds of events that older programs would take for damage."""
 
 
 def _all_sealed(connection: Connection) -> None:
-    """To version 5: no column more; whoever has the key seals the events from before (:func:`add_seals`)."""
+    """Migrate to version 5: no new column; whoever has the key seals the earlier events (:func:`add_seals`)."""
 
 
 STEPS: tuple[Callable[[Connection], None], ...] = (_tables, _only_grows, _sealed, _agreed, _all_sealed)

@@ -88,7 +88,7 @@ class Beside:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Alone among all processes that use this ledger's file; a server has a lock of its own.
+        """Exclude all other processes that use this ledger's file; a server has a lock of its own.
 
         Raises:
             TimeoutError: another process held it for a minute.

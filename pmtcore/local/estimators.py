@@ -42,7 +42,7 @@ class Link:
     sign: float = 1.0
 
     def response_bound(self, radius: float, noise: float) -> float:
-        """``L r + |f(0)| + C`` (C, Algorithms 3 and 4): no response of a row within the radius is larger.
+        """Return ``L r + |f(0)| + C`` (C, Algorithms 3 and 4): no response of a row within the radius is larger.
 
         ``L`` is the largest slope on ``|z| <= r``, which is where ``z = x'w`` lies for ``||w|| <= 1`` (C, equation 10).
 
@@ -188,7 +188,7 @@ def _summarized(scores: np.ndarray, shares: np.ndarray | None) -> tuple[np.ndarr
 
 
 def scaled(link: Link, slopes: np.ndarray, rows: PublicRows, level: float | None) -> tuple[np.ndarray, float]:
-    """``c w`` and an intercept for least-squares slopes w (d,), from centred public rows.
+    """Return ``c w`` and an intercept for least-squares slopes w (d,), from centred public rows.
 
     Args:
         link: of the regression.
@@ -235,7 +235,7 @@ def least_squares(gram: np.ndarray, cross: np.ndarray, public: tuple[np.ndarray,
 def score_equation(
     family: Family, public: Rows, score: np.ndarray, noise_variance: float, *, centre: float, start: np.ndarray
 ) -> np.ndarray:
-    """Coefficients (t, d) with ``mean_pub w x (b'(x'b) - centre) = score``, a small ridge by the noise.
+    """Return coefficients (t, d) with ``mean_pub w x (b'(x'b) - centre) = score``, a small ridge by the noise.
 
     Args:
         family: of the response.

@@ -81,27 +81,27 @@ class Configuration:
 
     @property
     def d(self) -> int:
-        """Number of features."""
+        """Return the number of features."""
         return len(self.names)
 
     @property
     def dimension(self) -> int:
-        """Length of a report."""
+        """Return the length of a report."""
         return self.d if self.scheme == "whitened" else self.d * (self.d + 1) // 2 + self.d
 
     @property
     def centre(self) -> float:
-        """Middle of the response range."""
+        """Return the middle of the response range."""
         return (self.low + self.high) / 2
 
     @property
     def bound(self) -> float:
-        """Length that no vector before randomizing exceeds (``whitened``)."""
+        """Return the length that no vector before randomizing exceeds (``whitened``)."""
         return self.radius * (self.high - self.low) / 2
 
     @property
     def response_bound(self) -> float:
-        """Largest absolute response less the offset (``moments``)."""
+        """Return the largest absolute response less the offset (``moments``)."""
         return max(abs(self.low - self.offset), abs(self.high - self.offset))
 
     @cached_property
@@ -118,7 +118,7 @@ class Configuration:
 
     @cached_property
     def moment_scales(self) -> tuple[float, float]:
-        """Integer noise on ``x x'`` in its isometric coordinates and on ``x y``, in units of ``2^-30`` of their bounds.
+        """Return the noise on ``x x'`` in isometric coordinates and on ``x y``, in units of ``2^-30`` of their bounds.
 
         Jointly mu-GDP (E6 repaired): half of ``mu^2`` for ``sqrt(2)`` and half for 2, less what no row can use of both
         at once (proofs/sensitivity.md, 3.5).
@@ -143,17 +143,17 @@ class Configuration:
 
     @property
     def digest(self) -> str:
-        """Names the configuration in every report."""
+        """Return the digest that names the configuration in every report."""
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()[:16]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """Return plain JSON types."""
         fields = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in vars(self).items() if k in _FIELDS}
         return {"version": VERSION, **fields, "names": list(self.names)}
 
     @classmethod
     def from_json(cls, data: bytes) -> Configuration:
-        """From a published file.
+        """Read the configuration from a published file.
 
         Raises:
             InputError: not such a file, or of another version.
@@ -211,7 +211,7 @@ class Configuration:
         return total
 
     def _moment_integers(self, features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Clipped rows (k, d) and responses (k,) as integers in steps of their bounds over 2^15."""
+        """Return clipped rows (k, d) and responses (k,) as integers in steps of their bounds over 2^15."""
         x, y = _sensible(features - self.shift, response)
         share = (np.clip(y, self.low, self.high) - self.offset) / self.response_bound
         return grid_rows(x, self.radius), np.trunc(np.clip(share, -1.0, 1.0) * SCALE).astype(np.int64)
@@ -239,7 +239,7 @@ class Configuration:
         return np.asarray(integers * self.units())
 
     def possible(self, reports: np.ndarray) -> np.ndarray:
-        """Which reports (k, dimension) can have come from :meth:`randomize` (but for odds of 1e-30)."""
+        """Return which reports (k, dimension) can have come from :meth:`randomize` (except with odds of 1e-30)."""
         with np.errstate(invalid="ignore", over="ignore"):
             finite = np.isfinite(reports).all(axis=1)
             if self.randomizer == "privunit":
@@ -251,12 +251,12 @@ class Configuration:
 
     @property
     def longest(self) -> float:
-        """Length of the longest report that PrivUnit sends."""
+        """Return the length of the longest report that PrivUnit sends."""
         return self.bound / self.unit.shrink
 
     @property
     def largest(self) -> np.ndarray:
-        """Largest absolute coordinates of a Gaussian report that is accepted (dimension,)."""
+        """Return the largest absolute coordinates of a Gaussian report that is accepted (dimension,)."""
         reach = self.bound if self.scheme == "whitened" else max(self.radius**2, self.radius * self.response_bound)
         return np.asarray(reach + _TAIL * self.noise_sds())
 
@@ -285,14 +285,14 @@ _FIELDS = tuple(Configuration.__dataclass_fields__)
 
 
 def _sensible(features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows whose squares do not overflow, in the same direction; zeros where a number is missing or infinite."""
+    """Return rows whose squares do not overflow, in the same direction; zeros where a number is missing or infinite."""
     usable = np.isfinite(features).all(axis=1) & ~np.isnan(response)
     x = np.where(usable[:, None], features, 0.0)
     return x / np.maximum(np.abs(x).max(axis=1, keepdims=True) / _LARGEST, 1.0), np.where(usable, response, 0.0)
 
 
 def unfold(mean: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mean ``x x'`` (..., d, d) and ``x y`` (..., d) from mean reports of the ``moments`` scheme."""
+    """Return mean ``x x'`` (..., d, d) and mean ``x y`` (..., d) from mean reports of the ``moments`` scheme."""
     return from_upper_triangle(mean[..., :-d] / isometric_scale(d), d), mean[..., -d:]
 
 

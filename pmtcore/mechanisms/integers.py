@@ -91,7 +91,7 @@ class IntegerRows:
             )
         return cls(grid_rows(unit, 1.0, FACTOR).astype(np.int32), np.where(usable, length, 0.0), response)
 
-    def kept(self, store: Arena) -> IntegerRows:
+    def copied_to(self, store: Arena) -> IntegerRows:
         """Return the same rows in memory of the store."""
         directions = store.copy(self.directions, np.int32)
         length, response = (store.copy(values, np.float64) for values in (self.length, self.response))

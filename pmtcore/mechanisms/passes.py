@@ -54,7 +54,7 @@ def release_gradients(
     Guarantee: mu-GDP under replace-one for each point: a sum of vectors no longer than the bound
     (proofs/sensitivity.md, 3.4, 14).
     """
-    total = rows.bind(lambda found: found.sum(sums)).map(from_words)
+    total = rows.bind(lambda cache: cache.sum(sums)).map(from_words)
     units = release_integers(total, GRADIENT_SENSITIVITY * GRADIENT, mu, source, trials=len(sums.points))
     return units / GRADIENT / n
 
@@ -72,7 +72,7 @@ def release_curvatures(
     Guarantee: mu-GDP under replace-one for each point: a moment of vectors no longer than the bound, of Frobenius
     sensitivity ``sqrt(2) bound^2/n`` (proofs/sensitivity.md, 3.1 and 14).
     """
-    total = rows.bind(lambda found: found.sum(sums)).map(from_words)
+    total = rows.bind(lambda cache: cache.sum(sums)).map(from_words)
     scale = (1 + SLACK) * CURVATURE_SENSITIVITY * SCALE**2 / mu
     noisy = noisy_symmetric(total, scale, source, len(sums.points), form="isometric")
     return np.asarray(noisy * ((sums.bounds / SCALE) ** 2)[:, None, None] / n)

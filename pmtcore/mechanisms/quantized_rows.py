@@ -46,11 +46,11 @@ class QuantizedRows:
         response: np.ndarray,
         made: tuple[Block, np.ndarray, int] | None = None,
         *,
-        held: np.ndarray | None = None,
+        stored_directions: np.ndarray | None = None,
         weights: np.ndarray | None = None,
     ) -> None:
         self.rows, self.lengths, self.response, self.weights = rows, lengths, response, weights
-        self._made, self._held = made, held
+        self._made, self._stored = made, stored_directions
 
     @property
     def block(self) -> Block:
@@ -63,18 +63,18 @@ class QuantizedRows:
             raise ValueError("whitened rows are not kept")
         return self._made[0]
 
-    def kept(self, store: Arena) -> QuantizedRows:
+    def copied_to(self, store: Arena) -> QuantizedRows:
         """Return a copy whose directions stay in the store; the whitened block stays as it is."""
         stored = store.copy(self._turned(), np.int32)
         lengths, response = (store.copy(values, np.float64) for values in (self.lengths, self.response))
         weights = None if self.weights is None else store.copy(self.weights, np.float64)
-        return QuantizedRows(self.rows, lengths, response, held=stored, weights=weights)
+        return QuantizedRows(self.rows, lengths, response, stored_directions=stored, weights=weights)
 
     @property
     def directions(self) -> np.ndarray:
         """Return ``2^22 x~/|x~|`` (d, k), rounded towards zero; never longer than 2^22."""
-        if self._held is not None:
-            return self._held.astype(float)
+        if self._stored is not None:
+            return self._stored.astype(float)
         turned = self._turned()
         return np.trunc(turned, out=turned)
 

@@ -234,7 +234,7 @@ class Vectors:
 
     values: np.ndarray
 
-    def kept(self, store: Arena) -> Vectors:
+    def copied_to(self, store: Arena) -> Vectors:
         """Return the same vectors in memory of the store."""
         return Vectors(store.copy(self.values, np.float64))
 

@@ -43,7 +43,7 @@ class AdaptivePlan(OfPublicData, StatisticPlan[np.ndarray]):
 
     @property
     def sigmas(self) -> tuple[float, float, float]:
-        """Noise on the smallest eigenvalue (sensitivity ``R^2/n``), the moment, the cross moment.
+        """Return the noise on the smallest eigenvalue (sensitivity ``R^2/n``), the moment, the cross moment.
 
         Proof: proofs/sensitivity.md, 3.6.
         """
@@ -82,7 +82,7 @@ class AdaptivePlan(OfPublicData, StatisticPlan[np.ndarray]):
         return AdaptiveOutcome(least, gram * unit, cross * cross_unit, ridge)
 
     def parts(self) -> tuple[Spend, ...]:
-        """Smallest eigenvalue, moment, cross moment, together where they are calibrated together."""
+        """Return the smallest eigenvalue, moment, cross moment, together where they are calibrated together."""
         if self.calibration == "joint":
             return (Spend.gaussian("smallest eigenvalue, moment and cross moment, each over its noise", self.mu, 1.0),)
         eigen_sd, moment_sd, cross_sd = self.sigmas
@@ -105,7 +105,7 @@ class AdaptiveOutcome(Outcome):
         self._least, self._gram, self._cross, self._ridge = least, gram, cross, ridge
 
     def transcript(self) -> np.ndarray:
-        """All three released statistics."""
+        """Return all three released statistics."""
         return np.column_stack([self._least, upper_triangle(self._gram), self._cross])
 
     @property

@@ -39,7 +39,7 @@ _LAB = Curator("the non-private fit, lab only")
 
 
 def exact_fit(public: PublicData, rows: PrivateRows, lam: float | None = None) -> Private[np.ndarray]:
-    """Exact fit (d,) of the family to private rows: what every private method tries to reach, private."""
+    """Return the exact fit (d,) of the family to private rows: what every private method tries to reach, private."""
     if public.family is GAUSSIAN:
         return least_squares(public, rows, lam or 0.0)
     penalty = public.penalty if lam is None else lam * public.unit_penalty
@@ -55,7 +55,7 @@ def exact_fit(public: PublicData, rows: PrivateRows, lam: float | None = None) -
 
 
 def least_squares(public: PublicData, rows: PrivateRows, lam: float = 0.0) -> Private[np.ndarray]:
-    """Exact ridge fit (d,) of private rows: ``(X'X/n + lam I)^{-1} X'y/n`` (A, Theorem 4.1), private.
+    """Return the exact ridge fit (d,) of private rows: ``(X'X/n + lam I)^{-1} X'y/n`` (A, Theorem 4.1), private.
 
     Solved in the coordinates in which the public moment is the identity, so raw units do no harm.
     """

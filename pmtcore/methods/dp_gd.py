@@ -62,12 +62,12 @@ class DescentPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
 
     @property
     def sigma(self) -> float:
-        """``2 c sqrt(T)/(mu n)``."""
+        """Return ``2 c sqrt(T)/(mu n)``."""
         return sigma_for(2 * self.parameters.clip / self.n, self.mu / math.sqrt(self.parameters.steps))
 
     @property
     def root(self) -> np.ndarray | None:
-        """``S_B^{-1/2}`` (d, d); none where rows are as they are."""
+        """Return ``S_B^{-1/2}`` (d, d); none where rows are as they are."""
         return self.public.symmetric_root[1] if self.parameters.coordinates == "whitened" else None
 
     @property
@@ -94,7 +94,7 @@ class DescentPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
 
     @property
     def n_passes(self) -> int:
-        """One for each step."""
+        """Return the number of passes: one for each step."""
         return self.parameters.steps
 
     def prepared(self, rows: PrivateRows) -> RowCache[IntegerRows]:
@@ -125,13 +125,13 @@ class DescentPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
         return rows.scores(self.public.family, theta, self.parameters.clip, clipped=True)
 
     def parts(self) -> tuple[Spend, ...]:
-        """One clipped gradient for each step."""
+        """Return one clipped gradient for each step."""
         return (
             Spend.gaussian("clipped gradient", 2 * self.parameters.clip / self.n, self.sigma, self.parameters.steps),
         )
 
     def facts(self) -> Facts:
-        """Noise of each step, and the radius of whitened rows."""
+        """Return the noise of each step, and the radius of whitened rows."""
         radius = None if self.root is None else self.radius
         public = self.public
         return Facts(radius=radius, noise_sd=self.sigma, penalty=public.stated_penalty, prior_sd=public.prior_sd)

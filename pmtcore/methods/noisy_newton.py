@@ -107,7 +107,7 @@ class NewtonPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
 
     @property
     def sigmas(self) -> tuple[float, float]:
-        """Noise on Hessian and score of each step (A, Algorithm 4 line 3)."""
+        """Return the noise on Hessian and score of each step (A, Algorithm 4 line 3)."""
         part = self.mu / math.sqrt(2) / math.sqrt(self.parameters.steps)
         s = self.steps
         printed = max(s.radius, 1.0) if self.parameters.score_noise == "printed" else 1.0  # never less than is proved
@@ -119,7 +119,7 @@ class NewtonPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
 
     @property
     def n_passes(self) -> int:
-        """One for each step."""
+        """Return the number of passes: one for each step."""
         return self.parameters.steps
 
     def prepared(self, rows: PrivateRows) -> RowCache[IntegerRows]:
@@ -165,7 +165,7 @@ class NewtonPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
         return np.asarray(np.linalg.solve(hessian, score[..., None])[..., 0])
 
     def parts(self) -> tuple[Spend, ...]:
-        """Hessian and score of each step, together where they are calibrated together."""
+        """Return Hessian and score of each step, together where they are calibrated together."""
         s, steps, (hessian_sd, score_sd) = self.steps, self.parameters.steps, self.sigmas
         if self._joint:
             share = self.mu / math.sqrt(steps)
@@ -176,7 +176,7 @@ class NewtonPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
         )
 
     def facts(self) -> Facts:
-        """Radius and noise scales."""
+        """Return the radius and noise scales."""
         hessian_sd, score_sd = self.sigmas
         return Facts(
             radius=self.steps.radius,
@@ -196,17 +196,17 @@ class NewtonOutcome(Outcome):
         self.path = path
 
     def transcript(self) -> np.ndarray:
-        """All iterates, as if they were released."""
+        """Return all iterates, as if they were released."""
         return np.concatenate(list(self.path[1:]), axis=1)
 
     @property
     def iterates(self) -> np.ndarray:
-        """Coefficients after each step (T + 1, trials, d), in the units of the table."""
+        """Return coefficients after each step (T + 1, trials, d), in the units of the table."""
         return np.asarray(self.path @ self.plan.steps.root)
 
     @property
     def coefficients(self) -> np.ndarray:
-        """Coefficients after the last step (trials, d)."""
+        """Return coefficients after the last step (trials, d)."""
         return np.asarray(self.path[-1] @ self.plan.steps.root)
 
     def notes(self) -> tuple[str, ...]:

@@ -139,7 +139,7 @@ class ObjectivePlan(OfPublicData, IterativePlan[RowCache[Rows]]):
         return self.mechanism.parts()
 
     def facts(self) -> Facts:
-        """Radius, reach, noise, modulus, and the share of rows that public rows lead one to expect outside."""
+        """Return radius, reach, noise, modulus, and the share of rows expected outside, from public rows."""
         beyond = None
         if self.equation is not None:
             beyond = float(np.mean(self.equation.frame.norms > self.clip.radius))
@@ -170,7 +170,7 @@ class ObjectiveOutcome(StatisticOutcome[ObjectivePlan]):
 
     @property
     def coefficients(self) -> np.ndarray:
-        """Coefficients (trials, d) in the units of the table."""
+        """Return coefficients (trials, d) in the units of the table."""
         whitened = self.statistic if self.posterior is None else self.posterior.fits
         return back_transform(self.plan.around.feature_root, whitened)
 

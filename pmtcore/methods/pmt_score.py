@@ -46,7 +46,7 @@ class ScorePlan(OfPublicData, StatisticPlan[np.ndarray]):
 
     @property
     def sigma(self) -> float:
-        """``2 R G/(mu n)``."""
+        """Return ``2 R G/(mu n)``."""
         return sigma_for(cross_sensitivity(self.clip.radius, self.bound, self.n), self.mu)
 
     @cached_property
@@ -90,7 +90,7 @@ class ScorePlan(OfPublicData, StatisticPlan[np.ndarray]):
         return (Spend.gaussian("score", cross_sensitivity(self.clip.radius, self.bound, self.n), self.sigma),)
 
     def facts(self) -> Facts:
-        """Radius, residual bound, noise, predicted truncation."""
+        """Return the radius, residual bound, noise, predicted truncation."""
         return Facts(
             radius=self.clip.radius,
             noise_sd=self.sigma,
@@ -112,7 +112,7 @@ class ScoreOutcome(StatisticOutcome[ScorePlan]):
 
     @property
     def coefficients(self) -> np.ndarray:
-        """Coefficients (trials, d) in the units of the table."""
+        """Return coefficients (trials, d) in the units of the table."""
         return self.plan.frame.to_table(self.posterior.fits)
 
     def bands(self) -> Bands:

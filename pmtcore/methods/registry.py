@@ -51,10 +51,10 @@ class Outcome(ABC):
     @property
     @abstractmethod
     def coefficients(self) -> np.ndarray:
-        """Coefficients in the units of the table, (trials, d); a failed trial is a row of NaN."""
+        """Return coefficients in the units of the table, (trials, d); a failed trial is a row of NaN."""
 
     def bands(self) -> Bands | None:
-        """Error bands of the first trial; ``None`` with a note where there are none."""
+        """Return the error bands of the first trial; ``None`` with a note where there are none."""
         return None
 
     def released(self) -> Mapping[str, Json]:
@@ -75,7 +75,7 @@ class Outcome(ABC):
         return False
 
     def notes(self) -> tuple[str, ...]:
-        """Stated outcomes of the first trial, a sentence each."""
+        """Return what is to be said about the first trial, a sentence each."""
         return ()
 
 
@@ -130,12 +130,12 @@ class Prediction:
 
     @property
     def to_exact(self) -> np.ndarray:
-        """Distance to the non-private fit to expect: all but sampling."""
+        """Return the distance to the non-private fit to expect: all but sampling."""
         return np.hypot(self.privacy, self.truncation)
 
     @property
     def median_distance(self) -> float:
-        """Euclidean distance to the non-private fit that half of the releases exceed; uncalibrated, as predicted.
+        """Return the predicted, uncalibrated distance to the non-private fit that half of the releases exceed.
 
         A release states :attr:`privacy`, which some methods put too high: this is how far its coefficients come to lie.
         """
@@ -211,10 +211,10 @@ class Plan(ABC):
 
     @abstractmethod
     def parts(self) -> tuple[Spend, ...]:
-        """Every mechanism of a run; together they come to ``mu``. Empty where no guarantee is given or none needed."""
+        """Return every mechanism of a run; they compose to ``mu``. Empty where no guarantee is given or needed."""
 
     def facts(self) -> Facts:
-        """Public figures of the plan: radius, noise scale, predicted truncation."""
+        """Return the plan's public figures: radius, noise scale, predicted truncation."""
         return Facts()
 
     def prepare(self) -> None:
@@ -508,7 +508,7 @@ def _apart(first: str, second: str) -> float:
 
 
 def methods() -> list[Method]:
-    """All methods: the sound ones first, then by id."""
+    """Return all methods: the sound ones first, then by id."""
     _find()
     return sorted(_METHODS.values(), key=lambda m: (m.standing is ReleaseStatus.LAB, m.id))
 
@@ -541,7 +541,7 @@ def of_role(role: Role) -> Method:
 
 
 def suiting(public: PublicData) -> list[Method]:
-    """Methods that suit the family and these public data."""
+    """Return methods that suit the family and these public data."""
     return [
         entry
         for entry in methods()

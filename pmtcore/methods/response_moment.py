@@ -166,8 +166,8 @@ class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
         of sensitivity ``sqrt(2)`` and a mean in which one row moves by at most 2R, composed adaptively
         (proofs/response.md, 1 and 3).
         """
-        where = Coordinates(self.public, statistic.map(lambda found: found.moment).reveal(_DECLARED))
-        rows, gradients = statistic.map(lambda found: found.rows), []
+        where = Coordinates(self.public, statistic.map(lambda pair: pair.moment).reveal(_DECLARED))
+        rows, gradients = statistic.map(lambda pair: pair.rows), []
         estimate = Estimate.at_start(where, self.n, trials)
         for each in self.passes:
             gradients.append(each.release(rows, estimate.mean, source))
@@ -261,7 +261,7 @@ class ResponseOutcome(Outcome):
     colour="#8B5A00",
 )
 def _plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) -> ResponsePlan:
-    """``response-moment`` for these public data.
+    """Plan ``response-moment`` for these public data.
 
     Raises:
         RefusedError: no public rows.

@@ -30,13 +30,13 @@ def shape(d: int, m: int | None, n: int) -> Setting | None:
 
 @cache
 def central(at: Setting, mu: float) -> tuple[Bound, ...]:
-    """Bounds of A and B for a linear problem; public shapes and made-up rows only, so they may be kept."""
+    """Compute bounds of A and B for a linear problem; of public shapes and made-up rows, so they may be cached."""
     return bounds(Setting(at.d, at.m, at.n, mu, at.eta, at.kappa_bar, at.lam), _TRIALS)
 
 
 @cache
 def others() -> tuple[Bound, ...]:
-    """Bounds of A for logistic regression, of C and of D, at settings of their own."""
+    """Compute bounds of A for logistic regression, of C and of D, at settings of their own."""
     return (
         *label_bounds(Setting(n=20_000, mu=30.0), 10),
         radius_bound(),
@@ -48,34 +48,34 @@ def others() -> tuple[Bound, ...]:
 
 @cache
 def rounds() -> Rounds:
-    """C's two-round variant, beside the public scores."""
+    """Compute C's two-round variant, beside the public scores."""
     return two_rounds(_ROUNDS_DELTA)
 
 
-def sentence(found: Sequence[Bound]) -> str:
+def sentence(bounds: Sequence[Bound]) -> str:
     """Return how many hold and how loose those are, how many fail, and how many do not apply."""
-    applying = [bound for bound in found if bound.applies]
+    applying = [bound for bound in bounds if bound.applies]
     holding = [bound.looseness for bound in applying if bound.holds]
-    words = f"{len(holding)} of {plural(len(found), 'bound')} {'holds' if len(holding) == 1 else 'hold'}"
+    words = f"{len(holding)} of {plural(len(bounds), 'bound')} {'holds' if len(holding) == 1 else 'hold'}"
     if holding:
         least, most = figure(min(holding)), figure(max(holding))
         words += f" ({least}{'' if least == most else f'–{most}'} times the measured error)"
     if failing := len(applying) - len(holding):
         words += f", {failing} {'fails' if failing == 1 else 'fail'}"
-    if silent := len(found) - len(applying):
+    if silent := len(bounds) - len(applying):
         words += f", {silent} {'does' if silent == 1 else 'do'} not apply"
     return f"{words}."
 
 
-def table(found: Sequence[Bound]) -> pd.DataFrame:
-    """One row for each bound."""
+def table(bounds: Sequence[Bound]) -> pd.DataFrame:
+    """Return one row for each bound."""
     return pd.DataFrame(
         {
-            "from": [bound.source for bound in found],
-            "bounds": [bound.words for bound in found],
-            "proved": [bound.bound for bound in found],
-            "measured": [bound.measured for bound in found],
-            "times away": [bound.looseness for bound in found],
-            "verdict": [bound.verdict for bound in found],
+            "from": [bound.source for bound in bounds],
+            "bounds": [bound.words for bound in bounds],
+            "proved": [bound.bound for bound in bounds],
+            "measured": [bound.measured for bound in bounds],
+            "times away": [bound.looseness for bound in bounds],
+            "verdict": [bound.verdict for bound in bounds],
         }
     )

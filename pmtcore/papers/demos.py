@@ -91,31 +91,32 @@ def _mu(key: str, places: Sequence[float], start: float, label: str = "Budget mu
     return Knob(key, label, start, _MU, places)
 
 
-def _line(found: Line, x: str, alt: str, *axes: str, **more: Any) -> Shown:
-    """Return a curve with its sentence; ``axes`` are the titles of the picture's axes."""
-    return Shown(found.sentence, figures.line(found, *axes, **more), alt, figures.line_table(found, x))
+def _line(curve: Line, x: str, alt: str, *axes: str, log: str = "xy", guess: bool = False) -> Shown:
+    """Return a curve with its sentence; ``axes`` are the titles of the picture's two axes."""
+    across, up = axes
+    return Shown(curve.sentence, figures.line(curve, across, up, log, guess=guess), alt, figures.line_table(curve, x))
 
 
 def _whitening(ratio: float, rows: int) -> Shown:
-    found = lessons.whitening(float(ratio), int(rows))
-    table = figures.points_table("before", found.before, "after", found.after)
-    return Shown(found.sentence, figures.clouds(found), "Rows before and after whitening", table)
+    cloud = lessons.whitening(float(ratio), int(rows))
+    table = figures.points_table("before", cloud.before, "after", cloud.after)
+    return Shown(cloud.sentence, figures.clouds(cloud), "Rows before and after whitening", table)
 
 
 def _public_rows(d: int, rows: int) -> Shown:
-    found = lessons_methods.public_rows(int(d), int(rows))
-    return _line(found, "public rows", "Condition number left", "public rows", "condition number left")
+    curve = lessons_methods.public_rows(int(d), int(rows))
+    return _line(curve, "public rows", "Condition number left", "public rows", "condition number left")
 
 
 def _inverse(ratio: float, mu: float) -> Shown:
-    found = lessons.inverse(float(ratio), float(mu))
-    table = figures.points_table("as it is", found.plain, "whitened", found.whitened)
-    return Shown(found.sentence, figures.solutions(found), "Slopes of repeated releases", table)
+    solutions = lessons.inverse(float(ratio), float(mu))
+    table = figures.points_table("as it is", solutions.plain, "whitened", solutions.whitened)
+    return Shown(solutions.sentence, figures.solutions(solutions), "Slopes of repeated releases", table)
 
 
 def _radius(radius: float, mu: float) -> Shown:
-    found = lessons.radius(radius, float(mu))
-    return Shown(found.sentence, figures.radii(found), "Error along the radius", figures.radii_table(found))
+    radii = lessons.radius(radius, float(mu))
+    return Shown(radii.sentence, figures.radii(radii), "Error along the radius", figures.radii_table(radii))
 
 
 def _composition(mu: float, count: int) -> Shown:
@@ -125,17 +126,18 @@ def _composition(mu: float, count: int) -> Shown:
 
 
 def _pairs(mu: float, power: int) -> Shown:
-    return _line(lessons_methods.pairs(float(mu), int(power)), "delta", "Epsilon along delta", "delta", "epsilon", "x")
+    curve = lessons_methods.pairs(float(mu), int(power))
+    return _line(curve, "delta", "Epsilon along delta", "delta", "epsilon", log="x")
 
 
 def _several_rows(mu: float, rows: int) -> Shown:
-    found = lessons_methods.several_rows(float(mu), int(rows))
-    return _line(found, "false alarms", "Detections", "false alarms", "detections", "", guess=True)
+    curve = lessons_methods.several_rows(float(mu), int(rows))
+    return _line(curve, "false alarms", "Detections", "false alarms", "detections", log="", guess=True)
 
 
-def _bands(mu: float, whole: bool) -> Shown:
-    found = lessons_methods.bands(float(mu), whole)
-    return Shown(found.sentence, figures.bands(found), "Repeated bands", figures.bands_table(found))
+def _bands(mu: float, with_noise: bool) -> Shown:
+    bands = lessons_methods.bands(float(mu), with_noise)
+    return Shown(bands.sentence, figures.bands(bands), "Repeated bands", figures.bands_table(bands))
 
 
 def _trust(n: int) -> Shown:
@@ -144,56 +146,56 @@ def _trust(n: int) -> Shown:
 
 
 def _sites(count: int, colluders: int) -> Shown:
-    found = lessons_methods.sites(int(count), int(colluders))
-    return _line(found, "sites", "Standard error", "sites", "standard error of the mean")
+    curve = lessons_methods.sites(int(count), int(colluders))
+    return _line(curve, "sites", "Standard error", "sites", "standard error of the mean")
 
 
 def _questions(mu: float, asked: int) -> Shown:
-    found = lessons_methods.questions(float(mu), int(asked))
-    return _line(found, "questions", "Error against questions", "questions", "error, in standard errors")
+    curve = lessons_methods.questions(float(mu), int(asked))
+    return _line(curve, "questions", "Error against questions", "questions", "error, in standard errors")
 
 
 def _retrieval(factor: float) -> Shown:
     plan = Plan("logistic", 1.0, 0.0, "replace-one", 0.5, "recycle")
     factors, splits = plan.along([plan.least * f for f in (0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0)])
-    found = plan.at(plan.least * float(factor))
+    split = plan.at(plan.least * float(factor))
     relative = [at / plan.least for at in factors]
-    words = f"Of epsilon = 1, {found.retrieved:.2g} comes back at this curvature: a number known beforehand."
+    words = f"Of epsilon = 1, {split.retrieved:.2g} comes back at this curvature: a number known beforehand."
     picture = budgets.parts(relative, splits, "Lambda/Lambda0")
     return Shown(words, picture, "Parts of epsilon", budgets.table("Lambda/Lambda0", relative, splits))
 
 
 def leak(id: str) -> Shown:
     """Return the attack on one of the :data:`MISTAKES`, by its id."""
-    found = FAULTS[id].run(1.0, _RUNS)
-    words = f"{MISTAKES[id]}: mu = 1 is claimed; {_RUNS:,} attacks show that it is at least {said(found.lower_bound)}."
+    audit = FAULTS[id].run(1.0, _RUNS)
+    words = f"{MISTAKES[id]}: mu = 1 is claimed; {_RUNS:,} attacks show that it is at least {said(audit.lower_bound)}."
     note = "More runs show more: Audit, with more of them, has larger figures for the same mistakes."
-    return Shown(words, audits.points(found), "The attacker's test against the claim", audits.table([found]), note)
+    return Shown(words, audits.points(audit), "The attacker's test against the claim", audits.table([audit]), note)
 
 
 def _newton(mu: float, steps: int) -> Shown:
-    found = lessons_papers.newton(float(mu), int(steps))
-    return _line(found, "steps", "Error against steps", "Newton steps", "distance to the fit without privacy", log="y")
+    curve = lessons_papers.newton(float(mu), int(steps))
+    return _line(curve, "steps", "Error against steps", "Newton steps", "distance to the fit without privacy", log="y")
 
 
 def _objective(mu: float, times: float) -> Shown:
-    found = lessons_papers.objective(float(mu), float(times))
-    return _line(found, "ridge", "Noise and ridge", "ridge over the least", "how far the fit moves")
+    curve = lessons_papers.objective(float(mu), float(times))
+    return _line(curve, "ridge", "Noise and ridge", "ridge over the least", "how far the fit moves")
 
 
 def _moor(lam: float, floor: float) -> Shown:
-    found = lessons_papers.moor(float(lam), float(floor))
-    return _line(found, "coefficient", "Penalty realized", "coefficient", "penalty", log="")
+    curve = lessons_papers.moor(float(lam), float(floor))
+    return _line(curve, "coefficient", "Penalty realized", "coefficient", "penalty", log="")
 
 
 def _response_scale(c: float, ratio: float) -> Shown:
-    found = lessons_papers.response_scale(float(c), float(ratio))
-    return _line(found, "c", "Noise along the scale", "response scale c", "noise, times its least")
+    curve = lessons_papers.response_scale(float(c), float(ratio))
+    return _line(curve, "c", "Noise along the scale", "response scale c", "noise, times its least")
 
 
 def _looseness(d: int, n: int) -> Shown:
-    found = lessons_papers.looseness(int(d), int(n))
-    return _line(found, "rows", "Proved and measured", "private rows", "error of the inverse moment")
+    curve = lessons_papers.looseness(int(d), int(n))
+    return _line(curve, "rows", "Proved and measured", "private rows", "error of the inverse moment")
 
 
 DEMOS: Mapping[str, Demo] = {

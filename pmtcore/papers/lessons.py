@@ -73,7 +73,7 @@ def whitening(ratio: float, public_rows: int) -> Cloud:
 
 
 def _moments(rng: np.random.Generator, rows: int, axes: np.ndarray) -> np.ndarray:
-    """Second moments (samples, 2, 2) of so many public rows each."""
+    """Return the second moments (samples, 2, 2) of so many public rows each."""
     public = rng.standard_normal((_SAMPLES, rows, 2)) @ axes
     return np.asarray(public.swapaxes(1, 2) @ public / rows)
 
@@ -100,7 +100,7 @@ class Solutions:
 
 
 def inverse(ratio: float, mu: float, trials: int = 200) -> Solutions:
-    """Least squares from noisy moments of the same rows, as they are and whitened, at one total budget.
+    """Compute least squares from noisy moments of the same rows, as they are and whitened, at one total budget.
 
     Either way each of the two parts has ``mu/sqrt(2)``, responses are clipped at the same bound, and the radius holds
     99.9 % of rows of this design, which is known here: nothing is read from the rows.
@@ -132,7 +132,7 @@ class Radii:
 
     @property
     def total(self) -> np.ndarray:
-        """Bias and noise."""
+        """Return bias and noise together."""
         return self.bias + self.noise
 
     @property
@@ -156,7 +156,7 @@ def radius(chosen: float, mu: float, n: int = 2000) -> Radii:
 
 
 def composition(mu: float, releases: int) -> tuple[np.ndarray, np.ndarray, str]:
-    """Total mu after 1, 2, ... releases of mu, what simple addition would say, and the sentence."""
+    """Return the total mu after 1, 2, ... releases of mu, what simple addition would say, and the sentence."""
     count = np.arange(1, releases + 1)
     total = np.asarray([compose([mu] * int(k)) for k in count])
     words = (

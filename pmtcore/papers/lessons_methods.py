@@ -65,31 +65,31 @@ class Bands:
     half: float
     hit: np.ndarray
     coverage: float
-    whole: bool
+    with_noise: bool
 
     @property
     def sentence(self) -> str:
         """Render what to take away."""
         share = percent(self.coverage, 3)
-        if self.whole:
+        if self.with_noise:
             return f"Bands that hold the noise and the sampling contain the truth in {share} of the repetitions."
         if self.coverage > 0.93:
             return f"Without the noise in the band it is {share}: at this budget the noise is too small to matter."
         return f"Bands that forget the privacy noise promise 95 % and contain the truth in {share} of the repetitions."
 
 
-def bands(mu: float, whole: bool) -> Bands:
+def bands(mu: float, with_noise: bool) -> Bands:
     """Release a mean of 1,000 numbers of standard deviation 1 in [-4, 4] at mu; bands with or without the noise."""
     rng = np.random.default_rng(21)
     sampling, noise = 1 / math.sqrt(1000), 8 / 1000 / mu
     at = sampling * rng.standard_normal(_REPEATS) + noise * rng.standard_normal(_REPEATS)
-    half = Z95 * (math.hypot(sampling, noise) if whole else sampling)
+    half = Z95 * (math.hypot(sampling, noise) if with_noise else sampling)
     hit = np.abs(at) <= half
-    return Bands(at[:_BANDS], half, hit[:_BANDS], float(np.mean(hit)), whole)
+    return Bands(at[:_BANDS], half, hit[:_BANDS], float(np.mean(hit)), with_noise)
 
 
 def pairs(mu: float, log_delta: int) -> Line:
-    """Every (epsilon, delta) that one mu stands for, and the one at ``10**log_delta``."""
+    """Compute every (epsilon, delta) that one mu stands for, and the one at ``10**log_delta``."""
     delta = 10.0**log_delta
     most = delta_from_mu(mu, 0.0)
     deltas = np.geomspace(1e-12, min(0.9 * most, 0.5), 80)
@@ -197,7 +197,7 @@ def _errors(size: float) -> str:
 
 @cache
 def _expected(id: str, mu: float) -> float:
-    """Predicted distance to the non-private fit, in its standard errors, of the middle coefficient."""
+    """Return the predicted distance to the non-private fit of the middle coefficient, in standard errors."""
     entry = method(id)
     prediction = entry.plan(_eight_columns(), 10_000, Budget(mu), make_parameters(entry, {})).predicted()
     return math.nan if prediction is None else float(np.median(prediction.to_exact / prediction.sampling))
@@ -205,7 +205,7 @@ def _expected(id: str, mu: float) -> float:
 
 @cache
 def _eight_columns() -> PublicData:
-    """Two hundred public rows."""
+    """Return two hundred public rows of eight columns."""
     x = np.random.default_rng(33).standard_normal((200, 8)) @ (np.eye(8) + 0.4)
     names = (INTERCEPT, *(f"x{j}" for j in range(1, 8)))
     return public_from_rows(np.column_stack([np.ones(200), x[:, :7]]), x[:, 7], names, "y")

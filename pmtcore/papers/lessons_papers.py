@@ -27,7 +27,7 @@ _BOUND = "A, Theorem 3.3, equation 2"
 
 @cache
 def _labelled() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Whitened rows (n, d), labels, and the fit without privacy."""
+    """Return whitened rows (n, d), labels, and the fit without privacy."""
     rng = np.random.default_rng(41)
     rows = rng.standard_normal((_N, _D))
     labels = (rng.random(_N) < expit(rows @ np.array([1.0, -0.5, 0.5]))).astype(float)
@@ -46,7 +46,7 @@ def _newton(x: np.ndarray, y: np.ndarray, beta: np.ndarray, more: np.ndarray, *,
 
 
 def newton(mu: float, steps: int) -> Line:
-    """Median error of T noisy Newton steps at one total budget, along T, as rows are and whitened (A, Algorithm 3)."""
+    """Compute the median error of T noisy Newton steps along T, as rows are and whitened (A, Algorithm 3)."""
     counts = np.arange(1, _MOST + 1)
     whitened, plain = (np.asarray([_newton_error(mu, int(t), white) for t in counts]) for white in (True, False))
     best, here = int(counts[np.argmin(whitened)]), float(whitened[steps - 1])
@@ -120,7 +120,7 @@ def moor(lam: float, floor: float) -> Line:
 
 
 def response_scale(chosen: float, ratio: float) -> Line:
-    """Noise on the cross moment and on the Gram matrix along the response scale c, each over its least.
+    """Compute the noise on cross moment and Gram matrix along the response scale c, each over its least.
 
     Args:
         ratio: length of a row over that of its response, ``Rx/Rr``.

@@ -53,7 +53,7 @@ class Setting:
 
     @property
     def spectrum(self) -> np.ndarray:
-        """Eigenvalues of Sigma (d,): one large, the rest equal, with the trace of the papers' setting."""
+        """Return eigenvalues of Sigma (d,): one large, the rest equal, with the trace of the papers' setting."""
         least = _SPECTRUM_TRACE / (self.kappa_bar * self.d)
         eigenvalues = np.full(self.d, least)
         eigenvalues[-1] = _SPECTRUM_TRACE - least * (self.d - 1)
@@ -99,7 +99,7 @@ class Bound:
 
     @property
     def verdict(self) -> str:
-        """In one sentence."""
+        """Return the verdict in one sentence."""
         if not self.applies:
             return f"Says nothing here: its condition has {self.condition:.3g} on the left where 0.5 is allowed."
         if not self.holds:
@@ -125,7 +125,7 @@ class Draws:
 
     @classmethod
     def of(cls, at: Setting, trials: int, seed: int) -> Draws:
-        """Seeded trials."""
+        """Run seeded trials."""
         rng, sigma = np.random.default_rng(seed), np.diag(at.spectrum)
         public = wishart(at.m, sigma).rvs(trials, random_state=rng).reshape(trials, at.d, at.d) / at.m
         private = wishart(at.n, sigma).rvs(trials, random_state=rng).reshape(trials, at.d, at.d) / at.n
@@ -136,13 +136,13 @@ class Draws:
 
 
 def bounds(at: Setting, trials: int = 400, seed: int = 0) -> tuple[Bound, ...]:
-    """Every bound of A and B that is a number for a linear problem, with what is measured."""
+    """Compute every bound of A and B that is a number for a linear problem, with what is measured."""
     draws = Draws.of(at, trials, seed)
     return (*_eigenvalues(draws), *_norms(draws), *_inverses(draws), *_estimates(draws))
 
 
 def isotropy(d: int, m: int, eta: float) -> tuple[float, float]:
-    """``L`` and ``U`` with ``L I <= S_B^{-1/2} Sigma S_B^{-1/2} <= U I`` (A, Theorem 3.1; B, Theorem 1).
+    """Return ``L`` and ``U`` with ``L I <= S_B^{-1/2} Sigma S_B^{-1/2} <= U I`` (A, Theorem 3.1; B, Theorem 1).
 
     U is infinite where m is too small for the theorem to say anything.
     """
@@ -152,7 +152,7 @@ def isotropy(d: int, m: int, eta: float) -> tuple[float, float]:
 
 
 def noise_scales(at: Setting) -> tuple[float, float]:
-    """Noise on the Gram matrix of whitened rows, and of rows as they are (A, Theorems 3.2 and 3.4)."""
+    """Return the noise on the Gram matrix of whitened rows, and of rows as they are (A, Theorems 3.2 and 3.4)."""
     whitened = papers_radius(at.d, at.n, at.eta) ** 2
     plain = trace_radius(float(at.spectrum.sum()), at.d, at.n, 2 * at.eta) ** 2  # with log(n/eta)
     return 2 * whitened / (at.mu * at.n), 2 * plain / (at.mu * at.n)
@@ -194,7 +194,7 @@ def _norms(draws: Draws) -> Iterator[Bound]:
 
 
 def shrunk(at: Setting) -> float:
-    """``(1 - sqrt(d/n) - sqrt(log(1/eta)/n))^2``."""
+    """Return ``(1 - sqrt(d/n) - sqrt(log(1/eta)/n))^2``."""
     return max(1 - math.sqrt(at.d / at.n) - math.sqrt(math.log(1 / at.eta) / at.n), 0.0) ** 2
 
 
@@ -210,7 +210,7 @@ class _Rates:
 
     @classmethod
     def of(cls, at: Setting, public_size: float) -> _Rates:
-        """Args: public_size: the norm of S_B."""
+        """Return the rates; ``public_size`` is the norm of S_B."""
         rate = math.sqrt(at.d**3 * math.log(2 * at.d / at.eta)) / (at.mu * at.n)
         factor, (low, _) = shrunk(at), isotropy(at.d, at.m, at.eta)
         least = float(at.spectrum[0])
@@ -225,14 +225,14 @@ class _Rates:
 
 
 def _whitened(draws: Draws) -> tuple[np.ndarray, np.ndarray]:
-    """Symmetric roots ``S_B^{-1/2}`` and ``S~ + lam S_B^{-1}``, (t, d, d) each."""
+    """Return symmetric roots ``S_B^{-1/2}`` and ``S~ + lam S_B^{-1}``, (t, d, d) each."""
     values, vectors = np.linalg.eigh(draws.public)
     root = (vectors / np.sqrt(values)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
     return root, root @ (draws.private + draws.at.lam * np.eye(draws.at.d)) @ root
 
 
 def _quantile(errors: np.ndarray, at: Setting) -> float:
-    """Of spectral norms (t, d, d) or lengths (t, d)."""
+    """Return the quantile of spectral norms (t, d, d) or lengths (t, d)."""
     size = np.linalg.norm(errors, 2, axis=(1, 2)) if errors.ndim == 3 else np.linalg.norm(errors, axis=1)
     return float(np.quantile(size, 1 - at.eta))
 
@@ -269,7 +269,7 @@ def _inverses(draws: Draws) -> Iterator[Bound]:
 
 
 def _estimates(draws: Draws) -> Iterator[Bound]:
-    """Coefficients: the response is ``x'beta`` without error, so that only the theorems' own terms are seen."""
+    """Return coefficients: the response is ``x'beta`` without error, so that only the theorems' own terms are seen."""
     at = draws.at
     one, two = noise_scales(at)
     root, gram = _whitened(draws)

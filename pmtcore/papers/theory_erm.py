@@ -58,7 +58,7 @@ def noise_bounds(epsilon: float, delta: float) -> tuple[Bound, ...]:
 def risk_bounds(
     epsilon: float = 1.0, lam: float = 1.0, n: int = 1000, trials: int = 60, *, seed: int = 0
 ) -> tuple[Bound, ...]:
-    """Lemma 7 for each draw of the noise, and Theorem 8's B1 and B2: excess of ``J``, mean loss with target penalty."""
+    """Return Lemma 7 for each draw of the noise, and Theorem 8's B1 and B2: excess of the penalized mean loss."""
     drawn = table4(seed, "logistic", n)
     p, gradient = drawn.x.shape[1], _terms(drawn, epsilon).gradient
     noise, budget = gradient / (_SHARE * epsilon), _SHARE * epsilon
@@ -75,17 +75,17 @@ def risk_bounds(
     )
 
 
-def _terms(found: Draw, epsilon: float) -> ObjectiveConstants:
-    return ObjectiveConstants(LOGISTIC, found.longest, LOGISTIC.curvature * found.longest**2 / ((1 - _SHARE) * epsilon))
+def _terms(drawn: Draw, epsilon: float) -> ObjectiveConstants:
+    return ObjectiveConstants(LOGISTIC, drawn.longest, LOGISTIC.curvature * drawn.longest**2 / ((1 - _SHARE) * epsilon))
 
 
 def _excess(
-    found: Draw, epsilon: float, delta: float, lam: float, *, trials: int, seed: int
+    drawn: Draw, epsilon: float, delta: float, lam: float, *, trials: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Excess risk (t,), Lemma 7's bound on it (t,), and the bracket that Theorem 8 multiplies the noise with."""
-    data = Data(LOGISTIC, bounded(found.x, found.longest), found.y)
-    n, p = found.x.shape
-    terms = _terms(found, epsilon)
+    """Return excess risk (t,), Lemma 7's bound on it (t,), and the factor by which Theorem 8 multiplies the noise."""
+    data = Data(LOGISTIC, bounded(drawn.x, drawn.longest), drawn.y)
+    n, p = drawn.x.shape
+    terms = _terms(drawn, epsilon)
     b = draw(equation_4(terms, _SHARE * epsilon, delta), SeededNoise(seed, 3), trials, p)
     target = Target(kind="lasso", lam=lam, floor=terms.modulus / 2)
     fits = iterate(data, b, [target], 60)

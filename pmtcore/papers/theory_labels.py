@@ -50,7 +50,7 @@ class _Problem:
         return beta
 
     def noisy(self, one: float, two: float, source: SeededNoise) -> np.ndarray:
-        """Algorithms 3 and 5: T steps from 0 with noise on Hessian and gradient."""
+        """Run Algorithms 3 and 5: T steps from 0 with noise on Hessian and gradient."""
         d = self.rows.shape[1]
         beta = np.zeros(d)
         for _ in range(_STEPS):
@@ -60,7 +60,7 @@ class _Problem:
 
 
 def label_bounds(at: Setting, trials: int = 20, seed: int = 0) -> tuple[Bound, ...]:
-    """Bounds of A, section 5. Rows are drawn, so n is at most 20,000 here, with the same ``mu n``."""
+    """Compute the bounds of A, section 5. Rows are drawn, so n is at most 20,000, with the same ``mu n``."""
     if at.n > 20_000:
         at = replace(at, n=20_000, mu=at.mu * at.n / 20_000)
     measured = [_one(at, np.random.default_rng((seed, k)), SeededNoise(seed, k)) for k in range(trials)]
@@ -107,7 +107,7 @@ def _one(at: Setting, rng: np.random.Generator, source: SeededNoise) -> dict[str
 def _counts(
     at: Setting, rng: np.random.Generator, source: SeededNoise, white: np.ndarray, *, x: np.ndarray
 ) -> dict[str, float]:
-    """Algorithm 4 on Poisson counts, its own noise: the slopes of ``e^z`` within ``|z| <= R_beta R``."""
+    """Run Algorithm 4 on Poisson counts, with its own noise: the slopes of ``e^z`` within ``|z| <= R_beta R``."""
     radius = papers_radius(at.d, at.n, at.eta)
     rows = x @ white
     beta = rng.standard_normal(at.d)
@@ -130,19 +130,19 @@ def _top(white: np.ndarray) -> float:
 
 
 def _noise(at: Setting, radius: float) -> tuple[float, float]:
-    """``sqrt(T) R^2/(2 mu n)`` and ``2 sqrt(T) R/(mu n)`` (E1)."""
+    """Return ``sqrt(T) R^2/(2 mu n)`` and ``2 sqrt(T) R/(mu n)`` (E1)."""
     part = math.sqrt(_STEPS) / (at.mu * at.n)
     return part * radius**2 / 2, 2 * part * radius
 
 
-def _stated(at: Setting, seen: dict[str, np.ndarray]) -> Iterator[Bound]:
+def _stated(at: Setting, measured: dict[str, np.ndarray]) -> Iterator[Bound]:
     def high(name: str) -> float:
-        return float(np.quantile(seen[name], 1 - at.eta))
+        return float(np.quantile(measured[name], 1 - at.eta))
 
     def low(name: str) -> float:
-        return float(np.quantile(seen[name], at.eta))
+        return float(np.quantile(measured[name], at.eta))
 
-    tau, top = float(np.median(seen["tau"])), float(np.median(seen["top"]))
+    tau, top = float(np.median(measured["tau"])), float(np.median(measured["top"]))
     whitened = tau * isotropy(at.d, at.m, at.eta)[0] * shrunk(at) + at.lam / top
     plain = tau * float(at.spectrum[0]) * shrunk(at) + at.lam
     words = "smallest eigenvalue of the Hessian"
@@ -160,7 +160,7 @@ def _stated(at: Setting, seen: dict[str, np.ndarray]) -> Iterator[Bound]:
     ):
         yield Bound(source, what, size / modulus**2, high(name), open=True, condition=size / modulus)
     # Theorem 5.5: M'' = max b'' stands in the condition, and not in the bound, as it is printed.
-    modulus = float(np.median(seen["count tau"])) * isotropy(at.d, at.m, at.eta)[0] * shrunk(at) + at.lam / top
+    modulus = float(np.median(measured["count tau"])) * isotropy(at.d, at.m, at.eta)[0] * shrunk(at) + at.lam / top
     words, size = "error of whitened noisy Newton steps, Poisson counts", rate * logs
     bound, condition = size / modulus**2, size * math.exp(_REACH) / modulus
     yield Bound("A, Theorem 5.5", words, bound, high("count error"), open=True, condition=condition)

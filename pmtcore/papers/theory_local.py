@@ -52,7 +52,7 @@ def classical_check(epsilon: float, delta: float) -> ClassicalCheck:
 
 
 def curve(link: Link, c: float, sd: float) -> float:
-    """``f(c) = c E[curve(c x'w)]`` for ``x'w ~ N(0, sd^2)``."""
+    """Return ``f(c) = c E[curve(c x'w)]`` for ``x'w ~ N(0, sd^2)``."""
     return c * float(quad(lambda z: float(link.curve(np.array(c * sd * z))) * norm.pdf(z), -12, 12)[0])
 
 
@@ -74,7 +74,7 @@ def scale_bounds() -> tuple[Bound, ...]:
 
 
 def radius_bound(p: int = 10, n: int = 10_000, zeta: float = 0.05, trials: int = 200, *, seed: int = 0) -> Bound:
-    """Lemma 6 as Algorithms 1 and 3 use it: the longest of n rows is below ``sqrt(5 p ||S|| log(n/zeta))``."""
+    """Check Lemma 6 as Algorithms 1 and 3 use it: no row of n is above ``sqrt(5 p ||S|| log(n/zeta))``."""
     rng = np.random.default_rng(seed)
     variances = rng.uniform(0, 1, p)
     longest = [np.max((rng.standard_normal((n, p)) ** 2) @ variances) for _ in range(trials)]
@@ -96,7 +96,7 @@ class Rounds:
 
     @property
     def sentence(self) -> str:
-        """In words."""
+        """Return the result in words."""
         none, trials = int(np.sum(~np.isfinite(self.second))), len(self.second)
         one = f"The scale from public rows is off by {100 * float(np.median(self.public)):.2g} %"
         if none > trials / 2:
@@ -109,7 +109,7 @@ class Rounds:
 
 
 def two_rounds(delta: float, n: int = 100_000, epsilon: float = 2.0, trials: int = 40, *, seed: int = 0) -> Rounds:
-    """Remark 10 for the logistic loss with ``x'w_ols ~ N(0, 1/16)``: n scores, public or noisy, clipped at 3 sds.
+    """Compute Remark 10 for the logistic loss, ``x'w_ols ~ N(0, 1/16)``: n scores, public or noisy, clipped at 3 sds.
 
     The noise is calibrated exactly for one number in ``[-3 sd, 3 sd]``, and enters the equation as the remark has it.
     """

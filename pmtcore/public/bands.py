@@ -37,7 +37,7 @@ class Part:
         return cls(np.maximum(np.diag(covariance), 0.0), freedom, np.asarray(covariance))
 
     def plus(self, other: Part) -> Part:
-        """Both together, if independent."""
+        """Return both together, if independent."""
         total = self.variance + other.variance
         known = self.covariance is not None and other.covariance is not None
         both = np.asarray(self.covariance + other.covariance) if known else None  # type: ignore[operator]
@@ -58,7 +58,7 @@ class Part:
 
     @property
     def sd(self) -> np.ndarray:
-        """Standard errors (d,)."""
+        """Return standard errors (d,)."""
         return np.sqrt(self.variance)
 
 

@@ -46,7 +46,7 @@ class Conditioning:
 
     @property
     def lambda_min(self) -> float:
-        """Smallest eigenvalue."""
+        """Return the smallest eigenvalue."""
         return float(self.eigenvalues[0])
 
     @property
@@ -56,7 +56,7 @@ class Conditioning:
 
     @property
     def kappa_bar(self) -> float:
-        """Averaged condition number."""
+        """Return the averaged condition number."""
         return self._over_smallest(float(np.mean(self.eigenvalues)))
 
     def _over_smallest(self, value: float) -> float:
@@ -68,12 +68,12 @@ class Conditioning:
 
 
 def conditioning(moment: np.ndarray) -> Conditioning:
-    """Spectrum of a symmetric matrix (d, d)."""
+    """Return the spectrum of a symmetric matrix (d, d)."""
     return Conditioning(np.linalg.eigvalsh(moment))
 
 
 def joint(features: np.ndarray, response: np.ndarray) -> np.ndarray:
-    """Rows ``z = (x, y)``, (k, d + 1), the response last."""
+    """Return rows ``z = (x, y)``, (k, d + 1), the response last."""
     return np.column_stack([features, response])
 
 
@@ -149,7 +149,7 @@ class PublicData:
 
     @property
     def d(self) -> int:
-        """Number of features, the intercept included."""
+        """Return the number of features, the intercept included."""
         return len(self.names)
 
     @property
@@ -159,29 +159,29 @@ class PublicData:
 
     @property
     def feature_root(self) -> np.ndarray:
-        """``L_x`` (d, d): the feature block of the factor."""
+        """Return ``L_x`` (d, d): the feature block of the factor."""
         return self.factor[: self.d, : self.d]
 
     @cached_property
     def moment(self) -> np.ndarray:
-        """Joint second moment (d + 1, d + 1)."""
+        """Return the joint second moment (d + 1, d + 1)."""
         return np.asarray(self.factor @ self.factor.T)
 
     @property
     def response_scale(self) -> float:
-        """Root mean square of the public response (``sigma_B`` of A, Remark 4.1)."""
+        """Return the root mean square of the public response (``sigma_B`` of A, Remark 4.1)."""
         return float(np.linalg.norm(self.factor[-1]))
 
     @property
     def fit_variance(self) -> float:
-        """Expected variance of a whitened coefficient of the public fit, ``1/(m - d - 1)`` for Gaussian rows."""
+        """Return the expected variance of a whitened public coefficient, ``1/(m - d - 1)`` for Gaussian rows."""
         if self.around is not None:
             return float(np.trace(self.around.covariance)) / self.d
         return 1 / max((self.m or 0) - self.d - 1, 1)
 
     @property
     def residual_scale(self) -> float:
-        """``s_B``: root mean square residual of the public least squares fit, in sample."""
+        """Return ``s_B``: root mean square residual of the public least squares fit, in sample."""
         return float(self.factor[-1, -1])
 
     @property
@@ -203,14 +203,14 @@ class PublicData:
 
     @cached_property
     def loss_weights(self) -> np.ndarray:
-        """Weights (m,) of the loss of each public row; ones where all count the same."""
+        """Return weights (m,) of the loss of each public row; ones where all count the same."""
         if self.weights is not None:
             return self.weights
         return np.ones(0 if self.rows is None else len(self.rows))
 
     @cached_property
     def fit(self) -> np.ndarray:
-        """Coefficients (d,) of the public fit."""
+        """Return coefficients (d,) of the public fit."""
         return back_transform(self.feature_root, self.centre)
 
     @property
@@ -292,7 +292,7 @@ class PublicData:
 
     @property
     def spread(self) -> np.ndarray:
-        """Standard deviation of each feature (d,); root mean square where there is no intercept."""
+        """Return the standard deviation of each feature (d,); root mean square where there is no intercept."""
         squares = np.diag(self.moment)[: self.d]
         if not self.has_intercept:
             return np.sqrt(squares)
@@ -300,7 +300,7 @@ class PublicData:
 
     @cached_property
     def variance_inflation(self) -> np.ndarray:
-        """Factors (d,) by which other features inflate the variance of each coefficient; 1 for an intercept.
+        """Return the factors (d,) by which other features inflate each coefficient's variance; 1 for an intercept.
 
         The features' factor after the intercept is the Cholesky factor of their covariance. Rows that are fitted
         exactly by chance are allowed for: so many rows fewer.
@@ -314,18 +314,18 @@ class PublicData:
 
     @cached_property
     def symmetric_root(self) -> tuple[np.ndarray, np.ndarray]:
-        """``S_x^{1/2}`` and ``S_x^{-1/2}`` (d, d), from the singular values of ``L_x``."""
+        """Return ``S_x^{1/2}`` and ``S_x^{-1/2}`` (d, d), from the singular values of ``L_x``."""
         left, values, _ = np.linalg.svd(self.feature_root)
         return (left * values) @ left.T, (left / values) @ left.T
 
     @cached_property
     def whitened_in_sample(self) -> np.ndarray:
-        """Public rows in whitened coordinates (m, d + 1); no rows, an empty array, where only a moment is known."""
+        """Return whitened public rows (m, d + 1); an empty array where only a moment is known."""
         return np.empty((0, self.d + 1)) if self.rows is None else whiten(self.factor, self.rows)
 
     @cached_property
     def left_out_residual(self) -> np.ndarray:
-        """Public residuals (m,) in units of ``s_B``, each from the fit without its row: ``r/(1 - h/m)``."""
+        """Return public residuals (m,) in units of ``s_B``, each from the fit without its row: ``r/(1 - h/m)``."""
         z = self.whitened_in_sample
         own = np.sum(z[:, :-1] ** 2, axis=1) / max(len(z), 1) if self.around is None else self.around.leverage
         return np.asarray(z[:, -1] / np.maximum(1 - own, 1e-6))
@@ -338,22 +338,22 @@ class PublicData:
 
     @property
     def fit_pull(self) -> np.ndarray:
-        """Covariance (d, d) of the public fit beside that of :attr:`fit_influence`."""
+        """Return the covariance (d, d) of the public fit beside that of :attr:`fit_influence`."""
         return np.zeros((self.d, self.d)) if self.around is None else self.around.pull
 
     @property
     def fit_covariance(self) -> np.ndarray:
-        """Expected covariance (d, d) of the public fit in whitened coordinates."""
+        """Return the expected covariance (d, d) of the public fit in whitened coordinates."""
         return self.fit_variance * np.eye(self.d) if self.around is None else self.around.covariance
 
     @cached_property
     def fit_variances(self) -> np.ndarray:
-        """Eigenvalues (d,) of the expected covariance of the public fit in whitened coordinates."""
+        """Return eigenvalues (d,) of the expected covariance of the public fit in whitened coordinates."""
         return np.asarray(np.linalg.eigvalsh(self.fit_covariance))
 
     @cached_property
     def moment_variance(self) -> float:
-        """Expected variance of an entry of the moment of the population's features in whitened coordinates.
+        """Return the expected variance of an entry of the moment of the population's features in whitened coordinates.
 
         That of an inverse Wishart matrix, ``m^2/((m - d)(m - d - 1)(m - d - 3))`` for Gaussian rows: ``1/m`` where m is
         far above d, and large near d. A ridge in the whitening counts as fewer columns.
@@ -365,14 +365,14 @@ class PublicData:
 
     @property
     def whitened_columns(self) -> float:
-        """Columns that the public moment decides in the whitening: d, less with a ridge in it."""
+        """Return columns that the public moment decides in the whitening: d, less with a ridge in it."""
         if self.around is None or self.rows is None:
             return float(self.d)
         return float(np.mean(np.sum(self.whitened_in_sample[:, :-1] ** 2, axis=1)))
 
     @property
     def unbiased_squares(self) -> np.ndarray:
-        """Squared public residuals (m,), enlarged so that their mean is that of a population's own fit."""
+        """Return squared public residuals (m,), enlarged so that their mean is that of a population's own fit."""
         square = self.whitened_in_sample[:, -1] ** 2
         if self.around is not None:
             return np.asarray(square / np.maximum(1 - self.around.leverage, _LEAST_SLACK))
@@ -380,7 +380,7 @@ class PublicData:
 
     @cached_property
     def whitened(self) -> np.ndarray | None:
-        """Public rows in whitened coordinates (m, d + 1), as if each had been left out of the whitening.
+        """Return public rows in whitened coordinates (m, d + 1), as if each had been left out of the whitening.
 
         A row's own share in ``S`` makes it look closer than a new row would (:func:`left_out_norm`).
         """
@@ -456,12 +456,12 @@ def left_out_norm(h: np.ndarray, m: int, categories: np.ndarray | float = 0.0) -
 
 
 def whiten(root: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """``L^{-1} z`` for rows (k, D)."""
+    """Return ``L^{-1} z`` for rows (k, D)."""
     return np.asarray(solve_triangular(root, rows.T, lower=True, check_finite=False).T)
 
 
 def back_transform(root: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    """``L^{-T} b`` for coefficients (..., d): from whitened coordinates to the units of the table."""
+    """Return ``L^{-T} b`` for coefficients (..., d): from whitened coordinates to the units of the table."""
     flat = coefficients.reshape(-1, coefficients.shape[-1])
     return np.asarray(solve_triangular(root, flat.T, lower=True, trans="T").T.reshape(coefficients.shape))
 
@@ -511,7 +511,7 @@ def public_from_rows(
     clusters: np.ndarray | None = None,
     weights: np.ndarray | None = None,
 ) -> PublicData:
-    """Public data from rows (m, d) and (m,), or from features alone.
+    """Return public data from rows (m, d) and (m,), or from features alone.
 
     Args:
         features: (m, d). Of a table pasted together several times one copy counts (``deduplicate``); ``m`` is its
@@ -561,7 +561,7 @@ def public_from_moment(
     family: Family = GAUSSIAN,
     lam: float = 0.0,
 ) -> PublicData:
-    """Public data from a joint second moment (d + 1, d + 1), ordered as ``(*names, target)``.
+    """Return public data from a joint second moment (d + 1, d + 1), ordered as ``(*names, target)``.
 
     Raises:
         InputError: not square, symmetric and positive definite, or fewer rows behind it than features.

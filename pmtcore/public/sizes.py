@@ -54,7 +54,7 @@ def common_direction(share: np.ndarray) -> np.ndarray:
 
 
 def beyond(ordered: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean squared and mean excess (t, K) of lengths (t, m), in ascending order, over bounds (t, K).
+    """Return mean squared and mean excess (t, K) of ascending lengths (t, m) over bounds (t, K).
 
     The largest fifth follows a power law, so a bound beyond the longest one still costs.
     """
@@ -91,12 +91,12 @@ class GradientNorms:
 
     @cached_property
     def many(self) -> int:
-        """Number of bins: those of the least reach, and more of the same width beyond."""
+        """Return the number of bins: those of the least reach, and more of the same width beyond."""
         return _BINS + math.ceil(math.log(self.reach / _LEAST_REACH) / math.log(_BIN_RATIO))
 
     @cached_property
     def edges(self) -> np.ndarray:
-        """Edges (K + 1,) of the histogram; the first is 0, all beyond the last counts in the last bin."""
+        """Return edges (K + 1,) of the histogram; the first is 0, all beyond the last counts in the last bin."""
         top = float(np.max(self.lengths))
         edges = self.reach * max(top, 1e-12) * _BIN_RATIO ** np.arange(-float(self.many), 1.0)
         edges[0] = 0.0
@@ -104,15 +104,15 @@ class GradientNorms:
 
     @property
     def sensitivity(self) -> float:
-        """Of the histogram: a replaced row leaves one bin and enters another."""
+        """Return the sensitivity of the histogram: a replaced row leaves one bin and enters another."""
         return float(np.sqrt(2))
 
     def bins(self, lengths: np.ndarray) -> np.ndarray:
-        """Places in the histogram of lengths of gradients, same shape."""
+        """Return places in the histogram of lengths of gradients, same shape."""
         return np.searchsorted(self.edges[1:-1], lengths, side="right")
 
     def counts(self, bins: np.ndarray) -> np.ndarray:
-        """Histogram (K,) of bins (k,), or one (T, K) for each column of (k, T)."""
+        """Return the histogram (K,) of bins (k,), or one (T, K) for each column of (k, T)."""
         flat = bins.reshape(len(bins), -1)
         columns = flat.shape[1]
         places = flat + self.many * np.arange(columns)
@@ -136,7 +136,7 @@ class GradientNorms:
         return np.asarray(np.maximum(rows, 1e-12) / np.sum(np.maximum(rows, 1e-12)))
 
     def expected(self, n: int, counts: np.ndarray | None, noise: float) -> np.ndarray:
-        """Private rows (T, K) in each bin: released counts and public shares, combined by precision.
+        """Return private rows (T, K) in each bin: released counts and public shares, combined by precision.
 
         Args:
             n: number of private rows.
@@ -173,11 +173,11 @@ class GradientNorms:
         return float(np.min(np.mean(cut**2, axis=1) / n + self._noise(n, mu)))
 
     def _noise(self, n: int, mu: float) -> np.ndarray:
-        """Squared error (B,) of the noise that each bound takes."""
+        """Return the squared error (B,) of the noise that each bound needs."""
         return np.asarray(self.d * (2 * self._bounds / (mu * n)) ** 2)
 
     def whole_rows(self, n: int) -> np.ndarray:
-        """Rows (K,) to expect in the bins, in whole rows: half a row in or beyond a bin is none.
+        """Return rows (K,) to expect in the bins, in whole rows: half a row in or beyond a bin is none.
 
         A tail that holds a twentieth of a row in the mean holds nothing as a rule, and costs nothing then.
         """
@@ -189,12 +189,12 @@ class GradientNorms:
         return float(self.bound(n, mu, self.whole_rows(n)[None], noise)[0])
 
     def bound(self, n: int, mu: float, counts: np.ndarray | None, noise: float) -> np.ndarray:
-        """Clipping bounds (T,) with the least predicted squared error at this budget."""
+        """Return clipping bounds (T,) with the least predicted squared error at this budget."""
         losses = self.clipping_mse_by_bound(self.expected(n, counts, noise), n, self._bounds)
         return np.asarray(self._bounds[np.argmin(losses + self._noise(n, mu), axis=1)])
 
     def clipping_mse_by_bound(self, rows: np.ndarray, n: int, bounds: np.ndarray) -> np.ndarray:
-        """Squared error (T, B) that clipping at bounds (B,) is expected to cause, with rows (T, K) in the bins.
+        """Return the squared error (T, B) expected from clipping at bounds (B,), with rows (T, K) in the bins.
 
         A clipped row moves the mean by what is cut off: in a direction of its own, in part in a common one.
         """
@@ -232,5 +232,5 @@ class GradientNorms:
 
     @cached_property
     def _middles(self) -> np.ndarray:
-        """Of the bins (K,); of the last, which is open, its edge."""
+        """Return the middles of the bins (K,); of the last, which is open, its edge."""
         return np.append((self.edges[1:-1] + self.edges[:-2]) / 2, self.edges[-1])

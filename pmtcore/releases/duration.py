@@ -76,13 +76,13 @@ def expected(plan: Plan, public: PublicData, n: int, keeps: int = MOST_KEPT) -> 
         for size in _SIZES
     ]
     peaks = [_peak(plan, _in_blocks(x[:size], y[:size], public.names, _ROWS_PER_BLOCK, keeps=0)) for size in _SIZES]
-    kept = _kept(plan, _in_small_blocks(x, y, public.names), n, keeps)
+    cached_bytes = _kept(plan, _in_small_blocks(x, y, public.names), n, keeps)
     whole_block = (
         _peak(plan, _in_blocks(x, y, public.names, len(y), keeps=0)) - peaks[1]
     )  # what one block of all rows takes more
     block = max(whole_block, 0.0) * min(n, _ROWS_PER_READ) / len(y)
     bytes_per_row = _slope(peaks) if _slope(peaks) > _BYTES_PER_NUMBER / 2 else 0.0
-    peak_bytes = _line(peaks, n, bytes_per_row) + block + kept
+    peak_bytes = _line(peaks, n, bytes_per_row) + block + cached_bytes
     largest_slope = times[1] / _SIZES[1]
     return Expected(
         _line(times, n, min(max(_slope(times), _LEAST_LINEAR_SHARE * largest_slope), largest_slope)), peak_bytes / 2**20

@@ -48,7 +48,7 @@ class Planned:
         return method(self.method).role == "public" or self.prediction.is_complete(self.truncation_rate)
 
     def half_width(self, j: int) -> float:
-        """95 % half-width of the j-th coefficient."""
+        """Return the 95 % half-width of the j-th coefficient."""
         return Z95 * float(self.prediction.total[j])
 
     def half_width_interval(self, j: int) -> tuple[float, float] | None:
@@ -70,7 +70,7 @@ class Planned:
         return (self.half_width(j) + min(least, self.half_width(j))) / 2
 
     def rows(self) -> list[dict[str, Any]]:
-        """One record for each coefficient; median and ends of an interval are ``None`` where none was calibrated."""
+        """Return a record for each coefficient; median and interval are ``None`` where none was calibrated."""
         return [self.row(j) for j in range(len(self.names))]
 
     def row(self, j: int) -> dict[str, Any]:
@@ -131,12 +131,12 @@ def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | 
     return plans
 
 
-def ranked(found: Sequence[Planned], first: str) -> list[str]:
+def ranked(plans: Sequence[Planned], first: str) -> list[str]:
     """Return the methods of a plan: the first one, then by the median predicted half-width at the largest budget.
 
     Methods that protect the responses alone come last: they are no rivals of those that protect rows.
     """
-    widths = {plan.method: float(np.median(plan.prediction.total)) for plan in sorted(found, key=lambda p: p.mu)}
+    widths = {plan.method: float(np.median(plan.prediction.total)) for plan in sorted(plans, key=lambda p: p.mu)}
     others = sorted((method(id).protects_responses_only, width, id) for id, width in widths.items() if id != first)
     return [*([first] if first in widths else []), *(id for *_, id in others)]
 

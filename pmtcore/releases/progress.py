@@ -43,7 +43,7 @@ class Report:
     left: float | None
 
     @property
-    def whole(self) -> float:
+    def done(self) -> float:
         """Return the share of all passes that is done (0 to 1)."""
         return min((max(self.look - 1, 0) + self.share) / max(self.looks, 1), 1.0)
 

@@ -47,15 +47,15 @@ class Ground:
         return fields if self.public_fit is None else {**fields, "public_fit": plain(self.public_fit)}
 
     @classmethod
-    def taken_from(cls, found: dict[str, Any]) -> Ground:
+    def taken_from(cls, fields: dict[str, Any]) -> Ground:
         """Return the facts from :meth:`as_dict`, the fields taken out of a longer mapping."""
-        fit, positive = found.pop("public_fit", None), found.pop("positive", None)
+        fit, positive = fields.pop("public_fit", None), fields.pop("positive", None)
         return cls(
-            str(found.pop("family", "gaussian")),
-            np.asarray(found.pop("spread", []), dtype=float),
+            str(fields.pop("family", "gaussian")),
+            np.asarray(fields.pop("spread", []), dtype=float),
             None if fit is None else np.asarray(fit, dtype=float),
-            str(found.pop("noise", "floating point")),
-            dict(found.pop("choices", {})),
+            str(fields.pop("noise", "floating point")),
+            dict(fields.pop("choices", {})),
             None if positive is None else str(positive),
         )
 

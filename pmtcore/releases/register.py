@@ -46,7 +46,7 @@ class Registered:
         return self.keeping(default_choices(self.private, self.public))
 
     def keeping(self, choices: Choices) -> Choices:
-        """Choices with the curator's identifier column in place of any other.
+        """Return choices with the curator's identifier column in place of any other.
 
         Raises:
             InputError: a policy that refuses rows, and so tells of them before anything is recorded.
@@ -183,7 +183,7 @@ def answer(actor: Actor, ledger: Ledger, key: str, agrees: bool, *, reason: str 
 
 
 def pending_requests(actor: Actor, ledger: Ledger) -> list[PendingRequest]:
-    """Everything that was asked for, newest first.
+    """Return everything that was asked for, newest first.
 
     Raises:
         Forbidden: the actor may not read the ledger.

@@ -82,7 +82,7 @@ class Request:
         object.__setattr__(self, "method", entry.id)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields; :meth:`from_dict` reads them back."""
+        """Return plain fields; :meth:`from_dict` reads them back."""
         return {
             "method": self.method,
             "mu": self.budget.mu,
@@ -93,7 +93,7 @@ class Request:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Request:
-        """From plain fields.
+        """Read the request from plain fields.
 
         Raises:
             InputError: a field is missing, unknown or out of range.
@@ -416,23 +416,23 @@ def record_room(problem: Problem) -> int:
 
 
 def _room(d: int) -> int:
-    """Bytes that a record of ``d`` coefficients takes at most: measured up to d = 50 over all methods, and a tenth.
+    """Return the most bytes that a record of ``d`` coefficients takes: measured up to d = 50, and a tenth more.
 
     Three lower triangles of covariances are ``1.5 d^2`` numbers of 22 characters and a comma.
     """
     return 4_096 + 1_500 * d + 90 * d * d
 
 
-def once_recorded(found: Release) -> Release:
+def once_recorded(release: Release) -> Release:
     """Return the same figures once their spend is recorded: sound, where nothing else speaks against it."""
-    reasons = tuple(reason for reason in found.standing_reasons if reason != UNRECORDED)
+    reasons = tuple(reason for reason in release.standing_reasons if reason != UNRECORDED)
     if reasons:
-        return replace(found, standing_reasons=reasons)
-    return replace(found, standing=ReleaseStatus.SOUND, standing_reasons=(method(found.method).claim.reason,))
+        return replace(release, standing_reasons=reasons)
+    return replace(release, standing=ReleaseStatus.SOUND, standing_reasons=(method(release.method).claim.reason,))
 
 
 def _ground(problem: Problem, entry: Method) -> Ground:
-    """Public figures of the problem."""
+    """Return the public figures of the problem."""
     public = problem.public
     noise = "exact" if entry.exact else "floating point"
     return Ground(
@@ -512,7 +512,7 @@ def _unit(problem: Problem, request: Request) -> Unit:
 
 
 def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | None) -> tuple[str, ...]:
-    """Objections that public figures raise, a sentence each."""
+    """Return objections that public figures raise, a sentence each."""
     objections = []
     if facts.is_swamped:
         objections.append(

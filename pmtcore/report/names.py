@@ -36,6 +36,6 @@ def source(id: str) -> str:
 
 
 def spoken(id: str) -> str:
-    """In the middle of a sentence: the title with a small first letter, in quotes, since titles are phrases."""
+    """Return the title in quotes, as it stands inside a sentence."""
     text = title(id)
     return f"“{text}”"

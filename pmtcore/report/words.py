@@ -77,7 +77,7 @@ def conditioning_words(diagnosis: Diagnosis) -> str:
 
 
 def _ratio(kappa: float) -> float:
-    """Longest over shortest direction; infinite where the shortest has no length or the figures say nothing."""
+    """Return longest over shortest direction; infinite where the shortest has no length, or nothing is known."""
     return math.inf if not kappa < 1e30 else math.sqrt(max(kappa, 1.0))
 
 
@@ -118,7 +118,7 @@ def truncation_words(diagnosis: Diagnosis, radius: float) -> str:
 
 
 def coefficient_words(table: pd.DataFrame, unit: Unit) -> list[str]:
-    """One line for each row of a table of coefficients in this unit: what noise, sampling and truncation do to it."""
+    """Return a line for each row of a table of coefficients: what noise, sampling and truncation do to it."""
     sentences = []
     for row in table.to_dict("records"):
         if "low (95 %)" not in row or row["coefficient"] == INTERCEPT:
@@ -218,7 +218,7 @@ def parts_words(table: pd.DataFrame, unit: Unit) -> str:
 
 
 def leaning_words(table: pd.DataFrame, unit: Unit) -> str:
-    """Why values are not in the middle of their bands, where some are not."""
+    """Return why values are not in the middle of their bands, where some are not."""
     if "low (95 %)" not in table:
         return ""
     with np.errstate(all="ignore"):
@@ -398,7 +398,7 @@ def _stuck(by_place: Mapping[float, Mapping[str, float]]) -> str:
 
 
 def _closest(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
-    """Stretches of the axis, each with the method that is closest there."""
+    """Return intervals of the axis, each with the method that is closest there."""
     stretches: list[tuple[str, float, float]] = []
     for place in sorted(by_place):
         best = min(by_place[place], key=lambda id: by_place[place][id])

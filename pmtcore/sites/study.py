@@ -126,7 +126,7 @@ class Study:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of all sites, in the study's order."""
+        """Return names of all sites, in the study's order."""
         return tuple(site.name for site in self.sites)
 
     def site(self, name: str) -> Site:
@@ -186,12 +186,12 @@ class Study:
 
     @cached_property
     def plan_digest(self) -> str:
-        """SHA-256 of everything but the keys: what a site agrees to before it has made them."""
+        """Return the SHA-256 of everything but the keys: what a site agrees to before it has made them."""
         return _digest(replace(self, sites=tuple(Site(site.name, site.rows) for site in self.sites)).as_dict())
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of everything: the study that is run, which sites compare by another way than the coordinator."""
+        """Return the SHA-256 of everything: sites compare it without going through the coordinator."""
         return _digest(self.as_dict())
 
     def key(self, name: str) -> str:

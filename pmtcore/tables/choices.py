@@ -174,7 +174,7 @@ class Choices:
         return self.lam is None and self.family != GAUSSIAN.id
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields; :meth:`from_dict` reads them back. What came later is left out where nobody chose it."""
+        """Return plain fields; :meth:`from_dict` reads them back. What came later is left out where nobody chose it."""
         usual = {"covariates": COVARIATES[0]}
         return {
             name: value
@@ -183,7 +183,7 @@ class Choices:
         }
 
     @classmethod
-    def of(cls, face: object, target: str | None, formula: str | None, **others: Any) -> Choices:  # noqa: ANN401
+    def of(cls, face: object, target: str | None, formula: str | None, **others: object) -> Choices:
         """Return the choices that arguments or an estimator have as attributes; ``None`` is the usual one.
 
         Args:
@@ -198,11 +198,12 @@ class Choices:
             target, others["formula"] = target_of(formula), formula
         others["target"] = target
         chosen = {name: getattr(face, name, None) for name in SAME_ON_ALL_FACES}
-        return cls(**{name: value for name, value in chosen.items() if value is not None}, **others)
+        fields: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
+        return cls(**fields | others)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Choices:
-        """From plain fields, as JSON keeps them.
+        """Read choices from plain fields, as JSON keeps them.
 
         Raises:
             InputError: a field is missing, unknown or out of range.

@@ -37,7 +37,7 @@ class Part:
     groups: tuple[int, ...] | None = None
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
-        """One pass over the named columns."""
+        """Yield blocks of the named columns, in one pass."""
         if isinstance(self.source, ParquetSource):
             return self.source.blocks(names, dialect, self.groups)
         return self.source.blocks(names, dialect)

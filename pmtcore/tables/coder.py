@@ -36,12 +36,12 @@ class Rows:
 
     x: np.ndarray
     y: np.ndarray
-    whole: np.ndarray
+    complete: np.ndarray
     weights: np.ndarray | None = None
 
     @property
     def response(self) -> np.ndarray:
-        """Responses (k,), or (k, 2) with the weights beside them: what :class:`PrivateRows` hands out."""
+        """Return responses (k,), or (k, 2) with the weights beside them: what :class:`PrivateRows` hands out."""
         return self.y if self.weights is None else np.column_stack([self.y, self.weights])
 
     def __repr__(self) -> str:
@@ -87,7 +87,7 @@ class Coder:
 
     Attributes:
         decimal: decimal mark of the table that is read.
-        kept: places of the design's columns that are used; ``None``: all.
+        used: places of the design's columns that are used; ``None``: all.
         weights: of the rows of a fit; new rows that are predicted have none.
         expected: coefficients (d,) of the public fit, where covariates are public: a row without a response counts with
             its prediction, so that whether a row has one changes nothing but its response.
@@ -97,21 +97,21 @@ class Coder:
     choices: Choices
     target: Coding
     decimal: str | None = "."
-    kept: tuple[int, ...] | None = None
+    used: tuple[int, ...] | None = None
     weights: Weights | None = None
     expected: tuple[float, ...] | None = None
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """Names of the design's columns before any was left out."""
+        """Return names of the design's columns before any was left out."""
         every = tuple(name for feature in self.features for name in feature.names)
         return (INTERCEPT, *every) if self.choices.intercept else every
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the design's columns."""
+        """Return names of the design's columns."""
         every = self.all_names
-        return every if self.kept is None else tuple(every[j] for j in self.kept)
+        return every if self.used is None else tuple(every[j] for j in self.used)
 
     @property
     def reads_numbers_alone(self) -> bool:
@@ -154,8 +154,8 @@ class Coder:
                 part = feature.filled(part, gaps)
             x[:, at : at + part.shape[1]] = part
             at += part.shape[1]
-        if self.kept is not None:
-            x = x[:, list(self.kept)]
+        if self.used is not None:
+            x = x[:, list(self.used)]
         weights = None
         if weighted and self.weights is not None:
             with np.errstate(all="ignore"):  # what overflows is not finite, and counts as an empty row

@@ -43,7 +43,7 @@ class Design:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Columns of a table that are used."""
+        """Return columns of a table that are used."""
         return self.coder.columns(labelled=False, weighted=False) if self.expansion is None else self.expansion.inputs
 
     def features(self, rows: Table) -> tuple[np.ndarray, np.ndarray]:
@@ -59,7 +59,7 @@ class Design:
         coder = replace(self.coder, decimal=rows.dialect.mark(source.separator))
         blocks = source.blocks(coder.columns(labelled=False, weighted=False), rows.dialect)
         parts = [coder.rows(block, labelled=False, weighted=False) for block in blocks]
-        return np.vstack([part.x for part in parts]), np.concatenate([part.whole for part in parts])
+        return np.vstack([part.x for part in parts]), np.concatenate([part.complete for part in parts])
 
     def classes(self) -> np.ndarray:
         """Return the two labels, the one that counts as 1 last; numbers and truth values where the labels are such."""
@@ -84,7 +84,7 @@ class Design:
             "columns": [_feature_fields(feature) for feature in coder.features],
             "intercept": coder.choices.intercept,
             "missing": coder.choices.missing,
-            "kept": None if coder.kept is None else list(coder.kept),
+            "kept": None if coder.used is None else list(coder.used),
             "decimal": coder.decimal,
             "target": {
                 "name": target.name,

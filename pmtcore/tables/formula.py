@@ -215,7 +215,7 @@ class Expansion:
 
     @classmethod
     def learned(cls, formula: str, public: Table) -> Expansion:
-        """From public rows.
+        """Learn the expansion from public rows.
 
         Raises:
             InputError: not a formula, a function that is not on the list, a column that is not there.
@@ -230,7 +230,7 @@ class Expansion:
         return known._with_spec(known._read({name: public.column(name).combine_chunks() for name in inputs}))
 
     def _with_spec(self, rows: pd.DataFrame) -> Expansion:
-        """With the state that these public rows give."""
+        """Return the expansion with the state that these public rows give."""
         settings = {"na_action": "drop", "output": "pandas", "context": dict(_ELEMENTWISE)}
         try:
             with _quiet():
@@ -278,7 +278,7 @@ class Expansion:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Columns that features are made from."""
+        """Return columns that features are made from."""
         return tuple(column.name for column in self.columns)
 
     @property
@@ -288,7 +288,7 @@ class Expansion:
 
     @property
     def schema(self) -> Schema:
-        """Of the columns made: numbers, and the target as it was."""
+        """Return the schema of the columns made: numbers, and the target as it was."""
         target = () if isinstance(self.target, str) else (self.target,)
         return Schema((*(Column(name) for name in self.names), *target), self.dialect)
 
@@ -308,7 +308,7 @@ class Expansion:
         return Expanded(rows, self)
 
     def apply(self, cells: Mapping[str, pa.Array]) -> np.ndarray:
-        """Columns made from a block of cells (k, c); NaN in rows where a value is missing or no number comes out."""
+        """Return columns made from a block of cells (k, c); NaN in rows where a value is missing or not a number."""
         read = self._read(cells)
         settings = {"na_action": "ignore", "output": "pandas", "context": dict(_ELEMENTWISE)}
         with _quiet():
@@ -318,7 +318,7 @@ class Expansion:
         return made
 
     def _read(self, cells: Mapping[str, pa.Array]) -> pd.DataFrame:
-        """Cells by the public rules: numbers, days, or public levels."""
+        """Return cells by the public rules: numbers, days, or public levels."""
         import pandas as pd  # noqa: PLC0415  # slow to load, as formulaic is
 
         columns = {}
@@ -345,7 +345,7 @@ class Expanded(DerivedSource):
         self.names = (*expansion.names, *(name for name in beside if name in source.names))
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
-        """One pass over the named columns."""
+        """Yield blocks of the named columns, in one pass."""
         made, target = self.expansion, self.expansion.response
         beside = [name for name in (target, *made.passed) if name in names]
         reading = replace(made, decimal=dialect.mark(self.separator))
@@ -380,7 +380,7 @@ def _resolved(parsed: Parsed) -> str:
 
 
 def _columns(parsed: Parsed, columns: Sequence[str], schema: Schema) -> tuple[tuple[str, ...], set[str]]:
-    """Columns that the right side names, and those in ``C(...)``, after a look at everything it asks for."""
+    """Return columns that the right side names, and those in ``C(...)``, after a look at everything it asks for."""
     numbers: dict[str, None] = {}
     grouped: dict[str, None] = {}
     for factor in dict.fromkeys(factor for term in parsed.terms for factor in term):
@@ -447,7 +447,7 @@ def _state(value: State) -> State:
 
 
 def _made_up(columns: Sequence[Column]) -> pd.DataFrame:
-    """Rows that show a formula each column's kind and levels, and nothing else."""
+    """Return rows that show a formula each column's kind and levels, and nothing else."""
     import pandas as pd  # noqa: PLC0415  # slow to load, as formulaic is
 
     steps = np.arange(1.0, _REBUILT + 1)

@@ -67,7 +67,7 @@ def in_words() -> str:
 
 
 def block_rows(columns: int) -> int:
-    """Rows of a block of this many columns."""
+    """Return rows of a block of this many columns."""
     return max(256, min(BLOCK_ROWS, BLOCK_CELLS // max(columns, 1)))
 
 

@@ -124,7 +124,7 @@ class PublicSide:
         return ParsedNumbers(names, decimal)
 
     def read(self, private: Table, cluster: Cluster | None = None, parsed: ParsedNumbers | None = None) -> PrivateRows:
-        """Private rows, to be read row by row when they are summed; only the strict policies read them now.
+        """Return private rows, to be read row by row when they are summed; only the strict policies read them now.
 
         Args:
             private: the private table.
@@ -274,7 +274,7 @@ def _by_formula(
     *,
     cluster: Cluster | None,
 ) -> Problem:
-    """Both tables expanded by the formula; no private row is read, and the ledger knows the table beneath again."""
+    """Expand both tables by the formula; no private row is read, and the ledger recognizes the original table."""
     expansion = _expansion(public, choices).passing((choices.person, *choices.weighing, choices.cluster))
     if not isinstance(public, Table):
         raise TypeError("an expansion is learned from public rows")
@@ -383,7 +383,7 @@ def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | Non
 
 
 def device_rows(table: Table, names: tuple[str, ...], choices: Choices) -> Iterable[tuple[np.ndarray, np.ndarray]]:
-    """Numeric rows (k, d), (k,) of a device's own table, in the order of published names, in blocks.
+    """Return numeric rows (k, d), (k,) of a device's own table, in the order of published names, in blocks.
 
     A row that lacks a value, or has one that cannot be read, is NaN: it answers too (decision 0010).
 
@@ -398,12 +398,12 @@ def device_rows(table: Table, names: tuple[str, ...], choices: Choices) -> Itera
         raise InputError(TableMessage.CATEGORIES_IN_CONFIGURATION)
     for block in table.source.blocks(coder.columns(), Dialect()):
         rows = coder.rows(block)
-        rows.x[~rows.whole] = np.nan
+        rows.x[~rows.complete] = np.nan
         yield rows.x, rows.y
 
 
 def _public_side(public: Table, choices: Choices, names: list[str], schema: Schema | None) -> PublicSide:
-    """Public data, the coder that private rows go through too, and what to say about both."""
+    """Return public data, the coder that private rows go through too, and what to say about both."""
     rules, decimal = schema or public.schema, public.decimal
     features, notes = _usable(public, names, choices, rules, decimal=decimal)
     labelled = choices.target in public.columns
@@ -417,7 +417,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     if "refuse" in (choices.missing, choices.unseen):
         coder.check([block], "public", labelled)
     rows = coder.rows(block, labelled)
-    complete = rows.whole
+    complete = rows.complete
     if not np.all(complete):
         many = int(np.sum(~complete))
         left, width = len(complete) - many, rows.x.shape[1]
@@ -506,7 +506,7 @@ def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | 
 def _usable(
     public: Table, names: list[str], choices: Choices, rules: Schema, *, decimal: str | None
 ) -> tuple[list[Feature], tuple[str, ...]]:
-    """Features of the named columns; of columns nobody chose, those that make none are left out and said."""
+    """Return features of the named columns; unchosen columns that give none are left out, with a note."""
     usable: list[Feature] = []
     identifiers: list[Feature] = []
     notes: list[str] = []
@@ -572,7 +572,7 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
         raise InputError(PublicMessage.COLLINEAR_LABELS, column=facts["column"], columns=facts["columns"])
     if not notes or refused:
         return coder, x, ()
-    return replace(coder, kept=tuple(independent)), x[:, independent], tuple(notes)
+    return replace(coder, used=tuple(independent)), x[:, independent], tuple(notes)
 
 
 def _left_out(name: str, scaled: np.ndarray, independent: list[int], j: int, *, names: tuple[str, ...]) -> Note:

@@ -177,8 +177,8 @@ def values(column: pa.ChunkedArray, kind: Kind, decimal: str | None) -> np.ndarr
 def like_counts(values: np.ndarray) -> bool:
     """Return whether public numbers (m,) look like counts: small whole numbers from 0 on, more than two of them."""
     distinct = np.unique(values[np.isfinite(values)])
-    whole = len(distinct) > 2 and bool(np.all(distinct == np.round(distinct)))
-    return whole and bool(distinct[0] == 0 and distinct[-1] <= _MOST_COUNTED)
+    integers = len(distinct) > 2 and bool(np.all(distinct == np.round(distinct)))
+    return integers and bool(distinct[0] == 0 and distinct[-1] <= _MOST_COUNTED)
 
 
 def code_for_missing(values: np.ndarray) -> float | None:

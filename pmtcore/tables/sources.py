@@ -49,7 +49,7 @@ class Source(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Column names."""
+        """Return the column names."""
         ...
 
     def rows(self, dialect: Dialect) -> int:
@@ -58,7 +58,7 @@ class Source(Protocol):
 
     @property
     def sha256(self) -> str:
-        """Digest that tells tables apart."""
+        """Return the digest that tells tables apart."""
         ...
 
     @property
@@ -72,7 +72,7 @@ class Source(Protocol):
         ...
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
-        """One pass over the named columns.
+        """Yield blocks of the named columns, in one pass.
 
         Raises:
             InputError: the file is damaged, or gone.
@@ -248,7 +248,7 @@ class ArrowSource:
 
 
 def frame_source(frame: object) -> ArrowSource:
-    """Rows of a pandas, Polars, Arrow or other frame that narwhals knows; without a copy where Arrow can.
+    """Return rows of a pandas, Polars, Arrow or other frame that narwhals knows; without a copy where Arrow can.
 
     Raises:
         InputError: something else.
@@ -388,7 +388,7 @@ def sliced(cells: Cells) -> Iterator[Cells]:
 
 
 def as_table(source: Source, dialect: Dialect) -> pa.Table:
-    """All cells of a table that fits into memory."""
+    """Return all cells of a table that fits into memory."""
     blocks = [pa.table(dict(block.columns)) for block in source.blocks(source.names, dialect)]
     if not blocks:
         return pa.table({})
@@ -396,7 +396,7 @@ def as_table(source: Source, dialect: Dialect) -> pa.Table:
 
 
 def _of_one_schema(blocks: Sequence[pa.Table]) -> Sequence[pa.Table]:
-    """Blocks whose columns of Python objects are texts where other blocks have another type."""
+    """Return blocks whose columns of Python objects are texts where other blocks have another type."""
     schemas = [block.schema for block in blocks]
     for j, name in enumerate(schemas[0].names):
         kinds = {schema.field(j).type for schema in schemas if not pt.is_null(schema.field(j).type)}
@@ -410,13 +410,13 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _check_group(group: pq.RowGroupMetaData, where: str) -> None:
-    """Unpacked bytes of a column in a row group are held at once."""
+    """Refuse row groups whose unpacked column is too large: its bytes are in memory at once."""
     if any(group.column(j).total_uncompressed_size > MAX_BYTES for j in range(group.num_columns)):
         raise InputError(TableMessage.ROW_GROUP_TOO_LARGE, where=where, megabytes=MAX_BYTES // 2**20)
 
 
 def _content_digest(place: Place) -> str:
-    """Digest of the bytes where they lie in memory; else of the file's own description of its columns.
+    """Return the digest of the bytes where they lie in memory; else of the file's own description of its columns.
 
     As bytes: least and greatest cells stand there, and need not be the text that their column says they are.
     """

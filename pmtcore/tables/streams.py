@@ -64,7 +64,7 @@ def pieces(place: Place, where: str, limit: int | None = None) -> Iterator[bytes
             yield piece
 
 
-def whole(place: Place, where: str, limit: int = MAX_BYTES) -> bytes:
+def unpacked(place: Place, where: str, limit: int = MAX_BYTES) -> bytes:
     """Return all uncompressed bytes; see :func:`pieces`."""
     return b"".join(pieces(place, where, limit))
 

@@ -35,7 +35,7 @@ from pmtcore.tables.sources import (
     as_table,
     frame_source,
 )
-from pmtcore.tables.streams import Place, is_address, pieces, starts_with, whole
+from pmtcore.tables.streams import Place, is_address, pieces, starts_with, unpacked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -240,7 +240,7 @@ def _source(place: Place, where: str, role: Role, limit: int | None = None) -> S
     if starts_with(place, b"PAR1"):
         return ParquetSource(place, where, private)
     if starts_with(place, b"\x1f\x8b") and next(pieces(place, where, limit), b"")[:4] == b"PAR1":
-        return ParquetSource(whole(place, where, limit or MAX_BYTES), where, private)
+        return ParquetSource(unpacked(place, where, limit or MAX_BYTES), where, private)
     return TextSource(place, where, private, limit)
 
 

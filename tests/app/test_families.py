@@ -209,7 +209,7 @@ def test_the_audit_runs_in_steps_and_can_be_stopped(app):
     app.button(key="audit-stop").click().run()
     assert not app.exception and "audit-sweep" not in app.session_state
     record = app.session_state["audit-record"]
-    assert len(record.found) >= 30
+    assert len(record.audits) >= 30
 
 
 def test_every_method_has_a_row(app):

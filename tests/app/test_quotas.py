@@ -17,7 +17,7 @@ from pages.common import quota, visitors
 from pages.common.server import Guard, Squeezed, policy_for
 from pages.common.visitors import Visitor
 from pmtcore.auditing.comparison import Comparison
-from pmtcore.base.messages import AuditMessage, InputError, TableMessage
+from pmtcore.base.messages import AuditMessage, InputError, ReleaseMessage, TableMessage
 from pmtcore.base.roles import Actor, Role
 from pmtcore.releases import job_slots
 from pmtcore.tables import limits
@@ -57,7 +57,7 @@ def upload(size: int | None, path: str = PATH) -> dict[str, Any]:
 def test_uploads_are_counted_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over the session's share, over everybody's, without a length: refused in a sentence; else it passes."""
     kept = Counter({"one": limits.MAX_SESSION_BYTES - 100, "two": 5})
-    monkeypatch.setattr(quota, "held", lambda: kept.copy())
+    monkeypatch.setattr(quota, "stored", lambda: kept.copy())
     assert asked(upload(100))[0]["status"] == 204
     refused = asked(upload(101))
     assert refused[0]["status"] == 413 and b"A session holds at most" in refused[1]["body"]
@@ -70,7 +70,7 @@ def test_uploads_are_counted_before_they_are_read(monkeypatch: pytest.MonkeyPatc
 
 def test_uploads_on_their_way_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many at once, each within the share: the first that passes it is refused; a broken one gives its share back."""
-    monkeypatch.setattr(quota, "held", Counter)
+    monkeypatch.setattr(quota, "stored", Counter)
     size = limits.MAX_SESSION_BYTES // 2
     inner: list[int] = []
 
@@ -113,7 +113,7 @@ def test_long_runs_wait_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = [object() for _ in range(limits.MAX_RUNNING)]
     for job in jobs:
         job_slots.take(job)
-    with pytest.raises(InputError, match="press again"):
+    with refused(ReleaseMessage.SERVER_BUSY, count=limits.MAX_RUNNING):
         job_slots.take(object())
     job_slots.note(jobs[0], live=False)
     job_slots.take(object())

@@ -43,7 +43,7 @@ def test_the_attack_on_a_person_comes_near_the_claim(rows, rule):
 def test_a_broken_bound_is_caught(rule):
     """More rows kept than were promised, or sums where a mean was promised."""
     one = People.of(1, rule)
-    people = People(one.unit, kept=People.of(3 if rule == FIRST else 2, FIRST).unit)
+    people = People(one.unit, applied=People.of(3 if rule == FIRST else 2, FIRST).unit)
     assert audit("joint-pmt", 1.0, 10_000, people=people, passes="1").violated
 
 

@@ -15,6 +15,7 @@ from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.auditing import attacks
 from pmtcore.auditing.lower_bound import audit
 from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.messages import ReleaseMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import family
 from pmtcore.local import setup
@@ -28,7 +29,7 @@ from pmtcore.public.moments import PublicData, public_from_rows
 from pmtcore.releases.release import Request, release
 from pmtcore.tables.problem import Choices, prepare
 from pmtcore.tables.table import read_table
-from tests.helpers import FALSE_ALARM, TEST, names, plan
+from tests.helpers import FALSE_ALARM, TEST, names, plan, refused
 from tests.local.test_protocol import sides
 
 PRINTED = ["ldp-glm-gaussian-printed", "ldp-glm-printed"]
@@ -130,7 +131,7 @@ def test_printed_forms_are_for_the_lab(id):
         return read_table("\n".join(["a,b,y", *lines]).encode(), f"{role}.csv", role)
 
     problem = prepare(table(60, "private"), table(50, "public"), Choices(target="y", family="logistic"))
-    with pytest.raises(ValueError, match="lab"):
+    with refused(ReleaseMessage.LAB_METHOD, method=id):
         release(problem, Request.from_dict({"method": id, "mu": 1.0}), SecureNoise())
 
 

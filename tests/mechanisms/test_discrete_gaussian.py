@@ -128,7 +128,7 @@ def test_as_many_as_asked(count):
 @pytest.mark.parametrize("sigma", [0.0, -1.0, np.inf, np.nan, 2 * LARGEST_DRAWN])
 def test_no_scale_without_noise(sigma):
     """Nothing is drawn at a scale of zero, nor where 64 bits would end."""
-    with pytest.raises(ValueError, match="scale"):
+    with pytest.raises(ValueError):
         discrete_gaussian(sigma, 3)
 
 

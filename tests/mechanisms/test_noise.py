@@ -49,7 +49,7 @@ def test_secure_noise_has_nothing_in_floating_point():
         lambda: uniform(SecureNoise(), 1, 2),
         lambda: spherical(SecureNoise(), 1, 2),
     ):
-        with pytest.raises(TypeError, match="floating point"):
+        with pytest.raises(TypeError):
             ask()
 
 
@@ -141,7 +141,7 @@ def test_mechanisms_add_their_noise_and_nothing_else(seed):
 @pytest.mark.parametrize(("sensitivity", "mu"), [(0, 1), (1, 0), (-1, 1), (np.nan, 1), (1, np.nan), (np.inf, 1)])
 def test_no_noise_scale_without_a_sensitivity_and_a_budget(sensitivity, mu):
     """Zero, negative and not-a-number never calibrate anything."""
-    with pytest.raises(ValueError, match="positive and finite"):
+    with pytest.raises(ValueError):
         sigma_for(sensitivity, mu)
 
 

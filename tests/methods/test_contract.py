@@ -122,9 +122,9 @@ def test_no_two_methods_look_alike():
     red = int(entry.colour[1:3], 16)
     near = f"#{red - 4 if red > 127 else red + 4:02X}{entry.colour[3:]}"
     for colour in (entry.colour, entry.colour.lower(), near):
-        with pytest.raises(ValueError, match="told apart"):
+        with pytest.raises(ValueError):
             register(dataclasses.replace(entry, id="another", colour=colour))
-    with pytest.raises(ValueError, match="two methods"):
+    with pytest.raises(ValueError):
         register(dataclasses.replace(entry, colour="#000001"))
 
 

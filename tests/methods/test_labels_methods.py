@@ -342,9 +342,9 @@ def test_the_objective_beats_the_papers_newton(seed):
 def test_perturbation_refuses_nonsense():
     """No infinite noise, no reach below one."""
     for radius, mu in ((0.0, 1.0), (1.0, 0.0), (math.inf, 1.0)):
-        with pytest.raises(ValueError, match="positive"):
+        with pytest.raises(ValueError):
             noise_sd(radius, mu)
-    with pytest.raises(ValueError, match="reach"):
+    with pytest.raises(ValueError):
         least_modulus(1.0, 0.5)
     made = Perturbation(LOGISTIC, 10, 1.0, 1.0, 1.0, np.zeros((2, 2)), np.zeros(2))
     assert made.modulus == pytest.approx(2 * made.noise**2)

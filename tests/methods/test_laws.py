@@ -73,7 +73,7 @@ def test_the_zoo_lies_beside_the_project_or_where_the_variable_says(
     assert zoo.zoo_directory() == Path(__file__).resolve().parents[3] / "shared" / "zoo"
     monkeypatch.setenv("PMT_ZOO_DIR", str(tmp_path))
     assert zoo.zoo_directory() == tmp_path
-    with pytest.raises(FileNotFoundError, match="PMT_ZOO_DIR"):
+    with pytest.raises(FileNotFoundError):
         zoo.zoo_module()
 
 

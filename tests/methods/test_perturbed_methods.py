@@ -466,9 +466,9 @@ def test_printed_methods_run_in_the_lab(id, fam, seed):
 def test_mechanisms_refuse_what_was_not_accounted_for():
     """A ridge weight below the modulus (E10), a negative lasso weight."""
     good = napp_public(losses.LOGISTIC, 1.0, Gdp(1.0, REPLACE, 1e-6), np.full(3, 50.0), centre=np.zeros(3))
-    with pytest.raises(ValueError, match="E10"):
+    with pytest.raises(ValueError):
         Mechanism(good.terms, good.split, np.array([100.0, 100.0, 1.0]), good.centre, good.lasso)
-    with pytest.raises(ValueError, match="negative"):
+    with pytest.raises(ValueError):
         Mechanism(good.terms, good.split, good.ridge, good.centre, np.array([0.0, -1.0, 0.0]))
 
 

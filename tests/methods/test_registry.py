@@ -54,7 +54,7 @@ def test_a_planner_without_an_annotation_is_refused():
     def plan(public, n, budget, parameters):
         raise NotImplementedError
 
-    with pytest.raises(TypeError, match="parameters"):
+    with pytest.raises(TypeError):
         _ = dataclasses.replace(method("pmt-ols"), plan=plan).parameters
 
 

@@ -174,8 +174,8 @@ def test_false_features_are_counted():
 def test_study_of_selection():
     """Six methods; positive noise keeps no false coefficient at a large Lambda; without privacy the true ones stay."""
     found = study("linear", 1.0, 2.0, n=300, trials=4)
-    assert len(found.kept) == 6 and found.lams == LAMS
-    assert np.all(found.kept["without privacy"][:4] == 1)
+    assert len(found.selected) == 6 and found.lams == LAMS
+    assert np.all(found.selected["without privacy"][:4] == 1)
     for false, true in found.roc.values():
         assert np.all((false >= 0) & (false <= 1) & (true >= 0) & (true <= 1))
     assert len(pictures.kept_table(found)) == 6 and len(pictures.roc_table(found)) == 6 * len(LAMS)
@@ -215,10 +215,10 @@ def test_selection_runs_on_a_table_of_ones_own(table, family):
     assert isinstance(private, Private)
     found = private.reveal(TEST)
     assert found.truth is None and not found.roc and found.names == problem.public.names
-    assert {"NAPP-ERM (lab)", "NAPP-VS (lab)", "NAPP-VS+ (lab)", "dp-erm"} <= set(found.kept)
-    for name in found.kept:
-        assert found.kept[name].shape == (problem.public.d,) and np.all(
-            (found.kept[name] >= 0) & (found.kept[name] <= 1)
+    assert {"NAPP-ERM (lab)", "NAPP-VS (lab)", "NAPP-VS+ (lab)", "dp-erm"} <= set(found.selected)
+    for name in found.selected:
+        assert found.selected[name].shape == (problem.public.d,) and np.all(
+            (found.selected[name] >= 0) & (found.selected[name] <= 1)
         )
     plain = found.counts["without privacy"]
     assert plain[-1] < plain[0] == problem.public.d, "a large Lambda keeps fewer"

@@ -146,7 +146,6 @@ def test_a_ledger_that_does_not_answer_any_more(problem, book, monkeypatch):  # 
     with pytest.raises(SpendFailure) as failure:
         recorded_release(problem, REQUEST, SecureNoise(), book, dataset="survey", key="k")
     assert_named(failure.value, SpendState.UNKNOWN)
-    assert "spends once at most" in str(failure.value)
 
 
 @pytest.mark.parametrize("where", ["reserve", "release", "finish"])

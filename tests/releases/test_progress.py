@@ -52,7 +52,7 @@ def test_every_look_is_told_and_there_are_no_more_than_promised(places, id, kept
     assert np.array_equal(first.coefficients, release(problem, request, SeededNoise(1)).coefficients)
     assert reports and all(0 < r.share <= 1 and r.look <= r.looks and r.spent for r in reports)
     assert reports[-1].share == 1.0 and (kept or reports[-1].look == reports[-1].looks)
-    assert all("look" in r.words and r.whole <= 1 for r in reports)
+    assert all("look" in r.words and r.done <= 1 for r in reports)
 
 
 @pytest.mark.parametrize("after", [0, 1, 2])
@@ -123,5 +123,5 @@ def test_time_left_is_told_from_the_speed(monkeypatch):
     for _ in range(5):
         clock[0] += 1.0
         progress.rows(100)
-    assert reports[-1].left == pytest.approx(25.0) and reports[-1].whole == pytest.approx(0.5 / 3)
+    assert reports[-1].left == pytest.approx(25.0) and reports[-1].done == pytest.approx(0.5 / 3)
     assert in_time(0.2) == "1 s" and in_time(600) == "10 minutes" and in_time(7200) == "2.0 hours"

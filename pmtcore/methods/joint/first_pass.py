@@ -50,7 +50,7 @@ class FirstPass:
 
     @property
     def sigma(self) -> float:
-        """Noise scale: tight replace-one sensitivity of the joint moment over mu."""
+        """Return the noise scale: tight replace-one sensitivity of the joint moment over mu."""
         return sigma_for(moment_sensitivity(self.ball.radius, self.n), self.mu)
 
     @cached_property
@@ -61,15 +61,15 @@ class FirstPass:
         return MomentSum(whitening.through(np.diag(wanted), len(wanted)), self.ball.radius)
 
     def pieces(self, rows: PrivateRows, most: int | None = None) -> RowCache[QuantizedRows]:
-        """Whitened rows for this pass and those after it; at most ``most`` bytes are kept between them."""
+        """Return whitened rows for this pass and those after it; at most ``most`` bytes are kept between them."""
         return Quantizer(self.statistic.product, self.public.d, self.ball.response_scale).pieces(rows, most)
 
     def measure(self, pieces: RowCache[QuantizedRows]) -> Private[np.ndarray]:
-        """``sum w z~ z~'`` (D, D) in integers of ``(R/2^15)^2``, private; the first look at the pieces."""
+        """Return ``sum w z~ z~'`` (D, D) in integers of ``(R/2^15)^2``, private; the first look at the pieces."""
         return pieces.sum(_Moment(self.statistic)).map(from_words)
 
     def release(self, total: Private[np.ndarray], source: NoiseSource, trials: int) -> np.ndarray:
-        """Joint moments (trials, D, D).
+        """Return the joint moments (trials, D, D).
 
         Guarantee: mu-GDP under replace-one, for the bits that leave: one Gaussian mechanism on a statistic of Frobenius
         sensitivity ``sqrt(2) R^2/n`` (proofs/sensitivity.md, 3.1 and 14).
@@ -91,7 +91,7 @@ class FirstPass:
 
     @cached_property
     def public_weights(self) -> np.ndarray:
-        """Weights (m,) of the public rows, whitened as if left out; empty where only a moment is known."""
+        """Return weights (m,) of the public rows, whitened as if left out; empty where only a moment is known."""
         return self.ball.public_weights(self.public)
 
     @cached_property

@@ -81,7 +81,7 @@ class FirstFit:
 
     @cached_property
     def stable_gram(self) -> np.ndarray:
-        """Precision-weighted Gram matrix (trials, d, d), eigenvalues floored: positive definite whatever the noise."""
+        """Return the precision-weighted Gram matrix (trials, d, d), eigenvalues floored: always positive definite."""
         if not self.shrinks:
             return self.gram
         weight = self.gram_precision[:, None, None]
@@ -91,7 +91,7 @@ class FirstFit:
 
     @property
     def gram_estimate(self) -> np.ndarray:
-        """Gram matrix (trials, d, d) of the equation that is solved, for all rows."""
+        """Return the Gram matrix (trials, d, d) of the equation that is solved, for all rows."""
         return self.stable_gram
 
     @property
@@ -106,13 +106,13 @@ class FirstFit:
 
     @property
     def prior_dof(self) -> float:
-        """Degrees of freedom behind the scale of the public fit's covariance."""
+        """Return degrees of freedom behind the scale of the public fit's covariance."""
         m = self.public.m
         return np.inf if m is None else max(m - self.public.whitened_columns, 1.0)
 
     @cached_property
     def entry_variance(self) -> np.ndarray:
-        """Variance (trials,) of an entry of the stable Gram matrix from noise."""
+        """Return the variance (trials,) of an entry of the stable Gram matrix from noise."""
         return np.asarray(self.v * self.gram_precision)
 
     @cached_property
@@ -125,7 +125,7 @@ class FirstFit:
 
     @cached_property
     def covariance(self) -> np.ndarray:
-        """Covariance (trials, d, d) of the error of the correction: noise, truncation, what is shrunk.
+        """Return the covariance (trials, d, d) of the error of the correction: noise, truncation, what is shrunk.
 
         Proof: proofs/shrinkage.md, 6.
         """
@@ -133,12 +133,12 @@ class FirstFit:
 
     @cached_property
     def unshrunk(self) -> np.ndarray:
-        """``P^{-1} q`` (trials, d): unbiased corrections whatever the public fit, on which the bands stand."""
+        """Return ``P^{-1} q`` (trials, d): unbiased corrections whatever the public fit, on which the bands stand."""
         return np.asarray(np.linalg.solve(self.stable_gram, self.cross[..., None])[..., 0])
 
     @cached_property
     def correction(self) -> np.ndarray:
-        """Correction to the public fit (trials, d), shrunk where noise dominates it.
+        """Return the correction to the public fit (trials, d), shrunk where noise dominates it.
 
         Empirical Bayes where the noise is above a tenth of the public fit's own variance, positive-part
         James-Stein below (proofs/shrinkage.md, 6).
@@ -161,7 +161,7 @@ class FirstFit:
         return np.asarray(self.v_cross * np.eye(len(penalized)) + self.gram_noise_covariance(penalized[None])[0])
 
     def gram_noise_covariance(self, step: np.ndarray) -> np.ndarray:
-        """Covariances (t, d, d) of ``(P - E P) step`` in the first t trials, P combined with the public moment."""
+        """Return covariances (t, d, d) of ``(P - E P) step`` in the first t trials; P has the public moment in it."""
         v = self.entry_variance[: len(step)][:, None, None]
         size = np.sum(step**2, axis=1)[:, None, None]
         return np.asarray(v * (size * np.eye(step.shape[1]) + step[:, :, None] * step[:, None, :]))
@@ -173,12 +173,12 @@ class FirstFit:
 
     @property
     def clip_weights(self) -> np.ndarray:
-        """Weights (m,) of public rows in the moment."""
+        """Return weights (m,) of public rows in the moment."""
         return self.first.public_weights
 
     @cached_property
     def residual_variance(self) -> float:
-        """Residual variance relative to ``s_B^2``, of the first trial, combined with the public one."""
+        """Return the residual variance relative to ``s_B^2``, of the first trial, combined with the public one."""
         public, delta = self.public, self.unshrunk[0]
         inverse = np.linalg.inv(self.stable_gram[0])
         raw = self.power[0] - self.cross[0] @ delta + np.trace(inverse @ self.noise_covariance(delta))

@@ -32,16 +32,16 @@ class JointOutcome(Outcome):
         self.pilot, self.fit, self.lam = pilot, fit, lam
 
     def transcript(self) -> np.ndarray:
-        """All that was released (trials, k)."""
+        """Return everything that was released (trials, k)."""
         return self.fit.transcript()
 
     @property
     def coefficients(self) -> np.ndarray:
-        """Coefficients (trials, d) at the plan's ridge penalty."""
+        """Return coefficients (trials, d) at the plan's ridge penalty."""
         return self.ridge(self.lam)
 
     def ridge(self, lam: float) -> np.ndarray:
-        """Coefficients (trials, d) at any ridge penalty, the intercept unpenalized: post-processing, free."""
+        """Return coefficients (trials, d) at any ridge penalty, the intercept unpenalized: post-processing, free."""
         public, root = self.pilot.public, self.pilot.public.feature_root
         fit = public.fit + public.residual_scale * back_transform(root, self.fit.correction)
         if lam == 0:
@@ -55,11 +55,11 @@ class JointOutcome(Outcome):
         return np.asarray(root @ self.pilot.stable_gram @ root.T)
 
     def bands(self) -> Bands:
-        """Privacy, sampling and truncation parts, apart, and 95 % limits of all together (proofs/bands.md, 7)."""
+        """Return privacy, sampling and truncation parts, and 95 % limits of all together (proofs/bands.md, 7)."""
         return bands(self.pilot, self.fit, self.coefficients[0], self.lam)
 
     def joint_moment(self) -> np.ndarray:
-        """Released joint second moment (D, D) in the units of the table, first trial."""
+        """Return the released joint second moment (D, D) in the units of the table, first trial."""
         public, d, gram = self.pilot.public, self.pilot.public.d, self.pilot.stable_gram[0]
         whitened = np.empty((d + 1, d + 1))
         whitened[:d, :d] = gram
@@ -68,7 +68,7 @@ class JointOutcome(Outcome):
         return np.asarray(public.factor @ whitened @ public.factor.T)
 
     def released(self) -> Mapping[str, Json]:
-        """Residual variance, R^2, ridge path, condition numbers, the bound of the second pass: at no further cost."""
+        """Return residual variance, R^2, ridge path, condition numbers and the second pass's bound: all free."""
         public = self.pilot.public
         moment = self.joint_moment()
         variance = self.pilot.residual_variance * public.residual_scale**2

@@ -128,7 +128,7 @@ class JointPlan(StatisticPlan[MomentAndRows]):
 
     @property
     def gradients(self) -> tuple[SecondPass, ...]:
-        """Clipped gradients in their order."""
+        """Return clipped gradients in their order."""
         return () if self.second is None else (*self.middle, self.second)
 
     def parts(self) -> tuple[Spend, ...]:
@@ -158,7 +158,7 @@ class JointPlan(StatisticPlan[MomentAndRows]):
         return OF_JOINT.of(prediction, first.n, first.public.m, self.mu)
 
     def facts(self) -> Facts:
-        """Radius, scale, shares, noise, and the share of rows that public rows lead one to expect clipped."""
+        """Return radius, scale, shares, noise, and the share of rows expected to be clipped, from public rows."""
         first = self.first
         beyond = None if first.public.whitened is None else float(np.mean(first.public_weights < 1))
         facts = Facts(
@@ -175,14 +175,14 @@ class JointPlan(StatisticPlan[MomentAndRows]):
 
 
 def one_pass(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
-    """``joint-pmt`` in one pass."""
+    """Plan ``joint-pmt`` in one pass."""
     best = inference_ball if parameters.radius_mode == "inference" else accurate_ball
     ball = _chosen(best(public, n, budget.mu), parameters)
     return JointPlan(budget.mu, FirstPass(public, n, budget.mu, ball), None, parameters)
 
 
 def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
-    """``joint-pmt`` in two passes."""
+    """Plan ``joint-pmt`` in two passes."""
     sizes = gradient_norms(public, n, budget.mu)
     shares, first = _best_pilot(public, sizes, n, budget.mu, harmless=HARMLESS_GRAM, parameters=parameters)
     middle: tuple[SecondPass, ...] = ()
@@ -326,7 +326,7 @@ def _best_pilot(
     recommended=True,
 )
 def plan(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
-    """``joint-pmt`` for these public data, n private rows and this total budget.
+    """Plan ``joint-pmt`` for these public data, n private rows and this total budget.
 
     Raises:
         InputError: more than one pass without public rows; a radius, bound or scale of next to nothing.

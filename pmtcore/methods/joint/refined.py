@@ -49,12 +49,12 @@ class RefinedFit:
 
     @cached_property
     def score(self) -> np.ndarray:
-        """Gradient (trials, d) over the unclipped share: about the Gram matrix times the way to the fit."""
+        """Return the gradient (trials, d) over the unclipped share: about the Gram matrix times the way to the fit."""
         return np.asarray(self.gradient.score / self.unclipped_share[:, None])
 
     @cached_property
     def score_variance(self) -> np.ndarray:
-        """Variance (trials,) of a coordinate of :attr:`score`, from noise and clipping."""
+        """Return the variance (trials,) of a coordinate of :attr:`score`, from noise and clipping."""
         return np.asarray((self.gradient.noise**2 + self.gradient.clipping_mse) / self.unclipped_share**2)
 
     @cached_property
@@ -82,7 +82,7 @@ class RefinedFit:
 
     @cached_property
     def _posterior(self) -> tuple[np.ndarray, GaussianUpdate]:
-        """Mean (trials, d) and the last update of the filter over all gradients, the pilot's posterior as the prior.
+        """Return mean (trials, d) and last update of the filter over all gradients; its prior is the pilot's posterior.
 
         Where this gradient did not raise the Gram matrix, the filter goes on from where it was.
         """
@@ -106,17 +106,17 @@ class RefinedFit:
 
     @cached_property
     def covariance(self) -> np.ndarray:
-        """Covariance (trials, d, d) of the error of the correction."""
+        """Return the covariance (trials, d, d) of the error of the correction."""
         return self._posterior[1].covariance
 
     @cached_property
     def correction(self) -> np.ndarray:
-        """Mean of the filter (trials, d); where nothing is shrunk, of the gradients alone."""
+        """Return the mean of the filter (trials, d); where nothing is shrunk, of the gradients alone."""
         return self._posterior[0] if self.pilot.shrinks else self.unshrunk
 
     @cached_property
     def _weights(self) -> np.ndarray:
-        """Weights (passes, trials) of the gradients, by their noise and by that of the Gram matrix along the way."""
+        """Return weights (passes, trials) of the gradients, by their noise and by that of the Gram matrix."""
         last = self.passes[-1]
         there = last.point + np.linalg.solve(self.gram_estimate, last.score[..., None])[..., 0]
         far = np.array([np.sum((there - each.point) ** 2, axis=1) for each in self.passes])
@@ -129,7 +129,7 @@ class RefinedFit:
 
     @cached_property
     def noise(self) -> np.ndarray:
-        """Standard deviation (trials,) of the noise on a coordinate of all gradients together, as the last has it."""
+        """Return the noise sd (trials,) on a coordinate of all gradients combined, on the scale of the last one."""
         own = np.array([(each.gradient.noise / each.unclipped_share) ** 2 for each in self.passes])
         return np.asarray(self.unclipped_share * np.sqrt(np.sum(self._weights**2 * own, axis=0)))
 
@@ -146,11 +146,11 @@ class RefinedFit:
 
     @property
     def clip_weights(self) -> np.ndarray:
-        """Weights (m,) that public rows get in the gradient."""
+        """Return weights (m,) that public rows get in the gradient."""
         return self.gradient.weights
 
     def noise_covariance(self, penalized: np.ndarray) -> np.ndarray:
-        """``C`` (d, d): noise of the gradients, and of P where it multiplies the steps."""
+        """Return ``C`` (d, d): noise of the gradients, and of P where it multiplies the steps."""
         step = self.unclipped_share[:1, None] * (penalized - self.base[0])
         return np.asarray(self.noise[0] ** 2 * np.eye(step.shape[1]) + self.pilot.gram_noise_covariance(step)[0])
 

@@ -77,7 +77,7 @@ class SecondPass:
 
     @property
     def counting_sd(self) -> float:
-        """Noise on each count of the histogram; 0 where none is released."""
+        """Return the noise on each count of the histogram; 0 where none is released."""
         return 0.0 if self.clip else sigma_for(self.sizes.sensitivity, self.shares.counting_mu)
 
     def noise_at(self, bound: np.ndarray | float) -> np.ndarray | float:
@@ -85,7 +85,7 @@ class SecondPass:
         return 2 * bound / (self.shares.gradient_mu * self.n)
 
     def bound(self, counts: np.ndarray | None, trials: int) -> np.ndarray:
-        """Clipping bounds (trials,): fixed, or from the released histogram."""
+        """Return clipping bounds (trials,): fixed, or from the released histogram."""
         if counts is None:
             return np.full(trials, self.clip)
         chosen = self.sizes.bound(self.n, self.shares.gradient_mu, counts, self.counting_sd)
@@ -104,7 +104,7 @@ class SecondPass:
         """
         counts, trials = None, len(points)
         if not self.clip:
-            exact = rows.bind(lambda found: self.counts(found, points))
+            exact = rows.bind(lambda cache: self.counts(cache, points))
             moved = self.sizes.sensitivity * FINE
             counts = release_integers(exact, moved, self.shares.counting_mu, source, trials=trials) / FINE
         bound = self.bound(counts, trials)
@@ -113,7 +113,7 @@ class SecondPass:
         return Gradient(self, counts, bound, mean * bound[:, None])
 
     def counts(self, rows: RowCache[QuantizedRows], points: np.ndarray) -> Private[np.ndarray]:
-        """Histograms (T, K) of all rows' gradient lengths at points (T, d), in units of 2^-30 rows, private."""
+        """Return histograms (T, K) of all rows' gradient lengths at points (T, d), in units of 2^-30 rows, private."""
         return rows.sum(LengthCounts(GAUSSIAN, points, self.sizes.edges)).map(from_words)
 
     def gradients(self, points: np.ndarray, bound: np.ndarray) -> GradientSum:
@@ -128,7 +128,7 @@ class SecondPass:
         return (Spend.gaussian("histogram of gradient lengths", self.sizes.sensitivity, self.counting_sd), gradient)
 
     def facts(self) -> tuple[Passes, float]:
-        """Shares, bound and noise to expect, and the share of rows beyond."""
+        """Return shares, bound and noise to expect, and the share of rows beyond."""
         passes = Passes(
             pilot_share=self.shares.pilot,
             counting_share=0.0 if self.clip else self.shares.counting,
@@ -149,7 +149,7 @@ class Gradient:
 
     @property
     def units(self) -> np.ndarray:
-        """Gradients in units of their bounds (T, d)."""
+        """Return gradients in units of their bounds (T, d)."""
         return self.score / self.bound[:, None]
 
     @property
@@ -159,12 +159,12 @@ class Gradient:
 
     @property
     def noise(self) -> np.ndarray:
-        """Standard deviation (T,) of the noise on each coordinate."""
+        """Return the standard deviation (T,) of the noise on each coordinate."""
         return np.asarray(self.plan.noise_at(self.bound))
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """Private rows (T, K) in each bin, as far as is known."""
+        """Return private rows (T, K) in each bin, as far as is known."""
         return self.plan.sizes.expected(self.plan.n, self.counts, self.plan.counting_sd)
 
     @cached_property
@@ -198,7 +198,7 @@ class Gradient:
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """Weights (m,) that public rows get in the first trial."""
+        """Return weights (m,) that public rows get in the first trial."""
         return length_weights(self.plan.sizes.lengths, self.bound[0])
 
     def released(self) -> dict[str, float]:

@@ -48,22 +48,22 @@ class Rule:
         return _spline(first, np.array(self.constants[:-1]), int(self.constants[-1]))
 
     def as_dict(self) -> dict[str, Json]:
-        """Plain fields."""
+        """Return plain fields."""
         return {"name": self.name, "kind": self.kind, "of": list(self.of), "constants": list(self.constants)}
 
     @classmethod
-    def from_dict(cls, found: Mapping[str, Any], known: Iterable[str]) -> Rule:
-        """Back from :meth:`as_dict`.
+    def from_dict(cls, fields: Mapping[str, Any], known: Iterable[str]) -> Rule:
+        """Read the fields of :meth:`as_dict`.
 
         Raises:
             InputError: no such rule.
         """
         with reraised_as(InputError(RecordMessage.RULE_UNREADABLE)):
             rule = cls(
-                str(found["name"])[:MOST_NAME],
-                str(found["kind"]),
-                tuple(str(name) for name in found["of"]),
-                tuple(float(value) for value in found["constants"]),
+                str(fields["name"])[:MOST_NAME],
+                str(fields["kind"]),
+                tuple(str(name) for name in fields["of"]),
+                tuple(float(value) for value in fields["constants"]),
             )
         parts = {"log": 1, "square": 1, "product": 2, "spline": 1}.get(rule.kind)
         wanted = {"log": (1, 1), "spline": (_FEWEST_KNOTS + 1, _MOST_KNOTS + 1)}.get(rule.kind, (0, 0))

@@ -88,43 +88,43 @@ class Influence(ABC):
 
     @abstractmethod
     def spread(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """``mean w^2 (a'y)(a'y)' (b'y)^2`` (q, q) over public rows as they are."""
+        """Return ``mean w^2 (a'y)(a'y)' (b'y)^2`` (q, q) over public rows as they are."""
 
     @abstractmethod
     def square(self, b: np.ndarray) -> float:
-        """``mean w (b'y)^2``."""
+        """Return ``mean w (b'y)^2``."""
 
     @abstractmethod
     def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (q,) and covariance (q, q) of ``(1 - w)(a'y)(b'y)`` over left-out rows: what truncation takes."""
+        """Return mean (q,) and covariance (q, q) of ``(1 - w)(a'y)(b'y)`` over left-out rows: what truncation takes."""
 
     @abstractmethod
     def beyond(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Mean of ``(1 - w)^2 (a'y)(a'y)'(b'y)^2`` (q, q) over rows further out than public ones."""
+        """Return the mean of ``(1 - w)^2 (a'y)(a'y)'(b'y)^2`` (q, q) over rows further out than public ones."""
 
     @abstractmethod
     def beyond_of(self, matrices: np.ndarray) -> np.ndarray:
-        """Means (q,) of ``((1 - w) y'J y)^2`` over such rows."""
+        """Return means (q,) of ``((1 - w) y'J y)^2`` over such rows."""
 
     @abstractmethod
     def truncated_variances(self, matrices: np.ndarray) -> np.ndarray:
-        """Variances (q,) of ``w y'J y`` over public rows."""
+        """Return variances (q,) of ``w y'J y`` over public rows."""
 
     @abstractmethod
     def around(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
-        """Covariance (q, q) of ``w y'(J o rest) y`` over public rows, J symmetrized ``a b'``, ``rest`` (D, D)."""
+        """Return covariance (q, q) of ``w y'(J o rest) y`` on public rows, J symmetrized ``a b'``; ``rest``: (D, D)."""
 
     @abstractmethod
     def residual_moments(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Means and variances (q,) of ``(1 - w) y'J y`` over left-out rows."""
+        """Return means and variances (q,) of ``(1 - w) y'J y`` over left-out rows."""
 
     @property
     @abstractmethod
     def residual_moment(self) -> np.ndarray:
-        """``mean (1 - w) y y'`` (D, D) over left-out rows."""
+        """Return ``mean (1 - w) y y'`` (D, D) over left-out rows."""
 
     def freedom(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Degrees of freedom (q,) behind the diagonal of :meth:`spread`: at most a quarter of the rows."""
+        """Return degrees of freedom (q,) behind the diagonal of :meth:`spread`: at most a quarter of the rows."""
         return np.full(len(a), max(self.m, 1) / 4)
 
 
@@ -145,22 +145,22 @@ class Rows(Influence):
 
     @property
     def m(self) -> int:  # type: ignore[override]
-        """Rows kept."""
+        """Return the number of public rows in the record."""
         return len(self.inside)
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """Of the rows as they are (m,)."""
+        """Return the weights (m,) of the rows as they are."""
         return ball_weights(np.sum(self.inside**2, axis=1), self.radius)
 
     @cached_property
     def left_out(self) -> np.ndarray:
-        """Rows (m, D) as new ones would be."""
+        """Return rows (m, D) as new ones would be."""
         return np.asarray(self.inside * self.factor[:, None])
 
     @cached_property
     def cut(self) -> np.ndarray:
-        """``1 - w`` of the left-out rows (m,)."""
+        """Return ``1 - w`` of the left-out rows (m,)."""
         return np.asarray(1 - ball_weights(np.sum(self.left_out**2, axis=1), self.radius))
 
     def spread(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -179,7 +179,7 @@ class Rows(Influence):
         return float(np.mean(self.weights * (self.inside @ b) ** 2))
 
     def freedom(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """``2/cv^2`` of the mean of squares, as in proofs/bands.md, 7."""
+        """Return ``2/cv^2`` of the mean of squares, as in proofs/bands.md, 7."""
         moves = (self.inside @ a.T) * (self.weights * (self.inside @ b))[:, None]
         moves = moves if self.clusters is None else group_sums(moves, self.clusters)[0]
         squares, count = moves**2, len(moves)
@@ -197,7 +197,7 @@ class Rows(Influence):
 
     @cached_property
     def far(self) -> np.ndarray:
-        """Directions (k, D) of the rows furthest out, as long as what is cut off beyond is expected to weigh."""
+        """Return directions (k, D) of the rows furthest out, as long as what is cut off beyond is expected to weigh."""
         lengths = np.linalg.norm(self.left_out, axis=1)
         tail = Tail.cautious(lengths, self.inside.shape[1], _TABLES_PER_EXTREME * self.n)
         square = np.sum(np.maximum(tail.lengths**2 - self.radius**2, 0.0) ** 2 * tail.shares)
@@ -238,13 +238,13 @@ class Rows(Influence):
 
 
 def _symmetrized(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """``(a_q b' + b a_q')/2`` (q, D, D)."""
+    """Return ``(a_q b' + b a_q')/2`` (q, D, D)."""
     product = a[:, :, None] * b
     return np.asarray((product + np.swapaxes(product, 1, 2)) / 2)
 
 
 def _forms(rows: np.ndarray, matrices: np.ndarray) -> np.ndarray:
-    """``y'J y`` (m, q)."""
+    """Return ``y'J y`` (m, q)."""
     return np.einsum("mi,qij,mj->mq", rows, matrices, rows, optimize=True)
 
 
@@ -253,8 +253,8 @@ class Moments(Influence):
     """Second and fourth moments of the rows: (D, D) and unique entries of (D, D, D, D)."""
 
     m: int
-    kept: np.ndarray  # mean w y y'
-    kept_four: np.ndarray  # unique entries of mean w^2 y y y y
+    truncated_second: np.ndarray  # mean w y y'
+    truncated_four: np.ndarray  # unique entries of mean w^2 y y y y
     lost_second: np.ndarray  # mean (1 - w) y y', left out
     lost_four: np.ndarray
     far_four: np.ndarray  # of the directions furthest out
@@ -279,7 +279,9 @@ class Moments(Influence):
 
     @cached_property
     def _four(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        after, lost, far = (_whole(x, len(self.kept)) for x in (self.kept_four, self.lost_four, self.far_four))
+        after, lost, far = (
+            _whole(x, len(self.truncated_second)) for x in (self.truncated_four, self.lost_four, self.far_four)
+        )
         return after, lost, far
 
     def beyond(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -296,7 +298,7 @@ class Moments(Influence):
 
     def square(self, b: np.ndarray) -> float:
         """See :meth:`Influence.square`."""
-        return float(b @ self.kept @ b)
+        return float(b @ self.truncated_second @ b)
 
     def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`Influence.residual_products`."""
@@ -307,14 +309,14 @@ class Moments(Influence):
     def around(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.around`."""
         forms = _symmetrized(a, b) * rest
-        mean = np.einsum("qij,ij->q", forms, self.kept)
+        mean = np.einsum("qij,ij->q", forms, self.truncated_second)
         square = np.einsum("qij,ijkl,rkl->qr", forms, self._four[0], forms, optimize=True)
         return np.asarray(square - np.outer(mean, mean))
 
     def truncated_variances(self, matrices: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.truncated_variances`."""
         square = np.einsum("qij,ijkl,qkl->q", matrices, self._four[0], matrices, optimize=True)
-        return np.asarray(np.maximum(square - np.einsum("qij,ij->q", matrices, self.kept) ** 2, 0.0))
+        return np.asarray(np.maximum(square - np.einsum("qij,ij->q", matrices, self.truncated_second) ** 2, 0.0))
 
     def residual_moments(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`Influence.residual_moments`."""
@@ -331,7 +333,7 @@ class Gaussian(Influence):
     m: int = 0
 
     def spread(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Isserlis: ``(a'Sa)(b'Sb) + 2 (a'Sb)(a'Sb)'``."""
+        """Return ``(a'Sa)(b'Sb) + 2 (a'Sb)(a'Sb)'``, by Isserlis' theorem."""
         cross = a @ self.moment @ b
         return np.asarray(a @ self.moment @ a.T * self.square(b) + 2 * np.outer(cross, cross))
 
@@ -340,34 +342,34 @@ class Gaussian(Influence):
         return float(b @ self.moment @ b)
 
     def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Nothing is known of it: zero."""
+        """Return zero: nothing is known of it."""
         return np.zeros(len(a)), np.zeros((len(a), len(a)))
 
     def beyond(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Nothing is known of it: zero."""
+        """Return zero: nothing is known of it."""
         return np.zeros((len(a), len(a)))
 
     def beyond_of(self, matrices: np.ndarray) -> np.ndarray:
-        """Nothing is known of it: zero."""
+        """Return zero: nothing is known of it."""
         return np.zeros(len(matrices))
 
     def around(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
-        """``2 tr(J S J' S)``."""
+        """Return ``2 tr(J S J' S)``."""
         half = (_symmetrized(a, b) * rest) @ self.moment
         return np.asarray(2 * np.einsum("qij,rji->qr", half, half))
 
     def truncated_variances(self, matrices: np.ndarray) -> np.ndarray:
-        """``2 tr(J S J S)``."""
+        """Return ``2 tr(J S J S)``."""
         half = matrices @ self.moment
         return np.asarray(2 * np.einsum("qij,qji->q", half, half))
 
     def residual_moments(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Nothing is known of it: zero."""
+        """Return zero: nothing is known of it."""
         return np.zeros(len(matrices)), np.zeros(len(matrices))
 
     @property
     def residual_moment(self) -> np.ndarray:
-        """Nothing is known of it: zero."""
+        """Return zero: nothing is known of it."""
         return np.zeros_like(self.moment)
 
     def freedom(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -376,7 +378,7 @@ class Gaussian(Influence):
 
 
 def _places(d: int) -> np.ndarray:
-    """Places (4, U) of the unique entries of a symmetric tensor."""
+    """Return places (4, U) of the unique entries of a symmetric tensor."""
     return np.array(list(combinations_with_replacement(range(d), 4))).T
 
 

@@ -72,27 +72,27 @@ class State:
 
     @property
     def noise(self) -> np.ndarray:
-        """Variances (D, D) of the entries left by noise and expectation together, were they independent."""
+        """Return variances (D, D) of the entries left by noise and expectation together, were they independent."""
         return np.asarray(self.sigma**2 * self.weight)
 
     @cached_property
     def expected_share(self) -> np.ndarray | None:
-        """``1 - W`` (D, D): the expected moment's share; ``None`` where that is next to nothing."""
+        """Return ``1 - W`` (D, D): the expected moment's share; ``None`` where that is next to nothing."""
         removed = 1 - self.weight
         return removed if np.max(removed) > _NEGLIGIBLE_SHARE else None
 
     @cached_property
     def cholesky_factor(self) -> np.ndarray:
-        """K (D, D) with ``K K' = M``."""
+        """Return K (D, D) with ``K K' = M``."""
         return _root(self.moment)
 
     @cached_property
     def units(self) -> np.ndarray:
-        """Root mean square (D,) of each column in the units of the table, as expected."""
+        """Return the root mean square (D,) of each column in the units of the table, as expected."""
         return np.asarray(np.sqrt(np.einsum("ij,jk,ik->i", self.root, self.expected, self.root)))
 
     def variances(self, matrices: np.ndarray) -> np.ndarray:
-        """Privacy variances (q,) of figures with gradients (q, D, D), symmetric: noise, and the expected moment's."""
+        """Return privacy variances (q,) of figures with symmetric gradients (q, D, D): noise and expected moment."""
         variance = self.sigma**2 * np.einsum("qij,ij->q", matrices**2, self.weight**2)
         if self.expected_share is not None:
             variance = variance + self.relative_variance * self.influence.truncated_variances(
@@ -122,7 +122,7 @@ class Fit:
 
     @cached_property
     def noise(self) -> np.ndarray:
-        """Covariance (q, q) from the noise, exact to first order: ``sigma^2 sum W_ij^2 J^k_ij J^l_ij``."""
+        """Return the covariance (q, q) from the noise, exact to first order: ``sigma^2 sum W_ij^2 J^k_ij J^l_ij``."""
         both = self.a[:, :, None] * self.b
         both = (both + np.swapaxes(both, 1, 2)) / 2
         flat = (both * self.state.weight).reshape(len(self.a), -1)
@@ -130,26 +130,26 @@ class Fit:
 
     @cached_property
     def borrowed(self) -> np.ndarray:
-        """Covariance (q, q) from what was taken from the expected moment: that of ``(1 - W) J`` over public rows."""
+        """Return the covariance (q, q) that the expected moment brings: that of ``(1 - W) J`` over public rows."""
         if self.state.expected_share is None:
             return np.zeros((len(self.a), len(self.a)))
         return self.state.relative_variance * self.state.influence.around(self.a, self.b, self.state.expected_share)
 
     @property
     def privacy(self) -> np.ndarray:
-        """Covariance (q, q) of what the guarantee costs: noise, and the public figures taken in its place."""
+        """Return the covariance (q, q) that the guarantee costs: noise, and the public figures taken in its place."""
         return self.noise + self.borrowed
 
     @cached_property
     def sampling(self) -> np.ndarray:
-        """Covariance (q, q): shape from public rows, size from the released residual variance."""
+        """Return the covariance (q, q): shape from public rows, size from the released residual variance."""
         shape = self.state.influence.spread(self.a, self.b)
         size = self.residual_variance / max(self.state.influence.square(self.b), 1e-300)
         return np.asarray(shape * size / self.state.n)
 
     @cached_property
     def truncation(self) -> np.ndarray:
-        """Covariance (q, q): what truncation moves the fit by on public rows, squared, and its variance."""
+        """Return the covariance (q, q): what truncation moves the fit by on public rows, squared, and its variance."""
         mean, spread = self.state.influence.residual_products(self.a, self.b)
         rows = max(self.state.influence.m, 1)
         beyond = self.state.influence.beyond(self.a, self.b)
@@ -157,7 +157,7 @@ class Fit:
 
     @property
     def total(self) -> np.ndarray:
-        """Covariance (q, q) of all three parts."""
+        """Return the covariance (q, q) of all three parts."""
         return self.privacy + self.sampling + self.truncation
 
     def parts(self, contrasts: np.ndarray | None = None) -> tuple[Part, Part, Part | None]:
@@ -180,7 +180,7 @@ class Fit:
 
     @cached_property
     def bands(self) -> Bands:
-        """Standard errors of the three parts and 95 % limits."""
+        """Return standard errors of the three parts and 95 % limits."""
         return limits(self.coefficients, *self.parts())
 
 
@@ -244,7 +244,7 @@ def _root(moment: np.ndarray) -> np.ndarray:
 
 
 def floored(moment: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Moments (..., D, D) with eigenvalues relative to the expected one of at least 0.05: positive definite."""
+    """Return moments (..., D, D) with eigenvalues relative to the expected one of at least 0.05: positive definite."""
     half = _root(expected)
     inner = np.linalg.solve(half, np.swapaxes(np.linalg.solve(half, moment), -1, -2))
     values, vectors = np.linalg.eigh((inner + np.swapaxes(inner, -1, -2)) / 2)

@@ -66,7 +66,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
 
     @property
     def dimension(self) -> int:
-        """D: columns of the moment."""
+        """Return D, the number of columns of the moment."""
         return len(self.derived.names)
 
     @property
@@ -81,7 +81,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
 
     @property
     def sigma(self) -> float:
-        """Noise scale: tight replace-one sensitivity of the moment over mu."""
+        """Return the noise scale: tight replace-one sensitivity of the moment over mu."""
         return sigma_for(moment_sensitivity(self.radius, self.n), self.mu)
 
     def parts(self) -> tuple[Spend, ...]:
@@ -95,7 +95,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         return MomentSum(product, self.radius)
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """``sum y y'`` of truncated rows on the integer grid (D, D), exact, private."""
+        """Return ``sum y y'`` of truncated rows on the integer grid (D, D), exact, private."""
         statistic, extend = self.statistic, self.derived.extend
 
         def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
@@ -139,7 +139,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
 
     @cached_property
     def prior(self) -> np.ndarray:
-        """Variances (D, D) of entries of the private moment around the expected one, if rows are alike."""
+        """Return variances (D, D) of entries of the private moment around the expected one, if rows are alike."""
         if self.rows is None:
             return mean_difference_variance(self.n, self.public.m) * (1 + np.eye(self.dimension))
         truncated = self.rows.left_out * np.sqrt(ball_weights(self.rows.lengths**2, self.radius))[:, None]
@@ -149,7 +149,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
 
     @cached_property
     def prospects(self) -> Prospects | None:
-        """Predicted errors of random regressions; ``None`` where only a moment is known."""
+        """Return predicted errors of random regressions; ``None`` where only a moment is known."""
         if self.rows is None or self.dimension < 3:
             return None
         priced = candidates(self.rows, self.n)
@@ -180,7 +180,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         return combined(moments, self.expected, self.prior, self.sigma, shrunk=self.parameters.shrinkage == "auto")
 
     def predicted(self) -> Prediction | None:
-        """Errors of the default regression, as if the expected moment were released and combined with itself."""
+        """Return errors of the default regression, as if the expected moment were released and combined with itself."""
         weights = self.with_public(self.expected[None]).weights[0]
         fit = self.regression(self.state(self.expected, weights))
         privacy, sampling, truncation = (np.sqrt(np.diag(p)) for p in (fit.privacy, fit.sampling, fit.truncation))
@@ -188,7 +188,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         return prediction if self.rows is None else OF_JOINT_MOMENT.of(prediction, self.n, self.public.m, self.mu)
 
     def facts(self) -> Facts:
-        """Radius, noise, and what to expect of a typical and of the worst regression."""
+        """Return the radius, noise, and what to expect of a typical and of the worst regression."""
         beyond = expected = None
         if self.rows is not None:
             beyond = float(np.mean(self.rows.lengths > self.radius))
@@ -231,7 +231,7 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
         return np.array([plan.regression(plan.state(moment)).coefficients for moment in self._combined.moments])
 
     def bands(self) -> Bands:
-        """Of the default regression of the first trial (proofs/moment.md, 18.3)."""
+        """Return the bands of the default regression of the first trial (proofs/moment.md, 18.3)."""
         return self.plan.regression(self.state()).bands
 
     def record(self, guarantee: Guarantee | None = None) -> Record:
@@ -304,7 +304,7 @@ def _shared(rows: Rows, share: str, expected: np.ndarray) -> Influence:
 
 
 def _labels(public: PublicData) -> tuple[str, ...]:
-    """Columns that are 0 or 1 in every public row, and not one of them throughout."""
+    """Return columns that are 0 or 1 in every public row, and not one of them throughout."""
     if public.rows is None:
         return ()
     binary = np.all((public.rows == 0) | (public.rows == 1), axis=0) & (np.ptp(public.rows, axis=0) > 0)
@@ -312,7 +312,7 @@ def _labels(public: PublicData) -> tuple[str, ...]:
 
 
 def _spread(public: PublicData) -> np.ndarray:
-    """Public standard deviation (D,) of each column; root mean square without an intercept."""
+    """Return the public standard deviation (D,) of each column; root mean square without an intercept."""
     moment = public.moment
     mean = moment[0] if public.has_intercept else np.zeros(len(moment))
     return np.asarray(np.sqrt(np.maximum(np.diag(moment) - mean**2, 0.0)))
@@ -330,7 +330,7 @@ def _spread(public: PublicData) -> np.ndarray:
     colour="#7A4FB5",
 )
 def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> MomentPlan:
-    """``joint-moment`` for these public data, n private rows and this total budget.
+    """Plan ``joint-moment`` for these public data, n private rows and this total budget.
 
     Raises:
         InputError: derived columns without public rows, or that are collinear; a radius of next to nothing.
@@ -355,7 +355,7 @@ def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameter
 
 
 def _responses(text: str, names: tuple[str, ...]) -> tuple[int, ...]:
-    """Places of the columns that matter most.
+    """Return places of the columns that matter most.
 
     Raises:
         InputError: an unknown column, or the constant.
@@ -369,7 +369,7 @@ def _responses(text: str, names: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def _with_derived(public: PublicData, base: tuple[str, ...], text: str) -> tuple[PublicData, Derived]:
-    """Public data with derived columns among the features."""
+    """Return public data with derived columns among the features."""
     if not text.strip():
         return public, Derived(base, weighted=public.rows_are_weighted)
     if public.rows is None:

@@ -54,7 +54,7 @@ class RowNorm:
 
     @cached_property
     def left_out(self) -> np.ndarray:
-        """Public rows (m, D) as new rows would be."""
+        """Return public rows (m, D) as new rows would be."""
         return np.asarray(self.inside * self.factor[:, None])
 
     @cached_property
@@ -69,7 +69,7 @@ class RowNorm:
 
     @cached_property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Directions (K, D) each: what random regressions multiply the moment by, in units of their sampling error."""
+        """Return directions (K, D) by which random regressions multiply the moment, in sampling errors."""
         rng = np.random.default_rng(15)  # the same questions for everybody
         d, directions = self.dimension, []
         moment = self.inside.T @ self.inside / self.m
@@ -138,7 +138,7 @@ def _weighted_root(public: PublicData, z: np.ndarray) -> np.ndarray:
 
 
 def _kurtosis(x: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """``mean v |z|^2 x x'`` (d, d) with weights v such that no row has more than its share in any direction."""
+    """Return ``mean v |z|^2 x x'`` (d, d) with weights v such that no row has more than its share in any direction."""
     m, d = x.shape
     share, weights = min(max(_MOST_ROW_SHARE, 2 * d / m), 0.9), np.ones(m)
     for _ in range(_WEIGHT_ROUNDS):
@@ -174,7 +174,7 @@ class Prospects:
 
     @property
     def errors(self) -> np.ndarray:
-        """Distance to the non-private coefficient to expect (K,), combined with the public fit by precision."""
+        """Return expected distances (K,) to non-private coefficients, combined with the public fit by precision."""
         mine = self.noise + self.truncation
         return np.sqrt(1 / (1 / np.maximum(mine, 1e-12) + 1 / self.public))
 

@@ -72,7 +72,7 @@ class Record:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All D columns."""
+        """Return all D columns."""
         return self.derived.names
 
     def state(self) -> State:
@@ -128,14 +128,14 @@ class Record:
         return {**fields, "digest": _digest(fields)}
 
     @classmethod
-    def from_dict(cls, found: Mapping[str, Any]) -> Record:
-        """Back from :meth:`as_dict`, whoever made it.
+    def from_dict(cls, fields: Mapping[str, Any]) -> Record:
+        """Read and check the fields of :meth:`as_dict`, whoever wrote them.
 
         Raises:
             InputError: not a record of this version, or one that cannot be true.
         """
         with reraised_as(InputError(RecordMessage.UNREADABLE)):
-            return _checked(found)
+            return _checked(fields)
 
 
 def record_from_bytes(data: bytes) -> tuple[Record, bool]:
@@ -167,12 +167,12 @@ class Combined:
 
 
 def mean_difference_variance(n: int, m: int | None) -> float:
-    """Variance of the difference of a public and a private mean in units of one row's, if rows are alike."""
+    """Return the variance of the difference of a public and a private mean in units of one row's, if rows are alike."""
     return 1 / n + (1 / m if m else 0.25)  # a moment of unknown rows counts as four of them
 
 
 def combined(noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: float, *, shrunk: bool) -> Combined:
-    """Moments (T, D, D) combined with the expected one entry by entry.
+    """Return moments (T, D, D) combined with the expected one entry by entry.
 
     Entries of the two differ with variance ``prior`` where public and private rows are alike; where they differ by more
     than that and the noise allow, the prior is as wide as they say.
@@ -190,70 +190,70 @@ def combined(noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: 
     return Combined(np.asarray(expected + weights * deviation), weights, widened)
 
 
-def _checked(found: Mapping[str, Any]) -> Record:
-    if found.get("format") != FORMAT or found.get("version") != VERSION:
+def _checked(fields: Mapping[str, Any]) -> Record:
+    if fields.get("format") != FORMAT or fields.get("version") != VERSION:
         raise InputError(RecordMessage.OTHER_VERSION, form=FORMAT, version=VERSION)
-    if found.get("digest") != _digest({name: value for name, value in found.items() if name != "digest"}):
+    if fields.get("digest") != _digest({name: value for name, value in fields.items() if name != "digest"}):
         raise InputError(RecordMessage.DIGEST_DIFFERS)
-    derived = _columns(found)
+    derived = _columns(fields)
     d = len(derived.names)
-    root, noisy = _triangular(found["root"], d, "root"), _symmetric(found["moment"], d, "moment")
+    root, noisy = _triangular(fields["root"], d, "root"), _symmetric(fields["moment"], d, "moment")
     if not np.all(np.diag(root) > 0) or np.linalg.cond(root / np.linalg.norm(root, axis=1)[:, None]) > 1e12:
         raise InputError(RecordMessage.DEGENERATE)
-    expected = _symmetric(found["expected"], d, "expected")
-    prior = _symmetric(found["prior_variance"], d, "prior_variance")
+    expected = _symmetric(fields["expected"], d, "expected")
+    prior = _symmetric(fields["prior_variance"], d, "prior_variance")
     if not np.all(prior > 0) or np.linalg.eigvalsh(expected)[0] <= 0:
         raise InputError(RecordMessage.INDEFINITE)
-    features = tuple(int(j) for j in found["features"])
-    if not features or any(not 0 <= j < d for j in features) or found["target"] not in derived.names:
+    features = tuple(int(j) for j in fields["features"])
+    if not features or any(not 0 <= j < d for j in features) or fields["target"] not in derived.names:
         raise InputError(RecordMessage.DEFAULT_COLUMNS)
-    labels = tuple(found.get("labels", ()))
+    labels = tuple(fields.get("labels", ()))
     if not set(labels) <= set(derived.names):
         raise InputError(RecordMessage.LABEL_COLUMNS)
-    freedom = found.get("freedom")
+    freedom = fields.get("freedom")
     if freedom is not None:
         freedom = tuple(
             _positive(value, "freedom") for value in _numbers(freedom, (len(features),), "freedom").tolist()
         )
-    m = None if found["m"] is None else _count(found["m"], "m")
-    radius, n = _positive(found["radius"], "radius"), _count(found["n"], "n")
+    m = None if fields["m"] is None else _count(fields["m"], "m")
+    radius, n = _positive(fields["radius"], "radius"), _count(fields["n"], "n")
     return Record(
         derived=derived,
-        target=str(found["target"]),
+        target=str(fields["target"]),
         features=features,
         root=root,
         noisy=noisy,
         expected=expected,
         prior=prior,
-        sigma=_positive(found["sigma"], "sigma"),
+        sigma=_positive(fields["sigma"], "sigma"),
         radius=radius,
         n=n,
         m=m,
-        influence=_influence(found["influence"], n, radius, expected),
-        spread=_numbers(found["spread"], (d,), "spread"),
-        guarantee=_guarantee(found["guarantee"]),
-        shrunk=bool(found["shrunk"]),
+        influence=_influence(fields["influence"], n, radius, expected),
+        spread=_numbers(fields["spread"], (d,), "spread"),
+        guarantee=_guarantee(fields["guarantee"]),
+        shrunk=bool(fields["shrunk"]),
         labels=labels,
         freedom=freedom,
     )
 
 
-def _columns(found: Mapping[str, Any]) -> Derived:
-    base = tuple(found["columns"])
+def _columns(fields: Mapping[str, Any]) -> Derived:
+    base = tuple(fields["columns"])
     bad = [name for name in base if not isinstance(name, str) or not 0 < len(name) <= MOST_NAME]
-    if bad or len(base) < 2 or len(base) + len(found["derived"]) > MOST_COLUMNS:
+    if bad or len(base) < 2 or len(base) + len(fields["derived"]) > MOST_COLUMNS:
         raise InputError(RecordMessage.COLUMN_NAMES, limit=MOST_COLUMNS, count=MOST_NAME)
-    rules = tuple(Rule.from_dict(rule, base) for rule in found["derived"])
-    derived = Derived(base, rules, bool(found.get("weighted", False)))
+    rules = tuple(Rule.from_dict(rule, base) for rule in fields["derived"])
+    derived = Derived(base, rules, bool(fields.get("weighted", False)))
     if len(set(derived.names)) < len(derived.names):
         raise InputError(RecordMessage.COLUMN_TWICE)
     return derived
 
 
-def _guarantee(found: Mapping[str, Any]) -> dict[str, Any]:
+def _guarantee(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the guarantee in plain fields, a person's computed from the row's where somebody may have several."""
-    numbers = {name: _positive(found[name], name) for name in ("mu", "rho", "epsilon", "delta")}
-    stated = Guarantee(numbers["mu"], Neighbours.REPLACE_ONE, numbers["delta"], unit_of(found)).as_dict()
+    numbers = {name: _positive(fields[name], name) for name in ("mu", "rho", "epsilon", "delta")}
+    stated = Guarantee(numbers["mu"], Neighbours.REPLACE_ONE, numbers["delta"], unit_of(fields)).as_dict()
     return {**stated, **numbers}
 
 
@@ -269,8 +269,8 @@ def _influence_fields(influence: Influence) -> dict[str, Json]:
         return {
             "kind": "moments",
             "m": influence.m,
-            "kept": lower_triangle(influence.kept),
-            "kept_four": influence.kept_four.tolist(),
+            "kept": lower_triangle(influence.truncated_second),
+            "kept_four": influence.truncated_four.tolist(),
             "lost": lower_triangle(influence.residual_moment),
             "lost_four": influence.lost_four.tolist(),
             "far_four": influence.far_four.tolist(),
@@ -278,31 +278,31 @@ def _influence_fields(influence: Influence) -> dict[str, Json]:
     return {"kind": "none"}
 
 
-def _influence(found: Mapping[str, Any], n: int, radius: float, expected: np.ndarray) -> Influence:
+def _influence(fields: Mapping[str, Any], n: int, radius: float, expected: np.ndarray) -> Influence:
     d = len(expected)
-    if found["kind"] == "rows":
-        rows = np.asarray(found["rows"], dtype=float)
+    if fields["kind"] == "rows":
+        rows = np.asarray(fields["rows"], dtype=float)
         if rows.ndim != 2 or rows.shape[1] != d or not 2 <= len(rows) <= 100_000:
             raise InputError(RecordMessage.ROWS_MISFIT)
-        factor = _numbers(found["factor"], (len(rows),), "factor")
+        factor = _numbers(fields["factor"], (len(rows),), "factor")
         if not np.all(factor > 0) or not np.all(np.isfinite(rows)) or np.max(np.abs(rows)) > 1e9:
             raise InputError(RecordMessage.ROWS_NOT_FINITE)
-        return Rows(rows, factor, radius, n, _clusters(found.get("clusters"), len(rows)))
-    if found["kind"] == "moments":
-        after, lost = _symmetric(found["kept"], d, "kept"), _symmetric(found["lost"], d, "lost")
+        return Rows(rows, factor, radius, n, _clusters(fields.get("clusters"), len(rows)))
+    if fields["kind"] == "moments":
+        after, lost = _symmetric(fields["kept"], d, "kept"), _symmetric(fields["lost"], d, "lost")
         many = (unique_count(d),)
-        fours = [_numbers(found[name], many, name) for name in ("kept_four", "lost_four", "far_four")]
-        return Moments(_count(found["m"], "m"), after, fours[0], lost, fours[1], fours[2])
-    if found["kind"] == "none":
+        fours = [_numbers(fields[name], many, name) for name in ("kept_four", "lost_four", "far_four")]
+        return Moments(_count(fields["m"], "m"), after, fours[0], lost, fours[1], fours[2])
+    if fields["kind"] == "none":
         return Gaussian(expected)
     raise InputError(RecordMessage.NO_INFLUENCE)
 
 
-def _clusters(found: object, m: int) -> np.ndarray | None:
+def _clusters(numbers: object, m: int) -> np.ndarray | None:
     """Return the groups (m,) of the record's public rows; ``None`` where rows are independent."""
-    if found is None:
+    if numbers is None:
         return None
-    groups = _numbers(found, (m,), "clusters")
+    groups = _numbers(numbers, (m,), "clusters")
     if np.any(groups != np.rint(groups)) or np.any(groups < 0) or np.any(groups >= m):
         raise InputError(RecordMessage.GROUPS_MISNUMBERED)
     return groups.astype(int)

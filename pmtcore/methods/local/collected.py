@@ -111,7 +111,7 @@ class LocalPlan(OfPublicData, StatisticPlan[Any]):
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """Public features as devices would see them (m, d)."""
+        """Return public features as devices would see them (m, d)."""
         made = self.configuration
         if made.scheme == "whitened":
             return whiten(made.root, setup.features(self.public) - made.shift)
@@ -120,12 +120,12 @@ class LocalPlan(OfPublicData, StatisticPlan[Any]):
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """Lengths (m,) of the rows."""
+        """Return lengths (m,) of the rows."""
         return np.asarray(np.linalg.norm(self.rows, axis=1))
 
     @cached_property
     def distinct(self) -> estimators.PublicRows:
-        """Public features without the intercept, each row once."""
+        """Return public features without the intercept, each row once."""
         return estimators.PublicRows.of(self.rows[:, 1 if self.public.has_intercept else 0 :])
 
     @cached_property
@@ -158,13 +158,13 @@ class LocalPlan(OfPublicData, StatisticPlan[Any]):
 
     @cached_property
     def weighted(self) -> Rows:
-        """Public rows with the weights that devices give theirs."""
+        """Return public rows with the weights that devices give theirs."""
         _, weights = Clip(self.configuration.radius, np.inf).factors(self.lengths)
         return Rows(self.rows, np.zeros(len(self.rows)), weights)
 
     @cached_property
     def noise_sds(self) -> np.ndarray:
-        """Noise on each coordinate of one report."""
+        """Return the noise on each coordinate of one report."""
         return self.configuration.noise_sds()
 
     def measure(self, rows: PrivateRows) -> Private[Any]:
@@ -186,7 +186,7 @@ class LocalPlan(OfPublicData, StatisticPlan[Any]):
 
     @property
     def mean_variance(self) -> float:
-        """Noise variance of each coordinate of the mean report (``whitened``)."""
+        """Return the noise variance of each coordinate of the mean report (``whitened``)."""
         c = self.configuration
         if c.randomizer == "privunit":
             return c.bound**2 * c.unit.variance / self.n
@@ -202,7 +202,7 @@ class LocalPlan(OfPublicData, StatisticPlan[Any]):
         return (Spend.gaussian("one row's second and cross moment, each over its noise", self.mu, 1.0),)
 
     def facts(self) -> Facts:
-        """Radius, bounds and noise of one report."""
+        """Return the radius, bounds and noise of one report."""
         c = self.configuration
         return Facts(
             radius=c.radius,
@@ -217,11 +217,11 @@ class LocalOutcome(StatisticOutcome[LocalPlan]):
 
     @cached_property
     def coefficients(self) -> np.ndarray:
-        """Coefficients (trials, d) for the problem's own loss; NaN where the scale has no root."""
+        """Return coefficients (trials, d) for the problem's own loss; NaN where the scale has no root."""
         return self.fit(self.plan.public.family.id)
 
     def fit(self, family: str) -> np.ndarray:
-        """Coefficients (trials, d) for another family: no further cost (C, Remark 16)."""
+        """Return coefficients (trials, d) for another family: no further cost (C, Remark 16)."""
         chosen, plan = FAMILIES[family], self.plan
         if plan.configuration.scheme == "whitened":
             theta = estimators.score_equation(
@@ -236,7 +236,7 @@ class LocalOutcome(StatisticOutcome[LocalPlan]):
         return self._scaled(plan.link or estimators.of_family(chosen))
 
     def _scaled(self, link: Link) -> np.ndarray:
-        """``c w_ols`` (trials, d); the intercept, where there is one, reproduces the released mean response."""
+        """Return ``c w_ols`` (trials, d); the intercept, where there is one, reproduces the released mean response."""
         plan, made, d = self.plan, self.plan.configuration, self.plan.public.d
         gram, cross = unfold(self.statistic, d)
         pool = (plan.gram, len(plan.rows)) if getattr(plan.parameters, "pool", "no") == "yes" else None
@@ -252,7 +252,7 @@ class LocalOutcome(StatisticOutcome[LocalPlan]):
         return scaled
 
     def bands(self) -> Bands | None:
-        """Privacy and sampling parts of the score equation; the papers' scale has no formula."""
+        """Return privacy and sampling parts of the score equation; the papers' scale has no formula."""
         plan, family = self.plan, self.plan.public.family
         if plan.configuration.scheme != "whitened" or not family.binary:
             return None

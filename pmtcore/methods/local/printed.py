@@ -51,7 +51,7 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
 
     @property
     def noise_sds(self) -> np.ndarray:
-        """Noise on each coordinate of one report (dimension,)."""
+        """Return the noise on each coordinate of one report (dimension,)."""
         delta = max(self.repaired.n, _FEWEST_ROWS) ** -self.power
         return printed_sds(self.repaired.configuration, epsilon_from_mu(self.mu, delta), delta)
 
@@ -88,7 +88,7 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
         return ()
 
     def facts(self) -> Facts:
-        """Radius, bounds and noise of one report."""
+        """Return the radius, bounds and noise of one report."""
         return dataclasses.replace(self.repaired.facts(), noise_sd=float(self.noise_sds[0]))
 
 

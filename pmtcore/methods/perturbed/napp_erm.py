@@ -145,9 +145,11 @@ class PrintedPlan(PerturbedPlan):
         b = by(self.noise, source, trials, d)
         return np.abs(b) if self.selection == "vs-plus" else b
 
-    def share_retrieved(self, found: Iterated, how: str) -> np.ndarray:
+    def share_retrieved(self, iterates: Iterated, how: str) -> np.ndarray:
         """Return the share of ``(1 - r) eps`` that is called retrieved, of each trial (t,)."""
-        return retrieved_share(found.weights, self.target.floor, self.claim.epsilon, how, share=self.parameters.share)
+        return retrieved_share(
+            iterates.weights, self.target.floor, self.claim.epsilon, how, share=self.parameters.share
+        )
 
     def parts(self) -> tuple[Spend, ...]:
         """Return no spend: weights and support leak (E11, E12)."""
@@ -212,22 +214,22 @@ def _direct(data: Losses[Loss], targets: Sequence[Target], b: np.ndarray) -> Ite
 class PrintedOutcome(Outcome):
     """Last iterates (trials, d)."""
 
-    def __init__(self, plan: PrintedPlan, found: Iterated) -> None:
+    def __init__(self, plan: PrintedPlan, iterates: Iterated) -> None:
         self.plan = plan
-        self.found = found
+        self.iterates = iterates
 
     @property
     def coefficients(self) -> np.ndarray:
-        """Coefficients (trials, d) in the units of the table."""
-        return self.plan.ground.table(self.found.theta)
+        """Return coefficients (trials, d) in the units of the table."""
+        return self.plan.ground.table(self.iterates.theta)
 
     def released(self) -> dict[str, Json]:
         """Return what the paper would give back in three readings (E9, E10, E13), and the number of zeros."""
         back = {
-            f"retrieved_share_{how}": float(self.plan.share_retrieved(self.found, how)[0])
+            f"retrieved_share_{how}": float(self.plan.share_retrieved(self.iterates, how)[0])
             for how in ("displayed", "example", "proved")
         }
-        return {**back, "zeros": int(np.sum(self.found.theta[0] == 0))}
+        return {**back, "zeros": int(np.sum(self.iterates.theta[0] == 0))}
 
 
 @lru_cache(maxsize=64)

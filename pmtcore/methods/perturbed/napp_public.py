@@ -124,7 +124,7 @@ class ErmPlan(PerturbedPlan):
         return self.mechanism.parts(self.n)
 
     def facts(self) -> Facts:
-        """Bounds, noise, modulus, and where the budget went."""
+        """Return bounds, noise, modulus, and where the budget went."""
         m, split = self.mechanism, self.mechanism.split
         return Facts(
             radius=m.terms.radius,
@@ -161,7 +161,7 @@ class ErmOutcome(StatisticOutcome[ErmPlan]):
 
     @property
     def coefficients(self) -> np.ndarray:
-        """Coefficients (trials, d) in the units of the table."""
+        """Return coefficients (trials, d) in the units of the table."""
         return self.plan.ground.table(self.statistic)
 
     def released(self) -> dict[str, Json]:

@@ -59,7 +59,7 @@ class Setting:
     penalty: np.ndarray
 
     def rows(self, x: np.ndarray) -> np.ndarray:
-        """Rows (k, d) in these coordinates; overflow is left to the clipping."""
+        """Return rows (k, d) in these coordinates; overflow is left to the clipping."""
         return np.asarray(x @ self.back)
 
     def clipped(self, rows: PrivateRows) -> LossSums[Loss]:
@@ -67,7 +67,7 @@ class Setting:
         return LossSums.clipped(rows, self.loss, self.radius, self.rows)
 
     def table(self, theta: np.ndarray) -> np.ndarray:
-        """Coefficients (t, d) in the units of the table."""
+        """Return coefficients (t, d) in the units of the table."""
         return np.asarray(theta @ self.back.T)
 
     def fit(self) -> PublicFit:
@@ -89,7 +89,7 @@ class Setting:
         return PublicFit(theta, hessian, spread / m * np.linalg.inv(hessian), m)
 
     def sharp(self, lasso: float) -> np.ndarray:
-        """Lasso weights (d,), none on the intercept.
+        """Return lasso weights (d,), none on the intercept.
 
         Raises:
             InputError: a lasso in whitened coordinates, where it selects no column.

@@ -69,7 +69,7 @@ class TwoPartPlan(OfPublicData, StatisticPlan[np.ndarray]):
 
     @property
     def sigmas(self) -> tuple[float, float]:
-        """``2 R^2/(mu' n)`` and ``2 R Ry/(mu' n)`` with ``mu' = mu/sqrt(2)`` (A, Alg. 2 line 4)."""
+        """Return ``2 R^2/(mu' n)`` and ``2 R Ry/(mu' n)`` with ``mu' = mu/sqrt(2)`` (A, Alg. 2 line 4)."""
         part = self.mu / math.sqrt(2)
         c, factor = self.coordinates, calibration_factor("two parts", self.calibration)
         return (
@@ -101,7 +101,7 @@ class TwoPartPlan(OfPublicData, StatisticPlan[np.ndarray]):
         return TwoPartOutcome(self, gram * gram_unit, cross * cross_unit)
 
     def predicted(self) -> Prediction | None:
-        """First-order standard errors with the public moment and fit in place of the private ones."""
+        """Return first-order standard errors with the public moment and fit in place of the private ones."""
         public = self.public
         if public.m is None or public.m <= public.d:
             return None
@@ -111,7 +111,7 @@ class TwoPartPlan(OfPublicData, StatisticPlan[np.ndarray]):
         return Prediction(np.sqrt(np.diag(privacy)), np.sqrt(np.diag(sampling)))
 
     def error_parts(self, gram: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Privacy and sampling covariance (d, d) of the coefficients at a penalized Gram matrix and solution."""
+        """Return privacy and sampling covariance (d, d) of the coefficients at a penalized Gram matrix and solution."""
         gram_sigma, cross_sigma = self.sigmas
         from_gram = gram_sigma**2 * (b @ b * np.eye(len(b)) + np.outer(b, b) - np.diag(b**2))
         inverse = self.coordinates.root.T @ np.linalg.inv(gram)
@@ -124,7 +124,7 @@ class TwoPartPlan(OfPublicData, StatisticPlan[np.ndarray]):
         )
 
     def parts(self) -> tuple[Spend, ...]:
-        """Gram matrix and cross moment, together where they are calibrated together."""
+        """Return Gram matrix and cross moment, together where they are calibrated together."""
         if self.calibration == "joint":
             return (Spend.gaussian("Gram matrix and cross moment, each over its noise", self.mu, 1.0),)
         c, (gram_sigma, cross_sigma) = self.coordinates, self.sigmas
@@ -135,7 +135,7 @@ class TwoPartPlan(OfPublicData, StatisticPlan[np.ndarray]):
         )
 
     def facts(self) -> Facts:
-        """Radii, noise scales and the predicted truncation rate."""
+        """Return radii, noise scales and the predicted truncation rate."""
         gram_sigma, cross_sigma = self.sigmas
         return Facts(
             radius=self.coordinates.radius,
@@ -154,17 +154,17 @@ class TwoPartOutcome(Outcome):
         self.cross = cross
 
     def transcript(self) -> np.ndarray:
-        """Both released statistics."""
+        """Return both released statistics."""
         return np.column_stack([upper_triangle(self.gram), self.cross])
 
     @cached_property
     def whitened(self) -> np.ndarray:
-        """Solution in the coordinates of the statistic (trials, d)."""
+        """Return the solution in the coordinates of the statistic (trials, d)."""
         return np.asarray(np.linalg.solve(self.gram, self.cross[..., None])[..., 0])
 
     @property
     def coefficients(self) -> np.ndarray:
-        """``scale W' beta~`` (trials, d) (A, Alg. 2 line 6)."""
+        """Return ``scale W' beta~`` (trials, d) (A, Alg. 2 line 6)."""
         return np.asarray(self.plan.coordinates.scale * self.whitened @ self.plan.coordinates.root)
 
     @cached_property
@@ -173,7 +173,7 @@ class TwoPartOutcome(Outcome):
         return bool(np.linalg.eigvalsh(self.gram[0])[0] <= 0)
 
     def bands(self) -> Bands | None:
-        """First-order privacy part and the sampling part with the public residual variance (proofs/bands.md, 7)."""
+        """Return first-order privacy part, and sampling part by the public residual variance (proofs/bands.md, 7)."""
         public = self.plan.public
         if self.indefinite or public.m is None or public.m <= public.d:
             return None

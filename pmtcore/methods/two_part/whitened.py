@@ -113,7 +113,7 @@ class MomentPlan(OfPublicData, StatisticPlan[np.ndarray]):
 
     @property
     def sigma(self) -> float:
-        """``2 R^2/(mu n)`` (B, Algorithm 2 line 3), or ``sqrt(2) R^2/(mu n)``, which is tight.
+        """Return ``2 R^2/(mu n)`` (B, Algorithm 2 line 3), or ``sqrt(2) R^2/(mu n)``, which is tight.
 
         Proof: proofs/sensitivity.md, 3.1.
         """
@@ -144,7 +144,7 @@ class MomentPlan(OfPublicData, StatisticPlan[np.ndarray]):
         return (Spend.gaussian("second moment", size(self.radius, self.n), self.sigma),)
 
     def facts(self) -> Facts:
-        """Radius, noise and predicted truncation rate."""
+        """Return the radius, noise and predicted truncation rate."""
         rate = predicted_truncation(self.public, self.public.symmetric_root[1], self.radius)
         return Facts(radius=self.radius, noise_sd=self.sigma, predicted_truncation_rate=rate)
 
@@ -154,12 +154,12 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
 
     @property
     def coefficients(self) -> np.ndarray:
-        """None: this method estimates a moment."""
+        """Return no coefficients: this method estimates a moment."""
         return np.empty((len(self.statistic), 0))
 
     @property
     def moments(self) -> np.ndarray:
-        """``S^{1/2} M S^{1/2}`` (trials, d, d): the moment in the units of the table (A, Theorem 3.3)."""
+        """Return ``S^{1/2} M S^{1/2}`` (trials, d, d): the moment in the units of the table (A, Theorem 3.3)."""
         root, _ = self.plan.public.symmetric_root
         return np.asarray(root @ self.statistic @ root)
 
@@ -179,13 +179,13 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
 
     @property
     def penalized(self) -> np.ndarray:
-        """``M + lam S^{-1}`` (trials, d, d), in whitened coordinates."""
+        """Return ``M + lam S^{-1}`` (trials, d, d), in whitened coordinates."""
         _, inverse_root = self.plan.public.symmetric_root
         return np.asarray(self.statistic + self.plan.lam * inverse_root @ inverse_root)
 
     @property
     def inverses(self) -> np.ndarray:
-        """``S^{-1/2} (M + lam S^{-1})^{-1} S^{-1/2}`` (trials, d, d): of the table's moment plus ``lam I`` (A, 3.3)."""
+        """Return inverses (trials, d, d) of the table's moment plus ``lam I`` (A, Theorem 3.3)."""
         _, inverse_root = self.plan.public.symmetric_root
         return np.asarray(inverse_root @ np.linalg.inv(self.penalized) @ inverse_root)
 

@@ -10,13 +10,13 @@ from pmtcore.papers.theory import Bound
 from pmtcore.report.figures.style import AFTER, QUIET, finish, log_axis
 
 
-def bounds(found: Sequence[Bound]) -> go.Figure:
+def bounds(papers_bounds: Sequence[Bound]) -> go.Figure:
     """Draw each bound over what is measured; to the left of 1 it does not hold."""
     figure = go.Figure()
     for name, colour, picked in (
-        ("holds", AFTER, [b for b in found if b.applies and b.holds]),
-        ("does not hold", "#D55E00", [b for b in found if b.applies and not b.holds]),
-        ("says nothing here", QUIET, [b for b in found if not b.applies]),
+        ("holds", AFTER, [b for b in papers_bounds if b.applies and b.holds]),
+        ("does not hold", "#D55E00", [b for b in papers_bounds if b.applies and not b.holds]),
+        ("says nothing here", QUIET, [b for b in papers_bounds if not b.applies]),
     ):
         if picked:
             figure.add_bar(
@@ -31,4 +31,4 @@ def bounds(found: Sequence[Bound]) -> go.Figure:
     figure.add_vline(x=1, line={"color": QUIET, "dash": "dash"})
     log_axis(figure, "x")
     figure.update_yaxes(automargin=True, autorange="reversed")
-    return finish(figure, "bound over what is measured", "", 90 + 30 * len(found))
+    return finish(figure, "bound over what is measured", "", 90 + 30 * len(papers_bounds))

@@ -30,7 +30,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def picture(figure: Figure, record: Mapping[str, Any]) -> go.Figure:
-    """Means with the band of one standard deviation, as the papers draw them; medians where means do not exist."""
+    """Draw means with a band of one standard deviation, as the papers do; medians where means do not exist."""
     drawn = go.Figure()
     at = 0
     for fields in record["series"]:
@@ -154,7 +154,7 @@ def wanting_words(figure: Figure) -> str:
 
 
 def omitted_words(record: Mapping[str, Any]) -> str:
-    """Which series left trials out, and how many at the most; empty where none did."""
+    """Return which series left trials out, and how many at most; empty where none did."""
     most = {fields["name"]: max(fields.get("omitted") or [0]) for fields in record["series"]}
     parts = [f"{shown(name)}: up to {count:.0f}" for name, count in most.items() if count]
     if not parts:
@@ -181,7 +181,7 @@ def wait_words(record: Mapping[str, Any] | None, trials: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds, minutes, hours or days, to one figure or two."""
+    """Return seconds, minutes, hours or days in words, to one or two figures."""
     for size, word in ((86_400, "day"), (3600, "hour"), (60, "minute")):
         if seconds >= size:
             count = f"{seconds / size:.2g}"
@@ -190,7 +190,7 @@ def duration(seconds: float) -> str:
 
 
 def errata_of(figure: Figure) -> list[str]:
-    """Errata of the figure's paper that it touches: of its data, its methods and what its notes and claims name."""
+    """Return the errata that a figure touches: of its data, its methods, and what its notes and claims name."""
     told = " ".join((figure.notes, *(claim.unstated for claim in figure.claims)))
     errata = set(figure.errata).union(*(set(method(id).origin.errata) for id in figure.methods), _named(told))
     own = {id for id in errata if figure.id[0] in letters(ERRATA[id].where)}

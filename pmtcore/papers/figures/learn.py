@@ -14,42 +14,42 @@ from pmtcore.report.figures.style import AFTER, BEFORE, PRIVACY, QUIET, TRUNCATI
 _WIDE, _HIGH = 7.0, 4.0
 
 
-def clouds(found: Cloud) -> go.Figure:
-    """Both clouds, on axes that stay where they are unless the knobs send rows beyond them."""
+def clouds(cloud: Cloud) -> go.Figure:
+    """Draw both clouds, on axes that stay where they are unless the knobs send rows beyond them."""
     figure = go.Figure()
-    for name, points, colour in (("before", found.before, BEFORE), ("after whitening", found.after, AFTER)):
+    for name, points, colour in (("before", cloud.before, BEFORE), ("after whitening", cloud.after, AFTER)):
         figure.add_scatter(
             x=points[:, 0], y=points[:, 1], mode="markers", name=name, marker={"color": colour, "size": 5}
         )
-    ends = np.max(np.abs(np.vstack([found.before, found.after])), axis=0) / (_WIDE, _HIGH)
+    ends = np.max(np.abs(np.vstack([cloud.before, cloud.after])), axis=0) / (_WIDE, _HIGH)
     beyond = max(1.05 * float(np.max(ends)), 1.0)
     figure.update_xaxes(range=[-beyond * _WIDE, beyond * _WIDE])
     figure.update_yaxes(range=[-beyond * _HIGH, beyond * _HIGH], scaleanchor="x")
     return finish(figure, "first column", "second column", 420)
 
 
-def solutions(found: Solutions) -> go.Figure:
-    """Slopes of repeated releases around the true ones."""
+def solutions(slopes: Solutions) -> go.Figure:
+    """Draw slopes of repeated releases around the true ones."""
     figure = go.Figure()
-    for name, points, colour in (("as it is", found.plain, BEFORE), ("whitened", found.whitened, AFTER)):
+    for name, points, colour in (("as it is", slopes.plain, BEFORE), ("whitened", slopes.whitened, AFTER)):
         figure.add_scatter(
             x=points[:, 0], y=points[:, 1], mode="markers", name=name, marker={"color": colour, "size": 5}
         )
     marker = {"color": "#D55E00", "size": 14, "symbol": "x"}
-    figure.add_scatter(x=[found.true[0]], y=[found.true[1]], mode="markers", name="truth", marker=marker)
-    reach = float(np.quantile(np.abs(found.plain - found.true), 0.9)) * 1.5
-    figure.update_xaxes(range=[found.true[0] - reach, found.true[0] + reach])
-    figure.update_yaxes(range=[found.true[1] - reach, found.true[1] + reach])
+    figure.add_scatter(x=[slopes.true[0]], y=[slopes.true[1]], mode="markers", name="truth", marker=marker)
+    reach = float(np.quantile(np.abs(slopes.plain - slopes.true), 0.9)) * 1.5
+    figure.update_xaxes(range=[slopes.true[0] - reach, slopes.true[0] + reach])
+    figure.update_yaxes(range=[slopes.true[1] - reach, slopes.true[1] + reach])
     return finish(figure, "first slope", "second slope", 420)
 
 
-def radii(found: Radii) -> go.Figure:
-    """Bias, noise and both along the radius, the chosen one marked."""
+def radii(errors: Radii) -> go.Figure:
+    """Draw bias, noise and both along the radius, the chosen one marked."""
     figure = go.Figure()
-    lines = (("truncation", found.bias, TRUNCATION), ("noise", found.noise, PRIVACY), ("both", found.total, QUIET))
+    lines = (("truncation", errors.bias, TRUNCATION), ("noise", errors.noise, PRIVACY), ("both", errors.total, QUIET))
     for name, y, colour in lines:
-        figure.add_scatter(x=found.radius, y=y, mode="lines", name=name, line={"color": colour, "width": 2.5})
-    figure.add_vline(x=found.chosen, line={"color": BEFORE, "dash": "dash"})
+        figure.add_scatter(x=errors.radius, y=y, mode="lines", name=name, line={"color": colour, "width": 2.5})
+    figure.add_vline(x=errors.chosen, line={"color": BEFORE, "dash": "dash"})
     log_axis(figure, "x")
     log_axis(figure, "y")
     figure.update_yaxes(range=[-6, 2])
@@ -57,7 +57,7 @@ def radii(found: Radii) -> go.Figure:
 
 
 def budgets(total: np.ndarray, added: np.ndarray) -> go.Figure:
-    """Composition against simple addition."""
+    """Draw composition against simple addition."""
     count, figure = list(range(1, len(total) + 1)), go.Figure()
     figure.add_scatter(x=count, y=total, mode="lines+markers", name="composed", line={"color": AFTER, "width": 2.5})
     figure.add_scatter(x=count, y=added, mode="lines", name="simply added", line={"color": QUIET, "dash": "dot"})
@@ -65,54 +65,63 @@ def budgets(total: np.ndarray, added: np.ndarray) -> go.Figure:
 
 
 def points_table(first: str, a: np.ndarray, second: str, b: np.ndarray) -> pd.DataFrame:
-    """Two clouds in rows."""
+    """Return two clouds in rows."""
     parts = [pd.DataFrame(x, columns=["first", "second"]).assign(which=name) for name, x in ((first, a), (second, b))]
     return pd.concat(parts, ignore_index=True)
 
 
-def radii_table(found: Radii) -> pd.DataFrame:
+def radii_table(errors: Radii) -> pd.DataFrame:
     """Return the curves in rows."""
-    return pd.DataFrame({"radius": found.radius, "truncation": found.bias, "noise": found.noise, "both": found.total})
+    return pd.DataFrame(
+        {"radius": errors.radius, "truncation": errors.bias, "noise": errors.noise, "both": errors.total}
+    )
 
 
 _TONES = ((AFTER, "solid"), (BEFORE, "longdash"), ("#882255", "dashdot"))  # told apart without colour, too
 
 
-def line(found: Line, x: str, y: str, log: str = "xy", *, guess: bool = False) -> go.Figure:
-    """Curves along a knob, the chosen place marked."""
+def line(drawn: Line, x: str, y: str, log: str = "xy", *, guess: bool = False) -> go.Figure:
+    """Draw curves along a knob, the chosen place marked."""
     figure = go.Figure()
-    for at, (name, values) in enumerate(found.curves.items()):
+    for at, (name, values) in enumerate(drawn.curves.items()):
         colour, dash = _TONES[at]
         style = {"color": colour, "width": 3, "dash": dash}
-        figure.add_scatter(x=found.x, y=values, mode="lines", name=name, line=style)
+        figure.add_scatter(x=drawn.x, y=values, mode="lines", name=name, line=style)
     if guess:
         figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", name="guessing", line={"color": QUIET, "dash": "dot"})
-    figure.add_vline(x=found.chosen, line={"color": QUIET, "dash": "dash"})
+    figure.add_vline(x=drawn.chosen, line={"color": QUIET, "dash": "dash"})
     for axis in log:
         log_axis(figure, axis)
     figure.update_layout(showlegend=True)
     return finish(figure, x, y, 380)
 
 
-def line_table(found: Line, x: str) -> pd.DataFrame:
+def line_table(drawn: Line, x: str) -> pd.DataFrame:
     """Return the curves in rows."""
-    return pd.DataFrame({x: found.x, **found.curves})
+    return pd.DataFrame({x: drawn.x, **drawn.curves})
 
 
-def bands(found: Bands) -> go.Figure:
-    """Repeated bands around the truth; those that miss it are drawn in another colour and dashed."""
+def bands(intervals: Bands) -> go.Figure:
+    """Draw repeated bands around the truth; those that miss it are dashed, in another colour."""
     figure = go.Figure()
     for hit, name, colour in ((True, "holds the truth", AFTER), (False, "misses it", "#D55E00")):
-        at = np.flatnonzero(found.hit == hit)
-        ends = np.column_stack([found.at[at] - found.half, found.at[at] + found.half, np.full(len(at), np.nan)]).ravel()
+        at = np.flatnonzero(intervals.hit == hit)
+        ends = np.column_stack(
+            [intervals.at[at] - intervals.half, intervals.at[at] + intervals.half, np.full(len(at), np.nan)]
+        ).ravel()
         style = {"color": colour, "width": 2.5, "dash": "solid" if hit else "dot"}
         figure.add_scatter(x=ends, y=np.repeat(at + 1, 3), mode="lines", name=name, line=style, hoverinfo="skip")
     figure.add_vline(x=0, line={"color": QUIET})
     return finish(figure, "released mean and its 95 % band (the truth is 0)", "repetition", 460)
 
 
-def bands_table(found: Bands) -> pd.DataFrame:
+def bands_table(intervals: Bands) -> pd.DataFrame:
     """Return the drawn bands in rows."""
     return pd.DataFrame(
-        {"low": found.at - found.half, "released": found.at, "high": found.at + found.half, "holds": found.hit}
+        {
+            "low": intervals.at - intervals.half,
+            "released": intervals.at,
+            "high": intervals.at + intervals.half,
+            "holds": intervals.hit,
+        }
     )

@@ -16,7 +16,7 @@ _COLOURS = ("#777777", "#0072B2", "#AA4499", "#009E73", "#E69F00", "#332288")
 
 
 def planned_parts(split: BudgetSplit) -> dict[str, float]:
-    """Noise as planned, Jacobian, retrieved: they add up to what was planned."""
+    """Return noise as planned, Jacobian and retrieved: they add up to what was planned."""
     planned = split.planned.epsilon
     noise = min(split.share * planned, planned - split.jacobian_epsilon)
     return {
@@ -26,14 +26,14 @@ def planned_parts(split: BudgetSplit) -> dict[str, float]:
     }
 
 
-def parts(x: Sequence[float], found: Sequence[BudgetSplit], title: str, relative: bool = False) -> go.Figure:
-    """Noise, Jacobian and retrieved, stacked; of the whole where budgets differ along x."""
+def parts(x: Sequence[float], splits: Sequence[BudgetSplit], title: str, relative: bool = False) -> go.Figure:
+    """Draw noise, Jacobian and retrieved, stacked; as shares where budgets differ along x."""
     figure = go.Figure()
-    rows = [planned_parts(split) for split in found]
+    rows = [planned_parts(split) for split in splits]
     for name, colour in zip(
         ("noise, as planned", "Jacobian", "retrieved"), (PRIVACY, TRUNCATION, SAMPLING), strict=True
     ):
-        scale = [split.planned.epsilon if relative else 1.0 for split in found]
+        scale = [split.planned.epsilon if relative else 1.0 for split in splits]
         figure.add_scatter(
             x=list(x),
             y=[max(row[name], 0.0) / s for row, s in zip(rows, scale, strict=True)],
@@ -46,7 +46,7 @@ def parts(x: Sequence[float], found: Sequence[BudgetSplit], title: str, relative
     return finish(figure, title, "share of epsilon" if relative else "epsilon", 340)
 
 
-def table(name: str, x: Sequence[float], found: Sequence[BudgetSplit]) -> pd.DataFrame:
+def table(name: str, x: Sequence[float], splits: Sequence[BudgetSplit]) -> pd.DataFrame:
     """Return the figures in rows, with the relation of each."""
     return pd.DataFrame(
         [
@@ -59,19 +59,19 @@ def table(name: str, x: Sequence[float], found: Sequence[BudgetSplit]) -> pd.Dat
                 "delta": split.promise.delta,
                 "relation": split.promise.neighbours.value,
             }
-            for at, split in zip(x, found, strict=True)
+            for at, split in zip(x, splits, strict=True)
         ]
     )
 
 
 def kept(study: Study) -> go.Figure:
     """Draw how often each coefficient is not 0, by method; where the truth is known, the true ones first."""
-    values = np.vstack(list(study.kept.values()))
+    values = np.vstack(list(study.selected.values()))
     figure = go.Figure(
         go.Heatmap(
             z=values,
             x=list(study.names),
-            y=list(study.kept),
+            y=list(study.selected),
             zmin=0,
             zmax=1,
             colorscale="Blues",
@@ -89,7 +89,7 @@ def kept(study: Study) -> go.Figure:
 def kept_table(study: Study) -> pd.DataFrame:
     """Return the drawn values in rows."""
     return pd.DataFrame(
-        [{"method": name, **dict(zip(study.names, values, strict=True))} for name, values in study.kept.items()]
+        [{"method": name, **dict(zip(study.names, values, strict=True))} for name, values in study.selected.items()]
     )
 
 

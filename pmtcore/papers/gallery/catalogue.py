@@ -11,7 +11,7 @@ _FIGURES = {figure.id: figure for part in _PAPERS for figure in part.FIGURES}
 
 
 def figures() -> list[Figure]:
-    """Every figure, by paper."""
+    """Return every figure, by paper."""
     return list(_FIGURES.values())
 
 

@@ -43,7 +43,7 @@ def trial(
     reference: float | None = None,
     only: Sequence[str] | None = None,
 ) -> dict[str, list[float]]:
-    """One draw of data, one release of each method: distances to the truth or to the exact fit.
+    """Draw data once and release each method once: distances to the truth or to the exact fit.
 
     Args:
         only: series to release; all if ``None``.
@@ -69,7 +69,7 @@ def trial(
 
 
 def _known(values: Mapping[str, Any], problem: Mapping[str, Any], truth: np.ndarray | None) -> dict[str, Any]:
-    """Parameters with ``known`` replaced by what Theorem 4.3 of A takes as known: the trace, and ``||beta||``."""
+    """Return parameters with ``known`` replaced by what A's Theorem 4.3 takes as known: trace and ``||beta||``."""
     parameters = dict(values)
     if parameters.pop("known", False) and truth is not None:
         parameters |= {"trace": problem.get("trace", _TRACE), "length": float(np.linalg.norm(truth))}
@@ -77,25 +77,25 @@ def _known(values: Mapping[str, Any], problem: Mapping[str, Any], truth: np.ndar
 
 
 def _published(entry: Method) -> dict[str, Any]:
-    """Parameters that a published experiment has and the method's defaults have not."""
+    """Return parameters that a published experiment has and the method's defaults have not."""
     known = {item.name for item in dataclasses.fields(entry.parameters)}
     return {name: value for name, value in _PUBLISHED.items() if name in known}
 
 
 def conditioning_trial(seed: int, *, problem: Mapping[str, Any]) -> dict[str, list[float]]:
-    """Averaged condition number of the private moment, as it is and whitened."""
+    """Return the averaged condition number of the private moment, as it is and whitened."""
     before, after = _spectra(seed, problem)
     return {"before whitening": [float(before.mean() / before[0])], "after whitening": [float(after.mean() / after[0])]}
 
 
 def eigenvalue_trial(seed: int, *, problem: Mapping[str, Any]) -> dict[str, list[float]]:
-    """Smallest eigenvalue of the private moment, as it is and whitened."""
+    """Return the smallest eigenvalue of the private moment, as it is and whitened."""
     before, after = _spectra(seed, problem)
     return {"before whitening": [float(before[0])], "after whitening": [float(after[0])]}
 
 
 def _spectra(seed: int, problem: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues (d,), rising, of the private moment and of the whitened one: ``pmt-moment`` without its noise."""
+    """Return ascending eigenvalues (d,) of the private moment, and whitened: ``pmt-moment`` without its noise."""
     public, rows, _ = sides(seed, **problem)
     entry = method("pmt-moment")
     plan = entry.plan(public, rows.n, Budget(1.0), make_parameters(entry, {"eta": _NOTHING_TRUNCATED}))
@@ -118,7 +118,7 @@ def sides(
     scale: Literal["none", "max", "minmax", "z"] = "none",
     one: bool = False,
 ) -> tuple[PublicData, PrivateRows, np.ndarray | None]:
-    """Public data, private rows, and the true coefficients where there are any.
+    """Return public data, private rows, and the true coefficients where there are any.
 
     Args:
         table: ``synthetic``, or a UCI table by name, split anew for each seed.
@@ -140,7 +140,7 @@ def sides(
 
 
 def _public(x: np.ndarray, y: np.ndarray, names: tuple[str, ...], family: str, *, lam: float) -> PublicData:
-    """Public data; with no more rows than features, the moment alone, held by a ridge of 1e-9."""
+    """Return public data; with no more rows than features, the moment alone, held by a ridge of 1e-9."""
     m, d = x.shape
     if m > d:
         return public_from_rows(x, y, names, "y", ridge=0.0, family=family_of(family), lam=lam)

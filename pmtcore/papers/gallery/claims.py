@@ -67,31 +67,31 @@ class Curve:
 
     @property
     def count(self) -> int:
-        """Number of trials."""
+        """Return the number of trials."""
         return len(self.values)
 
     @cached_property
     def omitted(self) -> np.ndarray:
-        """Trials without an estimate at each position (k,)."""
+        """Return the number of trials without an estimate at each position (k,)."""
         return np.sum(~np.isfinite(self.values), axis=0)
 
     @property
     def mean(self) -> np.ndarray:
-        """Means (k,)."""
+        """Return means (k,)."""
         return self.statistic("mean")[0]
 
     @property
     def sd(self) -> np.ndarray:
-        """Standard deviations (k,)."""
+        """Return standard deviations (k,)."""
         return self.statistic("sd")[0]
 
     @property
     def median(self) -> np.ndarray:
-        """Medians (k,)."""
+        """Return medians (k,)."""
         return self.statistic("median")[0]
 
     def quantile(self, share: float) -> np.ndarray:
-        """Quantiles (k,) of the trials that gave an estimate."""
+        """Return quantiles (k,) of the trials that gave an estimate."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             return np.asarray(np.nanquantile(np.where(np.isfinite(self.values), self.values, np.nan), share, axis=0))
@@ -123,7 +123,7 @@ class Curve:
         return statistics
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields: the values to five digits, and their summaries."""
+        """Return plain fields: the values to five digits, and their summaries."""
         return {
             "name": self.name,
             "x": self.x.tolist(),
@@ -157,7 +157,7 @@ def _resamples(trials: int) -> np.ndarray:
 
 
 def _medians(counts: np.ndarray, ranks: np.ndarray, ordered: np.ndarray) -> np.ndarray:
-    """Medians (r,) of values of these ranks (t,), each counted so often (r, t)."""
+    """Return medians (r,) of values of these ranks (t,), each counted so often (r, t)."""
     by_rank = np.empty_like(counts)
     by_rank[:, ranks] = counts
     below = np.cumsum(by_rank, axis=1)
@@ -168,7 +168,7 @@ def _medians(counts: np.ndarray, ranks: np.ndarray, ordered: np.ndarray) -> np.n
 
 
 def _moments(counts: np.ndarray, values: np.ndarray, which: Statistic) -> np.ndarray:
-    """Means or standard deviations (r, k) of the finite values, each counted so often (r, t)."""
+    """Return means or standard deviations (r, k) of the finite values, each counted so often (r, t)."""
     finite = np.isfinite(values)
     centre = np.where(finite.any(axis=0), np.mean(np.where(finite, values, 0.0), axis=0), 0.0)
     off = np.where(finite, values - centre, 0.0)
@@ -215,11 +215,11 @@ def two_sided(trials: int, points: int = 1) -> float:
     return float(student.isf(LEVEL / 2 / max(points, 1), max(trials - 1, 1)))
 
 
-def together(found: Sequence[Finding]) -> Finding:
+def together(findings: Sequence[Finding]) -> Finding:
     """Combine answers: FAILS if any fails, else OPEN if any is open, else HOLDS."""
-    answers = [each.answer for each in found]
+    answers = [each.answer for each in findings]
     answer = next((a for a in (Answer.FAILS, Answer.OPEN) if a in answers), Answer.HOLDS)
-    lines = tuple(line for each in found for line in each.lines)
+    lines = tuple(line for each in findings for line in each.lines)
     return Finding(answer, "; ".join(lines), lines)
 
 

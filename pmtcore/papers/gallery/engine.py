@@ -20,14 +20,16 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from pmtcore import __version__
+from pmtcore.base.exports import finite
 from pmtcore.base.messages import InputError, MethodMessage, whole_number_between
 from pmtcore.base.numbers import plural
 from pmtcore.base.paths import assets, cache_directory
+from pmtcore.base.strict_json import Json
 from pmtcore.papers.gallery.claims import Claim, Curve, Curves
 
 Errors = dict[str, list[float]]  # series -> one error, or one per iteration
@@ -51,6 +53,21 @@ class Run:
     x: float | tuple[float, ...] | None
     task: str
     setting: Mapping[str, Any]
+
+
+class FigureChoices(TypedDict, total=False):
+    """Fields of a :class:`Figure` that most figures of a paper share."""
+
+    trials: int
+    quick: int
+    x_label: str
+    y_label: str
+    notes: str
+    log_x: bool
+    log_y: bool
+    needs: str | None
+    errata: tuple[str, ...]
+    named: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -87,22 +104,22 @@ class Figure:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Ids of the registered methods that are tried, in their order."""
+        """Return the ids of the registered methods that are tried, in their order."""
         return tuple(dict.fromkeys([*(id for run in self.runs for id in _tried(run)), *self.named]))
 
     @property
     def claim(self) -> str:
-        """All that the paper says of it, in words."""
+        """Return all that the paper says of it, in words."""
         return " ".join(claim.words for claim in self.claims if not claim.ours)
 
     @property
     def digest(self) -> str:
-        """Changes with the description."""
+        """Return a digest that changes with the description."""
         text = json.dumps([(run.x, run.task, run.setting) for run in self.runs], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def verdict(self, curves: Curves) -> list[dict[str, Any]]:
-        """Each claim, its answer, and the figures behind the answer."""
+        """Return each claim, its answer, and the figures behind the answer."""
         return [claim.answer(curves) for claim in self.claims]
 
 
@@ -311,7 +328,7 @@ def probe(figure: Figure) -> Errors:
 
 
 def stale(figure: Figure, record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Series of a stored result whose first trial comes out differently today, or is not in it: computed by other code.
+    """Return the series of a stored result whose first trial comes out differently today, or is not in it.
 
     The description is compared by :attr:`Figure.digest`; this compares what the code behind it does, which no digest of
     its text can: most changes of text change no figure.
@@ -321,7 +338,7 @@ def stale(figure: Figure, record: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def lines_to_mend(figure: Figure, record: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Series to compute again: all of a method one of whose series is stale; ``None`` where it must be all.
+    """Return the series to compute again: all of a method with a stale one; ``None``: all of the figure.
 
     One method's change leaves the trials of the others as they are: each has its own stream of noise.
     """
@@ -353,10 +370,10 @@ def mended(record: Mapping[str, Any], made: Computation) -> dict[str, Any]:
     }
 
 
-def _same(kept: Any, today: list[float]) -> bool:
-    if not isinstance(kept, list) or len(kept) != len(today):
+def _same(stored: object, today: list[float]) -> bool:
+    if not isinstance(stored, list) or len(stored) != len(today):
         return False
-    one = np.asarray([np.nan if v is None else v for v in kept], dtype=float)
+    one = np.asarray([np.nan if v is None else v for v in stored], dtype=float)
     two = np.where(np.isfinite(today), today, np.nan)
     return bool(np.allclose(one, two, rtol=_ALIKE, atol=0.0, equal_nan=True))
 
@@ -388,7 +405,7 @@ def _chunk(run: Run, start: int, stop: int, only: tuple[str, ...] | None = None)
 
 
 def _timed(run: Run, start: int, stop: int, only: tuple[str, ...] | None) -> tuple[list[Errors], float]:
-    """Trials, and the processor seconds that they took."""
+    """Return trials, and the processor seconds that they took."""
     began = time.process_time()
     return _chunk(run, start, stop, only), time.process_time() - began
 
@@ -428,7 +445,7 @@ def store(record: Mapping[str, Any], directory: Path | None = None) -> Path | No
     directory = cache_directory() if directory is None else directory
     path = directory / f"{record['id']}.json"
     beside = path.with_suffix(f".{os.getpid()}.tmp")
-    text = _lines(_finite(record)) + "\n"
+    text = _lines({key: finite(value) for key, value in record.items()}) + "\n"
     try:
         directory.mkdir(parents=True, exist_ok=True)
         beside.write_text(text, encoding="utf-8")
@@ -438,15 +455,15 @@ def store(record: Mapping[str, Any], directory: Path | None = None) -> Path | No
     return path
 
 
-def _lines(record: Mapping[str, Any]) -> str:
-    """JSON with a line for each field, and one for each series."""
+def _lines(record: Mapping[str, Json]) -> str:
+    """Return JSON with a line for each field, and one for each series."""
 
-    def line(value: Any) -> str:
+    def line(value: Json) -> str:
         return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
-    def entry(key: str, value: Any) -> str:
-        series = key in ("series", "verdict", "settings") and value
-        return f"{line(key)}: " + ("[\n" + ",\n".join(map(line, value)) + "\n]" if series else line(value))
+    def entry(key: str, value: Json) -> str:
+        items = value if isinstance(value, list | tuple) and key in ("series", "verdict", "settings") else ()
+        return f"{line(key)}: " + ("[\n" + ",\n".join(map(line, items)) + "\n]" if items else line(value))
 
     return "{\n" + ",\n".join(entry(key, value) for key, value in record.items()) + "\n}"
 
@@ -477,11 +494,3 @@ def shipped_curves(id: str) -> Curves:
     """Return the curves of the result that ships for a figure."""
     record = json.loads((SHIPPED / f"{id}.json").read_text(encoding="utf-8"))
     return {fields["name"]: Curve.from_dict(fields) for fields in record["series"]}
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if np.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value

@@ -99,12 +99,12 @@ class Draw:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the features."""
+        """Return names of the features."""
         return tuple(f"x{j + 1}" for j in range(self.x.shape[1]))
 
     @property
     def rows(self) -> PrivateRows:
-        """Private rows."""
+        """Return private rows."""
         return PrivateRows.from_arrays(self.x, self.y, self.names)
 
     @property
@@ -114,12 +114,12 @@ class Draw:
 
     @property
     def longest(self) -> float:
-        """Length of the longest public row."""
+        """Return the length of the longest public row."""
         return float(np.linalg.norm(self.public_x, axis=1).max())
 
     @cached_property
     def public(self) -> PublicData:
-        """Public rows as the methods take them; columns that they do not show have almost no second moment."""
+        """Return public rows as the methods take them; columns that they do not show have almost no second moment."""
         m, p = self.public_x.shape
         family = {"linear": "gaussian", "adult": "logistic"}.get(self.kind, self.kind)
         rows = np.column_stack([self.public_x, self.public_y])
@@ -135,7 +135,7 @@ class Draw:
         return PublicData(self.names, "y", factor, m, rows, family_of(family))
 
     def error(self, theta: np.ndarray) -> np.ndarray:
-        """Prediction error (t,) on the test rows: mean squared, or the share of labels missed."""
+        """Return the prediction error (t,) on the test rows: mean squared, or the share of labels missed."""
         z = self.test_x @ theta.T
         if self.kind in ("logistic", "adult"):
             return np.asarray(np.mean((z > 0) != (self.test_y[:, None] > 0.5), axis=0))
@@ -287,7 +287,7 @@ class Trial:
         many = self.drawn.kind == "adult"  # columns, so that Hessians of a stack take nearly all of the time
         return replace(plan, ground=_Wide(**vars(plan.ground), drawn=self.drawn)) if many else plan
 
-    def ours(self, values: Mapping[str, Any], **more: Any) -> ErmPlan:
+    def ours(self, values: Mapping[str, Any], **more: object) -> ErmPlan:
         """Plan ``napp-public`` on the same rows."""
         entry = method("napp-public")
         chosen = {"bound": _BOUNDS[self.drawn.kind], "noise": "pure", **values, **more}
@@ -342,7 +342,7 @@ def coefficients(trials: Sequence[Trial], tried: Tried, lams: Sequence[float]) -
 def _at(
     seed: int, kind: str, n: int, epsilons: Sequence[float], *, delta: float, floor: float | str | None = None
 ) -> list[Trial]:
-    """All budgets of one draw; a floor of ``1/epsilon`` is that of each."""
+    """Return all budgets of one draw; a floor of ``1/epsilon`` is that of each."""
     drawn = made(seed, kind, n)
     floors = [1 / epsilon if floor == "1/epsilon" else floor for epsilon in epsilons]
     return [
@@ -367,7 +367,7 @@ def prediction_trial(
     floor: float | str | None = None,
     only: Sequence[str] | None = None,
 ) -> Errors:
-    """Prediction error on new rows, mean squared or the share of labels missed, at each epsilon or each Lambda.
+    """Compute the prediction error on new rows, mean squared or labels missed, at each epsilon or each Lambda.
 
     Args:
         floor: Lambda0, or ``1/epsilon``; what the claim needs if ``None``.
@@ -389,7 +389,7 @@ def selection_trial(
     delta: float,
     only: Sequence[str] | None = None,
 ) -> Errors:
-    """Area under the ROC curve of selection at each epsilon, Lambda running through ``lams`` (figure 4)."""
+    """Compute the area under the ROC curve of selection over ``lams``, at each epsilon (figure 4)."""
     trials = _at(seed, kind, n, epsilons, delta=delta)
     fits, truth = coefficients(trials, _only(tried, only), lams), _truth(trials[0].drawn)
     return {series: [area(*rates(each, truth)) for each in theta] for series, theta in fits.items()}
@@ -421,7 +421,7 @@ def rates(theta: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def area(false: np.ndarray, true: np.ndarray) -> float:
-    """Area under the curve through (0, 0), the points in order of their false positives, and (1, 1)."""
+    """Return the area under the curve through (0, 0), the points by their false positives, and (1, 1)."""
     order = np.lexsort((true, false))
     x = np.concatenate([[0.0], false[order], [1.0]])
     y = np.concatenate([[0.0], np.maximum.accumulate(true[order]), [1.0]])
@@ -462,7 +462,7 @@ def retrieved_trial(
     errors: Errors = {}
     for how, words in (("displayed", "as displayed"), ("example", "as the example has it")):
         for (name, _, plan), outcome in zip(plans, outcomes, strict=True):
-            errors.setdefault(f"{name}, {words}", []).append(float(plan.share_retrieved(outcome.found, how)[0]))
+            errors.setdefault(f"{name}, {words}", []).append(float(plan.share_retrieved(outcome.iterates, how)[0]))
     for at in trials:
         planned = add_remove(at.epsilon, 0.0)
         own = at.ours({}).in_lab(planned).split.retrieved_share
@@ -476,7 +476,7 @@ def retrieved_trial(
 
 
 def moor_trial(seed: int, *, kind: str, n: int, lams: Sequence[float], floors: Sequence[float]) -> Errors:
-    """Distance to the plain lasso of each Lambda without noise, with MOOR and without, at each Lambda0 (figure 3)."""
+    """Compute distances to the plain lasso without noise, with MOOR and without, at each Lambda0 (figure 3)."""
     drawn = made(seed, kind, n)
     trials = [Trial(drawn, 1.0, 0.0, seed, floor=floor) for floor in floors]
     plain = [trials[0].published("non-private", {}).aimed(lam) for lam in lams]
@@ -497,7 +497,7 @@ def moor_trial(seed: int, *, kind: str, n: int, lams: Sequence[float], floors: S
 
 
 def _one_weight(kind: str, theta: float) -> dict[str, np.ndarray]:
-    """Weights as printed at one coefficient, of Lambda = Lambda0 = 1, of both frameworks (figure 1)."""
+    """Return weights as printed at one coefficient, Lambda = Lambda0 = 1, of both frameworks (figure 1)."""
     gamma = {"lasso": 1.0, "elastic-net": 1.0, "bridge": 1.5}[kind]
     one = np.ones((2, 1))
     public = PublicData(("x1",), "y", np.eye(2), 2, np.column_stack([one, one]), family_of("logistic"))

@@ -145,7 +145,7 @@ def trial(
     squared: bool = True,
     methods: Sequence[str] = (),
 ) -> Errors:
-    """Relative error of each method at each epsilon, delta = n^-power, of one draw of data; one for each size.
+    """Compute each method's relative error at each epsilon, delta = n^-power, of one draw; one for each size.
 
     Args:
         design: ``diagonal`` or ``turned`` (Gaussian rows), or ``bernoulli``.
@@ -179,7 +179,7 @@ def trial(
 
 
 def _known(id: str, target: str, power: float) -> dict[str, Any]:
-    """Parameters that the experiment states: delta, the link, and the bound on the error of the response."""
+    """Return parameters that the experiment states: delta, the link, and the bound on the error of the response."""
     stated = {"power": power, "link": target, "noise_bound": _NOISE}
     return {name: value for name, value in stated.items() if name in method(id).parameters.__dataclass_fields__}
 
@@ -300,7 +300,7 @@ def _unlabelled(x: np.ndarray, names: tuple[str, ...]) -> PublicData:
 
 
 def _design(rng: np.random.Generator, design: str, count: int, p: int) -> np.ndarray:
-    """Rows (count, p): Gaussian with variances from U(0, 1), turned or not, or fair signs over p."""
+    """Return rows (count, p): Gaussian with variances from U(0, 1), turned or not, or fair signs over p."""
     if design == "bernoulli":
         return (2.0 * rng.integers(0, 2, (count, p), dtype=np.int8) - 1) / p
     x = rng.standard_normal((count, p)) * np.sqrt(rng.uniform(0, 1, p))

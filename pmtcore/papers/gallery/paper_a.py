@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from pmtcore.papers.gallery.checks import (
     alike_at_end,
@@ -20,7 +20,7 @@ from pmtcore.papers.gallery.checks import (
     settles,
 )
 from pmtcore.papers.gallery.claims import Check, Claim, Statistic
-from pmtcore.papers.gallery.engine import Figure, Run
+from pmtcore.papers.gallery.engine import Figure, FigureChoices, Run
 
 ROOT2 = math.sqrt(2)  # the papers' mu is per part; ours is a total (A, Theorem 4.2)
 TRUTH, FIT = "distance to the true coefficients", "distance to the fit without privacy"
@@ -50,7 +50,7 @@ _KNOWN = {"known": True}  # trace and length of the coefficients, as Theorem 4.3
 
 
 def _baseline(mu: float, values: Problem, known: bool, label: str = "DP-RR") -> Tried:
-    """DP-RR: on synthetic rows by Theorem 4.3, on real ones by Remark 4.4, as the paper says."""
+    """Return DP-RR: on synthetic rows by Theorem 4.3, on real ones by Remark 4.4, as the paper says."""
     if known:
         return [(label, "dp-ridge-public", ROOT2 * mu, {**values, **_KNOWN})]
     return [(label, "dp-ridge", ROOT2 * mu, dict(values))]
@@ -70,15 +70,19 @@ def _three(mu: float, eta: float, clip: float, rate: float, *, known: bool = Fal
     ]
 
 
-def drawn(id: str, title: str, runs: Iterable[Run], claims: Iterable[Claim], **more: Any) -> Figure:
+def drawn(
+    id: str,
+    title: str,
+    runs: Iterable[Run],
+    claims: Iterable[Claim],
+    *,
+    cited: str = "",
+    **more: Unpack[FigureChoices],
+) -> Figure:
     """Return a figure of paper A or B: what differs from its other figures is said in ``more``."""
-    alike: dict[str, Any] = {
-        "source": f"{id[0]}, Figure {id[1:].rstrip('ab')}",
-        "trials": 300,
-        "quick": 10,
-        "x_label": "private rows n",
-    }
-    return Figure(id=id, title=title, runs=tuple(runs), claims=tuple(claims), **(alike | more))
+    alike: FigureChoices = {"trials": 300, "quick": 10, "x_label": "private rows n"}
+    source = cited or f"{id[0]}, Figure {id[1:].rstrip('ab')}"
+    return Figure(id=id, title=title, source=source, runs=tuple(runs), claims=tuple(claims), **(alike | more))
 
 
 def averaged(words: str, check: Callable[[Statistic], Check]) -> Claim:
@@ -89,7 +93,9 @@ def averaged(words: str, check: Callable[[Statistic], Check]) -> Claim:
     )
 
 
-def _against_n(id: str, title: str, problem: Problem, sizes: Sequence[int], *, tried: Tried, **more: Any) -> Figure:
+def _against_n(
+    id: str, title: str, problem: Problem, sizes: Sequence[int], *, tried: Tried, **more: Unpack[FigureChoices]
+) -> Figure:
     claims = (
         Claim("DP-PMTRR is below DP-RR at every n.", below("DP-PMTRR", "DP-RR")),
         Claim("DP-PMTRR is more robust than DP-RR.", below("DP-PMTRR", "DP-RR", "sd")),
@@ -108,7 +114,14 @@ _CHOSEN = "mu is not stated for figures 1 and 4; 3 per part is taken. "
 
 
 def _with_mu(
-    id: str, title: str, problem: Problem, sizes: Sequence[int], *, mus: Sequence[float], values: Problem, **more: Any
+    id: str,
+    title: str,
+    problem: Problem,
+    sizes: Sequence[int],
+    *,
+    mus: Sequence[float],
+    values: Problem,
+    **more: Unpack[FigureChoices],
 ) -> Figure:
     better, plain = ([f"{kind}, mu = {mu:g}" for mu in mus] for kind in ("DP-PMTRR", "DP-RR"))
     pairs = list(zip(better, plain, strict=True))
@@ -128,10 +141,10 @@ def _with_mu(
         Claim("Errors fall as mu grows.", all_below([(high, low) for low, high in itertools.pairwise(better)])),
     )
     notes = f"The budgets are not stated in the text; {', '.join(f'{mu:g}' for mu in mus)} per part are taken."
-    return drawn(id, title, (run(n, {**problem, "n": n}, tried) for n in sizes), claims, notes=notes, **more)
+    return drawn(id, title, (run(n, {**problem, "n": n}, tried) for n in sizes), claims, **(more | {"notes": notes}))
 
 
-def _with_lam(id: str, title: str, problem: Problem, mu: float, *, eta: float, **more: Any) -> Figure:
+def _with_lam(id: str, title: str, problem: Problem, mu: float, *, eta: float, **more: Unpack[FigureChoices]) -> Figure:
     def tried(lam: float) -> Tried:
         values = {"lam": lam, "eta": eta}
         known = problem["table"] == "synthetic"
@@ -154,7 +167,7 @@ _WINE = {"table": "white-wine", "m": 245, "scale": "max"}
 _PLANT = {"table": "power-plant", "m": 192, "scale": "max"}
 _LAMS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3)  # the paper states no range; from no effect to plain bias
 _REAL = "Columns are divided by their largest absolute value; the split is new in each trial. "
-_OF_ROWS = {"y_label": TRUTH}
+_OF_ROWS: dict[str, Any] = {"y_label": TRUTH}
 _OF_WINE: dict[str, Any] = {"y_label": FIT, "needs": "white-wine", "errata": ("E21",)}
 _OF_PLANT: dict[str, Any] = {"y_label": FIT, "needs": "power-plant"}
 # Numbers of private rows: four about equally far apart, the last all of the table less 249 or 192 public rows.
@@ -238,11 +251,17 @@ def _newton(label: str, mu: float, eta: float) -> Tried:
 
 
 _T = f"T = {_STEPS} steps are taken; the paper states none. "
-_BY_STEP: dict[str, Any] = {"trials": 100, "quick": 5, "x_label": "Newton step"}
+_BY_STEP: FigureChoices = {"trials": 100, "quick": 5, "x_label": "Newton step"}
 
 
 def _by_mu(
-    id: str, title: str, problem: Problem, mus: Sequence[float], *, eta: float, notes: str, **more: Any
+    id: str,
+    title: str,
+    problem: Problem,
+    mus: Sequence[float],
+    *,
+    eta: float,
+    **more: Unpack[FigureChoices],
 ) -> Figure:
     tried = [part for mu in mus for part in _newton(f"mu = {mu:g}", mu, eta)]
     tried += [("pmt-objective", "pmt-objective", ROOT2 * mus[-1], {}), *ours(mus[-1])[1:]]
@@ -265,8 +284,8 @@ def _by_mu(
             yield Claim(f"More budget makes DP-PMTLR more stable: {rise}", last_below(b, a, statistic="sd"), _OUTLIER)
         yield Claim("DP-PMTLR's steps settle at the largest budget.", settles(names[-1]), _OUTLIER)
 
-    notes += f" The budgets are not stated; {', '.join(f'{mu:g}' for mu in mus)} per part are taken."
-    return drawn(id, title, [run(None, problem, tried, path=True)], claims(), notes=notes, **(_BY_STEP | more))
+    notes = f"{more['notes']} The budgets are not stated; {', '.join(f'{mu:g}' for mu in mus)} per part are taken."
+    return drawn(id, title, [run(None, problem, tried, path=True)], claims(), **(_BY_STEP | more | {"notes": notes}))
 
 
 def _by_lam(
@@ -279,9 +298,9 @@ def _by_lam(
     lams: Sequence[float],
     reference: float | None = None,
     best: float | None = None,
-    **more: Any,
+    **more: Unpack[FigureChoices],
 ) -> Figure:
-    """By penalty.
+    """Return a figure with a line for each penalty.
 
     Args:
         reference: penalty of the one fit that all errors are distances to.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from pmtcore.papers.gallery.checks import alike, all_below, below, falls, jump, near
 from pmtcore.papers.gallery.claims import Claim
-from pmtcore.papers.gallery.engine import Figure, Run
+from pmtcore.papers.gallery.engine import Figure, FigureChoices, Run
 from pmtcore.papers.gallery.paper_a import FIT, TRUTH, Problem, Tried, averaged, drawn, ours, run
 
 
@@ -34,7 +34,7 @@ def _against_n(
     rhos: Sequence[float],
     unstated: str = "",
     slower: str = "",
-    **more: Any,
+    **more: Unpack[FigureChoices],
 ) -> Figure:
     pairs = [(f"DP-PMTOLSE, rho = {rho:g}", f"DP-OLSE, rho = {rho:g}") for rho in rhos]
     low, high = pairs[0][0], pairs[-1][1]
@@ -91,7 +91,7 @@ def _before_and_after(
     runs = (_moment(m, task, {**_SYNTHETIC, "m": m, "n": 10_000}) for m in _ROWS_PUBLIC)
     claims = (Claim(words, near(f"{when} whitening", value, by, m)) for words, when, value, by, m in printed)
     source = "B, Figure 3, figures in the text"
-    return drawn(id, title, runs, claims, source=source, quick=20, y_label=y, named=("pmt-moment",), **_AGAINST_PUBLIC)
+    return drawn(id, title, runs, claims, cited=source, quick=20, y_label=y, named=("pmt-moment",), **_AGAINST_PUBLIC)
 
 
 FIGURES = [
@@ -205,7 +205,7 @@ FIGURES = [
             ),
             Claim("1.6 after whitening.", near("after whitening", 1.6, 0.25)),
         ),
-        source="B, Section 4.2, figures in the text",
+        cited="B, Section 4.2, figures in the text",
         trials=100,
         named=("pmt-moment",),
         y_label=_KAPPA,

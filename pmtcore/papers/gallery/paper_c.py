@@ -60,7 +60,7 @@ def _series(design: str, target: str) -> Series:
     return (("as printed", f"{id}-printed", {}), ("repaired", id, {}))
 
 
-def _run(x: Any, design: str, target: str, series: Series, **setting: Any) -> Run:
+def _run(x: float | tuple[float, ...] | None, design: str, target: str, series: Series, **setting: object) -> Run:
     every = {"design": design, "target": target, "series": series, "largest": design == "bernoulli", **setting}
     return Run(x, "local:trial", {**every, "methods": [id for _, id, _ in series]})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from pmtcore.papers.gallery.checks import (
     alike,
@@ -25,7 +25,7 @@ from pmtcore.papers.gallery.checks import (
     rises,
 )
 from pmtcore.papers.gallery.claims import Check, Claim, not_drawn
-from pmtcore.papers.gallery.engine import Figure, Run, shipped_curves
+from pmtcore.papers.gallery.engine import Figure, FigureChoices, Run, shipped_curves
 
 EPSILONS = (0.4, 0.6, 0.8, 1.0)  # D, Table 4
 _MAIN = 1e-4  # delta of the main text and its figures; Table 4 has 0.001 (E21)
@@ -130,10 +130,12 @@ def _errors_label(kind: str) -> str:
     return "share of new rows misclassified" if kind in ("logistic", "adult") else "mean squared error on new rows"
 
 
-_DEFAULTS: dict[str, Any] = {"errata": _DATA, "trials": 500, "quick": 5, "x_label": "epsilon", "log_y": False}
+_DEFAULTS: FigureChoices = {"errata": _DATA, "trials": 500, "quick": 5, "x_label": "epsilon", "log_y": False}
 
 
-def _figure(id: str, title: str, source: str, runs: Sequence[Run], *, claims: Sequence[Claim], **more: Any) -> Figure:
+def _figure(
+    id: str, title: str, source: str, runs: Sequence[Run], *, claims: Sequence[Claim], **more: Unpack[FigureChoices]
+) -> Figure:
     return Figure(id=id, title=title, source=source, runs=tuple(runs), claims=tuple(claims), **(_DEFAULTS | more))
 
 
@@ -306,8 +308,8 @@ def _largest_somewhere(pairs: Sequence[tuple[str, str]], here: str, elsewhere: s
     )
 
 
-def _predicted(kind: str, n: int, tried: Tried, epsilons: Sequence[float] = EPSILONS, **more: Any) -> Run:
-    """All values of epsilon, or with one of it all of Lambda, of one draw."""
+def _predicted(kind: str, n: int, tried: Tried, epsilons: Sequence[float] = EPSILONS, **more: Any) -> Run:  # noqa: ANN401
+    """Run one draw at all values of epsilon, or, with one of these, at all of Lambda."""
     setting = {"kind": kind, "n": n, "tried": tried, "epsilons": list(epsilons)} | more
     return Run(tuple(epsilons if len(epsilons) > 1 else more["lams"]), "erm:prediction_trial", setting)
 
@@ -566,7 +568,7 @@ def _recycling(passes: Sequence[int]) -> Tried:
 
 
 def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figure:
-    """Prediction with and without one pass; the paper speaks of linear regression only."""
+    """Return the figure with and without one pass; the paper speaks of linear regression only."""
     tried = (
         *_recycling((0, 1, 5)),
         ("napp-public, not recycled", "napp-public", {"retrieved": "return"}),

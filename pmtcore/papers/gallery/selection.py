@@ -37,7 +37,7 @@ class Study:
     Attributes:
         truth: coefficients (p,), where they are known.
         lams: each Lambda tried.
-        kept: how often each coefficient is not 0 at the chosen Lambda, (p,) by method.
+        selected: how often each coefficient is not 0 at the chosen Lambda, (p,) by method.
         counts: how many coefficients are not 0 at each Lambda, mean over the draws (k,), by method.
         roc: false and true positive rates (k,) at each Lambda, by method; empty where the truth is not known.
         lam: the chosen Lambda.
@@ -46,7 +46,7 @@ class Study:
     names: tuple[str, ...]
     truth: np.ndarray | None
     lams: tuple[float, ...]
-    kept: Mapping[str, np.ndarray]
+    selected: Mapping[str, np.ndarray]
     counts: Mapping[str, np.ndarray]
     roc: Mapping[str, tuple[np.ndarray, np.ndarray]]
     lam: float
@@ -57,7 +57,7 @@ def study(kind: str, epsilon: float, lam: float, n: int = 500, *, trials: int = 
 
     Args:
         kind: ``linear``, ``poisson`` or ``logistic``.
-        lam: Lambda at which ``kept`` is told, the nearest of :data:`LAMS`.
+        lam: Lambda at which ``selected`` is told, the nearest of :data:`LAMS`.
     """
     drawn = made(seed, kind, n)
     bound = {"linear": 0.5, "poisson": 30.0}.get(kind, 0.0)
@@ -80,7 +80,7 @@ def study_table(problem: Problem, epsilon: float, lam: float, trials: int = 10, 
 
     Args:
         problem: of a linear, logistic, boosting or Poisson family, with public rows.
-        lam: Lambda at which ``kept`` is told, the nearest of :data:`LAMS`.
+        lam: Lambda at which ``selected`` is told, the nearest of :data:`LAMS`.
 
     Raises:
         InputError: the methods refuse the family or the public data.
@@ -107,7 +107,7 @@ def _studied(
 ) -> Study:
     budget = Budget(mu_from_pure_epsilon(epsilon))
 
-    def planned(id: str, **values: Any) -> Plan:
+    def planned(id: str, **values: object) -> Plan:
         entry = method(id)
         return entry.plan(public, rows.n, budget, make_parameters(entry, {**bounds, **values}))
 
@@ -131,7 +131,7 @@ def _studied(
 
 
 def _along(plan: Plan, rows: PrivateRows, trials: int, seed: int, *, quiet: bool = False) -> np.ndarray:
-    """Coefficients (lams, trials, p) of a published method, the draws of the noise alike at every Lambda."""
+    """Return coefficients (lams, trials, p) of a published method, the draws of the noise alike at every Lambda."""
     if not isinstance(plan, PrintedPlan):
         raise TypeError("not one of paper D's plans")
     sources: list[NoiseSource] = [
@@ -142,7 +142,7 @@ def _along(plan: Plan, rows: PrivateRows, trials: int, seed: int, *, quiet: bool
 
 
 def _sound(plan: Plan, rows: PrivateRows, epsilon: float, trials: int, *, seed: int) -> np.ndarray:
-    """Coefficients (trials, p) of a sound method under the paper's relation."""
+    """Return coefficients (trials, p) of a sound method under the paper's relation."""
     if not isinstance(plan, ErmPlan):
         raise TypeError("not a perturbed objective")
     mechanism = plan.in_lab(add_remove(epsilon, 0.0))

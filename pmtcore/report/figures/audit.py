@@ -18,7 +18,7 @@ from pmtcore.report.names import spoken
 
 
 def points(audit: Audit) -> go.Figure:
-    """Largest detections that the claim allows, guessing, and the test that the audit counted."""
+    """Draw the largest detections that the claim allows, guessing, and the test that the audit counted."""
     figure = go.Figure()
     alarms, detections = curve_points(audit)
     line = {"color": AFTER, "width": 2.5}
@@ -88,7 +88,7 @@ def overview_table(audits: Mapping[str, Audit]) -> pd.DataFrame:
 
 
 def table(audits: Sequence[Audit]) -> pd.DataFrame:
-    """One row for each audit."""
+    """Return one row for each audit."""
     columns = {
         "method": "method",
         "claimed": "claimed mu",

@@ -16,7 +16,7 @@ from pmtcore.report.figures.style import AFTER, BEFORE, PRIVACY, QUIET, SAMPLING
 
 
 def spends(account: Account) -> go.Figure:
-    """Total mu after each spend, and the cap."""
+    """Draw the total mu after each spend, and the cap."""
     figure, total, totals = go.Figure(), 0.0, []
     for entry in account.entries:
         total = math.hypot(total, entry.counted)
@@ -39,7 +39,7 @@ def spends(account: Account) -> go.Figure:
 
 
 def table(account: Account) -> pd.DataFrame:
-    """One row for each spend."""
+    """Return one row for each spend."""
     columns = ["at", "method", "mu", "neighbours", "state", "standing", "purpose", "key"]
     return pd.DataFrame([entry.as_dict() for entry in account.entries], columns=columns)
 

@@ -41,7 +41,7 @@ _UNIT = "response, in sd, for one sd more"
 
 
 def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:
-    """Coefficients with their parts and limits."""
+    """Return coefficients with their parts and limits."""
     bands = fit.corrected(correction, models)
     return pd.DataFrame(
         {
@@ -62,7 +62,7 @@ def in_deviations(moment: Moment, fit: Regression) -> dict[str, float]:
 
 
 def forest(shown: pd.DataFrame, scales: Mapping[str, float]) -> go.Figure:
-    """Coefficients that have a scale, so but the intercept, with 95 % bands."""
+    """Draw all coefficients but the intercept, which has no scale, with 95 % bands."""
     rows = shown[shown["coefficient"].isin(list(scales))]
     scale = rows["coefficient"].map(scales).to_numpy(dtype=float)
     value, low, high = (rows[name].to_numpy(dtype=float) * scale for name in ("value", "low", "high"))
@@ -159,7 +159,7 @@ def chance_words(pairs: int) -> str:
 
 
 def shares_table(fit: Regression) -> pd.DataFrame:
-    """Of each feature: what it explains beyond the others, and its variance inflation, with 95 % limits."""
+    """Return what each feature explains beyond the others, and its variance inflation, with 95 % limits."""
     share, more = fit.partial_r_squared, fit.inflation
     return pd.DataFrame(
         {
@@ -238,7 +238,7 @@ def key_of(fit: Regression) -> str:
 
 
 def side_by_side(fits: Mapping[str, Regression], moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
-    """Coefficients of pinned models in the unit of :func:`forest`: one colour, one mark and one line each."""
+    """Draw coefficients of pinned models in the unit of :func:`forest`: one colour, one mark and one line each."""
     marks = ("circle", "diamond", "square", "triangle-up", "x", "cross", "star", "triangle-down")
     figure, tables = go.Figure(), []
     for at, (name, fit) in enumerate(fits.items()):
@@ -357,7 +357,7 @@ def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
 
 
 def network(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
-    """Partial correlations as a network: a line where the band leaves out zero, thicker where it is larger."""
+    """Draw partial correlations as a network: a line where the band leaves out zero, thicker where it is larger."""
     rows = [row for row in moment.pairs(True) if row["told"]]
     names = list(moment.columns)
     angle = {name: 2 * math.pi * j / len(names) for j, name in enumerate(names)}
@@ -393,7 +393,7 @@ def network(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
 
 
 def scree(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
-    """Shares of variance of the principal components, with bands; loadings in the table."""
+    """Draw variance shares of the principal components, with bands; loadings are in the table."""
     variances, loadings = moment.components()
     names = [f"component {k + 1}" for k in range(len(variances.values))]
     error = between(variances.bands.low, variances.values, variances.bands.high, None)
@@ -425,7 +425,7 @@ def path_table(path: Path) -> pd.DataFrame:
 
 
 def logistic_table(logistic: Logistic) -> pd.DataFrame:
-    """Coefficients on the log-odds scale, limits, and the floor."""
+    """Return coefficients on the log-odds scale, limits, and the floor."""
     return pd.DataFrame(
         {
             "coefficient": list(logistic.names),

@@ -40,7 +40,7 @@ _PARTS = {"privacy": (PRIVACY, ""), "sampling": (SAMPLING, "/"), "truncation": (
 
 
 def predicted(preview: Preview) -> go.Figure | None:
-    """Predicted standard errors, privacy and sampling, relative to those of the public fit alone."""
+    """Draw predicted standard errors, privacy and sampling, relative to those of the public fit alone."""
     if preview.predicted is None or preview.public_alone is None:
         return None
     names = list(preview.names)[:_MOST_EXPECTED]
@@ -50,7 +50,7 @@ def predicted(preview: Preview) -> go.Figure | None:
 
 
 def _bars(names: Sequence[str], parts: Mapping[str, np.ndarray]) -> go.Figure:
-    """Bars side by side for the parts of each coefficient's error, told apart by colour and hatching."""
+    """Draw bars side by side for the parts of each coefficient's error, told apart by colour and hatching."""
     figure = go.Figure()
     for part, values in parts.items():
         colour, hatch = _PARTS[part]
@@ -128,7 +128,7 @@ def _two_passes_words(passes: Passes, radius: str) -> str:
 
 
 def predicted_table(preview: Preview) -> pd.DataFrame:
-    """Predicted standard errors in the units of the table."""
+    """Return predicted standard errors in the units of the table."""
     if preview.predicted is None:
         return pd.DataFrame({"coefficient": list(preview.names)})
     table = pd.DataFrame(
@@ -192,7 +192,7 @@ def parts(coefficients: pd.DataFrame, unit: Unit) -> go.Figure | None:
 
 
 def coefficients_table(release: Release) -> pd.DataFrame:
-    """Coefficients and bands in the units of the table."""
+    """Return coefficients and bands in the units of the table."""
     table = pd.DataFrame({"coefficient": list(release.names), "value": release.coefficients})
     if release.bands is not None:
         for part, errors in release.bands.parts.items():
@@ -203,7 +203,7 @@ def coefficients_table(release: Release) -> pd.DataFrame:
 
 
 def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
-    """Standardized coefficients along the ridge path: read off the one release, at no further cost."""
+    """Draw standardized coefficients along the ridge path: read off the one release, at no further cost."""
     table = ridge_path_table(release)
     spread = dict(zip(release.names, release.ground.spread, strict=True))
     figure = go.Figure()
@@ -285,7 +285,7 @@ def penalties(release: Release) -> list[float]:
 
 
 def results(release: Release) -> dict[str, str]:
-    """Single figures released beside the coefficients, with their titles; only those there are."""
+    """Return the single figures released beside the coefficients, with their titles."""
     released = release.released
     fields = {
         "Residual sd": released.get("residual_sd"),

@@ -107,7 +107,7 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12
 
 
 def harmless(figure: go.Figure, name: int = _NARROW) -> go.Figure:
-    """Every string in the figure made to be shown as it is written: names of columns come from somebody's file.
+    """Escape every string in the figure: names of columns come from somebody's file.
 
     Args:
         figure: with all its traces.

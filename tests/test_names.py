@@ -1,0 +1,59 @@
+"""Variables are named for what they are."""
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+# Words that tell what was done to a value, and not what it is.
+EMPTY = {"found", "held", "whole", "kept", "seen"}
+# A picture of how often coefficients are kept.
+EXCUSED = {"pmtcore/papers/figures/retrieval.py: kept"}
+PLACES = ("pmtcore", "app.py", "docs", ".ci")
+
+
+def bound(tree: ast.AST) -> Iterator[str]:
+    """Yield each name that a module gives to a value, an argument, a field or a function."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler):
+            yield node.name or ""
+
+
+def sources(place: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the Python files of a folder, and its notebooks as their code."""
+    for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
+        yield path, path.read_text()
+    for path in sorted(place.rglob("*.ipynb")):
+        cells = json.loads(path.read_text())["cells"]
+        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        lines = "\n".join(code).splitlines()
+        yield path, "\n".join("pass" if line.lstrip().startswith(("%", "!")) else line for line in lines)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_name_says_only_what_was_done(place: str):
+    """A reader learns from a name what the value is: a release, a curve, the fields of a record."""
+    empty = {
+        f"{path.relative_to(ROOT).as_posix()}: {name}"
+        for path, source in sources(ROOT / place)
+        for name in bound(ast.parse(source))
+        if name in EMPTY
+    }
+    assert empty <= EXCUSED
+
+
+def test_every_kind_of_name_is_read():
+    """The check reads variables, arguments, loops, fields, functions and handlers."""
+    source = (
+        "def kept(found, *, held=1):\n    for whole in found: pass\nclass C:\n    seen: int\n"
+        "try: pass\nexcept ValueError as found: pass\n"
+    )
+    assert set(bound(ast.parse(source))) >= EMPTY
+    assert EMPTY.isdisjoint(bound(ast.parse("x.found = y.kept(seen=1)")))
