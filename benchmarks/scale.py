@@ -394,7 +394,8 @@ def write_page(lines: list[dict[str, Any]], page: Path) -> None:
     text = page.read_text()
     for name, columns in TABLES.items():
         mine = [line for line in lines if MARKS[name] in line]
-        rows = [list(columns), ["---"] * len(columns)]
+        columns = [key for key in columns if any(key in line for line in mine)]  # a rival may not have been asked
+        rows = [columns, ["---"] * len(columns)]
         rows += [[_cell(line.get(key, "")) for key in columns] for line in mine]
         table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
         before, _, rest = text.partition(f"<!-- {name} -->\n")

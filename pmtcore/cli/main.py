@@ -20,7 +20,7 @@ from pmtcore.base.escaping import one_line, terminal
 from pmtcore.base.messages import CapError, CommandMessage, InputError
 from pmtcore.cli.files import STANDARD_INPUT, writable, write_small
 from pmtcore.cli.parser import parser
-from pmtcore.cli.startup import own_process
+from pmtcore.cli.startup import loading, own_process
 
 OK, BAD_INPUT, CAP_REACHED, INTERNAL, STOPPED = 0, 2, 3, 70, 130  # 70 is sysexits' EX_SOFTWARE
 
@@ -71,7 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(chosen: argparse.Namespace) -> tuple[Mapping[str, Any], str]:
     """Call the command's function, loaded now: no command pays for the libraries of another."""
     room, _, name = chosen.run.partition(":")
-    return getattr(import_module(room), name)(chosen)
+    with loading():
+        command = getattr(import_module(room), name)
+    return command(chosen)
 
 
 def _kept(record: Mapping[str, Any]) -> str:

@@ -6,15 +6,20 @@ pyarrow look once while pandas is hidden; ``to_pandas`` looks again and finds it
 notebook, a test) is left as it is.
 
 SciPy copies all names of numpy, and so loads what numpy itself loads only when it is asked for: masked arrays, test
-tools, the front end of a Fortran compiler. Those names are hidden while it does.
+tools, the front end of a Fortran compiler. Those names are hidden while it does. It also parses the documentation of
+its functions to add a note to each; while a command loads there is none to parse, as under ``python -OO``.
+
+What a command loads it keeps, so the collector of cyclic garbage waits until that is done and never looks at it again.
 """
 
 from __future__ import annotations
 
+import gc
+import inspect
 import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib.abc import MetaPathFinder
 from typing import Any
 
@@ -36,6 +41,28 @@ def own_process() -> None:
 def is_own_process() -> bool:
     """Return whether this process runs one command and nothing else."""
     return _process["own"]
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Load a command's modules: nothing is collected and no documentation is parsed, in a process of its own."""
+    if not _process["own"]:
+        yield
+        return
+    documentation = inspect.getdoc
+    inspect.getdoc = _no_documentation
+    gc.disable()
+    try:
+        yield
+    finally:
+        inspect.getdoc = documentation
+        gc.freeze()
+        gc.enable()
+
+
+def _no_documentation(object: object) -> str:
+    """Return what :func:`inspect.getdoc` finds where there are no docstrings, for a reader that takes no ``None``."""
+    return ""
 
 
 def start_arrow() -> None:

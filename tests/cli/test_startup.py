@@ -38,6 +38,18 @@ import numpy as np, scipy.special
 assert not {"numpy.f2py", "numpy.ma"} & set(__import__("sys").modules)
 assert "ma" in np.__all__ and "f2py" in dir(np) and np.ma.masked_array([1.0]).sum() == 1
 """
+LOADING = """
+import gc, inspect
+from pmtcore.cli.startup import loading, own_process
+with loading():
+    assert gc.isenabled() and inspect.getdoc(loading) and not gc.get_freeze_count()
+own_process()
+with loading():
+    import scipy.linalg, scipy.special
+    assert not gc.isenabled() and not inspect.getdoc(loading)
+assert gc.isenabled() and inspect.getdoc(loading) and gc.get_freeze_count() > 10_000
+assert scipy.special.ndtr(0.0) == 0.5 and "Array API" in scipy.special.ndtr.__doc__
+"""
 
 
 def loaded(tmp_path, *arguments):
@@ -112,6 +124,11 @@ import pandas as pd, pyarrow as pa
 assert pa.array(pd.Series([1.0, None])).null_count == 1
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
+
+
+def test_modules_are_loaded_without_collecting_or_parsing_documentation():
+    """While a command of a process of its own loads, and no longer; other code in the process is left alone."""
+    subprocess.run([sys.executable, "-c", LOADING], cwd=ROOT, capture_output=True, check=True)
 
 
 def test_numpy_has_all_its_names_afterwards():
