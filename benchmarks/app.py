@@ -2,12 +2,14 @@
 
 ``python -m benchmarks.app`` measures the pages without a browser, on a warm server's footing: caches of the process
 filled, a new session each time. ``--memory`` starts a server, opens sessions in Chromium, closes them, and prints the
-server's memory before, during and after. ``--wire`` prints what a first visit moves over the wire.
+server's memory before, during and after. ``--wire`` prints what a first visit moves over the wire. ``--first`` starts a
+server and prints, for each page, what the server takes from a new session's request to the message of its first figure.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import re
 import statistics
@@ -166,9 +168,57 @@ def _load(server: object, chromium: object) -> None:
 
 
 def process_cpu(pid: int) -> float:
-    """CPU seconds that a process has taken so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """CPU seconds that a process has taken so far, with threads that ended, to the nanosecond."""
+    # The clock that clock_getcpuclockid(3) returns for a process.
+    return time.clock_gettime(((~pid) << 3) | 2)
+
+
+def first_figures(table: str) -> None:
+    """Print, for each page, the server's CPU seconds up to the message of the first figure, and to the script's end."""
+    from tests.e2e.conftest import Server  # noqa: PLC0415
+
+    found = [path.stem for path in sorted((ROOT / "pages").glob("*/*.py")) if path.parent.name in ("work", "study")]
+    query = f"table={table}" if table else ""
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(Path(folder))
+        try:
+            time.sleep(15)  # what the server computes by itself at its start
+            for name in ("", *(name for name in found if name != "start")):
+                taken = [asyncio.run(_to_first_figure(server, name, query)) for _ in range(SESSIONS + 1)]
+                figure, whole = (statistics.median(column) for column in zip(*taken[1:], strict=True))
+                print(f"{name or 'start'}: first figure {figure:.3f} CPU s, whole script {whole:.3f}", end="")
+                print(f"; the first session of the server {taken[0][0]:.2f}", flush=True)
+        finally:
+            server.stop()
+
+
+async def _to_first_figure(server: Any, page: str, query: str) -> tuple[float, float]:
+    """Return CPU seconds of the server in a new session: to the first figure's message, and to the script's end.
+
+    The first figure of a page without one is its last message.
+    """
+    import websockets  # noqa: PLC0415
+    from streamlit.proto.BackMsg_pb2 import BackMsg  # noqa: PLC0415
+    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg  # noqa: PLC0415
+
+    pid, origin = server.process.pid, server.url
+    address = f"{origin.replace('http', 'ws')}/_stcore/stream"
+    start, figure = process_cpu(pid), 0.0
+    async with websockets.connect(address, subprotocols=["streamlit"], origin=origin, max_size=None) as link:
+        asked = BackMsg()
+        asked.rerun_script.page_name, asked.rerun_script.query_string = page, query
+        await link.send(asked.SerializeToString())
+        while True:
+            message = ForwardMsg()
+            message.ParseFromString(await asyncio.wait_for(link.recv(), LEFT))
+            kind = message.WhichOneof("type")
+            if kind == "delta" and message.delta.new_element.WhichOneof("type") in ("plotly_chart", "imgs"):
+                figure = figure or process_cpu(pid) - start
+            if kind == "script_finished" and message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
+                break
+        whole = process_cpu(pid) - start
+    await asyncio.sleep(1)  # what the session left to do is not the next one's
+    return figure or whole, whole
 
 
 def _hold(server: object, chromium: object) -> None:
@@ -193,10 +243,13 @@ if __name__ == "__main__":
     parser.add_argument("--table", default="adult")
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--wire", action="store_true")
+    parser.add_argument("--first", action="store_true")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         os.environ["PMT_LEDGER"] = str(Path(place) / "ledger.db")
-        if chosen.memory or chosen.wire:
+        if chosen.first:
+            first_figures(chosen.table)
+        elif chosen.memory or chosen.wire:
             browser(chosen.memory)
         else:
             pages(chosen.table)

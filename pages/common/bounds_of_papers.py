@@ -45,8 +45,8 @@ def _proved() -> None:
         "bounds",
         "How many times each proved bound is away from what is measured",
         words.table(found),
-        Label.LAB,
-        words.sentence(found),
+        label=Label.LAB,
+        words=words.sentence(found),
     )
     st.caption(
         f"{shape.d} columns, {shape.m:,} public and {shape.n:,} private rows, drawn Gaussian with an averaged "

@@ -48,7 +48,8 @@ def say(problem: Problem) -> None:
     tables = session().tables
     texts = problem.positive is not None or TableNote.UNKNOWN_LEVELS in map(kind_of, problem.notes)
     if texts and tables is not None and not tables.may_be_studied and not curator():
+        becomes = "has its gap filled" if problem.choices.missing == "public-median" else "counts as zeros"
         st.caption(
-            "A private row whose text is spelt in another way than in the public table counts as zeros. Whether there "
+            f"A private row whose text is spelt in another way than in the public table {becomes}. Whether there "
             "are such rows is private: Data compares both tables for the curator's eyes."
         )

@@ -83,7 +83,13 @@ def _register(ledger: Ledger, _: list[str]) -> bool:
             help="With a column.",
         )
         rows = number(
-            st, "Rows of one person, at most", 1, MOST_ROWS, 1, "register-rows", "Analysts cannot declare fewer."
+            st,
+            "Rows of one person, at most",
+            1,
+            MOST_ROWS,
+            start=1,
+            key="register-rows",
+            words="Analysts cannot declare fewer.",
         )
         second = st.toggle(
             "A second person agrees to each release",

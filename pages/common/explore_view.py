@@ -119,7 +119,7 @@ def question(here: Held) -> Regression | None:
     response = left.selectbox(
         "Response", moment.columns, index=start, key="explore-response", help="The column to be explained."
     )
-    lam = number(middle, "Ridge penalty", 0.0, 1e9, 0.0, "explore-ridge", "0: none.")
+    lam = number(middle, "Ridge penalty", 0.0, 1e9, start=0.0, key="explore-ridge", words="0: none.")
     right.selectbox(
         "Bands hold for",
         list(_WORDS),
@@ -183,11 +183,12 @@ def answer(here: Held, fit: Regression) -> None:
         neighbours(here, fit)
     with right:
         if scales:
-            chart(figures.forest(table, scales), "explore", "Coefficients with 95 % bands", table, here.label)
+            chart(figures.forest(table, scales), "explore", "Coefficients with 95 % bands", table, label=here.label)
         else:
             frame(table, "Coefficients with 95 % bands")
     factors = figures.factor_tests(fit)
     if len(factors):
+        st.markdown("Joint tests: has a column of categories anything to do with the response, all levels together?")
         frame(factors, "Joint test of each column with several levels")
     if fit.response in here.moment.labels:
         logistic(here, fit)
@@ -280,7 +281,7 @@ def models(here: Held, fit: Regression) -> None:
     frame(figures.listing(looked, here.names, here.pinned), "Models looked at, newest first, with their fits")
     if len(pinned) > 1:
         figure, table = figures.side_by_side(pinned, here.moment)
-        chart(figure, "explore-side", "Coefficients of the pinned models side by side", table, here.label)
+        chart(figure, "explore-side", "Coefficients of the pinned models side by side", table, label=here.label)
         beside = figures.regression_table(pinned)
         st.caption("Value ± half the width of its 95 % band.")
         frame(beside, "The pinned models as one table, as the report has it")
@@ -384,7 +385,7 @@ def _paths(here: Held, fit: Regression) -> None:
         else "The table says in what share of draws of noise and sampling a feature is chosen."
     )
     alt = f"Coefficients along the {kind} path"
-    chart(figures.paths(path, spread), "explore-paths", alt, figures.path_table(path), here.label, words)
+    chart(figures.paths(path, spread), "explore-paths", alt, figures.path_table(path), label=here.label, words=words)
 
 
 def _correlations(here: Held, _: Regression) -> None:
@@ -396,7 +397,7 @@ def _correlations(here: Held, _: Regression) -> None:
     figure, table = figures.heat(here.moment, partial)
     words = "Blank where the 95 % band holds zero: the noise does not let one tell."
     words = f"{words} {figures.chance_words(len(table))}"
-    chart(figure, "explore-heat", "Correlations of all pairs of columns", table, here.label, words)
+    chart(figure, "explore-heat", "Correlations of all pairs of columns", table, label=here.label, words=words)
 
 
 def _network(here: Held, _: Regression) -> None:
@@ -404,12 +405,12 @@ def _network(here: Held, _: Regression) -> None:
     words = "A line where the partial correlation's band leaves out zero; dashed where it is negative."
     pairs = len(here.moment.columns) * (len(here.moment.columns) - 1) // 2
     words = f"{words} {figures.chance_words(pairs)}"
-    chart(figure, "explore-network", "Network of partial correlations", table, here.label, words)
+    chart(figure, "explore-network", "Network of partial correlations", table, label=here.label, words=words)
 
 
 def _components(here: Held, _: Regression) -> None:
     figure, table = figures.scree(here.moment)
-    chart(figure, "explore-scree", "Shares of variance of the principal components", table, here.label)
+    chart(figure, "explore-scree", "Shares of variance of the principal components", table, label=here.label)
     frame(pd.DataFrame(here.moment.loadings()), "Loadings of the first components with 95 % bands")
 
 

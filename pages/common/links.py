@@ -38,8 +38,8 @@ def restore() -> None:
     if table == _OWN:
         if first and not deleted:
             st.info(
-                "This page was loaded anew. Your own tables lived in the session that ended and are gone from here; "
-                "open them again on Data. Reports of releases that were kept in the ledger are on Budget.",
+                "This page was loaded anew. Your own tables stay with the page that opened them and are gone from "
+                "here; open them again on Data. Reports of releases that were kept in the ledger are on Budget.",
                 icon=":material/info:",
             )
             st.page_link("pages/work/budget.py", label="Reports of earlier releases", icon=":material/account_balance:")

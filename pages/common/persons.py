@@ -21,21 +21,21 @@ def whose(tables: Tables, current: Choices, target: str, key: str) -> Unit:
     if tables.source is not None:
         return tables.source.unit if tables.source.unit.column else Unit()
     columns = ["", *(name for name in tables.private.columns if name != target)]
-    left, middle, right = st.columns([2, 1, 1])
-    column = left.selectbox(
+    column = st.selectbox(
         "Who is a person",
         columns,
         index=columns.index(current.person) if current.person in columns else 0,
-        format_func=lambda name: name or "each row is one person, or see Release",
+        format_func=lambda name: name or "each row is one person",
         key=f"person-{key}",
         persist_state="session",
         help="A column of the private table that says whose a row is. The guarantee is then one for people, however "
-        "many rows somebody has; the number of people is public.",
+        "many rows somebody has; the number of people is public. Without one, Release asks how many rows a person has.",
     )
     if not column:
         return Unit()
+    left, right = st.columns(2)
     rules = list(_RULES) if current.family == GAUSSIAN.id else [FIRST]
-    rule = middle.selectbox(
+    rule = left.selectbox(
         "Of each person",
         rules,
         index=rules.index(current.person_rule) if current.person_rule in rules else 0,
@@ -51,9 +51,9 @@ def whose(tables: Tables, current: Choices, target: str, key: str) -> Unit:
         "Rows that count, at most",
         1,
         MOST_ROWS,
-        current.person_rows,
-        f"person-rows-{key}",
-        "A person is protected by so many times mu.",
+        start=current.person_rows,
+        key=f"person-rows-{key}",
+        words="A person is protected by so many times mu.",
     )
     return Unit(int(rows), column)
 
@@ -71,9 +71,9 @@ def declared(problem: Problem) -> int:
             "Rows that one person may have",
             1,
             MOST_ROWS,
-            1,
-            "release-rows",
-            "The budget is of one row; a person with k rows is protected by k times its mu, and that is what the "
+            start=1,
+            key="release-rows",
+            words="The budget is of one row; a person with k rows is protected by k times its mu, and that is what the "
             "ledger counts. A column that says whose a row is can be chosen on the Data page.",
         )
     )

@@ -101,7 +101,7 @@ def expected(found: Preview) -> None:
                 "predicted",
                 "Predicted standard errors of each coefficient relative to the public fit alone",
                 figures.predicted_table(found),
-                Label.PUBLIC,
+                label=Label.PUBLIC,
                 folded_note=_note(found),
             )
             if left_out := figures.predicted_note(found):
@@ -113,7 +113,7 @@ def expected(found: Preview) -> None:
                 "tradeoff",
                 "Detections against false alarms of the best attacker at this budget",
                 figures.tradeoff_table(found.guarantee.person.mu),
-                Label.PUBLIC,
+                label=Label.PUBLIC,
             )
             deployments()
 

@@ -41,7 +41,7 @@ from pmtcore.report.figures import release as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.html import report
 from pmtcore.report.names import title
-from pmtcore.report.rows import MANY
+from pmtcore.report.rows import CLEAREST, MANY
 from pmtcore.report.sheet import csv
 from pmtcore.report.statistics import DISAGREES, penalty_words, shortened, shortened_words
 from pmtcore.report.strength import unprotected_words
@@ -170,7 +170,7 @@ def about_picture(found: Release, table: pd.DataFrame, drawn: pd.DataFrame, here
     if len(drawn) < len(table):
         told.append(forest.note(table, drawn))
     if not set(drawn["coefficient"]) <= set(table["coefficient"]):
-        told.append("Of each column of categories the clearest level is drawn: a band holds for one chosen beforehand.")
+        told.append(CLEAREST)
     if words := penalty_words(found.facts.penalty, found.facts.prior_sd):
         told.append(f"{words} Data has it among its choices.")
     if any(told):
@@ -288,13 +288,20 @@ def free(found: Release) -> None:
         )
         alt = "Standardized coefficients along the ridge path"
         table = figures.ridge_path_table(found)
-        chart(figures.ridge_path(found, lam), "ridge-path", alt, table, kind, figures.ridge_words(found))
+        chart(figures.ridge_path(found, lam), "ridge-path", alt, table, label=kind, words=figures.ridge_words(found))
         at = figures.at_penalty(found, lam)
         frame(at, f"Coefficients at penalty {lam:g}")
     if "moment" in found.released:
         st.header("Second moment")
         alt = "Released second moment, entries over the root of their diagonals"
-        chart(figures.moment(found), "moment", alt, figures.moment_table(found), kind, figures.moment_words(found))
+        chart(
+            figures.moment(found),
+            "moment",
+            alt,
+            figures.moment_table(found),
+            label=kind,
+            words=figures.moment_words(found),
+        )
 
 
 def downloads(found: Release, request: Request) -> None:

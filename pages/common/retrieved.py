@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.common.session import current_problem, prospect, session
 from pages.common.widgets import at_first, badge, chart
+from pages.common.workflow_state import planned
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.perturbed import CHOICES
 from pmtcore.base.escaping import markdown as plain
@@ -49,8 +50,8 @@ def show_retrieved(facts: Facts, recycled: bool, key: str) -> None:
         key,
         "Where the planned epsilon goes: noise, Jacobian, retrieved",
         figures.retrieved_table(facts),
-        Label.PUBLIC,
-        figures.retrieved_words(facts),
+        label=Label.PUBLIC,
+        words=figures.retrieved_words(facts),
     )
 
 
@@ -83,7 +84,7 @@ def open_table() -> Problem | None:
         format_func=said,
         persist_state="session",
         help=help_for("mu"),
-        **at_first("retrieval-open-mu", value=1.0),
+        **at_first("retrieval-open-mu", value=min(LADDER, key=lambda rung: abs(rung - planned(problem).budget.mu))),
     )
     planned_on_open_table(problem, float(mu), "retrieval-open")
     return problem

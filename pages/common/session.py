@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -16,6 +17,7 @@ from pmtcore.auditing.comparison import Comparison
 from pmtcore.base.memory import asked, give_back
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
+from pmtcore.public.moments import PublicData
 from pmtcore.releases.curves import Curves
 from pmtcore.releases.job import Job
 from pmtcore.releases.opened import Tables
@@ -32,6 +34,8 @@ _KEY = "second_moment"
 # Keys of what was planned, and of the method and budget on Release.
 _PLANS = ("plan", "release-method-", "release-unit", "release-mu", "release-rho", "release-epsilon", "release-delta")
 _PREVIEWS = 30  # kept: each is some vectors of the number of columns
+_MOST_PUBLIC_SIDES = 8  # of study tables, kept between sessions: some megabytes each
+_public_sides: OrderedDict[tuple[str, str], PublicData] = OrderedDict()
 
 
 @dataclass(slots=True)
@@ -70,6 +74,7 @@ class Session:
         release: Release,
         id: str | None = None,
         source: str | None = None,
+        *,
         choices: Choices | None = None,
     ) -> None:
         """File a release under the request id that was confirmed; the Release page's own where none is given.
@@ -140,8 +145,24 @@ class Session:
             raise InputError("No tables are open; choose them on the Data page.")
         if self.problem is None or choices != self.choices:
             self.take(choices)
-            self.problem = self.tables.problem(choices)
+            self.problem = _sharing(self.tables, self.tables.problem(choices))
         return self.problem
+
+
+def _sharing(tables: Tables, made: Problem) -> Problem:
+    """Return a problem whose public side is that of earlier sessions, where the tables harm nobody.
+
+    Public side alone: what was computed of it there (predictions, priors) is not computed again. Of tables that
+    somebody brought nothing is kept between sessions.
+    """
+    if not tables.may_be_studied:
+        return made
+    key = tables.key, repr(made.choices)
+    _public_sides[key] = _public_sides.get(key, made.public)
+    _public_sides.move_to_end(key)
+    while len(_public_sides) > _MOST_PUBLIC_SIDES:
+        _public_sides.popitem(last=False)
+    return replace(made, public=_public_sides[key])
 
 
 def session() -> Session:

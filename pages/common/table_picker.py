@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +46,7 @@ _OPEN = (
     TableNote.LIKE_IDENTIFIER,
     TableNote.CODE_FOR_MISSING,
     TableNote.NAMES_ALIKE,
+    TableNote.SPELLINGS,
     TableNote.PUBLIC_ONLY,
     TableNote.FEW_PRIVATE_ROWS,
     TableNote.COUNT_TARGET,
@@ -232,99 +233,52 @@ def take(choices: Choices) -> None:
     st.rerun()
 
 
+def _kept(name: str, key: str, help: str) -> dict[str, Any]:
+    """Return what every field of the chooser has: its key, its help, and that it is kept from page to page."""
+    return {"key": f"{name}-{key}", "persist_state": "session", "help": help}
+
+
 def _choices(tables: Tables, current: Choices) -> Choices:
+    """Draw what every fit needs in two rows, the rest folded; return the choices."""
     names = schema_summary(tables.private, tables.public)["column"].tolist()
     made = st.session_state.get("choices-made", 0)  # a repair is a new start for the widgets
     key = tables.key[:12] + (f"-{made}" if made else "")
     left, right = st.columns([1, 3])
-    with left:
-        kinds = list(FAMILIES)
-        family = st.selectbox(
-            "Regression",
-            kinds,
-            index=kinds.index(current.family),
-            format_func=lambda id: FAMILIES[id].title,
-            key=f"family-{key}",
-            persist_state="session",
-            help="linear for numbers, logistic or boosting for two labels, Poisson for counts.",
-        )
-        target = st.selectbox(
-            "Target",
-            names,
-            index=names.index(current.target) if current.target in names else 0,
-            key=f"target-{key}",
-            persist_state="session",
-            help="The column to be explained.",
-        )
+    help = "linear for numbers, logistic or boosting for two labels, Poisson for counts."
+    family = _policy(
+        left, "Regression", list(FAMILIES), current.family, **_kept("family", key, help), words=_family_title
+    )
+    target = _policy(left, "Target", names, current.target, **_kept("target", key, "The column to be explained."))
     others = [name for name in names if name != target]
     # What goes in where nothing is chosen, as far as it can be listed.
     first = _taken_at_first(tables, current, target) if len(others) <= _LISTED else ()
-    with right:
-        picked = st.multiselect(
-            "Features (empty: all)",
-            others,
-            default=[name for name in current.features or first if name in others],
-            key=f"features-{key}-{target}",
-            persist_state="session",
-            help="The columns that explain it; those that both tables have.",
-        )
-    a, b, c, d = st.columns(4)
+    picked = right.multiselect(
+        "Features (empty: all)",
+        others,
+        default=[name for name in current.features or first if name in others],
+        **_kept(f"features-{key}", target, "The columns that explain it; those that both tables have."),
+    )
+    a, b, c = right.columns([3, 4, 2], vertical_alignment="bottom")
     help = (
         "refuse: say where they are; empty-row: such a private row counts as zeros, so that n stays public; "
         "public-median: fill in the public median, or the commonest public category."
     )
     missing = _policy(
-        a, "Missing values", MISSING_POLICIES, current.missing, f"missing-{key}", help, _MISSING.__getitem__
+        a,
+        "Missing values",
+        MISSING_POLICIES,
+        current.missing,
+        **_kept("missing", key, help),
+        words=_MISSING.__getitem__,
     )
-    help = (
-        "Categories that only private rows have: refuse them, or count them as 'other', which is missing where the "
-        "public rows have no such category."
-    )
-    unseen = _policy(
-        b, "Unseen categories", UNSEEN_POLICIES, current.unseen, f"unseen-{key}", help, _UNSEEN.__getitem__
-    )
-    with c:
-        ridge = number(
-            st,
-            "Ridge on the public moment",
-            0.0,
-            1e6,
-            current.public_ridge,
-            f"ridge-{key}",
-            "For features that are collinear in the public rows.",
-        )
-    declared = st.text_area(
-        "Declared categories",
-        "\n".join(f"{name} = {' | '.join(levels)}" for name, levels in current.levels.items()),
-        key=f"levels-{key}",
-        persist_state="session",
-        placeholder="town = north | south | west",
-        help="One column a line. Without a declaration, the categories are those of the public table.",
-        height=68,
-    )
-    word = st.text_input(
-        "Public rows that are private rows too: why that may be",
-        current.overlap,
-        placeholder="there are none",
-        key=f"overlap-{key}",
-        persist_state="session",
-        help="The curator's word, kept in the record of each release. Whether public rows are private rows is shown "
-        "below to whoever switched exact figures on.",
-    )
+    with b:
+        unit = whose(tables, current, target, key)
     lam, positive = _of_family(family, current, key)
-    unit = whose(tables, current, target, key)
-    more = _more(tables, current, [name for name in names if name not in (target, unit.column)], key)
-    formula = more.pop("formula")
+    with c.popover("More choices", icon=":material/more_horiz:", width="stretch"):
+        rest = [name for name in names if name not in (target, unit.column)]
+        formula, more = _more(tables, current, rest, key)
     if formula:
         target, picked = target_of(formula), []
-    with d:
-        intercept = st.toggle(
-            "Intercept",
-            current.intercept,
-            key=f"intercept-{key}",
-            persist_state="session",
-            help="A constant beside the features; leave it on unless the fit goes through the origin.",
-        )
     return replace(
         current,  # what has no widget here stays as it was
         target=target,
@@ -332,23 +286,21 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         person=unit.column,
         person_rows=unit.rows,
         person_rule=unit.rule,
-        intercept=intercept,
         missing=missing,
-        unseen=unseen,
-        levels=levels_from_text(line for line in declared.splitlines() if line.strip()),
-        public_ridge=ridge,
         family=family,
-        overlap=word.strip(),
         lam=lam,
         positive=positive,
         formula=formula,
-        weights=more["weights"],
-        exposure=more["exposure"] if family == POISSON.id else "",
-        cluster=more["cluster"],
-        collinear=more["collinear"],
-        covariates=more["covariates"] if family == GAUSSIAN.id else COVARIATES[0],
-        kinds=kinds_from_text(line for line in more["kinds"].splitlines() if line.strip()),
+        **more
+        | {
+            "exposure": more["exposure"] if family == POISSON.id else "",
+            "covariates": more["covariates"] if family == GAUSSIAN.id else COVARIATES[0],
+        },
     )
+
+
+def _family_title(id: str) -> str:
+    return FAMILIES[id].title
 
 
 def _taken_at_first(tables: Tables, current: Choices, target: str) -> tuple[str, ...]:
@@ -370,57 +322,88 @@ def _features(picked: Sequence[str], first: Sequence[str], beside: set[str]) -> 
     return None if not chosen or {*chosen} == {*first} - beside else chosen
 
 
-def _more(tables: Tables, current: Choices, names: list[str], key: str) -> dict[str, str]:
-    """Draw what few fits need, folded: formula, weights, exposure, groups, collinear columns, kinds, a schema."""
-    with st.popover("More choices", icon=":material/more_horiz:"):
-        formula = st.text_input(
-            "Formula (in place of target and features)",
-            current.formula,
-            key=f"formula-{key}",
-            persist_state="session",
-            placeholder="y ~ age + C(sex) + log(income)",
-            help="In the words of R, as formulaic reads them; each function works on a row by itself.",
+def _more(tables: Tables, current: Choices, names: list[str], key: str) -> tuple[str, dict[str, Any]]:
+    """Draw what few fits need; return the formula, and the other fields of the choices."""
+    help = "In the words of R, as formulaic reads them; each function works on a row by itself."
+    formula = st.text_input(
+        "Formula (in place of target and features)",
+        current.formula,
+        placeholder="y ~ age + C(sex) + log(income)",
+        **_kept("formula", key, help),
+    )
+    left, middle, right = st.columns(3)
+    found: dict[str, Any] = {}
+    for place, field, among, help in (
+        (left, "weights", names, "How much a row counts."),
+        (middle, "exposure", names, "What a count is of: rates are modelled."),
+        (
+            right,
+            "cluster",
+            _public_columns(tables, names),
+            "Rows of one group are alike: stated errors allow for it. A column of the public table.",
+        ),
+    ):
+        at = getattr(current, field)
+        found[field] = _policy(
+            place, field.title(), ["", *among], at, **_kept(field, key, help), words=lambda name: name or "none"
         )
-        left, middle, right = st.columns(3)
-        weights = _column(left, "Weights", names, current.weights, f"weights-{key}", "How much a row counts.")
-        exposure = _column(
-            middle, "Exposure", names, current.exposure, f"exposure-{key}", "What a count is of: rates are modelled."
-        )
-        help = "Rows of one group are alike: stated errors allow for it. A column of the public table."
-        groups = _public_columns(tables, names)
-        cluster = _column(right, "Cluster", groups, current.cluster, f"cluster-{key}", help)
-        help = "Columns that others give away in the public rows: left out with a note, or refused."
-        collinear = _policy(left, "Collinear columns", COLLINEAR_POLICIES, current.collinear, f"collinear-{key}", help)
-        help = (
-            "Public: all columns but the target are known anyway, of every private row. Then a method may protect the "
-            "responses alone."
-        )
-        covariates = _policy(middle, "Covariates", COVARIATES, current.covariates, f"covariates-{key}", help)
-        kinds = st.text_area(
-            "Kinds of columns",
-            "\n".join(f"{name} = {kind}" for name, kind in current.kinds.items()),
-            key=f"kinds-{key}",
-            persist_state="session",
-            placeholder="code = level",
-            help="One column a line: number, level or date, whatever the public table suggests.",
-            height=68,
-        )
-        if tables.source is None:
-            _declared_schema(tables, key)
-    return {
-        "formula": formula.strip(),
-        "weights": weights,
-        "exposure": exposure,
-        "cluster": cluster,
-        "collinear": collinear,
-        "covariates": covariates,
-        "kinds": kinds,
-    }
+    help = "Columns that others give away in the public rows: left out with a note, or refused."
+    found["collinear"] = _policy(
+        left, "Collinear columns", COLLINEAR_POLICIES, current.collinear, **_kept("collinear", key, help)
+    )
+    help = (
+        "Public: all columns but the target are known anyway, of every private row. Then a method may protect the "
+        "responses alone."
+    )
+    found["covariates"] = _policy(
+        middle, "Covariates", COVARIATES, current.covariates, **_kept("covariates", key, help)
+    )
+    help = (
+        "Categories that only private rows have: refuse them, or count them as 'other', which is missing where the "
+        "public rows have no such category."
+    )
+    found["unseen"] = _policy(
+        right,
+        "Unseen categories",
+        UNSEEN_POLICIES,
+        current.unseen,
+        **_kept("unseen", key, help),
+        words=_UNSEEN.__getitem__,
+    )
+    help = "For features that are collinear in the public rows."
+    found["public_ridge"] = number(
+        left, "Ridge on the public moment", 0.0, 1e6, start=current.public_ridge, key=f"ridge-{key}", words=help
+    )
+    help = "A constant beside the features; leave it on unless the fit goes through the origin."
+    found["intercept"] = middle.toggle("Intercept", current.intercept, **_kept("intercept", key, help))
+    help = "One column a line. Without a declaration, the categories are those of the public table."
+    found["levels"] = levels_from_text(
+        _lines("Declared categories", current.levels, "town = north | south | west", **_kept("levels", key, help))
+    )
+    help = "One column a line: number, level or date, whatever the public table suggests."
+    found["kinds"] = kinds_from_text(
+        _lines("Kinds of columns", current.kinds, "code = level", **_kept("kinds", key, help))
+    )
+    help = (
+        "The curator's word, kept in the record of each release. Whether public rows are private rows is shown below "
+        "to whoever switched exact figures on."
+    )
+    found["overlap"] = st.text_input(
+        "Public rows that are private rows too: why that may be",
+        current.overlap,
+        placeholder="there are none",
+        **_kept("overlap", key, help),
+    ).strip()
+    if tables.source is None:
+        _declared_schema(tables, key)
+    return formula.strip(), found
 
 
-def _column(place: DeltaGenerator, label: str, names: list[str], current: str, key: str, help: str) -> str:
-    """Draw the choice of one column, or none."""
-    return _policy(place, label, ["", *names], current, key, help, lambda name: name or "none")
+def _lines(label: str, current: Mapping[str, str | Sequence[str]], example: str, **more: Any) -> list[str]:
+    """Draw what is declared of columns, one a line; return the lines that say something."""
+    shown = (f"{name} = {one if isinstance(one, str) else ' | '.join(one)}" for name, one in current.items())
+    text = st.text_area(label, "\n".join(shown), placeholder=example, height=68, **more)
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def _policy(
@@ -428,20 +411,13 @@ def _policy(
     label: str,
     options: Sequence[str],
     current: str,
-    key: str,
-    help: str,
+    *,
     words: Callable[[str], str] = str,
+    **more: Any,
 ) -> str:
     """Draw the choice of one of several words, the first where the current one is none of them."""
-    chosen: str = place.selectbox(
-        label,
-        options,
-        index=options.index(current) if current in options else 0,
-        format_func=words,
-        key=key,
-        persist_state="session",
-        help=help,
-    )
+    at = options.index(current) if current in options else 0
+    chosen: str = place.selectbox(label, options, index=at, format_func=words, **more)
     return chosen
 
 
@@ -454,14 +430,13 @@ def _public_columns(tables: Tables, names: list[str]) -> list[str]:
 
 def _declared_schema(tables: Tables, key: str) -> None:
     """Draw a declared schema, and take it for the open tables."""
+    help = "In place of what the public table suggests: columns with their kinds and levels, and how text is read."
     text = st.text_area(
         "Declared schema (JSON)",
         "" if tables.schema is None else json.dumps(tables.schema.as_dict()),
-        key=f"schema-{key}",
-        persist_state="session",
         placeholder='{"columns": [...], "dialect": {...}}',
-        help="In place of what the public table suggests: columns with their kinds and levels, and how text is read.",
         height=68,
+        **_kept("schema", key, help),
     )
     state.session().declare(schema_from_json(text.encode()) if text.strip() else None)
 
@@ -476,22 +451,20 @@ def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, s
         "Ridge penalty",
         0.0,
         1e9,
-        current.lam if current.family == family else None,
-        f"lam-{key}-{family}",
-        "Empty: a weak prior on each effect (standard deviation 2.5), which the rows outweigh; coefficients are those "
-        "of the usual fit and stay finite where labels are separated. A number is a penalty per row on squared "
+        start=current.lam if current.family == family else None,
+        key=f"lam-{key}-{family}",
+        words="Empty: a weak prior on each effect (standard deviation 2.5), which the rows outweigh; coefficients are "
+        "those of the usual fit and stay finite where labels are separated. A number is a penalty per row on squared "
         "coefficients of the table, by every method. The intercept is not penalized.",
     )
-    positive = None
+    positive = ""
     if FAMILIES[family].binary:
         positive = right.text_input(
             "Label that counts as 1 (empty: yes, or the last in the alphabet)",
             current.positive or "",
-            key=f"positive-{key}",
-            persist_state="session",
-            help="All other labels count as 0.",
+            **_kept("positive", key, "All other labels count as 0."),
         )
-    return lam, (positive or "").strip() or None
+    return lam, positive.strip() or None
 
 
 def notes(problem: Problem) -> None:
@@ -525,8 +498,6 @@ def preview() -> None:
     if tables is None:
         return
     with st.expander("Look at the tables", icon=":material/visibility:"):
-        st.markdown(f"{badge(Label.PUBLIC)} columns of the public table")
-        st.dataframe(schema_summary(tables.private, tables.public), hide_index=True, alt="Columns of the public table")
         if isinstance(tables.public, Table):
             st.markdown(f"{badge(Label.PUBLIC)} first public rows")
             st.dataframe(tables.public.head(5), hide_index=True, alt="First public rows")

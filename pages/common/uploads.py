@@ -29,13 +29,13 @@ _TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
 def own_tables() -> None:
     require(Action.OPEN_TABLES)
     left, right = st.columns(2)
-    words = "CSV, TSV or Parquet, also gzip'ed, with a header row."
+    words = f"CSV, TSV or Parquet, also gzip'ed, with a header row. {in_words()}"
     with left:
         file = st.file_uploader(
             "Private table", type=_TYPES, key="upload-private", max_upload_size=MAX_UPLOAD_MB, help=words
         )
         private = _remembered("private", file, lambda data, name: read_table(data, name, "private"))
-        st.caption(f"It stays in this session's memory. {in_words()}")
+        st.caption("It stays in this session's memory.")
     with right:
         kind = st.segmented_control(
             "Public data",
@@ -43,7 +43,7 @@ def own_tables() -> None:
             key="upload-kind",
             required=True,
             persist_state="session",
-            help="Rows of the same population, or only their published second moment.",
+            label_visibility="collapsed",
             **at_first("upload-kind", default="rows"),
         )
         file = st.file_uploader(
@@ -61,9 +61,9 @@ def own_tables() -> None:
                 "Rows behind the matrix (0: unknown)",
                 0,
                 10**9,
-                0,
-                "upload-behind",
-                "With it, the errors of the public fit are known.",
+                start=0,
+                key="upload-behind",
+                words="With it, the errors of the public fit are known.",
             )
     if private is None or public is None:
         tables = state.session().tables

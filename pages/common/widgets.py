@@ -68,6 +68,7 @@ def chart(
     key: str,
     alt: str,
     table: pd.DataFrame,
+    *,
     label: Label,
     words: str = "",
     strong: bool = False,
@@ -224,7 +225,7 @@ def _field(item: dataclasses.Field[Any], key: str) -> Any:
     return st.number_input(required=True, **form, **start, **common)
 
 
-def number(place: Any, label: str, low: Number, high: Number, start: Number, key: str, words: str) -> Number:
+def number(place: Any, label: str, low: Number, high: Number, *, start: Number, key: str, words: str) -> Number:
     """Draw a number field and return its number, within its range.
 
     The field itself has no limits: one that has keeps its last number beyond them, and says nothing.
@@ -237,21 +238,21 @@ def number(place: Any, label: str, low: Number, high: Number, start: Number, key
     form = None if isinstance(start, int) else "%g"
     more: dict[str, Any] = {"format": form, "persist_state": "session", "required": True}
     asked: Number = place.number_input(plain(label), value=start, key=key, help=words, **more)
-    return _within(place, label, low, high, asked)
+    return _within(place, label, low, high, asked=asked)
 
 
 def number_or_nothing(
-    place: Any, label: str, low: float, high: float, start: float | None, key: str, words: str
+    place: Any, label: str, low: float, high: float, *, start: float | None, key: str, words: str
 ) -> float | None:
     """Draw a number field that may be empty; see :func:`number`."""
     # A field that starts with a number cannot be emptied: it starts empty, and its number is put there.
     st.session_state.update(at_first(key, **({} if start is None else {key: start})))
     more: dict[str, Any] = {"format": "%g", "persist_state": "session", "placeholder": "automatic"}
     asked = place.number_input(plain(label), value=None, key=key, help=words, **more)
-    return None if asked is None else float(_within(place, label, low, high, asked))
+    return None if asked is None else float(_within(place, label, low, high, asked=asked))
 
 
-def _within(place: Any, label: str, low: Number, high: Number, asked: Number) -> Number:
+def _within(place: Any, label: str, low: Number, high: Number, *, asked: Number) -> Number:
     """Return a number within its range, and say so where another one was asked for."""
     taken: Number = min(max(asked, low), high)
     if taken != asked:

@@ -113,8 +113,9 @@ def details(id: str, found: Audit | None) -> None:
             f"audit-{id}",
             "The audit's test against the claim's curve",
             figures.table([found]),
-            Label.LAB,
-            f"Tables: {found.pair}. Lower bound at {percent(found.confidence)} confidence, {found.trials:,} runs.",
+            label=Label.LAB,
+            words=f"Tables: {found.pair}. Lower bound at {percent(found.confidence)} confidence, "
+            f"{found.trials:,} runs.",
         )
 
 
@@ -132,7 +133,7 @@ def one() -> None:
     ids = [entry.id for entry in methods() if entry.role != "reference"]
     left, right = st.columns(2)
     id = left.selectbox("Method", ids, index=_first(ids), format_func=option, key="audit-method", help="Sound or lab.")
-    mu = number(right, "Claimed mu", 0.1, 10.0, 1.0, "audit-mu", help_for("claim"))
+    mu = number(right, "Claimed mu", 0.1, 10.0, start=1.0, key="audit-mu", words=help_for("claim"))
     if st.button("Run", type="primary", key="audit-run", icon=":material/play_arrow:"):
         with st.spinner(f"{TRIALS:,} runs on two tables built to be told apart", show_time=True):
             st.session_state["audit-found"] = audit(id, float(mu), TRIALS)
@@ -144,8 +145,8 @@ def one() -> None:
             "audit",
             "The audit's test against the claim's curve",
             figures.table([found]),
-            Label.LAB,
-            f"Tables: {found.pair}. Lower bound at {percent(found.confidence)} confidence.",
+            label=Label.LAB,
+            words=f"Tables: {found.pair}. Lower bound at {percent(found.confidence)} confidence.",
         )
 
 

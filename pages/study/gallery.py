@@ -56,7 +56,7 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
         f"gallery-{chosen.id}",
         f"{chosen.title}: {chosen.y_label} against {chosen.x_label}",
         pictures.table(record),
-        Label.LAB,
+        label=Label.LAB,
     )
     st.caption(
         f"Line: mean; band: one standard deviation (not below the 10 % quantile on a log axis). "

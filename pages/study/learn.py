@@ -44,9 +44,9 @@ def show(demo: Demo, shown: Shown) -> None:
     with stage:
         if st.session_state.get("projector"):
             st.header(f"{badge(Label.LAB)} {shown.sentence}", anchor=False)
-            chart(projected(shown.picture), demo.id, shown.alt, shown.table, Label.LAB)
+            chart(projected(shown.picture), demo.id, shown.alt, shown.table, label=Label.LAB)
         else:
-            chart(shown.picture, demo.id, shown.alt, shown.table, Label.LAB, shown.sentence, strong=True)
+            chart(shown.picture, demo.id, shown.alt, shown.table, label=Label.LAB, words=shown.sentence, strong=True)
     if shown.note:
         st.caption(shown.note)
     if demo is DEMOS["retrieval"]:

@@ -145,8 +145,8 @@ def picture(found: Sequence[Summary], kind: Label, axis: str, run: Sides | None 
         "local-comparison",
         f"Distance to the fit without privacy against {axis}, central and local",
         figures.comparison_table(found),
-        kind,
-        f"{'So far: ' * bool(found and run and run.live)}{comparison_words(found, axis, at)}"
+        label=kind,
+        words=f"{'So far: ' * bool(found and run and run.live)}{comparison_words(found, axis, at)}"
         or "No simulated release yet.",
     )
     st.caption(

@@ -103,8 +103,8 @@ def pictures(plan: Plan, factor: float) -> None:
             "retrieval",
             f"Parts of epsilon by Lambda, {plan.relation}",
             figures.table("Lambda/Lambda0", relative, splits),
-            Label.PUBLIC,
-            "More curvature: the Jacobian costs less, more comes back.",
+            label=Label.PUBLIC,
+            words="More curvature: the Jacobian costs less, more comes back.",
         )
     epsilons, over = plan.over_epsilon(grid(0.1, 10.0, 30), plan.least * factor)
     with right:
@@ -113,8 +113,8 @@ def pictures(plan: Plan, factor: float) -> None:
             "retrieval-budgets",
             f"Shares of epsilon by budget, {plan.relation}",
             figures.table("planned epsilon", epsilons, over),
-            Label.PUBLIC,
-            "The same curvature at other budgets, as shares of each.",
+            label=Label.PUBLIC,
+            words="The same curvature at other budgets, as shares of each.",
         )
 
 
@@ -177,12 +177,14 @@ def selection() -> None:
     )
     left, right = st.columns(2)
     with left:
-        chart(figures.kept(found), "selection-kept", "Coefficients kept", figures.kept_table(found), label)
+        chart(figures.kept(found), "selection-kept", "Coefficients kept", figures.kept_table(found), label=label)
     with right:
         if found.roc:
-            chart(figures.roc(found), "selection-roc", "ROC of selection", figures.roc_table(found), label)
+            chart(figures.roc(found), "selection-roc", "ROC of selection", figures.roc_table(found), label=label)
         else:
-            chart(figures.counts(found), "selection-counts", "Coefficients kept", figures.counts_table(found), label)
+            chart(
+                figures.counts(found), "selection-counts", "Coefficients kept", figures.counts_table(found), label=label
+            )
 
 
 st.title("Retrieved budget")

@@ -35,7 +35,7 @@ python -m pmtcore study simulate --public public.csv --private a.csv b.csv c.csv
 def ask(problem: Problem) -> tuple[str, str, float, int]:
     """Return method, coefficient, budget and the rows of each site."""
     first, second, third, fourth = st.columns(4)
-    known = plannable(problem.public)
+    known = plannable(problem.public, METHODS)
     ids = [id for id in METHODS if id in known]
     id = first.selectbox("Method", ids, format_func=option, key="sites-method", help="Its passes are sums of integers.")
     coefficient = ask_coefficient(second, problem, "sites-coefficient")
@@ -48,7 +48,13 @@ def ask(problem: Problem) -> tuple[str, str, float, int]:
         **at_first("sites-mu", value=1.0),
     )
     rows = number(
-        fourth, "Rows of each site", 10, 10**9, max(problem.private.n // 3, 10), "sites-rows", "Public, like n."
+        fourth,
+        "Rows of each site",
+        10,
+        10**9,
+        start=max(problem.private.n // 3, 10),
+        key="sites-rows",
+        words="Public, like n.",
     )
     return id, coefficient, float(mu), int(rows)
 
@@ -67,10 +73,22 @@ def creation(id: str, mu: float) -> None:
     )
     left, right, last = st.columns(3, vertical_alignment="bottom")
     least = number(
-        left, "Sites that must answer", 2, MOST_SITES, 2, "sites-least", "With fewer answers the study ends."
+        left,
+        "Sites that must answer",
+        2,
+        MOST_SITES,
+        start=2,
+        key="sites-least",
+        words="With fewer answers the study ends.",
     )
     colluders = number(
-        right, "Sites that may collude", 0, MOST_SITES - 1, 0, "sites-colluders", "Their noise is not counted on."
+        right,
+        "Sites that may collude",
+        0,
+        MOST_SITES - 1,
+        start=0,
+        key="sites-colluders",
+        words="Their noise is not counted on.",
     )
     effects = last.toggle(
         "A level for each site", key="sites-effects", help="With joint-moment; tests whether all agree."
@@ -162,7 +180,7 @@ def page(problem: Problem) -> None:
             "sites",
             f"Predicted half-width of {coefficient} against the number of sites",
             figures.table(found),
-            Label.PUBLIC,
+            label=Label.PUBLIC,
             words="Nobody sees another's rows, and only the noisy total of all is opened.",
             folded_note="Predictions assume that all sites' rows are like the public ones.",
         )

@@ -54,7 +54,7 @@ def account_page(ledger: Ledger, account: Account) -> None:
     if not account.entries:
         st.caption("Nothing was spent yet.")
         return
-    chart(figures.spends(account), "spends", "Total mu after each spend", figures.table(account), Label.PUBLIC)
+    chart(figures.spends(account), "spends", "Total mu after each spend", figures.table(account), label=Label.PUBLIC)
     total = Guarantee(account.spent, account.neighbours, spent["delta"], PERSON)
     back = retrieved(account)
     if back:
@@ -66,7 +66,7 @@ def account_page(ledger: Ledger, account: Account) -> None:
         "total-tradeoff",
         "Detections against false alarms of the best attacker who has all these releases",
         tradeoff.tradeoff_table(total.mu),
-        Label.PUBLIC,
+        label=Label.PUBLIC,
     )
     mu = st.slider("One more release of mu", 0.05, 5.0, 1.0, 0.05, key="budget-more", help=help_for("mu", "cap"))
     after = compose([account.spent, mu])

@@ -68,18 +68,22 @@ def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
     a, b = st.columns(2)
     c, e = st.columns(2)
     start = ranges[axis]
-    low = number(a, f"Smallest {name}", 1e-9, 1e9, start[0], f"compare-low-{axis}", words)
-    high = number(b, f"Largest {name}", 1e-9, 1e9, start[1], f"compare-high-{axis}", words)
+    low = number(a, f"Smallest {name}", 1e-9, 1e9, start=start[0], key=f"compare-low-{axis}", words=words)
+    high = number(b, f"Largest {name}", 1e-9, 1e9, start=start[1], key=f"compare-high-{axis}", words=words)
     count = number(
         c,
         "Places",
         1,
         50,
-        10 if axis == "budget" else 6,
-        f"compare-count-{axis}",
-        "How many places on the axis, evenly on a log scale.",
+        start=10 if axis == "budget" else 6,
+        key=f"compare-count-{axis}",
+        words="How many places on the axis, evenly on a log scale.",
     )
-    mu = 1.0 if axis == "budget" else number(e, "Total mu", 1e-3, 100.0, 1.0, "compare-mu", help_for("mu"))
+    mu = (
+        1.0
+        if axis == "budget"
+        else number(e, "Total mu", 1e-3, 100.0, start=1.0, key="compare-mu", words=help_for("mu"))
+    )
     return low, high, count, mu
 
 
@@ -151,9 +155,9 @@ def _methods(problem: Problem, axis: str) -> list[str]:
 def _trials() -> tuple[int, int, Any]:
     a, b = st.columns(2)
     c = st.container()
-    trials = number(a, "Trials", 1, 5000, 100, "compare-trials", "Repeated releases of the same rows.")
+    trials = number(a, "Trials", 1, 5000, start=100, key="compare-trials", words="Repeated releases of the same rows.")
     words = f"{help_for('seed')} The same seed gives the same figure."
-    seed = number(b, "Seed", 0, 2**31, 1, "compare-seed", words)
+    seed = number(b, "Seed", 0, 2**31, start=1, key="compare-seed", words=words)
     scale = c.selectbox(
         "Scale the whole table",
         list(SCALES),
@@ -186,7 +190,7 @@ def live() -> bool:
     found = run.summaries().reveal(Curator("shown on the Compare page"))
     note = "stopped" if run.stopped else "done" if not run.live else "running"
     words = f"{figures.trials_words(found)}, {note}." if found else "No result yet."
-    picture(found, run.axis, run.sampling, words, run)
+    picture(found, run.axis, run.sampling, words, run=run)
     if run.live:
         advance(run)
     return run.live
@@ -197,6 +201,7 @@ def picture(
     axis: str,
     sampling: float | None,
     note: str,
+    *,
     run: Comparison | None = None,
     measure: str = figures.DISTANCE,
 ) -> None:
@@ -209,8 +214,8 @@ def picture(
         "comparison",
         f"{measure[0].upper()}{measure[1:]} against {AXES[axis]}, with bands",
         figures.comparison_table(found),
-        study_label(),
-        comparison_words(found, axis) or "Computing: no trial is done yet.",
+        label=study_label(),
+        words=comparison_words(found, axis) or "Computing: no trial is done yet.",
     )
     st.toggle("Means with one standard deviation", key="compare-mean", help="Else medians with 10 to 90 %.", **KEEP)
     off = " The dotted line is how far that fit itself is expected to be from the truth, by sampling alone."

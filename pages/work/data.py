@@ -40,8 +40,8 @@ def showcase() -> None:
             "showcase",
             f"{found.measure.capitalize()}, against the total budget",
             figures.comparison_table(found.summaries),
-            Label.LAB,
-            comparison_words(found.summaries),
+            label=Label.LAB,
+            words=comparison_words(found.summaries),
         )
         of = ", for the typical coefficient, as on Plan, in standard errors of the public fit" if found.typical else ""
         st.caption(

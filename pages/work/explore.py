@@ -66,7 +66,8 @@ record = parts.opened()
 if record is None:
     st.markdown(
         "Release the second moment of all columns (all their means, variances and correlations, with noise) once; then "
-        "every linear question about them is free. It is a release of its own, which coefficients do not hold."
+        "every linear question about them is free. The release of coefficients on Release does not hold it: this is "
+        "another release, with a budget of its own."
     )
     opening()
 else:

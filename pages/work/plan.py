@@ -33,7 +33,7 @@ from pmtcore.report.strength import unprotected_words
 from pmtcore.tables.problem import Problem
 
 # Seconds of computing before the page shows what there is, and between two redraws after that.
-AT_ONCE, A_MOMENT = 1.0, 0.4
+AT_ONCE, A_MOMENT = 0.1, 0.4
 
 
 def filling(curves: Curves, outlined: bool) -> bool:
@@ -121,7 +121,7 @@ def page(problem: Problem) -> None:
             "plan",
             f"Predicted half-width of {coefficient} against the budget, all methods",
             figures.table(curves.drawn(), coefficient),
-            Label.PUBLIC,
+            label=Label.PUBLIC,
             folded_note="Predictions assume that private rows are like the public ones.",
         )
         if words := figures.left_out_words(curves.drawn()):
@@ -131,13 +131,13 @@ def page(problem: Problem) -> None:
             outlined = curves.outlined()
             redrawn(lambda: filling(curves, outlined), A_MOMENT)
     with right:
-        answer(problem, curves, here, coefficient, mu)
-    reverse(problem, curves, id, coefficient, mu)
+        answer(problem, curves, here, coefficient, mu=mu)
+    reverse(problem, curves, id, coefficient, mu=mu)
     would_be_retrieved(problem, mu)
     take_along(reproduce.planned(problem.choices.as_dict(), problem.private.n, id, mu), "plan")
 
 
-def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, mu: float) -> None:
+def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *, mu: float) -> None:
     """Draw the parts of the error, what they cost, and the way on."""
     terms = ("privacy_sd", "sampling_sd", "truncation_sd", "half_width")
     cells = [*st.columns(2), *st.columns(2)]
@@ -189,7 +189,7 @@ def would_be_retrieved(problem: Problem, mu: float) -> None:
             retrieved.planned_on_open_table(problem, mu, "plan-retrieved-bar")
 
 
-def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: float) -> None:
+def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, *, mu: float) -> None:
     """Draw the reverse question: which budget, or how many rows, for a width that is needed."""
     st.header("Budget for a width you need")
     j = problem.public.names.index(coefficient)
@@ -201,9 +201,9 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
             f"Wanted 95 % half-width of {coefficient}",
             1e-12,
             1e12,
-            float(f"{start:.3g}"),
-            f"plan-width-{id}-{coefficient}-{mu}",
-            help_for("half_width"),
+            start=float(f"{start:.3g}"),
+            key=f"plan-width-{coefficient}",
+            words=help_for("half_width"),
         )
         if right.form_submit_button("Which budget, how many rows?", key="plan-reverse-ask", width="stretch"):
             with st.spinner("Searching", show_time=True):

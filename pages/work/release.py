@@ -45,7 +45,7 @@ def source() -> NoiseSource:
             persist_state="session",
             help="The result can be repeated, so it is a lab figure.",
         )
-        seed = number(st, "Seed", 0, 2**31, 1, "release-seed", help_for("seed")) if seeded else 0
+        seed = number(st, "Seed", 0, 2**31, start=1, key="release-seed", words=help_for("seed")) if seeded else 0
     if seeded:
         st.warning("With a seed the result is a lab figure and may not leave.", icon=":material/science:")
     return SeededNoise(seed) if seeded else SecureNoise()
@@ -73,17 +73,19 @@ def confirm(problem: Problem, request: Request, expected: Preview) -> None:
     )
     noise = source()
     if pressed:
-        run(problem, request, where, noise, id)
+        run(problem, request, where, noise=noise, id=id)
 
 
-def run(problem: Problem, request: Request, where: Spend, noise: NoiseSource, id: str) -> None:
+def run(problem: Problem, request: Request, where: Spend, *, noise: NoiseSource, id: str) -> None:
     """Start the release of this request id, unless it was started before, and show it."""
     state = session()
     try:
         if id not in state.releases and state.job is None:
             ready = where.ready(problem, request, noise, id)
             of = None if state.tables is None else state.tables.private.sha256
-            state.job = Job(problem, request, ready, lambda found: state.keep(request, found, id, of, problem.choices))
+            state.job = Job(
+                problem, request, ready, lambda found: state.keep(request, found, id, of, choices=problem.choices)
+            )
             with st.spinner("Releasing", show_time=True):
                 state.job.wait()
             if state.job.over:

@@ -16,7 +16,7 @@ from pmtcore.local import setup
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
-from pmtcore.methods.registry import make_parameters, method, recommended
+from pmtcore.methods.registry import Mechanism, make_parameters, method, recommended
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.problem import Problem
 
@@ -36,7 +36,8 @@ class Sides(SteppedTrials):
     """The recommended central method and ``ldp-whitened`` with PrivUnit, at equal epsilon, on the same table.
 
     Central: (epsilon, delta) at the reporting delta of n rows. Local: purely epsilon for each report. Distances
-    to the non-private fit. One step is one release; places are done one after the other.
+    to the non-private fit. One step is one release. The first release of each method at each place comes before any
+    second one, so that the whole picture is there after a share of the work.
 
     Args:
         epsilons: along epsilon; one where the axis is the number of private rows.
@@ -103,17 +104,25 @@ class Sides(SteppedTrials):
 
     def _steps(self) -> Iterator[None]:
         known: Private[Any] | None = None
+        made: list[tuple[Cell, Mechanism, Private[Any]]] = []
         for place in self._places:
             here = self.problem if not place.rows else varied(self.problem, "private rows", place.rows, self.seed)
             if known is None or place.rows:
                 known = exact_fit(here.public, here.private)
             for cell in self._all_sides(here, place, known):
                 self._cells.append(cell)
-                mechanism = cell.plan.mechanism_on(cell.rows)
-                for trial in range(self.trials):
-                    noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), trial)
-                    cell.errors.append(distances(mechanism(noise, 1).coefficients, known))
-                    yield
+                made.append((cell, cell.plan.mechanism_on(cell.rows), known))
+                self._release(*made[-1], 0)
+                yield
+        for trial in range(1, self.trials):
+            for one in made:
+                self._release(*one, trial)
+                yield
+
+    def _release(self, cell: Cell, mechanism: Mechanism, known: Private[Any], trial: int) -> None:
+        """Make one release; its noise is the same whenever it is made."""
+        noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), trial)
+        cell.errors.append(distances(mechanism(noise, 1).coefficients, known))
 
     def _all_sides(self, here: Problem, place: _Place, known: Private[Any]) -> Iterator[Cell]:
         public, n, central = here.public, here.private.n, recommended(here.public)

@@ -189,7 +189,7 @@ class ObjectiveOutcome(StatisticOutcome[ObjectivePlan]):
 @Method(
     id="pmt-objective",
     title="Whitened objective perturbation",
-    summary="One noisy objective centred at the public fit; for labels where public rows have none.",
+    summary="One noisy objective centred at the public fit; for labels, also where the public rows lack them.",
     origin=Origin("beyond A"),
     claim=sound(
         "one perturbed objective, strongly convex by public constants; its Jacobian costs nothing",

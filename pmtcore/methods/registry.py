@@ -416,6 +416,12 @@ class Method:
             raise TypeError(f"the planner of {self.id} must say the class of its parameters")
         return annotation
 
+    @cached_property
+    def predicts(self) -> bool:
+        """Return False where no plan of its class predicts errors, so that none has to be made to find out."""
+        made = get_type_hints(self.plan).get("return")
+        return not isinstance(made, type) or made is Plan or getattr(made, "predicted", None) is not Plan.predicted
+
     def fits(self, public: PublicData) -> bool:
         """Return whether it fits the family, and protects all that the public data do not declare public."""
         declared = public.covariates_are_public or not self.protects_responses_only

@@ -14,6 +14,7 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from pmtcore.glm.families import Family
 from pmtcore.glm.rows import Rows
@@ -261,13 +262,18 @@ class Candidate:
         spread = (noise * self.clip.radius) ** 2 * self.inverse @ self.inverse
         if self.score_covariance is not None:
             spread = spread + self.inverse @ self.score_covariance @ self.inverse
-        return float(self.bias + np.trace(prior - prior @ np.linalg.pinv(prior + spread, hermitian=True) @ prior))
+        try:
+            half = solve_triangular(np.linalg.cholesky(prior + spread), prior, lower=True, check_finite=False)
+            explained = np.sum(half**2)
+        except np.linalg.LinAlgError:  # rounding leaves no Cholesky factor
+            explained = np.trace(prior @ np.linalg.pinv(prior + spread, hermitian=True) @ prior)
+        return float(self.bias + np.trace(prior) - explained)
 
 
 def public_score_covariance(shape: Shape, rows: LeftOutRows) -> np.ndarray:
     """Return the covariance (d, d) of the public side of the score equation: it is a mean of m rows (D3)."""
     x = rows.shortened
-    spread = np.sqrt(np.einsum("ij,jk,ik->i", x, shape.covariance, x))
+    spread = np.sqrt(np.sum((x @ shape.covariance) * x, axis=1))
     parts = x * (rows.slopes(shape.public.family, shape.public.centre[None])[0] * spread)[:, None]
     return np.asarray(parts.T @ parts / len(parts) ** 2)
 

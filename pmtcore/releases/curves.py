@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError
 from pmtcore.base.steps import Steps
-from pmtcore.methods.registry import Method, recommended, suiting
+from pmtcore.methods.registry import recommended, suiting
 from pmtcore.public.moments import PublicData
-from pmtcore.releases.planning import Planned, index, planned
+from pmtcore.releases.planning import Planned, index, may_be_planned, planned
 
 # About four rungs an octave of use, from where nothing can be had to where nothing is protected.
 LADDER = (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
@@ -22,7 +21,7 @@ LADDER = (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.2, 1.
 _FIRST_MU = 1.0
 # Rungs that give every method a line across the picture before the ones between are computed. Ample budgets wait:
 # there some methods make more passes, which are rehearsed anew.
-_OUTLINE = (0.1, 2.0, 0.3)
+_OUTLINE = (0.1, 2.0)
 
 
 class Curves(Steps):
@@ -40,7 +39,7 @@ class Curves(Steps):
         self.public, self.n = public, n
         self.ladder = tuple(sorted(ladder))
         best = recommended(public).id
-        candidates = [entry for entry in suiting(public) if _plannable(entry)]
+        candidates = [entry for entry in suiting(public) if may_be_planned(entry)]
         self._candidates = sorted(candidates, key=lambda entry: entry.id != best)
         self._found: dict[tuple[str, float], Planned] = {}
         self._refused: set[str] = set()
@@ -119,7 +118,3 @@ class Curves(Steps):
             self.at(id, mu)
         except InputError:
             self._refused.add(id)
-
-
-def _plannable(entry: Method) -> bool:
-    return entry.standing is ReleaseStatus.SOUND and entry.gives_coefficients and entry.same_target

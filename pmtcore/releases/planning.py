@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,7 +15,7 @@ from pmtcore.accounting.budgets import MU_RANGE, Budget
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, ReleaseMessage, number_between, whole_number_between
 from pmtcore.base.numbers import figure
-from pmtcore.methods.registry import Plan, Prediction, make_parameters, method, of_role, suiting
+from pmtcore.methods.registry import Method, Plan, Prediction, make_parameters, method, of_role, suiting
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import PublicData
 
@@ -100,11 +100,22 @@ def interval_text(row: Mapping[str, Any]) -> str:
     return "-" if low is None or high is None else f"{low:.3g} to {high:.3g}"
 
 
-def plannable(public: PublicData) -> list[str]:
-    """Return the ids of sound methods that predict their errors from these public data."""
+def may_be_planned(entry: Method) -> bool:
+    """Return whether plans of a method may predict the errors of coefficients that may leave."""
+    sound = entry.standing is ReleaseStatus.SOUND
+    return sound and entry.gives_coefficients and entry.same_target and entry.predicts
+
+
+def plannable(public: PublicData, among: Collection[str] | None = None) -> list[str]:
+    """Return the ids of sound methods that predict their errors from these public data.
+
+    Args:
+        public: the public side.
+        among: ids that are asked about; ``None``: all.
+    """
     suitable = []
     for entry in suiting(public):
-        if entry.standing is not ReleaseStatus.SOUND or not entry.gives_coefficients or not entry.same_target:
+        if not may_be_planned(entry) or (among is not None and entry.id not in among):
             continue
         try:
             if _plan(public, 1000, entry.id, 1.0).predicted() is not None:
@@ -141,12 +152,26 @@ def ranked(plans: Sequence[Planned], first: str) -> list[str]:
     return [*([first] if first in widths else []), *(id for *_, id in others)]
 
 
+# Public figures only: the same question comes from every session that opens a known table, and from several pages.
+_PLANNED: WeakKeyDictionary[PublicData, dict[tuple[int, str, float], Planned]] = WeakKeyDictionary()
+_MOST_PLANNED = 1000  # some vectors of the number of columns each
+
+
 def planned(public: PublicData, n: int, id: str, mu: float) -> Planned:
-    """Predict the errors of one method at one budget.
+    """Predict the errors of one method at one budget; computed once for the same public data.
 
     Raises:
         InputError: a bad budget, or a method without a prediction for these public data.
     """
+    found = _PLANNED.setdefault(public, {})
+    if (n, id, mu) not in found:
+        if len(found) >= _MOST_PLANNED:
+            found.clear()
+        found[n, id, mu] = _predicted(public, n, id, mu)
+    return found[n, id, mu]
+
+
+def _predicted(public: PublicData, n: int, id: str, mu: float) -> Planned:
     made = _plan(public, n, id, mu)
     prediction = made.predicted()
     if prediction is None:

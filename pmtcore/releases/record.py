@@ -177,10 +177,14 @@ class Release:
 def modelled(target: str, positive: str | None) -> str:
     """Return what is modelled in words: ``price``, or ``price = low`` for a label.
 
-    >>> modelled("price", "low"), modelled("quality", None), modelled("class", "1")
-    ('price = low', 'quality', 'class = 1')
+    A level that begins with a sign is quoted, so that the sign is not read on.
+
+    >>> modelled("price", "low"), modelled("quality", None), modelled("income", ">50K")
+    ('price = low', 'quality', 'income = “>50K”')
     """
-    return target if positive is None else f"{target} = {positive}"
+    if positive is None:
+        return target
+    return f"{target} = “{positive}”" if positive[:1] in "<>=!~" else f"{target} = {positive}"
 
 
 def _promised(fields: Mapping[str, Any]) -> Guarantee:

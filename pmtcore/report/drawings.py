@@ -81,7 +81,8 @@ def forest(release: Mapping[str, Any]) -> str:
         shown = name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…"
         lines.append(f'<text x="{_EDGE}" y="{y - 10}">{escape(shown)}</text>')
         if limit is not None and abs(value) > limit:
-            anchor, text = ("end", f"{number(value)} →") if value > 0 else ("start", f"← {number(value)}")
+            far = f"{number(value)} ({number(a)} to {number(b)})"
+            anchor, text = ("end", f"{far} →") if value > 0 else ("start", f"← {far}")
             lines.append(f'<text x="{x(value):.1f}" y="{y + 4}" text-anchor="{anchor}">{text}</text>')
             continue
         lines.append(f'<line x1="{x(a):.1f}" y1="{y}" x2="{x(b):.1f}" y2="{y}" stroke="#0072B2" stroke-width="3"/>')

@@ -18,7 +18,6 @@ from typing import Any
 from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import plain
-from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.numbers import percent, plural, power_of_ten
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
@@ -29,6 +28,7 @@ from pmtcore.report.checklist import checklist
 from pmtcore.report.drawings import curve, forest, number, table
 from pmtcore.report.names import source
 from pmtcore.report.reproduce import cap_command, command, configuration
+from pmtcore.report.rows import CLEAREST, MANY
 from pmtcore.report.rows import source as source_column
 from pmtcore.report.statistics import DISAGREES, NAME, SCALES, SOURCES, penalty_words, released_titles, shortened, title
 from pmtcore.report.strength import DEPLOYMENTS, strength, unprotected_words
@@ -94,8 +94,11 @@ def _as_image(drawing: re.Match[str]) -> str:
 
 def _contents(record: Mapping[str, Any], book: Mapping[str, Any] | None, head: str | None) -> str:
     """Return all parts below the title, those that a stakeholder needs first."""
-    parts = [_summary(record, _entry(record, book)), _coefficients(record), _guarantee(record), _data(record)]
-    parts += [_ledger(book, head), _checklist(record), _method(record), _plan(record), _glossary()]
+    picture, tables = _coefficients(record)
+    parts = [_summary(record, _entry(record, book)), picture, tables, _guarantee(record)]
+    if _is_long(record):  # what was promised stands before tables of a page and more
+        parts[2:] = [_guarantee(record), f"<h2>All coefficients</h2>\n{tables}"]
+    parts += [_data(record), _ledger(book, head), _checklist(record), _method(record), _plan(record), _glossary()]
     parts.append(_reproduce(record, book))
     return "\n".join(part for part in parts if part)
 
@@ -123,7 +126,7 @@ def _summary(record: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
         box += f'\n<p class="lab">{escape(DISAGREES)}</p>'
     at = entry.get("at", "")[:19].replace("T", " ") or str(record.get("date", "")) or "unknown"
     facts = [
-        ("Released (UTC)", escape(at)),
+        ("Released (UTC)" if ":" in at else "Released on", escape(at)),
         ("Purpose", escape(entry.get("purpose", "")) or "none was stated"),
         ("Data set", escape(record.get("ledger", {}).get("dataset", "")) or "without a name: in no ledger"),
         ("What left the private rows", escape(_left(record))),
@@ -182,33 +185,34 @@ def _plan(record: Mapping[str, Any]) -> str:
     )
 
 
-_MAY = {
-    ReleaseStatus.SOUND: "Why its figures may be published",
-    ReleaseStatus.LAB: "Why its figures are for the lab alone",
-}
-
-
 def _method(record: Mapping[str, Any]) -> str:
     entry = method(record["method"])
     errata = f" Published errata repaired here: {', '.join(entry.origin.errata)}." if entry.origin.errata else ""
     return (
         f"<h2>Method</h2>\n<p>{escape(entry.title)} (<code>{escape(entry.id)}</code>), {escape(source(entry.id))}. "
-        f"{escape(entry.summary)} {_MAY[entry.standing]}: {escape(entry.claim.reason)}."
-        f"{escape(errata)}</p>"
+        f"{escape(entry.summary)}{escape(errata)}</p>"
     )
 
 
-def _whom(guarantee: Mapping[str, Any]) -> str:
-    """Return the unit of protection, in words."""
+def _is_long(record: Mapping[str, Any]) -> bool:
+    """Return whether the picture folds the levels of a column, and the tables take a page."""
+    return len(record["coefficients"]) > MANY
+
+
+def _whom(guarantee: Mapping[str, Any], sound: bool) -> str:
+    """Return the unit of protection, in words.
+
+    Args:
+        guarantee: of the record.
+        sound: whether the figures may leave; those of a lab may come from a private table split for study.
+    """
     unit = unit_of(guarantee)
     sized = "people" if unit.column else "rows"
     more = "" if unit.rows == 1 else " The words above are for all of them."
     # A guarantee for rows says itself how many of them one person may have.
     told = unit.words if unit.column or unit.rows > 1 else ""
-    return (
-        f"The number of {sized} is public. The public rows are not protected; they are taken to be other rows, chosen "
-        f"without a look at the private ones. {escape(told)}{more}"
-    )
+    others = "; they are taken to be other rows, chosen without a look at the private ones" if sound else ""
+    return f"The number of {sized} is public. The public rows are not protected{others}. {escape(told)}{more}"
 
 
 def _guarantee(record: Mapping[str, Any]) -> str:
@@ -221,7 +225,8 @@ def _guarantee(record: Mapping[str, Any]) -> str:
         ("neighbours", escape(g["neighbours"])),
         *([("these figures are", escape(note))] if note else []),
     ]
-    assumptions = f"{_whom(record['guarantee'])} The noise was drawn from the operating system's entropy."
+    whom = _whom(record["guarantee"], record["standing"] == "sound")
+    assumptions = f"{whom} The noise was drawn from the operating system's entropy."
     if record["seed"] is not None:
         assumptions = "The noise came from a seed that can be repeated: whoever knows it can remove the noise."
     return (
@@ -252,7 +257,8 @@ def _anchors() -> list[tuple[str, ...]]:
     return [(escape(one.name), number(one.epsilon), power_of_ten(one.delta), escape(one.unit)) for one in DEPLOYMENTS]
 
 
-def _coefficients(record: Mapping[str, Any]) -> str:
+def _coefficients(record: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the picture of the coefficients under its heading, and their tables with all notes."""
     bands = record["bands"]
     parts = [p for p in ("privacy", "sampling", "truncation") if any(p in band for band in bands.values())]
     spread = dict(zip(record["coefficients"], record["public"].get("spread", []), strict=False))
@@ -268,20 +274,21 @@ def _coefficients(record: Mapping[str, Any]) -> str:
                 (escape(name), number(by * value), f"{number(by * band['low'])} to {number(by * band['high'])}")
             )
     if not rows:
-        return "<h2>Released</h2>\n<pre>" + escape(json.dumps(record["released"], indent=1)[:20_000]) + "</pre>"
+        return "<h2>Released</h2>\n<pre>" + escape(json.dumps(record["released"], indent=1)[:20_000]) + "</pre>", ""
     told = [penalty_words(record["public"].get("penalty"), record["public"].get("prior_sd")), *record["notes"]]
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in told if note)
     extra = [(NAME, escape(share.words)) for share in shortened(record["released"])]
     extra += _figures(record["released"])
     head = ("coefficient", "value", *(f"{part} sd" for part in parts), "95 % limits")
+    folded = f'<p class="note">{CLEAREST}</p>' if _is_long(record) else ""
+    picture = f'<p class="note">{_PER_SPREAD}</p>{forest(record)}{folded}' if drawn else ""
     return (
-        "<h2>Coefficients</h2>\n"
-        + (f'<p class="note">{_PER_SPREAD}</p>' + forest(record) if drawn else "")
-        + (table("The same figures: per standard deviation of the feature", _DRAWN, drawn) if drawn else "")
+        f"<h2>Coefficients</h2>\n{picture}",
+        (table("The same figures: per standard deviation of the feature", _DRAWN, drawn) if drawn else "")
         + table("In units of the table: standard errors by part, 95 % limits of all parts together", head, rows)
         + ("" if bands else '<p class="note">This method gives no error bands.</p>')
         + notes
-        + (table("Released beside them, at no further cost", ("figure", "value"), extra) if extra else "")
+        + (table("Released beside them, at no further cost", ("figure", "value"), extra) if extra else ""),
     )
 
 

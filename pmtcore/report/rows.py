@@ -8,6 +8,11 @@ import numpy as np
 
 # From so many rows on, the levels of a column are folded into one row.
 MANY = 20
+# What a reader of such a row should know.
+CLEAREST = (
+    "Of each column of categories the clearest level is drawn. Chosen for its clearness, its band is too narrow: a "
+    "band holds for a level that was chosen beforehand."
+)
 # An effect whose band ends beyond this multiple of what four in five rows need is drawn at the edge, with its figure.
 _EDGE, _INSIDE, _STRETCH = 3.0, 0.8, 2.0
 

@@ -17,6 +17,7 @@ from pmtcore.base.numbers import figure, listing, percent, plural
 from pmtcore.methods.registry import Prediction, method
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
+from pmtcore.releases.planning import typical_ratio
 from pmtcore.releases.record import Release
 from pmtcore.report.figures.coefficients import Unit
 from pmtcore.report.names import spoken
@@ -309,7 +310,7 @@ def filled_words(missing: Mapping[str, float], references: Mapping[str, str]) ->
     more = f", and {plural(len(gappy) - _GAPS_NAMED, 'column')} more" if len(gappy) > _GAPS_NAMED else ""
     return (
         f"Gaps are filled: {', '.join(filled)}{more}, by the public rows. A row that really has another value counts "
-        "as one with this, and draws the coefficients towards it."
+        "as one with this, so that the effects of the two values are drawn together."
     )
 
 
@@ -326,6 +327,7 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     at = features or list(range(len(release.names)))  # a fit of the intercept alone has no other
     unit = release.ground.spread[at] if features and per_spread else 1.0
     parts = {part: float(np.median(errors[at] * unit)) for part, errors in bands.parts.items()}
+    whole = np.sqrt(sum(errors[at] ** 2 for errors in bands.parts.values()))
     if not all(math.isfinite(part) for part in parts.values()):
         return "The noise swamped this release: its bands are without end for the typical coefficient."
     largest = max(parts, key=lambda name: parts[name])
@@ -337,7 +339,7 @@ def release_words(release: Release, per_spread: bool = True) -> str:
         "privacy": f"the privacy noise is the largest part of the error{more}.",
         "sampling": "the error is mostly that of the public rows: the noise is about as large as what was released."
         if release.facts.is_swamped
-        else f"sampling is the largest part of the error; {_price(parts)}.",
+        else f"sampling is the largest part of the error; {_price(whole, bands.parts['sampling'][at])}.",
         "truncation": f"truncated rows are the largest part of the error{wider}.",
     }[largest]
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
@@ -345,11 +347,16 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     return f"For the typical coefficient {advice} Standard errors{per}: {figures}."
 
 
-def _price(parts: Mapping[str, float]) -> str:
-    """Say what privacy adds to the error that sampling alone would leave."""
-    if parts["sampling"] == 0:
+def _price(whole: np.ndarray, sampling: np.ndarray) -> str:
+    """Say what privacy adds to the error that sampling alone would leave, of the typical coefficient: in any unit.
+
+    Args:
+        whole: standard errors (k,) of all parts together.
+        sampling: their sampling parts (k,).
+    """
+    if not np.any(sampling):
         return "and there is no other"
-    longer = math.hypot(*parts.values()) / parts["sampling"] - 1
+    longer = typical_ratio(whole, sampling) - 1
     return (
         "noise and truncated rows cost next to nothing"
         if longer < 0.005
@@ -410,7 +417,8 @@ def _closest(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
         best, low, high = stretches[0]
         if low == high:
             return f"At {_place(low, axis)}, {spoken(best)} comes closest to the fit without privacy."
-        return f"{spoken(best)} comes closest to the fit without privacy at every place drawn."
+        everywhere = "budget" if axis == "budget" else "place"
+        return f"{spoken(best)} comes closest to the fit without privacy at every {everywhere} drawn."
     if len(stretches) > 4:
         return "Which method comes closest to the fit without privacy changes back and forth: see the table."
     told = [

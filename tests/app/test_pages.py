@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.common.session import _public_sides
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.numbers import figure
 from pmtcore.methods.registry import methods
@@ -595,3 +596,15 @@ def test_a_click_swaps_the_label_that_is_modelled(app):
     assert session(app).problem.positive == "dear"
     app.button(key="swap-label").click().run()
     assert session(app).problem.positive == "cheap" and "**cheap**" in words(app)
+
+
+def test_sessions_share_the_public_side_of_study_tables_and_of_no_others(app):
+    """A second visitor of the demo does not compute its predictions anew; own tables stay in their session."""
+    go(app, "plan")
+    other = go(AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run(), "plan")
+    first, second = session(app).problem, session(other).problem
+    assert first.public is second.public and first.private is not second.private
+    go(upload(go(app, "data")), "plan")
+    go(upload(go(other, "data")), "plan")
+    assert session(app).problem.public is not session(other).problem.public
+    assert all(one is not session(app).problem.public for one in _public_sides.values())

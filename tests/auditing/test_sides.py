@@ -36,8 +36,18 @@ def test_stopped_it_keeps_what_is_done(problem: Problem) -> None:
     assert run.step() and run.step()
     run.stop()
     assert not run.step() and not run.live and run.share == 2 / 8
-    (found,) = run.summaries().reveal(LAB)
-    assert found.trials == 2
+    found = run.summaries().reveal(LAB)
+    assert [one.trials for one in found] == [1, 1]
+
+
+def test_the_whole_picture_comes_before_second_trials(problem: Problem) -> None:
+    """One release of each method at each place comes first; the figures at the end do not depend on the order."""
+    run = Sides(problem, [1.0, 4.0], 3, 1)
+    for _ in range(4):
+        run.step()
+    assert [(s.x, s.trials) for s in run.summaries().reveal(LAB)] == [(1.0, 1), (1.0, 1), (4.0, 1), (4.0, 1)]
+    alone = Sides(problem, [4.0], 3, 1).run().summaries().reveal(LAB)
+    assert run.run().summaries().reveal(LAB)[2:] == alone
 
 
 def test_along_the_number_of_rows(problem: Problem) -> None:

@@ -68,3 +68,10 @@ def test_a_plan_promises_a_statistic_only_where_there_is_one():
     """Iterated methods run; they have nothing to measure beforehand."""
     assert not {"measure", "perturb"} & set(dir(Plan))
     assert {"measure", "perturb"} <= StatisticPlan.__abstractmethods__
+
+
+def test_a_method_whose_plans_never_predict_is_known_without_a_plan():
+    """So that Plan makes none of them to find out; whichever overrides the prediction is still asked."""
+    silent = {entry.id for entry in methods() if not entry.predicts}
+    assert {"dp-erm", "napp-public"} <= silent
+    assert not silent & {"joint-pmt", "pmt-gradients", "pmt-objective", "public-only", "pmt-ols"}

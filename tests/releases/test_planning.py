@@ -118,7 +118,7 @@ def test_curves_are_what_a_plan_says(seed):
     while not outlined.outlined():
         assert outlined.step()
     across = {id: [one.mu for one in outlined.drawn() if one.method == id] for id in outlined.ids}
-    assert all(mus == [0.1, 0.3, 1.0, 2.0] for mus in across.values()), "a line of each method before any is complete"
+    assert all(mus == [0.1, 1.0, 2.0] for mus in across.values()), "a line of each method before any is complete"
     curves = Curves(public, 5000, ladder=(0.5, 1.0, 2.0))
     curves.first("pmt-ridge")
     assert curves.ids == ["pmt-ridge"]
@@ -203,3 +203,22 @@ def test_a_width_that_leaves_a_part_out_is_no_narrower_one():
     assert left_out_words([mine, known]) == "" and "truncated rows" in left_out_words([mine, unknown])
     nothing_cut = plan_of("pmt-objective", 1.0, 0.0)
     assert planning.narrowest([mine, known, nothing_cut], mine) is nothing_cut
+
+
+def test_a_prediction_is_made_once_for_the_same_public_data(monkeypatch, seed):
+    """Another page or session that asks the same of the same public data gets what is there; another n is computed."""
+    _, public, _ = make(5000, 100, seed)
+    first = planning.planned(public, 5000, "pmt-ridge", 1.0)
+    assert planning.planned(public, 5000, "pmt-ridge", 1.0) is first
+    assert planning.planned(public, 4000, "pmt-ridge", 1.0).prediction is not first.prediction
+    monkeypatch.setattr(planning, "_MOST_PLANNED", 2)
+    planning.planned(public, 3000, "pmt-ridge", 1.0)
+    assert planning.planned(public, 5000, "pmt-ridge", 1.0) is not first, "what is kept is bounded"
+
+
+def test_only_methods_that_are_asked_about_are_tried(monkeypatch, seed):
+    """Sites asks about three: the others make no plan."""
+    tried, made = [], planning._plan
+    monkeypatch.setattr(planning, "_plan", lambda *given: tried.append(given[2]) or made(*given))
+    _, public, _ = make(5000, 100, seed)
+    assert planning.plannable(public, ("pmt-ridge",)) == ["pmt-ridge"] == tried

@@ -355,3 +355,16 @@ def test_several_releases_are_told_together(filed):
     assert "Squares of mu add up" in report(filed[0], account) and "84.2 % of all trials" in report(filed[0], account)
     for cap in (None, 3.0):  # what is left of a cap is no difference
         assert ("Squares of mu add up" in report(filed[0], {**filed[1], "cap": cap, "left": cap})) is (cap is not None)
+
+
+def test_a_long_report_states_its_guarantee_before_its_tables(filed):
+    """Who reads from the top meets what was promised before pages of figures; of a chosen level it says more."""
+    short = report(*filed)
+    assert short.index("<h2>Coefficients") < short.index("In units of the table") < short.index("<h2>What was promised")
+    assert "too narrow" not in short
+    private, public, _ = load("demo", n=2000, m=200, d=25)
+    many = prepare(private, public, default_choices(private, public))
+    text = report(release(many, Request("joint-pmt", Budget(1.0)), SeededNoise(1)).as_dict())
+    assert text.index('<svg class="rows"') < text.index("<h2>What was promised") < text.index("In units of the table")
+    assert "too narrow" in text
+    assert "taken to be other rows" in short and "taken to be other rows" not in text, "a lab figure's may be a split"

@@ -22,7 +22,7 @@ from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import Prediction, methods
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import Conditioning
-from pmtcore.releases.record import Ground, Release
+from pmtcore.releases.record import Ground, Release, modelled
 from pmtcore.releases.release import Request, preview, release
 from pmtcore.report import glossary, words
 from pmtcore.report.figures import coefficients
@@ -374,3 +374,18 @@ def test_a_release_that_leans_on_the_public_rows_says_so(mu, swamped):
     found = words.release_words(release(problem, Request("joint-pmt", Budget(mu)), SeededNoise(1)))
     assert ("that of the public rows" in found) == swamped
     assert ("widen error bars" in found) <= (not swamped)
+
+
+def test_what_noise_costs_is_one_figure_in_every_unit():
+    """A share has no unit: it is the same for a standard deviation of a feature and for one unit of it."""
+    ground = Ground("gaussian", np.array([0.01, 40.0, 3.0]), None, "exact")
+    found = replace(released([0.2, 0.3, 0.01], [1, 0.5, 4]), ground=ground)
+    told = {
+        re.search(r"error bars by ([^;.]*)", words.release_words(found, per_spread))[1] for per_spread in (True, False)
+    }
+    assert len(told) == 1
+
+
+def test_a_level_that_begins_with_a_sign_is_quoted():
+    """``income = >50K`` would read as a slip for at least 50K."""
+    assert modelled("income", ">50K") == "income = “>50K”" and modelled("price", "low") == "price = low"

@@ -58,6 +58,10 @@ class ClippedPart:
     covariance: np.ndarray
 
 
+# Public figures only; the same for every budget and number of private rows.
+_PUBLIC_FITS: WeakKeyDictionary[PublicData, tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
+
+
 @dataclass(frozen=True, eq=False)
 class Frame:
     """Public rows in the coordinates in which the passes work, for n private rows."""
@@ -140,16 +144,18 @@ class Frame:
             return np.zeros(public.d), np.linalg.inv(prior_precision(self.rows))
         if public.family is GAUSSIAN:
             return self.prior.whitened(self.root)
-        return weakly_informed_fit(
-            public.family,
-            self.rows,
-            self.response,
-            self.penalty,
-            ridge=(self.prior.penalty, self._ridge_shape),
-            dispersion=self.prior.dispersion,
-            rows=len(self._features),
-            weights=self.weights,
-        )
+        if public not in _PUBLIC_FITS:
+            _PUBLIC_FITS[public] = weakly_informed_fit(
+                public.family,
+                self.rows,
+                self.response,
+                self.penalty,
+                ridge=(self.prior.penalty, self._ridge_shape),
+                dispersion=self.prior.dispersion,
+                rows=len(self._features),
+                weights=self.weights,
+            )
+        return _PUBLIC_FITS[public]
 
     @cached_property
     def start(self) -> tuple[np.ndarray, np.ndarray]:

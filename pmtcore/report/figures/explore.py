@@ -155,7 +155,8 @@ def logistic_chance_words(said_of: str, chance: float) -> str:
 
 def chance_words(pairs: int) -> str:
     """Say how many of so many pairs stand out by chance at 95 % each."""
-    return f"Of {plural(pairs, 'pair')} without any relation about {said(0.05 * pairs, 2)} would stand out by chance."
+    by_chance = said(0.05 * pairs, 2)
+    return f"If none of the {plural(pairs, 'pair')} had a relation, about {by_chance} would stand out by chance."
 
 
 def shares_table(fit: Regression) -> pd.DataFrame:
