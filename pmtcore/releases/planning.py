@@ -20,6 +20,7 @@ from pmtcore.public.bands import Z95
 from pmtcore.public.moments import PublicData
 
 _BUDGETS_TRIED = 60  # budgets of a curve over five decades, twelve a decade
+_STEPS_WHERE_NOT_MONOTONE = 8  # between values that are tried where the largest is not enough
 NO_GAIN = 0.9  # predictions are good to about 10 %: less than that is no gain to speak of
 _FAR_APART = 10  # ends of the range of a precision, whose middle is then no promise
 _WORTHLESS_RATIO = 100.0  # beyond, the figure itself says nothing more
@@ -163,12 +164,12 @@ def planned(public: PublicData, n: int, id: str, mu: float) -> Planned:
     Raises:
         InputError: a bad budget, or a method without a prediction for these public data.
     """
-    found = _PLANNED.setdefault(public, {})
-    if (n, id, mu) not in found:
-        if len(found) >= _MOST_PLANNED:
-            found.clear()
-        found[n, id, mu] = _predicted(public, n, id, mu)
-    return found[n, id, mu]
+    stored = _PLANNED.setdefault(public, {})
+    if (n, id, mu) not in stored:
+        if len(stored) >= _MOST_PLANNED:
+            stored.clear()
+        stored[n, id, mu] = _predicted(public, n, id, mu)
+    return stored[n, id, mu]
 
 
 def _predicted(public: PublicData, n: int, id: str, mu: float) -> Planned:
@@ -315,9 +316,16 @@ def _half(public: PublicData, n: int, id: str, mu: float, *, j: int) -> float:
 
 
 def _first(values: np.ndarray, enough: Callable[[float], bool]) -> float | None:
-    """Return the first of increasing values that is enough, refined between it and the one before."""
+    """Return the first of increasing values that is enough, refined between it and the one before.
+
+    The last one need not be enough where another is: at very many rows the noise that covers a solver's distance to the
+    optimum of ``pmt-objective`` grows with them.
+    """
     if not enough(float(values[-1])):
-        return None
+        some = next((at for at in range(0, len(values), _STEPS_WHERE_NOT_MONOTONE) if enough(float(values[at]))), None)
+        if some is None:
+            return None
+        values = values[: some + 1]
     first = bisect_left(values[:-1].tolist(), True, key=enough)
     if first == 0:
         return float(values[0])

@@ -327,7 +327,7 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     at = features or list(range(len(release.names)))  # a fit of the intercept alone has no other
     unit = release.ground.spread[at] if features and per_spread else 1.0
     parts = {part: float(np.median(errors[at] * unit)) for part, errors in bands.parts.items()}
-    whole = np.sqrt(sum(errors[at] ** 2 for errors in bands.parts.values()))
+    total = np.sqrt(sum(errors[at] ** 2 for errors in bands.parts.values()))
     if not all(math.isfinite(part) for part in parts.values()):
         return "The noise swamped this release: its bands are without end for the typical coefficient."
     largest = max(parts, key=lambda name: parts[name])
@@ -339,7 +339,7 @@ def release_words(release: Release, per_spread: bool = True) -> str:
         "privacy": f"the privacy noise is the largest part of the error{more}.",
         "sampling": "the error is mostly that of the public rows: the noise is about as large as what was released."
         if release.facts.is_swamped
-        else f"sampling is the largest part of the error; {_price(whole, bands.parts['sampling'][at])}.",
+        else f"sampling is the largest part of the error; {_price(total, bands.parts['sampling'][at])}.",
         "truncation": f"truncated rows are the largest part of the error{wider}.",
     }[largest]
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
@@ -347,16 +347,16 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     return f"For the typical coefficient {advice} Standard errors{per}: {figures}."
 
 
-def _price(whole: np.ndarray, sampling: np.ndarray) -> str:
+def _price(total: np.ndarray, sampling: np.ndarray) -> str:
     """Say what privacy adds to the error that sampling alone would leave, of the typical coefficient: in any unit.
 
     Args:
-        whole: standard errors (k,) of all parts together.
+        total: standard errors (k,) of all parts together.
         sampling: their sampling parts (k,).
     """
     if not np.any(sampling):
         return "and there is no other"
-    longer = typical_ratio(whole, sampling) - 1
+    longer = typical_ratio(total, sampling) - 1
     return (
         "noise and truncated rows cost next to nothing"
         if longer < 0.005

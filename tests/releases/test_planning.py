@@ -222,3 +222,14 @@ def test_only_methods_that_are_asked_about_are_tried(monkeypatch, seed):
     monkeypatch.setattr(planning, "_plan", lambda *given: tried.append(given[2]) or made(*given))
     _, public, _ = make(5000, 100, seed)
     assert planning.plannable(public, ("pmt-ridge",)) == ["pmt-ridge"] == tried
+
+
+@pytest.mark.parametrize(("low", "high", "first"), [(1e4, 1e7, 1e4), (1e4, 1e12, 1e4), (-1.0, 1e3, 1.0)])
+def test_the_least_number_of_rows_is_there_where_more_are_not_enough(low, high, first):
+    """The noise that covers a solver's distance grows with very many rows: the largest number does not decide."""
+    sizes = np.geomspace(1, 1e9, 120)
+    assert planning._first(sizes, lambda rows: low < rows < high) == pytest.approx(first, rel=0.02)
+
+
+def test_there_is_no_least_number_where_none_is_enough():
+    assert planning._first(np.geomspace(1, 1e9, 120), lambda _: False) is None
