@@ -230,8 +230,9 @@ def leaning_words(table: pd.DataFrame, unit: Unit) -> str:
     if not np.any(aside):
         return ""
     return (
-        "Publish the value, with its band. It leans on the public fit where noise is large, and the band allows for "
-        "that fit being wrong: so the value is inside its band, but not always in the middle."
+        "Publish the value, with its band. The value estimates the fit to the private rows; the band is for the "
+        "coefficient of the population and weighs private and public rows for it. So the value is inside its band, but "
+        "not always in the middle."
     )
 
 
