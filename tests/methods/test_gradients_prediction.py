@@ -81,7 +81,7 @@ def test_one_coefficient_that_runs_off_widens_its_own_band():
     assert error_ratios(0.01 * usual) == pytest.approx(np.ones(20))
     assert error_ratios(usual) == pytest.approx(np.ones(20))
     ratios = error_ratios(far)
-    assert ratios[3] > 7
+    assert 7 < ratios[3] < 8
     assert np.all(np.delete(ratios, 3) < 1.2)
 
 
