@@ -56,7 +56,7 @@ class Visitor:
             self._count(f"request to {place.netloc}")
 
     def step(self) -> None:
-        """One thing that a visitor does, and a look at what came of it."""
+        """Do one thing that a visitor does, and check what came of it."""
         name, act = self.chance.choice(self.acts())
         try:
             act()
@@ -105,7 +105,7 @@ class Visitor:
         self.page.wait_for_selector("[data-testid='stApp'][data-test-script-state='notRunning']", timeout=60_000)
 
     def upload(self) -> None:
-        """Two files: as they should be, damaged, or with hostile names."""
+        """Upload two files: as they should be, damaged, or with hostile names."""
         self.go("Data")
         self.page.get_by_role("radio", name="Upload").click()
         inputs = self.page.get_by_test_id("stFileUploaderDropzoneInput")
@@ -156,7 +156,7 @@ class Visitor:
 
 
 def browse(url: str, seed: int, until: float, counts: Counter[str]) -> None:
-    """One browser, until the time is over; one that breaks down is counted and opened again."""
+    """Drive one browser until the time is over; one that breaks down is counted and opened again."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
         visitor = Visitor(browser, url, seed, counts)
