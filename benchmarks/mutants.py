@@ -740,7 +740,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "optimum: tolerance below rounding",
         "mechanisms/optimum.py",
-        "return np.asarray(max(self.wanted, self.rounding_bound.fixed) + self.rounding_bound.slope * away)",
+        "return np.asarray(max(self.wanted, self.rounding_bound.fixed) + self.rounding_bound.slope * distance)",
         "return np.asarray(self.wanted + 0 * away)",
         f"{OPTIMUM} -k wanted",
     )
@@ -1892,7 +1892,7 @@ def _page_mutants() -> list[Mutant]:
             ("a radius is advised to other people's rows", '        more = wider = ""\n', '        more = ""\n'),
             (
                 "the first coefficient is the example",
-                "rows.iloc[int(np.argmax(first if first.any() else away))]",
+                "rows.iloc[int(np.argmax(first if first.any() else clear))]",
                 "rows.iloc[0]",
             ),
         ),

@@ -193,16 +193,16 @@ def main() -> int:
     for name, count in sorted(counts.items()):
         print(f"{name:40} {count}")
     bad = sum(count for name, count in counts.items() if not name.startswith(("did", "could not")))
-    told = [line for line in log.splitlines() if re.search("Traceback|Error|Exception|own fault", line)]
+    sentences = [line for line in log.splitlines() if re.search("Traceback|Error|Exception|own fault", line)]
     done = sum(count for name, count in counts.items() if name.startswith("did"))
-    if told:
+    if sentences:
         print(log[-20_000:])
     print(
         f"{chosen.browsers} browsers, {chosen.minutes:g} minutes: {done} steps, {bad} exceptions and errors in pages, "
-        f"{len(told)} lines of errors in the server's log, server {'alive' if alive else 'DEAD'}; memory: at most "
+        f"{len(sentences)} lines of errors in the server's log, server {'alive' if alive else 'DEAD'}; memory: at most "
         f"{max(sizes):.0f} MB, after all had left {sizes[-1]:.0f} MB"
     )
-    return int(bool(bad or told or not alive))
+    return int(bool(bad or sentences or not alive))
 
 
 if __name__ == "__main__":

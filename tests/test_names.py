@@ -67,7 +67,7 @@ VERBS = set(
     Collect Combine Compare Complete Compute Condition Convert Count Cut Decide Decode Delete Derive Describe Divide
     Do Double Draw Drop Encode Encrypt End Escape Estimate Exclude Expand Extrapolate File Fill Fit Fix Give Go
     Group Guess Halve Hand Hash Hide Import Index Infer Insert Join Keep Label Lead Learn Leave Let Lift Limit
-    Linearize List Log Look Lower Make Mark Measure Migrate Minimize Mix Name Note Obey Open Parse Place Plan Post
+    Linearize List Load Log Look Lower Make Mark Measure Migrate Minimize Mix Name Note Obey Open Parse Place Plan Post
     Predict Prepare Print Project Put Quantize Quote Raise Read Recommend Recompute Record Refuse Register Release
     Remove Render Replace Report Reserve Restore Retire Return Rotate Round Run Say Scale Seal See Select Send Serve
     Set Share Show Silence Simulate Solve Spend Split Start State Stop Store Sum Take Tally Tell Test Truncate Try
