@@ -42,7 +42,7 @@ GROUPED = {
 
 
 def population(name: str) -> pd.DataFrame:
-    """Rows of a table, columns in standard units, with weights as a survey of unequal shares has them."""
+    """Return rows of a table, columns in standard units, with weights as a survey of unequal shares has them."""
     private, public, _ = load(name)
     rows = pd.concat([private.frame, public.frame], ignore_index=True).astype(float)
     rows = (rows - rows.mean()) / rows.std()
@@ -53,7 +53,7 @@ def population(name: str) -> pd.DataFrame:
 
 
 def least_squares(x: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Weighted least squares."""
+    """Return weighted least squares."""
     root = np.sqrt(w)[:, None]
     return np.linalg.lstsq(x * root, y * root[:, 0], rcond=None)[0]
 
@@ -140,7 +140,7 @@ def grouped(name: str, mu: float, draws: int, clustered: bool = True) -> np.ndar
 
 
 def drawn(groups: list[pd.DataFrame], count: int, name: str, rng: np.random.Generator) -> pd.DataFrame:
-    """Groups drawn with replacement, each time as a group of its own."""
+    """Draw groups with replacement, each time as a group of its own."""
     chosen = [groups[at].assign(**{name: f"{label}"}) for label, at in enumerate(rng.integers(len(groups), size=count))]
     return pd.concat(chosen, ignore_index=True)
 

@@ -25,7 +25,7 @@ TRIED = (
 
 
 def measure(name: str, repeats: int, epsilon: float, delta: float) -> None:
-    """One setting at one budget (add-remove-one)."""
+    """Measure one setting at one budget (add-remove-one)."""
     kind, start = name.split("-", maxsplit=1)[0], time.perf_counter()
     trials = [
         prediction_trial(

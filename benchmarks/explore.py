@@ -37,7 +37,7 @@ Figures = dict[str, list[np.ndarray]]
 
 
 def table_of(problem: Problem) -> tuple[np.ndarray, tuple[str, ...]]:
-    """All private columns (n, D), the target last, and their names."""
+    """Return all private columns (n, D), the target last, and their names."""
     names = problem.public.names
     columns = [problem.private.concatenate(lambda x, y, j=j: x[:, j]).reveal(LOOK) for j in range(len(names))]
     response = problem.private.concatenate(lambda x, y: y).reveal(LOOK)
@@ -45,7 +45,7 @@ def table_of(problem: Problem) -> tuple[np.ndarray, tuple[str, ...]]:
 
 
 def exact(z: np.ndarray, response: int, features: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Non-private coefficients (q,) and their standard errors (q,)."""
+    """Return non-private coefficients (q,) and their standard errors (q,)."""
     q, r = np.linalg.qr(z[:, features])
     coefficients = np.linalg.solve(r, q.T @ z[:, response])
     left = z[:, response] - z[:, features] @ coefficients
@@ -54,7 +54,7 @@ def exact(z: np.ndarray, response: int, features: list[int]) -> tuple[np.ndarray
 
 
 def random_regressions(rng: np.random.Generator, columns: int, count: int) -> list[tuple[int, list[int]]]:
-    """Response and features, the intercept (column 0) among these."""
+    """Draw response and features of regressions, the intercept (column 0) among the features."""
     regressions = []
     for _ in range(count):
         response = int(rng.integers(1, columns))
@@ -73,7 +73,7 @@ def asked(moment: Moment, names: tuple[str, ...], question: tuple[int, list[int]
 
 
 def measure(problem: Problem, mu: float, seed: int, count: int) -> Figures:
-    """Distances of all random regressions of one split, from two releases; of the chosen one, from four."""
+    """Measure distances of all random regressions of one split from two releases, of the chosen one from four."""
     z, names = table_of(problem)
     if names[0] != INTERCEPT:
         raise ValueError("tables with an intercept only")
@@ -103,7 +103,7 @@ def measure(problem: Problem, mu: float, seed: int, count: int) -> Figures:
 
 
 def main() -> None:
-    """One line for each table and budget."""
+    """Print one line for each table and budget."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", nargs="+", default=["white-wine", "power-plant"])
     parser.add_argument("--mu", nargs="+", type=float, default=[0.5, 1.5, 4.5])

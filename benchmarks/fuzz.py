@@ -113,7 +113,7 @@ def messy(chance: random.Random, private: bool, names: list[str], kinds: str) ->
 
 
 def _cell(kind: str, chance: random.Random, at: int, comma: bool) -> str:
-    """One cell of a column: number, whole, category, date, constant, or the number of the row."""
+    """Make one cell of a column: number, integer, category, date, constant, or the number of the row."""
     number = f"{chance.gauss(0, 1):.4f}"
     return {
         "n": number.replace(".", ",") if comma else number,
@@ -158,7 +158,7 @@ def bitten(data: bytes, chance: random.Random) -> bytes:
 
 
 def document(value: Any, chance: random.Random) -> bytes:
-    """JSON of a value with a part replaced; now and then deep, cut or bitten."""
+    """Return the JSON of a value with a part replaced; now and then nested deep, cut or damaged."""
     if chance.random() < 0.05:
         return ("[" * chance.choice([10, 10_000, 200_000])).encode()
     value = json.loads(json.dumps(value))
@@ -169,7 +169,7 @@ def document(value: Any, chance: random.Random) -> bytes:
 
 
 def _replaced(value: Any, chance: random.Random) -> Any:
-    """One part of a value, somewhere inside, is something odd, is gone, or is there twice."""
+    """Replace one part of a value by something odd, remove it, or repeat it."""
     if isinstance(value, dict) and value and chance.random() < 0.9:
         key = chance.choice(sorted(value))
         if chance.random() < 0.15:
@@ -250,7 +250,7 @@ def two_tables(folder: Path, chance: random.Random) -> Command:
 
 
 def commands(folder: Path, chance: random.Random, drawn: object, made: Made) -> Command:
-    """One command on files made for it."""
+    """Run one command on files made for it."""
     sure = chance.random() < 0.7
     number = (
         chance.choice(["1", "0.3"]) if sure else chance.choice(["0", "-1", "nan", "inf", "9" * 400, "x", "", "1e-400"])

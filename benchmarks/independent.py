@@ -27,7 +27,7 @@ ROOT2 = np.sqrt(2)
 
 
 def interval(values: np.ndarray) -> tuple[float, float, float]:
-    """Median and its 95 % interval by order statistics."""
+    """Return the median and its 95 % interval by order statistics."""
     ordered, t = np.sort(values), len(values)
     reach = int(np.ceil(0.98 * np.sqrt(t)))
     return float(np.median(values)), float(ordered[max(t // 2 - reach, 0)]), float(ordered[min(t // 2 + reach, t - 1)])
@@ -52,13 +52,13 @@ def beside(id: str, name: str, x: float, own: list[float]) -> bool:
 
 
 def symmetric(rng: np.random.Generator, d: int, sd: float) -> np.ndarray:
-    """Independent N(0, sd^2) on and above the diagonal."""
+    """Draw a symmetric matrix, independent N(0, sd^2) on and above the diagonal."""
     upper = np.triu(rng.standard_normal((d, d)) * sd)
     return upper + np.triu(upper, 1).T
 
 
 def newton(x: np.ndarray, y: np.ndarray, penalty: np.ndarray, sds: tuple[float, float], rng, steps: int) -> np.ndarray:
-    """Steps from 0 on the mean logistic loss with noise on Hessian and gradient."""
+    """Take steps from 0 on the mean logistic loss with noise on Hessian and gradient."""
     n, d = x.shape
     beta = np.zeros(d)
     for _ in range(steps):
@@ -70,7 +70,7 @@ def newton(x: np.ndarray, y: np.ndarray, penalty: np.ndarray, sds: tuple[float, 
 
 
 def labels_trial(rng, x, y, public, mu: float, eta: float, lam: float, steps: int = 10) -> np.ndarray:
-    """DP-PMTLR at mu per part."""
+    """Run DP-PMTLR at mu per part."""
     n, d = x.shape
     values, vectors = np.linalg.eigh(public.T @ public / len(public))
     root = (vectors / np.sqrt(values)) @ vectors.T
@@ -83,7 +83,7 @@ def labels_trial(rng, x, y, public, mu: float, eta: float, lam: float, steps: in
 
 
 def synthetic_labels(rng, n: int, m: int, d: int, trace: float):
-    """Rows with the stated trace and smallest eigenvalue 0.17, the mean supplying the largest."""
+    """Return rows with the stated trace and smallest eigenvalue 0.17, the mean supplying the largest."""
     spectrum = np.geomspace(0.17, 1.0, d)
     spectrum[1:] *= min(1.0, 0.4 * trace / spectrum.sum())
     axes = np.linalg.qr(rng.standard_normal((d, d)))[0]
@@ -96,7 +96,7 @@ def synthetic_labels(rng, n: int, m: int, d: int, trace: float):
 
 
 def figure_a7(trials: int) -> bool:
-    """Distance to the truth after ten steps at mu = 10."""
+    """Recompute the distance to the truth after ten steps at mu = 10."""
     errors = []
     for seed in range(trials):
         rng = np.random.default_rng((71, seed))
@@ -106,7 +106,7 @@ def figure_a7(trials: int) -> bool:
 
 
 def figure_a9(trials: int) -> bool:
-    """Bank marketing: distance to the fit without privacy after ten steps at mu = 10."""
+    """Recompute bank marketing: distance to the fit without privacy after ten steps at mu = 10."""
     frame = pd.read_csv(Path(os.environ["PMT_DATA_DIR"]) / "bank-full.csv.gz", sep=None, engine="python")
     target = frame.columns[-1]
     codes = {
@@ -133,7 +133,7 @@ SIZES = {"linear": 1 - 0.8 * np.arange(8) / 7, "logistic": 4 - 0.5 * np.arange(8
 
 
 def table4(rng, kind: str, n: int):
-    """Rows, responses, and ten thousand rows to test on."""
+    """Return rows, responses, and ten thousand rows to test on."""
     half = {"linear": 0.25, "logistic": 0.5}[kind]
     theta = np.concatenate([SIZES[kind], np.zeros(8)])
     x = rng.uniform(-half, half, (n + 10_000, 16))
@@ -180,12 +180,12 @@ def ridge_fit(kind: str, x, y, linear, weights, lasso, start):
 
 
 def algorithm_1(kind: str, x, y, b, lam: float, floor: float, *, selects: bool = False, rounds: int = 80) -> np.ndarray:
-    """Weights from the last fit, the larger of target and Lambda0; ``b'|theta|`` for a selection."""
+    """Return weights from the last fit, the larger of target and Lambda0; ``b'|theta|`` for a selection."""
     return iterated(kind, x, y, b, lam, floor, selects=selects, rounds=rounds)[0]
 
 
 def iterated(kind: str, x, y, b, lam: float, floor: float, *, selects: bool = False, rounds: int = 80):
-    """Last iterate and the weights that it was fitted with."""
+    """Return the last iterate and the weights that it was fitted with."""
     theta, weights = ridge_fit(kind, x, y, b, np.full(16, floor), np.zeros(16), np.zeros(16)), np.full(16, floor)
     for _ in range(rounds - 1):
         before = theta
@@ -201,7 +201,7 @@ def iterated(kind: str, x, y, b, lam: float, floor: float, *, selects: bool = Fa
 def algorithm_2(
     kind: str, x, y, b, lam: float, floor: float, *, epsilon: float, displayed: bool, selects: bool
 ) -> np.ndarray:
-    """One pass: what equation 13 gives back of half of epsilon makes the noise smaller, its modulus becomes Lambda0."""
+    """Run one pass: what equation 13 gives back of half of epsilon lowers the noise; its modulus is Lambda0."""
     _, weights = iterated(kind, x, y, b, lam, floor, selects=selects)
     counted = weights if displayed else weights[weights > floor * (1 + 1e-9)]
     if not len(counted):
@@ -212,7 +212,7 @@ def algorithm_2(
 
 
 def noise(rng, length: float, score: float, epsilon: float, delta: float) -> np.ndarray:
-    """Equation 4 at half of epsilon in 16 dimensions."""
+    """Draw the noise of equation 4 at half of epsilon in 16 dimensions."""
     half = epsilon / 2
     if delta:
         return rng.standard_normal(16) * np.sqrt(2 * (half - np.log(delta))) * length * score / half
@@ -231,7 +231,7 @@ def prediction(seed: int, kind: str, n: int, epsilon: float, delta: float) -> fl
 
 
 def selection(seed: int, epsilon: float, delta: float) -> float:
-    """Area under the ROC curve of NAPP-VS+ with MOOR, logistic, n = 1000."""
+    """Return the area under the ROC curve of NAPP-VS+ with MOOR, logistic, n = 1000."""
     rng = np.random.default_rng((4, 1, seed))
     x, y, length = table4(rng, "logistic", 1000)
     b = np.abs(noise(rng, length, 1.0, epsilon, delta))
@@ -260,7 +260,7 @@ def recycled_prediction(seed: int, kind: str, n: int, epsilon: float, delta: flo
 
 
 def recycled_selection(seed: int) -> float:
-    """Area under the ROC curve of NAPP-VS+, linear, n = 500, epsilon = 1, recycled as displayed."""
+    """Return the area under the ROC curve of NAPP-VS+, linear, n = 500, epsilon = 1, recycled as displayed."""
     rng = np.random.default_rng((54, seed))
     x, y, length = table4(rng, "linear", 500)
     b = np.abs(noise(rng, length, 0.5, 1.0, 1e-4))
@@ -276,7 +276,7 @@ def recycled_selection(seed: int) -> float:
 
 
 def local_counts(seed: int, p: int, n: int, epsilon: float, *, gaussian: bool) -> float:
-    """Squared relative error of paper C's Algorithm 1 or 2 for counts, pooled with n public rows (Remark 11)."""
+    """Return squared relative error of paper C's Algorithm 1 or 2 for counts, pooled with n public rows (Remark 11)."""
     rng, delta = np.random.default_rng((61, seed)), n**-1.1
     truth = np.full(p, p**-0.5)
     if gaussian:

@@ -243,7 +243,7 @@ def run(kind: str, most: int, home: Path, step: int = 1) -> tuple[Counter[str], 
 
 
 def main() -> int:
-    """All kinds, or one."""
+    """Inject faults of all kinds, or of one."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kind", choices=KINDS)
     parser.add_argument("--most", type=int, default=10_000, help="calls of each kind, at most")

@@ -44,7 +44,7 @@ def releasing(url: str, key: str, problem: Problem, out: Connection) -> None:
 
 
 def one(url: str, problem: Problem, key: str, moment: float | None) -> tuple[str, float]:
-    """One release, killed after ``moment`` seconds; the stage it was killed in, and how long it took if it ended."""
+    """Release once, killed after ``moment`` seconds; return the stage then, and how long it took if it ended."""
     here, there = FORK.Pipe(duplex=False)
     process = FORK.Process(target=releasing, args=(url, key, problem, there))
     process.start()
@@ -66,7 +66,7 @@ def one(url: str, problem: Problem, key: str, moment: float | None) -> tuple[str
 
 
 def kills(url: str, count: int) -> None:
-    """Part 1."""
+    """Run part 1: releases that are killed."""
     Ledger(url).cap("survey", 100.0)
     private, public, _ = load("demo", n=2_000, m=100, d=6)
     problem = prepare(private, public, default_choices(private, public))
@@ -86,7 +86,7 @@ def kills(url: str, count: int) -> None:
 
 
 def spend(url: str, key: str, gate: object, answers: object) -> None:
-    """One process at the cap."""
+    """Spend at the cap in one process."""
     gate.wait()
     try:
         Ledger(url).reserve("crowd", key, REQUEST, 0.2, neighbours="replace-one")
@@ -96,7 +96,7 @@ def spend(url: str, key: str, gate: object, answers: object) -> None:
 
 
 def crowd(url: str, count: int) -> None:
-    """Part 2: 0.2 fits 25 times under a cap of 1."""
+    """Run part 2: 0.2 fits 25 times under a cap of 1."""
     Ledger(url).cap("crowd", 1.0)
     gate = FORK.Barrier(count)
     answers = Counter(in_processes(spend, ((url, f"crowd{i}", gate) for i in range(count))))

@@ -35,7 +35,7 @@ def run(*command: str, **settings: object) -> subprocess.CompletedProcess[str]:
 
 
 def pythons() -> dict[str, str]:
-    """Interpreters of the wanted versions on this machine."""
+    """Return the interpreters of the wanted versions on this machine."""
     places = [shutil.which(f"python{version}") for version in PYTHONS]
     homes = sorted(Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/3.*/bin/python"))
     interpreters: dict[str, str] = {}

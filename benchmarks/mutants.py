@@ -749,7 +749,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "optimum: tolerance below rounding",
         "mechanisms/optimum.py",
-        "return np.asarray(max(self.wanted, self.rounding_bound.fixed) + self.rounding_bound.slope * away)",
+        "return np.asarray(max(self.wanted, self.rounding_bound.fixed) + self.rounding_bound.slope * distance)",
         "return np.asarray(self.wanted + 0 * away)",
         f"{OPTIMUM} -k wanted",
     )
@@ -1650,12 +1650,12 @@ _ROWS = (
 
 
 def _of(file: str, tests: str, *faults: tuple[str, str, str]) -> list[Mutant]:
-    """Faults of one file that the same tests should notice: name, text, what takes its place."""
+    """Return faults of one file that the same tests should notice: name, text, replacement."""
     return [Mutant(name, f"pmtcore/{file}", old, new, tests) for name, old, new in faults]
 
 
 def _public_mutants() -> list[Mutant]:
-    """Spectra that know nothing of rare categories, and priors of another strength than they say."""
+    """Plant spectra that ignore rare categories, and priors of another strength than they state."""
     return [
         *_of(
             "auditing/diagnostics.py",
@@ -1696,7 +1696,7 @@ def _public_mutants() -> list[Mutant]:
 
 
 def _plan_mutants() -> list[Mutant]:
-    """Intervals of a prediction that say something else, and a plan that does not foresee what the method does."""
+    """Plant wrong intervals of a prediction, and a plan that does not foresee what the method does."""
     interval, outcomes = "methods/outcome_interval.py", "tests/methods/test_outcome_interval.py -k 'law or contains'"
     widths = "tests/releases/test_planning.py -k half_widths_have"
     combined, foreseen = "self.with_public(self.expected[None]).weights[0]", "tests/methods/test_joint_moment.py"
@@ -1755,7 +1755,7 @@ def _plan_mutants() -> list[Mutant]:
 
 
 def _table_mutants() -> list[Mutant]:
-    """Identifiers taken for features, row numbers for evidence, and sums lost in the rounding of other units."""
+    """Plant identifiers taken for features, row numbers for evidence, and sums lost in rounding."""
     return [
         *_of(
             "tables/schema.py",
@@ -1825,7 +1825,7 @@ def _table_mutants() -> list[Mutant]:
 
 
 def _page_mutants() -> list[Mutant]:
-    """Sentences of the pages that would say too little or too much."""
+    """Plant sentences of the pages that say too little or too much."""
     return [
         *_of(
             "public/pull.py",
@@ -1901,7 +1901,7 @@ def _page_mutants() -> list[Mutant]:
             ("a radius is advised to other people's rows", '        more = wider = ""\n', '        more = ""\n'),
             (
                 "the first coefficient is the example",
-                "rows.iloc[int(np.argmax(first if first.any() else away))]",
+                "rows.iloc[int(np.argmax(first if first.any() else clear))]",
                 "rows.iloc[0]",
             ),
         ),
@@ -2032,7 +2032,7 @@ def _page_mutants() -> list[Mutant]:
 
 
 def _noise_mutants() -> list[Mutant]:
-    """Draws that come again, and covering noise that is asked for and not added."""
+    """Plant repeated draws, and covering noise that is asked for and not added."""
     signature = '(self, {}: float, trials: int, size: int) -> np.ndarray:\n        """'
     integers = "    def integers" + signature.format("sigma") + "Draw exactly (proofs/noise"
     spherical = "    def spherical" + signature.format("scale") + "Draw exactly"
@@ -2201,7 +2201,7 @@ def _noise_mutants() -> list[Mutant]:
 
 
 def _quiet_mutants() -> list[Mutant]:
-    """Words about private rows beside the record: logs, standard error, kept errors, refusals."""
+    """Plant words about private rows beside the record: logs, standard error, kept errors, refusals."""
     reasons = "    reasons = problem.lab_reasons\n"
     logger = '    __import__("logging").getLogger({!r}).{}("%d rows", problem.private.n)\n'
     mutants = _of(
@@ -2274,7 +2274,7 @@ def _quiet_mutants() -> list[Mutant]:
 
 
 def _ledger_mutants() -> list[Mutant]:
-    """Events that are believed without a seal, agreements that bind nothing, spends that are denied."""
+    """Plant events believed without a seal, agreements that bind nothing, spends that are denied."""
     read, payload = "chain.read(row, self._database.key)", "chain.payload(row)"
     mutants = _of(
         "ledger/reading.py",
@@ -2661,7 +2661,7 @@ def tried(waiting: list[Mutant], copies: list[Path], progress: Progress) -> list
 
 
 def main() -> int:
-    """All mutants, or those asked for."""
+    """Run all mutants, or those asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="part of a name; several with |")
     parser.add_argument("--jobs", type=int, default=1)

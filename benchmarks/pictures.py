@@ -40,7 +40,7 @@ def settled(page: Page) -> None:
 
 
 def confirm(page: Page, after: str) -> None:
-    """Tick and release; wait for a text of what follows."""
+    """Press what releases, and wait for a text of what follows."""
     page.get_by_text(re.compile("I spend mu")).first.click()
     settled(page)
     page.get_by_role("button", name="Release", exact=True).click()

@@ -46,8 +46,8 @@ def errors(problem: Problem, mu: float, trials: int, seed: int) -> dict[str, flo
     for id in IDS:
         entry = method(id)
         plan = entry.plan(problem.public, problem.private.n, Budget(mu), make_parameters(entry, {}))
-        away = plan.run(problem.private, SeededNoise(seed), trials).coefficients - exact
-        made[id] = float(np.sqrt(np.mean(np.sum((away @ problem.public.feature_root) ** 2, axis=1))))
+        deviation = plan.run(problem.private, SeededNoise(seed), trials).coefficients - exact
+        made[id] = float(np.sqrt(np.mean(np.sum((deviation @ problem.public.feature_root) ** 2, axis=1))))
     return made
 
 

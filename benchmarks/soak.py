@@ -56,7 +56,7 @@ class Visitor:
             self._count(f"request to {place.netloc}")
 
     def step(self) -> None:
-        """One thing that a visitor does, and a look at what came of it."""
+        """Do one thing that a visitor does, and check what came of it."""
         name, act = self.chance.choice(self.acts())
         try:
             act()
@@ -105,7 +105,7 @@ class Visitor:
         self.page.wait_for_selector("[data-testid='stApp'][data-test-script-state='notRunning']", timeout=60_000)
 
     def upload(self) -> None:
-        """Two files: as they should be, damaged, or with hostile names."""
+        """Upload two files: as they should be, damaged, or with hostile names."""
         self.go("Data")
         self.page.get_by_role("radio", name="Upload").click()
         inputs = self.page.get_by_test_id("stFileUploaderDropzoneInput")
@@ -156,7 +156,7 @@ class Visitor:
 
 
 def browse(url: str, seed: int, until: float, counts: Counter[str]) -> None:
-    """One browser, until the time is over; one that breaks down is counted and opened again."""
+    """Drive one browser until the time is over; one that breaks down is counted and opened again."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
         visitor = Visitor(browser, url, seed, counts)
@@ -193,16 +193,16 @@ def main() -> int:
     for name, count in sorted(counts.items()):
         print(f"{name:40} {count}")
     bad = sum(count for name, count in counts.items() if not name.startswith(("did", "could not")))
-    told = [line for line in log.splitlines() if re.search("Traceback|Error|Exception|own fault", line)]
+    sentences = [line for line in log.splitlines() if re.search("Traceback|Error|Exception|own fault", line)]
     done = sum(count for name, count in counts.items() if name.startswith("did"))
-    if told:
+    if sentences:
         print(log[-20_000:])
     print(
         f"{chosen.browsers} browsers, {chosen.minutes:g} minutes: {done} steps, {bad} exceptions and errors in pages, "
-        f"{len(told)} lines of errors in the server's log, server {'alive' if alive else 'DEAD'}; memory: at most "
+        f"{len(sentences)} lines of errors in the server's log, server {'alive' if alive else 'DEAD'}; memory: at most "
         f"{max(sizes):.0f} MB, after all had left {sizes[-1]:.0f} MB"
     )
-    return int(bool(bad or told or not alive))
+    return int(bool(bad or sentences or not alive))
 
 
 if __name__ == "__main__":

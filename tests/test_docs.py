@@ -32,6 +32,15 @@ def test_every_cited_proof_is_there():
         assert "maths.md" not in text, path
 
 
+def test_every_cited_document_is_there():
+    """A page that a docstring, a comment or a guide names lies in the documentation or at the top of the tree."""
+    known = {path.name for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))}
+    made = {"methods.md", "errata.md"}  # by docs/hooks.py
+    for path in sorted((ROOT / "pmtcore").rglob("*.py")):
+        cited = set(re.findall(r"\b([a-z0-9-]+\.md)\b", path.read_text()))
+        assert cited <= known | made, f"{path.name} cites {sorted(cited - known - made)}"
+
+
 def test_every_method_has_its_words():
     """Each registered method is named in the proofs, and each erratum it carries is explained there."""
     for entry in methods():

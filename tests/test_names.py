@@ -1,7 +1,8 @@
-"""Variables are named for what they are."""
+"""Variables are named for what they are, and docstrings say what a function does."""
 
 import ast
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,3 +58,32 @@ def test_every_kind_of_name_is_read():
     )
     assert set(bound(ast.parse(source))) >= EMPTY
     assert EMPTY.isdisjoint(bound(ast.parse("x.found = y.kept(seen=1)")))
+
+
+# First words of docstrings. A new one belongs here if it is a verb in the imperative.
+VERBS = set(
+    """
+    Add Agree Answer Append Apply Ask Attack Audit Begin Bring Build Call Carry Change Check Choose Clip Close
+    Collect Combine Compare Complete Compute Condition Convert Count Cut Decide Decode Delete Derive Describe Divide
+    Do Double Draw Drop Encode Encrypt End Escape Estimate Exclude Expand Extrapolate File Fill Fit Fix Give Go
+    Group Guess Halve Hand Hash Hide Import Index Infer Insert Join Keep Label Lead Learn Leave Let Lift Limit
+    Linearize List Load Log Look Lower Make Mark Measure Migrate Minimize Mix Name Note Obey Open Parse Place Plan Post
+    Predict Prepare Print Project Put Quantize Quote Raise Read Recommend Recompute Record Refuse Register Release
+    Remove Render Replace Report Reserve Restore Retire Return Rotate Round Run Say Scale Seal See Select Send Serve
+    Set Share Show Silence Simulate Solve Spend Split Start State Stop Store Sum Take Tally Tell Test Truncate Try
+    Wait Walk Warn Weight Whiten Write Yield
+    """.split()  # noqa: SIM905  # as a list it would take 148 lines
+)
+
+
+@pytest.mark.parametrize("place", ["pmtcore", "pages", "app.py"])
+def test_docstrings_begin_with_a_verb(place: str):
+    """A reader learns from the first word what a function does: it returns, draws, reads or refuses something."""
+    nouns = [
+        f"{path.relative_to(ROOT).as_posix()}, {node.name}: {text.splitlines()[0]}"
+        for path, source in sources(ROOT / place)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if (text := ast.get_docstring(node)) and re.match(r"\w*", text).group() not in VERBS
+    ]
+    assert not nouns

@@ -47,29 +47,29 @@ class Spend:
     cap: float | None = None  # to be set with the first spend
     second: bool = False  # whether a second person has to agree
 
-    def release(self, problem: Problem, request: Request, source: NoiseSource, key: str) -> Release:
+    def release(self, problem: Problem, request: Request, noise: NoiseSource, key: str) -> Release:
         """Release, through the ledger where one is kept.
 
         Raises:
             InputError: the ledger refuses; then nothing was released.
         """
-        return self.ready(problem, request, source, key)(None)
+        return self.ready(problem, request, noise, key)(None)
 
     def ready(
-        self, problem: Problem, request: Request, source: NoiseSource, key: str
+        self, problem: Problem, request: Request, noise: NoiseSource, key: str
     ) -> Callable[[Progress | None], Release]:
         """Return the release, allowed and with its cap set, to be run by any thread; see :meth:`release`."""
         if not self.dataset:
-            return lambda progress: release(problem, request, source, progress)
+            return lambda progress: release(problem, request, noise, progress)
         require(Action.RELEASE)
-        ledger = Ledger(default_url())
-        if self.cap is not None and ledger.account(self.dataset).cap is None:
-            register.cap(actor(), ledger, self.dataset, self.cap)
+        book = Ledger(default_url())
+        if self.cap is not None and book.account(self.dataset).cap is None:
+            register.cap(actor(), book, self.dataset, self.cap)
         place = {"dataset": self.dataset, "key": key, "purpose": self.purpose, "by": actor().name}
 
         def run(progress: Progress | None) -> Release:
-            ledger = Ledger(default_url())  # a connection belongs to its thread
-            return recorded_release(problem, request, source, ledger, progress=progress, **place).release
+            book = Ledger(default_url())  # a connection belongs to its thread
+            return recorded_release(problem, request, noise, book, progress=progress, **place).release
 
         return run
 
@@ -106,11 +106,11 @@ def spend_form(mu: float) -> Spend | None:
     )
     try:
         with before_spend():
-            ledger = Ledger(default_url())
+            book = Ledger(default_url())
         if not name.strip():
             raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
-        others = known_as(ledger, tables) - {name.strip()}
-        account = ledger.account(name, others)
+        others = known_as(book, tables) - {name.strip()}
+        account = book.account(name, others)
         within(account, mu)
     except InputError as error:
         show_error(error)
@@ -133,25 +133,25 @@ def spend_form(mu: float) -> Spend | None:
         except InputError as error:
             show_error(error)
             return None
-        st.caption(f"The spend is written to {plain(ledger.place)} before a private row is used.")
+        st.caption(f"The spend is written to {plain(book.place)} before a private row is used.")
         return Spend(name, purpose, cap, account.second)
-    st.caption(plain(f"{balance(account)} Written to {ledger.place}."))
+    st.caption(plain(f"{balance(account)} Written to {book.place}."))
     if account.spent:
         total = account.total_with(mu)
         st.markdown(f"With the releases before it, mu = {figure(total)} in all. {strength(total).sentence}")
     return Spend(name, purpose, second=account.second)
 
 
-def known_as(ledger: Ledger, tables: Tables) -> set[str]:
+def known_as(book: Ledger, tables: Tables) -> set[str]:
     """Return the data sets whose rows an open table holds; looked for once for each table."""
-    recognised = st.session_state.setdefault("ledger-known", {})
-    mark = (tables.key, ledger.verify()["events"])
-    if mark not in recognised:
-        recognised.clear()
+    held = st.session_state.setdefault("ledger-known", {})
+    mark = (tables.key, book.verify()["events"])
+    if mark not in held:
+        held.clear()
         dialect = tables.public.dialect if isinstance(tables.public, Table) else None
-        cells = hashed(tables.private, ledger.fingerprint_key, dialect, most_rows=ledger.most_rows_hashed)
-        recognised[mark] = set(ledger.recognised(cells))
-    return set(recognised[mark])
+        cells = hashed(tables.private, book.fingerprint_key, dialect, most_rows=book.most_rows_hashed)
+        held[mark] = set(book.recognised(cells))
+    return set(held[mark])
 
 
 def within(account: Account, mu: float) -> None:

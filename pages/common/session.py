@@ -209,12 +209,12 @@ def delete_uploads(session_id: str) -> None:
     runtime.media_file_mgr.remove_orphaned_files()
 
 
-def demo_tables(**knobs: Any) -> Tables:  # noqa: ANN401
+def demo_tables(**knobs: Any) -> Tables:
     """Return the synthetic demo."""
     return named_tables("demo", **knobs)
 
 
-def named_tables(id: str, **knobs: Any) -> Tables:  # noqa: ANN401
+def named_tables(id: str, **knobs: Any) -> Tables:
     """Return tables by name."""
     private, public, reasons = named.load(id, **knobs)
     entry = named.entry(id)

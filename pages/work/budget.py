@@ -106,13 +106,15 @@ def unwritten(written: set[str]) -> None:
             by_table.setdefault(opened.sources[id], []).append(one)
     if not by_table:
         return
-    told = []
+    sentences = []
     for source, made in by_table.items():
         here = opened.tables is not None and source == opened.tables.private.sha256
         table = plain(opened.tables.title) if here and opened.tables else "a table opened before"
         mu = figure(compose(one.guarantee.person.mu for one in made))
-        told.append(f"{plural(len(made), 'lab figure')} from {table}, mu = {mu}")
-    st.info(f"Of this session and in no ledger: {listing(told)}. Report has each of them.", icon=":material/science:")
+        sentences.append(f"{plural(len(made), 'lab figure')} from {table}, mu = {mu}")
+    st.info(
+        f"Of this session and in no ledger: {listing(sentences)}. Report has each of them.", icon=":material/science:"
+    )
 
 
 def of_open_table(accounts: Mapping[str, Account]) -> int:

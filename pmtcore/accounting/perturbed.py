@@ -250,7 +250,7 @@ def equation_4(terms: ObjectiveConstants, noise_epsilon: float, delta: float) ->
 
 
 def spend(terms: ObjectiveConstants, planned: ApproxDP, share: float = 0.5, choice: str = "recycle") -> BudgetSplit:
-    """Solve ``eps = eps_b + Jacobian`` for the noise, before a private row is read (``science.md`` 4.5).
+    """Solve ``eps = eps_b + Jacobian`` for the noise, before a private row is read (proofs/erm.md, 15.6).
 
     Args:
         terms: constants of the objective.

@@ -215,14 +215,14 @@ class Results:
             InputError: no such coefficient, constraints that are not independent, or only standard errors are known.
         """
         weights, right = self._constraints(constraints)
-        away = weights @ self.centre - right
+        deviation = weights @ self.centre - right
         covariance = weights @ self._covariance @ weights.T
         if np.linalg.matrix_rank(weights) < len(weights):
             raise RefusedError(Refusal.CONSTRAINTS, ResultMessage.DEPENDENT_CONSTRAINTS)
         scale = np.sqrt(np.diag(covariance))
-        inner = np.linalg.solve(covariance / np.outer(scale, scale), away / scale)
+        inner = np.linalg.solve(covariance / np.outer(scale, scale), deviation / scale)
         q, freedom = len(weights), self.df_resid
-        statistic = float(inner @ (away / scale)) / q
+        statistic = float(inner @ (deviation / scale)) / q
         if freedom >= _KNOWN:
             return WaldTest(statistic, float(chi2.sf(q * statistic, q)), q, math.inf)
         return WaldTest(statistic, float(f_distribution.sf(statistic, q, freedom)), q, freedom)
@@ -352,8 +352,8 @@ class Results:
     @cached_property
     def _shifted(self) -> bool:
         """Return True where limits lie around other figures than the coefficients: then these are shown."""
-        away = np.abs(self.values - self.centre)
-        return bool(np.any(away > 1e-3 * self._total))
+        shift = np.abs(self.values - self.centre)
+        return bool(np.any(shift > 1e-3 * self._total))
 
     def _columns(self) -> tuple[str, ...]:
         return ("coef", "std err", "t", "P>|t|", "[0.025", "0.975]", *(("centre",) if self._shifted else ()))

@@ -136,10 +136,10 @@ def best_subsets(
             continue
         fit = solve(state, response, some, 0.0, free=free)
         gram = state.root[list(some)] @ state.moment @ state.root[list(some)].T
-        doubt = float(np.sum(gram * fit.total))  # what errors of the coefficients add for a new row
+        added = float(np.sum(gram * fit.total))  # what errors of the coefficients add for a new row
         at = dict(zip(features, names, strict=True))
         subsets.append(
-            Subset(tuple(at[j] for j in some if j not in free), fit.residual_variance, fit.residual_variance + doubt)
+            Subset(tuple(at[j] for j in some if j not in free), fit.residual_variance, fit.residual_variance + added)
         )
     return subsets
 

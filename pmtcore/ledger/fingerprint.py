@@ -391,9 +391,9 @@ def _rows_found(cells: Cells, known: Sketch, pairs: list[tuple[int, int]]) -> in
             same = sorted_column[at_row] == known.sample[:, k]
             rows = cells.hashes[order[at_row]]
             agree = np.array([rows[:, b] == known.sample[:, a] for a, b in pairs])
-            told = np.where(same, (agree * bits - ~agree * 1.0).sum(axis=0), 0.0)
-            partner = np.where(told > best, order[at_row], partner)
-            best = np.maximum(best, told)
+            agreement = np.where(same, (agree * bits - ~agree * 1.0).sum(axis=0), 0.0)
+            partner = np.where(agreement > best, order[at_row], partner)
+            best = np.maximum(best, agreement)
     return len(np.unique(partner[best > np.maximum(np.log2(n) + _BITS, _between_others(known, pairs, bits, n))]))
 
 
@@ -406,10 +406,10 @@ def _between_others(known: Sketch, pairs: list[tuple[int, int]], bits: np.ndarra
     """
     codes = [np.unique(known.sample[:, k], return_inverse=True)[1].reshape(-1) for k, _ in pairs]
     agree = np.array([code[:, None] == code for code in codes])  # (pairs, r, r)
-    told = np.einsum("pr,prs->rs", bits + 1.0, agree.astype(float)) - len(pairs)
-    told[agree.all(axis=0)] = -np.inf  # the row itself, and copies of it: a pasted table is known again
+    agreement = np.einsum("pr,prs->rs", bits + 1.0, agree.astype(float)) - len(pairs)
+    agreement[agree.all(axis=0)] = -np.inf  # the row itself, and copies of it: a pasted table is known again
     different = max(len(np.unique(known.sample, axis=0)), 2)
-    return np.asarray(told.max(axis=1) + max(np.log2(n / different), 0.0) + 1.0)
+    return np.asarray(agreement.max(axis=1) + max(np.log2(n / different), 0.0) + 1.0)
 
 
 def _counts_evidence(counted: tuple[np.ndarray, np.ndarray], known: Mapping[int, int], complete: bool) -> float:

@@ -3,7 +3,7 @@
 A *configuration* is public JSON: columns, whitening, radius, response bounds, randomizer, epsilon. A *report*
 holds a random id, the configuration's digest and the randomized vector, nothing else. Two schemes:
 
-* ``whitened``: ``w x~ (y - centre)``, d numbers at the full budget (``science.md`` 4.4);
+* ``whitened``: ``w x~ (y - centre)``, d numbers at the full budget (proofs/local.md, 12);
 * ``moments``: ``x x'`` and ``x (y - offset)`` of centred, clipped rows (C, Algorithms 1 to 4), jointly at the full
   budget; with an intercept the offset is the middle of the response range, which moves the intercept only.
 

@@ -85,7 +85,7 @@ def whitened_rows(public: PublicData) -> WhitenedRows:
 def whitened(
     public: PublicData, n: int, mu: float, randomizer: str, *, bound: float = 0.0, epsilon: float | None = None
 ) -> Configuration:
-    """Return the ``whitened`` scheme (``science.md`` 4.4), its radius chosen by predicted variance at n reports."""
+    """Return the ``whitened`` scheme (proofs/local.md, 12), its radius chosen by predicted variance at n reports."""
     low, high = response_range(public, bound)
     if randomizer == "privunit" and epsilon is not None:
         mu = mu_from_pure_epsilon(epsilon)

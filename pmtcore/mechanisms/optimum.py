@@ -140,8 +140,8 @@ class Optimum:
 
         It is never below the rounding error. The rule is public: a release must not fail because of a row.
         """
-        away = np.linalg.norm(theta - self.centre, axis=1)
-        return np.asarray(max(self.wanted, self.rounding_bound.fixed) + self.rounding_bound.slope * away)
+        distance = np.linalg.norm(theta - self.centre, axis=1)
+        return np.asarray(max(self.wanted, self.rounding_bound.fixed) + self.rounding_bound.slope * distance)
 
     @property
     def distance(self) -> float:

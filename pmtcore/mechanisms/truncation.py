@@ -1,6 +1,6 @@
 """Truncation to a ball, radius rules, and the sensitivities that follow.
 
-Proof: ``science.md`` 2; proofs/sensitivity.md, 3.
+Proof: proofs/sensitivity.md, 3.
 """
 
 from __future__ import annotations

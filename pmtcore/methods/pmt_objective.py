@@ -3,7 +3,7 @@
 Whitened rows, one noise draw (``objective``), where the papers' Newton methods draw ``2T``. What comes out is a
 released score at the minimizer: it is solved for the private fit, with public rows for the curvature, and combined with
 the public fit by precision (``score_equation``): both post-processing. Neighbours: replace-one. Public: the public
-data, n, clip, modulus. Goes past the papers (``science.md`` 4.3); proofs in ``docs/proofs/objective.md``, 9. The design
+data, n, clip, modulus. Goes past the papers; proofs in ``docs/proofs/objective.md``, 9. The design
 weights rows beyond four radii down further; here rows are clipped at ``reach`` radii and the modulus grows with it,
 which is what the proof needs (decision 0009).
 """

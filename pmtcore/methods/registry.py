@@ -458,8 +458,8 @@ class Method:
             item.name: {"default": item.default, **{k: v for k, v in item.metadata.items() if k != "log"}}
             for item in dataclasses.fields(self.parameters)
         }
-        told = {name: _plain(attrgetter(place)(self)) for name, place in _RECORDED.items()}
-        return {**told, "parameters": parameters}
+        fields = {name: _plain(attrgetter(place)(self)) for name, place in _RECORDED.items()}
+        return {**fields, "parameters": parameters}
 
 
 _RECORDED = {  # where each entry of the record stands
@@ -611,10 +611,10 @@ def search(words: str) -> list[Method]:
 
     def fits(entry: Method) -> bool:
         origin = entry.origin
-        told = " ".join([entry.id, *origin.names, *origin.also, entry.title, entry.summary, origin.source]).lower()
-        own, single = _LISTING.findall(told), set(re.findall(r"[a-z0-9]+", told))
+        text = " ".join([entry.id, *origin.names, *origin.also, entry.title, entry.summary, origin.source]).lower()
+        own, single = _LISTING.findall(text), set(re.findall(r"[a-z0-9]+", text))
         return all(any(n == number and p in ("", paper) for paper, number in own) for p, n in listings) and all(
-            part in single if len(part) == 1 else part in told for part in parts
+            part in single if len(part) == 1 else part in text for part in parts
         )
 
     return [entry for entry in methods() if fits(entry)]

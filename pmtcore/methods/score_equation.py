@@ -175,8 +175,9 @@ class ScoreEquation:
         metric = np.linalg.inv(error)
 
         def at(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            gap, away = self.moved(points, theta) - target, theta - centre
-            cost = np.einsum("ti,tij,tj->t", gap, metric, gap) + np.einsum("ti,tij,tj->t", away, precision, away)
+            gap, deviation = self.moved(points, theta) - target, theta - centre
+            cost = np.einsum("ti,tij,tj->t", gap, metric, gap)
+            cost += np.einsum("ti,tij,tj->t", deviation, precision, deviation)
             return gap, self.hessians(theta), cost
 
         gap, jacobian, cost = at(fits)

@@ -90,12 +90,12 @@ class Solutions:
     def sentence(self) -> str:
         """Render what to take away."""
         far, near = (float(np.median(np.linalg.norm(x - self.true, axis=1))) for x in (self.plain, self.whitened))
-        told = f"{figure(far)} off without whitening, {figure(near)} with"
+        distances = f"{figure(far)} off without whitening, {figure(near)} with"
         if far < 1.2 * near:
-            return f"Round rows already: {told}. There is nothing to gain."
+            return f"Round rows already: {distances}. There is nothing to gain."
         return (
-            f"The same budget: {told}. Noise added to a moment is divided by its smallest eigenvalue when the moment "
-            f"is inverted."
+            f"The same budget: {distances}. Noise added to a moment is divided by its smallest eigenvalue when the "
+            f"moment is inverted."
         )
 
 

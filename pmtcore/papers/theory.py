@@ -19,7 +19,7 @@ from pmtcore.base.messages import number_between, whole_number_between
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.mechanisms.truncation import papers_radius, trace_radius
 
-_SPECTRUM_TRACE = 26.0  # of the papers' synthetic setting (science.md, section 8)
+_SPECTRUM_TRACE = 26.0  # of the papers' synthetic setting
 
 
 @dataclass(frozen=True)

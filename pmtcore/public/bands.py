@@ -165,5 +165,5 @@ def bias_part(moves: np.ndarray) -> Part:
     Its squared mean, and the sampling variance of that mean.
     """
     mean, m = np.mean(moves, axis=0), len(moves)
-    away = moves - mean
-    return Part.of(np.asarray(np.outer(mean, mean) + away.T @ away / (m - 1) / m))
+    deviations = moves - mean
+    return Part.of(np.asarray(np.outer(mean, mean) + deviations.T @ deviations / (m - 1) / m))

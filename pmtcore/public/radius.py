@@ -1,4 +1,4 @@
-"""Choice of the truncation radius and response scale from public data (``science.md`` 4.2; proofs/radius.md, 5).
+"""Choice of the truncation radius and response scale from public data (proofs/radius.md, 5).
 
 Each candidate ``(R, c)`` is priced on the public rows. They are whitened as if left out, so that they behave like new
 rows. The price adds the squared bias of truncation (and a share of the same with absolute values, which cannot cancel)
@@ -26,7 +26,7 @@ from pmtcore.mechanisms.noise import sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
 from pmtcore.public.moments import PublicData
 
-# Half powers of 2: between neighbours the price changes by a few percent (science.md 4.1).
+# Half powers of 2: between neighbours the price changes by a few percent.
 RESPONSE_SCALES = (1.0, 1.4, 2.0, 2.8)
 # Number of radii on a log grid: they are a tenth apart.
 _RADII_TRIED = 30
@@ -34,7 +34,7 @@ _RADII_TRIED = 30
 _MOST_PUBLIC_ROWS = 2000
 # The largest radius within 5 % of the best is taken: a price estimated on public rows is no better known.
 _PRICE_TOLERANCE = 1.05
-# Share of the absolute shift, which cannot cancel, that counts as bias (science.md 4.2).
+# Share of the absolute shift, which cannot cancel, that counts as bias.
 ABSOLUTE_SHARE = 0.05
 
 

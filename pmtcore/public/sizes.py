@@ -157,8 +157,8 @@ class GradientNorms:
         variance = variance * conflict_inflation(ratio, share, 1)
         rows = np.maximum(prior + variance / (variance + noise**2) * (counts - prior), 0.0)
         # else such a bin holds no row: a part of one far out would cost more than it says
-        told = (noise < _HALF_A_ROW) | (self.edges[:-1] >= _LEAST_REACH * np.max(self.lengths) * (1 - 1e-9))
-        empty = (prior < _HALF_A_ROW) & told & ~is_conflict(ratio, share, 1)
+        believed = (noise < _HALF_A_ROW) | (self.edges[:-1] >= _LEAST_REACH * np.max(self.lengths) * (1 - 1e-9))
+        empty = (prior < _HALF_A_ROW) & believed & ~is_conflict(ratio, share, 1)
         return np.where(empty, 0.0, rows)
 
     @cached_property

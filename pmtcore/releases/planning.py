@@ -1,4 +1,4 @@
-"""Planning before spending: what a budget buys, from public figures and n alone; free (``science.md`` 4.6)."""
+"""Planning before spending: what a budget buys, from public figures and n alone; free."""
 
 from __future__ import annotations
 

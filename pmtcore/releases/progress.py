@@ -30,29 +30,29 @@ class Report:
 
     Attributes:
         spent: True once the budget is spent.
-        look: number of the pass, from 1; 0 before the first.
-        looks: largest number of passes.
+        number: number of the pass, from 1; 0 before the first.
+        n_passes: largest number of passes.
         share: share of this pass that is done (0 to 1).
         left: seconds that this pass and those after it still take at this speed; ``None`` where that is not known yet.
     """
 
     spent: bool
-    look: int
-    looks: int
+    number: int
+    n_passes: int
     share: float
     left: float | None
 
     @property
     def done(self) -> float:
         """Return the share of all passes that is done (0 to 1)."""
-        return min((max(self.look - 1, 0) + self.share) / max(self.looks, 1), 1.0)
+        return min((max(self.number - 1, 0) + self.share) / max(self.n_passes, 1), 1.0)
 
     @property
     def words(self) -> str:
         """Return the progress as a sentence."""
-        what = f"look {self.look} of at most {self.looks} at the private rows" if self.spent else "before the spend"
+        passes = f"pass {self.number} of at most {self.n_passes} over the private rows"
         left = "" if self.left is None else f", about {in_time(self.left)} left in all"
-        return f"{what}: {self.share:.0%}{left}"
+        return f"{passes if self.spent else 'before the spend'}: {self.share:.0%}{left}"
 
 
 class Progress:
@@ -60,16 +60,16 @@ class Progress:
 
     Args:
         n: rows of a pass.
-        looks: largest number of passes over the table.
+        n_passes: largest number of passes over the table.
         tell: called after each block of rows.
         stop: asked after each block before the spend.
     """
 
     def __init__(
-        self, n: int, looks: int, tell: Callable[[Report], None], stop: Callable[[], bool] = lambda: False
+        self, n: int, n_passes: int, tell: Callable[[Report], None], stop: Callable[[], bool] = lambda: False
     ) -> None:
-        self._n, self._looks, self._tell, self._stop = n, looks, tell, stop
-        self._spent, self._look, self._rows, self._start = False, 0, 0, time.monotonic()
+        self._n, self._n_passes, self._tell, self._stop = n, n_passes, tell, stop
+        self._spent, self._number, self._rows, self._start = False, 0, 0, time.monotonic()
 
     @property
     def spent(self) -> bool:
@@ -79,7 +79,7 @@ class Progress:
     def begin(self) -> None:
         """Begin a pass."""
         self.check()
-        self._look, self._rows, self._start = self._look + 1, 0, time.monotonic()
+        self._number, self._rows, self._start = self._number + 1, 0, time.monotonic()
 
     def rows(self, count: int) -> None:
         """Count rows of the pass, and report.
@@ -93,8 +93,8 @@ class Progress:
         elapsed = time.monotonic() - self._start
         left = None
         if elapsed > _SECONDS_BEFORE_ESTIMATE and share > 0:
-            left = elapsed / share * (1 - share + max(self._looks - self._look, 0))
-        self._tell(Report(self._spent, self._look, self._looks, share, left))
+            left = elapsed / share * (1 - share + max(self._n_passes - self._number, 0))
+        self._tell(Report(self._spent, self._number, self._n_passes, share, left))
 
     def check(self) -> None:
         """Obey Stop, if the budget is not spent yet.
@@ -108,7 +108,7 @@ class Progress:
     def spend(self) -> None:
         """Mark the spend, the last moment at which Stop is obeyed."""
         self.check()
-        self._spent, self._look = True, 0
+        self._spent, self._number = True, 0
 
 
 def in_time(seconds: float) -> str:

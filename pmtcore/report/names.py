@@ -28,11 +28,11 @@ def source(id: str) -> str:
     ('paper A, Algorithm 2', 'a method of this program that extends papers A and B', 'a baseline')
     """
     parts = method(id).origin.source.split("; ")
-    told = [re.sub(r"^(?=[A-D],)", "paper ", part) for part in parts]
+    texts = [re.sub(r"^(?=[A-D],)", "paper ", part) for part in parts]
     own = "a method of this program that extends"
-    told = [re.sub(r"^beyond ([A-D])$", rf"{own} paper \1", part) for part in told]
-    told = [re.sub(r"^beyond ([A-D]) and", rf"{own} papers \1 and", part) for part in told]
-    return "; ".join("a baseline" if part == "baseline" else part for part in told)
+    texts = [re.sub(r"^beyond ([A-D])$", rf"{own} paper \1", part) for part in texts]
+    texts = [re.sub(r"^beyond ([A-D]) and", rf"{own} papers \1 and", part) for part in texts]
+    return "; ".join("a baseline" if part == "baseline" else part for part in texts)
 
 
 def spoken(id: str) -> str:

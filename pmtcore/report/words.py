@@ -137,16 +137,16 @@ def coefficient_words(table: pd.DataFrame, unit: Unit) -> list[str]:
 
 def _moved(row: Mapping[Hashable, Any], unit: Unit) -> str:
     """Say what moves one coefficient, and by how much."""
-    told = []
+    moves = []
     for who, part in _MOVERS:
         size = float(row.get(part, 0.0))
         if unit.ratio and size > 0:
-            told.append(f"{who} by a factor of about {figure(math.exp(min(size, _MOST_LOG)))}")
+            moves.append(f"{who} by a factor of about {figure(math.exp(min(size, _MOST_LOG)))}")
         elif size > 0:
-            told.append(f"{who} by about {figure(size, 2)}")
+            moves.append(f"{who} by about {figure(size, 2)}")
     if float(row["privacy sd"]) > 0:
-        return f"{', '.join(told)}."
-    return f"no privacy noise moves it{'; ' * bool(told)}{', '.join(told)}."
+        return f"{', '.join(moves)}."
+    return f"no privacy noise moves it{'; ' * bool(moves)}{', '.join(moves)}."
 
 
 def as_planned_words(release: Release, predicted: Prediction | None) -> str:
@@ -158,15 +158,15 @@ def as_planned_words(release: Release, predicted: Prediction | None) -> str:
     if bands is None or predicted is None or release.guarantee.mu == 0:
         return ""
     at = [j for j, name in enumerate(release.names) if name != INTERCEPT]
-    foreseen = np.asarray(predicted.total)[at]
+    planned = np.asarray(predicted.total)[at]
 
     def share(part: float | np.ndarray) -> float:
         """Return the variance of a part in that of the predicted total, for the typical coefficient."""
         with np.errstate(all="ignore"):
-            return float(np.median((np.broadcast_to(part, len(release.names))[at] / foreseen) ** 2))
+            return float(np.median((np.broadcast_to(part, len(release.names))[at] / planned) ** 2))
 
     with np.errstate(all="ignore"):
-        ratio = float(np.median((bands.high - bands.low)[at] / (2 * Z95 * foreseen))) if at else math.nan
+        ratio = float(np.median((bands.high - bands.low)[at] / (2 * Z95 * planned))) if at else math.nan
     if not math.isfinite(ratio) or _NARROW <= ratio <= _CHANGE:
         return ""
     lost = 0.0 if bands.truncation is None else bands.truncation
@@ -263,10 +263,10 @@ def example_words(shown: pd.DataFrame, unit: Unit, references: Mapping[str, str]
     rows = shown[shown["coefficient"] != INTERCEPT]
     if rows.empty or "low (95 %)" not in rows:
         return ""
-    away = (rows["low (95 %)"] > unit.neutral) | (rows["high (95 %)"] < unit.neutral)
+    clear = (rows["low (95 %)"] > unit.neutral) | (rows["high (95 %)"] < unit.neutral)
     # A standard deviation of a level, which is 0 or 1, means nothing to a reader.
-    first = away & (rows["coefficient"] == rows["column"]) if unit.per_spread else away
-    row = rows.iloc[int(np.argmax(first if first.any() else away))]
+    first = clear & (rows["coefficient"] == rows["column"]) if unit.per_spread else clear
+    row = rows.iloc[int(np.argmax(first if first.any() else clear))]
     low, high = figure(row["low (95 %)"]), figure(row["high (95 %)"])
     limits = f"95 % limits {low} to {high}"
     name, reference = row["coefficient"], (references or {}).get(row["column"])
@@ -381,8 +381,8 @@ def comparison_words(summaries: Sequence[Summary], axis: str = "budget", at: flo
             by_place.setdefault(s.x, {})[s.method] = s.error_median
         else:
             failed.setdefault(s.method, []).append(s.x)
-    told = [f"{spoken(id)} has no finite result at {_places(sorted(xs), axis)}" for id, xs in sorted(failed.items())]
-    note = f" {'; '.join(told)}." if told else ""
+    lost = [f"{spoken(id)} has no finite result at {_places(sorted(xs), axis)}" for id, xs in sorted(failed.items())]
+    note = f" {'; '.join(lost)}." if lost else ""
     if not by_place:
         return note.strip()
     stuck = _stuck(by_place) if axis == "budget" else ""
@@ -392,15 +392,15 @@ def comparison_words(summaries: Sequence[Summary], axis: str = "budget", at: flo
 def _stuck(by_place: Mapping[float, Mapping[str, float]]) -> str:
     """Say which methods a larger budget takes farther away: what is left of their error is no noise."""
     last = by_place[max(by_place)]
-    told = [
+    names = [
         spoken(id)
         for id, error in last.items()
         if min(at.get(id, math.inf) for at in by_place.values()) * _CHANGE < error
     ]
-    if not told:
+    if not names:
         return ""
     return (
-        f" With a larger budget {listing(told)} {'comes' if len(told) == 1 else 'come'} no nearer here: what is left "
+        f" With a larger budget {listing(names)} {'comes' if len(names) == 1 else 'come'} no nearer here: what is left "
         "is not noise, but rows that are truncated and that the fit without privacy follows."
     )
 
@@ -422,12 +422,12 @@ def _closest(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
         return f"{spoken(best)} comes closest to the fit without privacy at every {everywhere} drawn."
     if len(stretches) > 4:
         return "Which method comes closest to the fit without privacy changes back and forth: see the table."
-    told = [
+    texts = [
         f"{spoken(best)} {'at' if low == high else 'from'} {_place(low, axis)}"
         + ("" if low == high else f" to {figure(high)}")
         for best, low, high in stretches
     ]
-    return f"Closest to the fit without privacy: {listing(told)}."
+    return f"Closest to the fit without privacy: {listing(texts)}."
 
 
 def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float | None) -> str:
@@ -440,10 +440,10 @@ def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float 
         return ""
     if least <= _NO_ERROR * here[-1][1]:
         return f"At {_place(there, axis)}, {spoken(best)} has no distance at all; the others do."
-    told = [f"{spoken(id)} is {_further(error / least)}" for id, error in others]
+    comparisons = [f"{spoken(id)} is {_further(error / least)}" for id, error in others]
     first = {min(errors, key=lambda id: errors[id]) for errors in by_place.values()}
     where = "" if len(first) == 1 else f", where {spoken(best)} is closest"
-    return f"At {_place(there, axis)}{where}, {listing(told)}."
+    return f"At {_place(there, axis)}{where}, {listing(comparisons)}."
 
 
 def _further(ratio: float) -> str:

@@ -50,9 +50,9 @@ def test_every_look_is_told_and_there_are_no_more_than_promised(places, id, kept
     watched.spend()
     first = release(problem, request, SeededNoise(1), watched)
     assert np.array_equal(first.coefficients, release(problem, request, SeededNoise(1)).coefficients)
-    assert reports and all(0 < r.share <= 1 and r.look <= r.looks and r.spent for r in reports)
-    assert reports[-1].share == 1.0 and (kept or reports[-1].look == reports[-1].looks)
-    assert all("look" in r.words and r.done <= 1 for r in reports)
+    assert reports and all(0 < r.share <= 1 and r.number <= r.n_passes and r.spent for r in reports)
+    assert reports[-1].share == 1.0 and (kept or reports[-1].number == reports[-1].n_passes)
+    assert all("pass" in r.words and r.done <= 1 for r in reports)
 
 
 @pytest.mark.parametrize("after", [0, 1, 2])
@@ -107,7 +107,7 @@ def test_lines_are_written_where_asked(places, monkeypatch, capsys):
     command = ["release", "--private", private, "--public", public, "--target", "y", "--method", "joint-pmt"]
     assert main([*command, "--mu", "1", "--lab", "--seed", "1", "--progress"]) == 0
     out, err = capsys.readouterr()
-    assert re.search(r"look 1 of at most \d at the private rows: ", err) and "look" not in out
+    assert re.search(r"pass 1 of at most \d over the private rows: ", err) and "pass 1" not in out
     assert main([*command, "--mu", "1", "--lab", "--seed", "1"]) == 0
     assert capsys.readouterr() == (out, "") and not sys.stderr.isatty()
 

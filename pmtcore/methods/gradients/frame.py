@@ -76,7 +76,7 @@ class Frame:
 
     @cached_property
     def root(self) -> np.ndarray:
-        """``L_x`` (d, d): of the public moment of the features, with the whitening ridge where there are labels."""
+        """Return ``L_x`` (d, d) of the public moment of the features, with the whitening ridge for labels."""
         return self.prior.whitening_root(self._features) if self.public.labelled else self.public.feature_root
 
     @property
@@ -87,12 +87,12 @@ class Frame:
 
     @property
     def m(self) -> int:
-        """Public rows that are used."""
+        """Return the number of public rows that are used."""
         return len(self.response)
 
     @property
     def prior_dof(self) -> float:
-        """Degrees of freedom behind the scale of the prior: public rows less columns."""
+        """Return degrees of freedom behind the scale of the prior: public rows less columns."""
         return float(max(len(self._features) - self.public.d, 1))
 
     @cached_property
@@ -101,22 +101,22 @@ class Frame:
 
     @cached_property
     def response(self) -> np.ndarray:
-        """Public responses (m,), every k-th where there are very many."""
+        """Return public responses (m,), every k-th where there are very many."""
         return np.asarray(self.public.rows[:: self._step, -1]) if self.public.rows is not None else np.empty(0)
 
     @property
     def clusters(self) -> np.ndarray | None:
-        """Groups (m,) of the public rows, where errors are clustered."""
+        """Return groups (m,) of the public rows, where errors are clustered."""
         return None if self.public.clusters is None else self.public.clusters[:: self._step]
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """Weights (m,) of the loss of each public row."""
+        """Return weights (m,) of the loss of each public row."""
         return self.public.loss_weights[:: self._step]
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """Whitened public features (m, d), as they are."""
+        """Return whitened public features (m, d), as they are."""
         return whiten(self.root, self._features[:: self._step])
 
     @cached_property
@@ -129,12 +129,12 @@ class Frame:
 
     @cached_property
     def norms(self) -> np.ndarray:
-        """Lengths (m,) of :attr:`left_out`."""
+        """Return lengths (m,) of :attr:`left_out`."""
         return np.linalg.norm(self.left_out, axis=1)
 
     @cached_property
     def public_fit(self) -> tuple[np.ndarray, np.ndarray]:
-        """Centre (d,), and its covariance (d, d) around the population's own fit.
+        """Return the centre (d,), and its covariance (d, d) around the population's own fit.
 
         Least squares has a finite fit, whose ridge prior serves; elsewhere a weakly informative prior is added. Without
         the response that prior is all there is.
@@ -159,7 +159,7 @@ class Frame:
 
     @cached_property
     def start(self) -> tuple[np.ndarray, np.ndarray]:
-        """Centre (d,), and covariance (d, d) of a fit to n private rows around it, if rows are alike."""
+        """Return the centre (d,), and covariance (d, d) of a fit to n private rows around it, if rows are alike."""
         centre, covariance = self.public_fit
         return centre, covariance * (1 + len(self._features) / self.n)
 
@@ -196,7 +196,7 @@ class Frame:
         return np.asarray(self.weights[:, None] * self.public.family.slope(self.rows @ points.T))
 
     def hessians(self, slopes: np.ndarray) -> np.ndarray:
-        """Public Hessians (t, d, d) of the mean loss from slopes (m, t), without the penalty."""
+        """Return public Hessians (t, d, d) of the mean loss from slopes (m, t), without the penalty."""
         x, d = self.left_out, self.public.d
         if slopes.shape[1] <= _MOST_POINTS_ONE_BY_ONE:
             return np.stack([(x * slope[:, None]).T @ x for slope in slopes.T]) / self.m
@@ -221,7 +221,7 @@ class Frame:
         return np.asarray(np.maximum(first - own, 1e-12) / squares.shape[1] ** 2 * (1 / self.m + 1 / self.n))
 
     def residuals(self, points: np.ndarray) -> np.ndarray:
-        """Left-out public residuals (t, m) at points (t, d), times the weights of their rows.
+        """Return left-out public residuals (t, m) at points (t, d), times the weights of their rows.
 
         Without the response they have the size that the family implies, with alternating signs.
         """
@@ -258,7 +258,7 @@ class Frame:
         return robust.at_least(self.to_table(self.to_table(inverse).T) / self.n)
 
     def candidates(self, residuals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds to choose from (t, K), and the variance that clipping at each leaves, summed over coordinates."""
+        """Return bounds to choose from (t, K), and the variance that clipping at each leaves over all coordinates."""
         lengths = self.norms * np.abs(residuals)
         longest = np.maximum(np.max(lengths, axis=1), 1e-290)
         low = np.maximum(_LEAST_BOUND * np.median(lengths, axis=1), 1e-9 * longest)
@@ -274,7 +274,7 @@ class Frame:
         return np.asarray(square / self.m * (1 + self.m / self.n) + _COMMON_SHARE * excess**2)
 
     def to_table(self, points: np.ndarray) -> np.ndarray:
-        """Coefficients (..., d) in the units of the table."""
+        """Return coefficients (..., d) in the units of the table."""
         return back_transform(self.root, points)
 
 

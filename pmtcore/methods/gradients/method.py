@@ -251,7 +251,7 @@ class GradientPlan(OfPublicData, StatisticPlan[RowCache[QuantizedRows]]):
         return tuple(spends)
 
     def facts(self) -> Facts:
-        """Noise and clipping that the last pass is expected to have, and the schedule."""
+        """Return the noise and clipping that the last pass is expected to have, and the schedule."""
         chosen = choose_bounds(self.frame, self.expected, self.mu * math.sqrt(self.schedule.gradients[-1]))
         lengths = self.frame.norms * np.abs(self.frame.residuals(self.expected.points)[0])
         return Facts(
@@ -281,12 +281,12 @@ class GradientOutcome(Outcome):
         self._transcript = transcript
 
     def transcript(self) -> np.ndarray:
-        """All released numbers, in units of their bounds."""
+        """Return all released numbers, in units of their bounds."""
         return self._transcript
 
     @property
     def coefficients(self) -> np.ndarray:
-        """Coefficients (trials, d) in the units of the table."""
+        """Return coefficients (trials, d) in the units of the table."""
         return self.plan.frame.to_table(self.state.points)
 
     def bands(self) -> Bands | None:
@@ -311,7 +311,7 @@ class GradientOutcome(Outcome):
 
 
 def _recommended(public: PublicData) -> bool:
-    """Labels and counts."""
+    """Recommend it for labels and counts."""
     return public.family is not GAUSSIAN
 
 
@@ -329,7 +329,7 @@ def _recommended(public: PublicData) -> bool:
     recommended_for=_recommended,
 )
 def _plan(public: PublicData, n: int, budget: Budget, parameters: GradientParameters) -> GradientPlan:
-    """``pmt-gradients`` for these public data.
+    """Plan ``pmt-gradients`` for these public data.
 
     Raises:
         InputError: no public rows.

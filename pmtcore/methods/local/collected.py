@@ -7,7 +7,7 @@ the noise), ``w_ols`` from their means, then ``c w_ols`` with ``1 = c mean_pub P
 calibrated jointly and exactly (E6), norms are Euclidean (E7), responses are clipped to a declared bound (E19), for a
 regression ``L r + |f(0)| + C`` where C is declared;
 the printed forms are in :mod:`pmtcore.methods.local.printed`, for the lab.
-``ldp-whitened`` (``science.md`` 4.4) releases d numbers only. The lab adds the noise of all n people as one
+``ldp-whitened`` (proofs/local.md, 12) releases d numbers only. The lab adds the noise of all n people as one
 draw where it is Gaussian: the same distribution. Neighbours: replace-one, of one person's own row.
 """
 

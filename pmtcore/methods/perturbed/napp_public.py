@@ -4,7 +4,7 @@
 
 * ``dp-erm`` (Kifer, Smith, Thakurta 2012; D, equation 2): v the same in every coordinate, c = 0, noise at the share r
   of the budget; the rest pays for the Jacobian and nothing comes back.
-* ``napp-public`` (``science.md`` 4.5): v and c from the *public* fit. The Jacobian's cost is then a public number, and
+* ``napp-public`` (proofs/erm.md, 15.6): v and c from the *public* fit. The Jacobian's cost is then a public number, and
   what it leaves of its share is retrieved with a proof: recycled into less noise, or returned as a smaller guarantee,
   by a choice made before a private row is read (errata E9, E10, E12, E13 repaired; E14: a lasso is a lasso, not an
   iteration).

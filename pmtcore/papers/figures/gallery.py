@@ -110,8 +110,8 @@ class Verdict:
 
 def reasons(verdict: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return the unstated settings that answers depend on, each once, by letter."""
-    told = dict.fromkeys(entry["unstated"] for entry in verdict if entry["unstated"])
-    return dict(zip(ascii_lowercase, told, strict=False))
+    settings = dict.fromkeys(entry["unstated"] for entry in verdict if entry["unstated"])
+    return dict(zip(ascii_lowercase, settings, strict=False))
 
 
 def verdicts(
@@ -191,8 +191,8 @@ def duration(seconds: float) -> str:
 
 def errata_of(figure: Figure) -> list[str]:
     """Return the errata that a figure touches: of its data, its methods, and what its notes and claims name."""
-    told = " ".join((figure.notes, *(claim.unstated for claim in figure.claims)))
-    errata = set(figure.errata).union(*(set(method(id).origin.errata) for id in figure.methods), _named(told))
+    text = " ".join((figure.notes, *(claim.unstated for claim in figure.claims)))
+    errata = set(figure.errata).union(*(set(method(id).origin.errata) for id in figure.methods), _named(text))
     own = {id for id in errata if figure.id[0] in letters(ERRATA[id].where)}
     return sorted(own, key=lambda id: int(id[1:]))
 

@@ -534,8 +534,8 @@ def fitted_slope(x: np.ndarray, logs: np.ndarray, trials: int) -> Slope | None:
     slopes = logs @ leverage / (leverage @ (u - weight @ u))
     half = two_sided(trials) * max(float(spread_of(slopes)), np.finfo(float).tiny)
     if len(u) > 2:
-        away = logs[0] - weight @ logs[0] - slopes[0] * (u - weight @ u)
-        half *= max(1.0, float(np.sqrt(np.sum((away / error) ** 2) / (len(u) - 2))))
+        residuals = logs[0] - weight @ logs[0] - slopes[0] * (u - weight @ u)
+        half *= max(1.0, float(np.sqrt(np.sum((residuals / error) ** 2) / (len(u) - 2))))
     return Slope(float(slopes[0]), float(slopes[0]) - half, float(slopes[0]) + half)
 
 

@@ -84,8 +84,8 @@ def open_claims(figure: Figure, record: Mapping[str, Any] | None) -> Iterator[Op
         if not left:
             break
         many = {each.name: Curve(each.name, each.x, np.tile(each.values, (times, 1))) for each in curves}
-        told = {at: figure.claims[at].answer(many)["answer"] for at in left}
-        answered |= {at: times * trials for at, answer in told.items() if answer != Answer.OPEN.value}
+        answers = {at: figure.claims[at].answer(many)["answer"] for at in left}
+        answered |= {at: times * trials for at, answer in answers.items() if answer != Answer.OPEN.value}
     for at in still:
         claim, needed = figure.claims[at], answered.get(at)
         why = Why.BORDER if needed is None else Why.FEW_TRIALS if needed <= figure.trials else Why.BEYOND
