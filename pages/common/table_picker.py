@@ -399,7 +399,7 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> tuple
     return formula.strip(), found
 
 
-def _lines(label: str, current: Mapping[str, str | Sequence[str]], example: str, **more: Any) -> list[str]:  # noqa: ANN401
+def _lines(label: str, current: Mapping[str, str | Sequence[str]], example: str, **more: Any) -> list[str]:
     """Draw what is declared of columns, one a line; return the lines that say something."""
     shown = (f"{name} = {one if isinstance(one, str) else ' | '.join(one)}" for name, one in current.items())
     text = st.text_area(label, "\n".join(shown), placeholder=example, height=68, **more)
@@ -413,7 +413,7 @@ def _policy(
     current: str,
     *,
     words: Callable[[str], str] = str,
-    **more: Any,  # noqa: ANN401
+    **more: Any,
 ) -> str:
     """Draw the choice of one of several words, the first where the current one is none of them."""
     at = options.index(current) if current in options else 0
