@@ -23,6 +23,7 @@ _BUDGETS_TRIED = 60  # budgets of a curve over five decades, twelve a decade
 NO_GAIN = 0.9  # predictions are good to about 10 %: less than that is no gain to speak of
 _FAR_APART = 10  # ends of the range of a precision, whose middle is then no promise
 _WORTHLESS_RATIO = 100.0  # beyond, the figure itself says nothing more
+_STRIDE = 10  # places of a search between two looks for one that is enough
 _RELATIVE_TOLERANCE = 1e-3  # relative: where the reverse question stops
 _MOST_BUDGETS = 60  # budgets at a time: as many as a curve has
 
@@ -315,10 +316,14 @@ def _half(public: PublicData, n: int, id: str, mu: float, *, j: int) -> float:
 
 
 def _first(values: np.ndarray, enough: Callable[[float], bool]) -> float | None:
-    """Return the first of increasing values that is enough, refined between it and the one before."""
-    if not enough(float(values[-1])):
+    """Return the first of increasing values that is enough, refined between it and the one before.
+
+    Far beyond real tables rounding can spoil a prediction: where the last value is not enough smaller ones are tried.
+    """
+    last = next((k for k in range(len(values) - 1, -1, -_STRIDE) if enough(float(values[k]))), None)
+    if last is None:
         return None
-    first = bisect_left(values[:-1].tolist(), True, key=enough)
+    first = bisect_left(values[:last].tolist(), True, key=enough)
     if first == 0:
         return float(values[0])
     a, b = float(values[first - 1]), float(values[first])

@@ -222,3 +222,11 @@ def test_only_methods_that_are_asked_about_are_tried(monkeypatch, seed):
     monkeypatch.setattr(planning, "_plan", lambda *given: tried.append(given[2]) or made(*given))
     _, public, _ = make(5000, 100, seed)
     assert planning.plannable(public, ("pmt-ridge",)) == ["pmt-ridge"] == tried
+
+
+def test_a_number_of_rows_is_found_where_only_the_largest_ones_have_no_figure():
+    """The search does not end at a billion rows, whose prediction rounding may spoil."""
+    values = np.geomspace(10, 1e9, 120)
+    assert planning._first(values, lambda n: 500 <= n < 1e7) == pytest.approx(500, rel=2e-3)
+    assert planning._first(values, lambda n: n >= 500) == pytest.approx(500, rel=2e-3)
+    assert planning._first(values, lambda n: False) is None
