@@ -21,6 +21,8 @@ from playwright.sync_api import Page, sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 # Pages on which something is released, and a text that stands below what came out.
 _AFTER = {"release": "Take it with you", "explore": "Models looked at"}
+# Looks, half a second apart, at which nothing may be under way: between two steps of work a page looks idle.
+_STILL = 6
 _SIZE = {"width": 1280, "height": 720}
 # Of a screen's width: four of them side by side are read in a README at this size.
 _SCALE = 0.75
@@ -31,9 +33,12 @@ def settled(page: Page) -> None:
     """Wait until nothing is being computed or drawn."""
     page.wait_for_selector("h1", timeout=120_000)
     page.wait_for_timeout(2000)
+    still = 0
     for _ in range(240):
         busy = page.locator('[data-testid="stStatusWidget"], [data-testid="stSpinner"], [data-testid="stSkeleton"]')
-        if busy.count() == 0 and page.get_by_text("Predictions of all methods").count() == 0:
+        idle = busy.count() == 0 and page.get_by_text("Predictions of all methods").count() == 0
+        still = still + 1 if idle else 0
+        if still > _STILL:
             break
         page.wait_for_timeout(500)
     page.wait_for_timeout(1000)

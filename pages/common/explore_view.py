@@ -134,7 +134,7 @@ def question(here: Held) -> Regression | None:
         pills, clear = st.columns([7, 1], vertical_alignment="bottom")
         kept = [name for name in choice if name in st.session_state.get(key, choice)][:1]
         clear.button(
-            "Only the first",
+            "Keep only one",
             key="explore-clear",
             type="tertiary",
             disabled=not kept,

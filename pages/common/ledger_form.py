@@ -111,9 +111,14 @@ def spend_form(mu: float) -> Spend | None:
             raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
         others = known_as(book, tables) - {name.strip()}
         account = book.account(name, others)
+    except InputError as error:
+        show_error(error)
+        return None
+    try:
         within(account, mu)
     except InputError as error:
         show_error(error)
+        st.page_link("pages/work/budget.py", label="Caps and spends on Budget", icon=":material/account_balance:")
         return None
     if account.together:
         st.info(

@@ -41,7 +41,7 @@ from pmtcore.report.figures import release as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.html import report
 from pmtcore.report.names import title
-from pmtcore.report.rows import CLEAREST, MANY
+from pmtcore.report.rows import CLEAREST, MANY, MOST_COLUMNS
 from pmtcore.report.sheet import csv
 from pmtcore.report.statistics import DISAGREES, penalty_words, shortened, shortened_words
 from pmtcore.report.strength import unprotected_words
@@ -143,8 +143,9 @@ def coefficients(found: Release, here: str = "") -> None:
     example = example_words(shown, unit, reference_levels(found.notes))
     st.markdown(f"{badge(label(found))} **{plain(release_words(found, unit.per_spread))}** {plain(example)}")
     few = forest.folded(shown, unit)
-    view = "all" if len(few) == len(shown) or len(shown) <= MANY else views()
-    drawn = few if view == "columns" else shown
+    as_it_is = len(shown) <= (MOST_COLUMNS if len(few) == len(shown) else MANY)
+    view = "all" if as_it_is else views()
+    drawn = few.head(MOST_COLUMNS) if view == "columns" else shown
     if len(shown):
         figure = forest.multiples(shown, unit) if view == "levels" else forest.forest(drawn, unit)
         picture(figure, "coefficients", "Released coefficients with 95 % bands; the table below has the figures")

@@ -68,7 +68,7 @@ def own_tables() -> None:
     if private is None or public is None:
         tables = state.session().tables
         st.info(
-            f"Choose both files. Until then {plain(tables.title) if tables else 'nothing'} stays open.",
+            f"It takes two files that can be read. Until then {plain(tables.title) if tables else 'nothing'} is open.",
             icon=":material/upload:",
         )
         return

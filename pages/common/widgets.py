@@ -155,8 +155,9 @@ def frame(table: pd.DataFrame, alt: str) -> None:
     """Draw a table that can be searched and sorted."""
     numbers = [name for name in table.columns if pd.api.types.is_float_dtype(table[name])]
     # Four digits that count, also of a small number.
-    digits = {name: st.column_config.NumberColumn(format="%.4g") for name in numbers}
-    st.dataframe(table, hide_index=True, width="stretch", alt=alt, column_config=digits)
+    columns: dict[str, Any] = {name: st.column_config.NumberColumn(format="%.4g") for name in numbers}
+    columns |= {"model": st.column_config.TextColumn(width="medium")}  # names that somebody gave are read as a whole
+    st.dataframe(table, hide_index=True, width="stretch", alt=alt, column_config=columns)
 
 
 def download_table(table: pd.DataFrame, key: str) -> None:

@@ -91,9 +91,10 @@ def planned_share(problem: Problem) -> None:
         facts = prospect(problem, request).facts
     except InputError:
         return
+    own = "its own bound" if facts.radius is None else f"its own radius, {said(facts.radius)}"
     st.markdown(
         f"{badge(Label.PUBLIC)} **Truncation rate of the planned method**, {plain(spoken(request.method))} at mu = "
-        f"{said(request.budget.mu)}, which chooses its own radius or bound. {shortened_words(facts.as_dict())}"
+        f"{said(request.budget.mu)}, which chooses {own}. {shortened_words(facts.as_dict())}"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.common import cautions
 from pages.common import explore_view as parts
 from pages.common.explore_release import releasing
 from pages.common.session import current_problem, session
@@ -36,7 +37,9 @@ def opening() -> None:
     with left:
         st.header("Release one here")
         try:
-            found = releasing(current_problem())
+            problem = current_problem()
+            cautions.say(problem)
+            found = releasing(problem)
             if found is not None:
                 parts.take_up(Moment.of(found.as_dict()), title_of(list(session().releases)[-1]), found.notes)
                 st.rerun()

@@ -64,7 +64,7 @@ def taken_along_to_release(key: str, other: str = "") -> None:
 
 def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
     """Draw the controls in one row; return method, coefficient and budget."""
-    left, middle, right = st.columns([3, 2, 4])
+    left, middle, right = st.columns([4, 2, 3])
     key = f"plan-method-{problem.public.family.id}"
     id = left.selectbox(
         "Method",

@@ -524,7 +524,7 @@ class PublicMessage(Message):
         "a feature that repeats the target."
     )
     TOO_FEW_ROWS = (
-        "The public table has {rows} usable rows for {count} columns (intercept and category columns counted); "
+        "The public table has {rows:plural usable row} for {count} columns (intercept and category columns counted); "
         "whitening needs at least {limit}: add public rows, or choose fewer features."
     )
     TOO_FEW_COMPLETE_ROWS = (

@@ -20,10 +20,10 @@ from pmtcore.public.bands import Z95
 from pmtcore.public.moments import PublicData
 
 _BUDGETS_TRIED = 60  # budgets of a curve over five decades, twelve a decade
-_STEPS_WHERE_NOT_MONOTONE = 8  # between values that are tried where the largest is not enough
 NO_GAIN = 0.9  # predictions are good to about 10 %: less than that is no gain to speak of
 _FAR_APART = 10  # ends of the range of a precision, whose middle is then no promise
 _WORTHLESS_RATIO = 100.0  # beyond, the figure itself says nothing more
+_STRIDE = 10  # places of a search between two looks for one that is enough
 _RELATIVE_TOLERANCE = 1e-3  # relative: where the reverse question stops
 _MOST_BUDGETS = 60  # budgets at a time: as many as a curve has
 
@@ -321,12 +321,10 @@ def _first(values: np.ndarray, enough: Callable[[float], bool]) -> float | None:
     The last one need not be enough where another is: at very many rows the noise that covers a solver's distance to the
     optimum of ``pmt-objective`` grows with them.
     """
-    if not enough(float(values[-1])):
-        some = next((at for at in range(0, len(values), _STEPS_WHERE_NOT_MONOTONE) if enough(float(values[at]))), None)
-        if some is None:
-            return None
-        values = values[: some + 1]
-    first = bisect_left(values[:-1].tolist(), True, key=enough)
+    last = next((k for k in range(len(values) - 1, -1, -_STRIDE) if enough(float(values[k]))), None)
+    if last is None:
+        return None
+    first = bisect_left(values[:last].tolist(), True, key=enough)
     if first == 0:
         return float(values[0])
     a, b = float(values[first - 1]), float(values[first])

@@ -11,7 +11,7 @@ import numpy as np
 from pmtcore.accounting.budgets import attacker_power, detected_percent
 from pmtcore.base.escaping import html as escape
 from pmtcore.public.moments import INTERCEPT
-from pmtcore.report.rows import MANY, axis_ends, axis_limit, clarity, clearest
+from pmtcore.report.rows import axis_ends, axis_limit, clarity, few
 
 # Marks on the axis of a drawing, at most one more.
 _MARKS = 5
@@ -45,6 +45,8 @@ def curve(mu: float) -> str:
 
 # Units of a drawing's width, of its edge, of a row with its name above its marks, and of a mark.
 _WIDTH, _EDGE, _ROW, _DOT = 420, 12, 36, 4.5
+# Of a text that stands above a line of the grid.
+_ON_WHITE = 'paint-order="stroke" stroke="#fff" stroke-width="4"'
 # Letters of a name that fit into such a width.
 _LETTERS = 58
 
@@ -60,9 +62,7 @@ def forest(release: Mapping[str, Any]) -> str:
         return ""
     values = np.array([spread[n] * release["coefficients"][n] for n in names])
     ends = np.array([[spread[n] * release["bands"][n][side] for side in ("low", "high")] for n in names])
-    rows = list(enumerate(names))
-    if len(names) > MANY:
-        rows = clearest(names, clarity(values, ends[:, 0], ends[:, 1]))
+    rows = few(names, clarity(values, ends[:, 0], ends[:, 1]))
     at = [place for place, _ in rows]
     values, ends, called = values[at], ends[at], [name for _, name in rows]
     limit = axis_limit(np.max(np.abs(np.column_stack([values, ends])), axis=1))
@@ -79,11 +79,11 @@ def forest(release: Mapping[str, Any]) -> str:
     for at_row, (name, value, (a, b)) in enumerate(zip(called, values, ends, strict=True)):
         y = _ROW * at_row + 28
         shown = name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…"
-        lines.append(f'<text x="{_EDGE}" y="{y - 10}">{escape(shown)}</text>')
+        lines.append(f'<text x="{_EDGE}" y="{y - 10}" {_ON_WHITE}>{escape(shown)}</text>')
         if limit is not None and abs(value) > limit:
             far = f"{number(value)} ({number(a)} to {number(b)})"
             anchor, text = ("end", f"{far} →") if value > 0 else ("start", f"← {far}")
-            lines.append(f'<text x="{x(value):.1f}" y="{y + 4}" text-anchor="{anchor}">{text}</text>')
+            lines.append(f'<text x="{x(value):.1f}" y="{y + 4}" text-anchor="{anchor}" {_ON_WHITE}>{text}</text>')
             continue
         lines.append(f'<line x1="{x(a):.1f}" y1="{y}" x2="{x(b):.1f}" y2="{y}" stroke="#0072B2" stroke-width="3"/>')
         lines.append(f'<circle cx="{x(value):.1f}" cy="{y}" r="{_DOT}" fill="#0072B2"/>')

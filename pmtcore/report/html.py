@@ -28,7 +28,7 @@ from pmtcore.report.checklist import checklist
 from pmtcore.report.drawings import curve, forest, number, table
 from pmtcore.report.names import source
 from pmtcore.report.reproduce import cap_command, command, configuration
-from pmtcore.report.rows import CLEAREST, MANY
+from pmtcore.report.rows import MANY, few_words
 from pmtcore.report.rows import source as source_column
 from pmtcore.report.statistics import DISAGREES, NAME, SCALES, SOURCES, penalty_words, released_titles, shortened, title
 from pmtcore.report.strength import DEPLOYMENTS, strength, unprotected_words
@@ -146,7 +146,10 @@ def _features(record: Mapping[str, Any]) -> str:
     names = [name for name in record["coefficients"] if name != INTERCEPT]
     columns = Counter(source_column(name) for name in names)
     told = [name if many == 1 else f"{name} ({many + 1} levels)" for name, many in columns.items()]
-    return escape(", ".join(told)) or "nothing"
+    return escape(", ".join(told) if len(told) <= _NAMED else f"{len(told)} columns") or "nothing"
+
+
+_NAMED = 20  # columns that a sentence can name; the tables have all
 
 
 def _data(record: Mapping[str, Any]) -> str:
@@ -280,8 +283,8 @@ def _coefficients(record: Mapping[str, Any]) -> tuple[str, str]:
     extra = [(NAME, escape(share.words)) for share in shortened(record["released"])]
     extra += _figures(record["released"])
     head = ("coefficient", "value", *(f"{part} sd" for part in parts), "95 % limits")
-    folded = f'<p class="note">{CLEAREST}</p>' if _is_long(record) else ""
-    picture = f'<p class="note">{_PER_SPREAD}</p>{forest(record)}{folded}' if drawn else ""
+    left_out = few_words([name for name in record["coefficients"] if name in bands and name != INTERCEPT])
+    picture = f'<p class="note">{_PER_SPREAD} {left_out}</p>{forest(record)}' if drawn else ""
     return (
         f"<h2>Coefficients</h2>\n{picture}",
         (table("The same figures: per standard deviation of the feature", _DRAWN, drawn) if drawn else "")

@@ -8,6 +8,8 @@ import numpy as np
 
 # From so many rows on, the levels of a column are folded into one row.
 MANY = 20
+# Columns that a picture draws at first: more is no picture that can be looked at.
+MOST_COLUMNS = 40
 # What a reader of such a row should know.
 CLEAREST = (
     "Of each column of categories the clearest level is drawn. Chosen for its clearness, its band is too narrow: a "
@@ -48,6 +50,27 @@ def clearest(names: Sequence[str], clarity: np.ndarray) -> list[tuple[int, str]]
         more = f" (clearest of {len(places)} levels)" if len(places) > 1 else ""
         rows.append((at, f"{names[at]}{more}"))
     return rows
+
+
+def few(names: Sequence[str], clarity: np.ndarray) -> list[tuple[int, str]]:
+    """Return the rows that a picture of all coefficients has, in their order: all, or the clearest of many.
+
+    Args:
+        names: of coefficients.
+        clarity: of each effect (rows,), by :func:`clarity`.
+    """
+    rows = clearest(names, clarity) if len(names) > MANY else list(enumerate(names))
+    least = sorted((clarity[at] for at, _ in rows), reverse=True)[:MOST_COLUMNS][-1]
+    return [row for row in rows if clarity[row[0]] >= least][:MOST_COLUMNS]
+
+
+def few_words(names: Sequence[str]) -> str:
+    """Say what such a picture leaves out; empty where it has every coefficient."""
+    many = len({source(name) for name in names})
+    told = [CLEAREST] if many < len(names) and len(names) > MANY else []
+    if many > MOST_COLUMNS:
+        told.append(f"Of {many} columns the picture has the {MOST_COLUMNS} with the clearest effects, the tables all.")
+    return " ".join(told)
 
 
 def axis_limit(reach: np.ndarray) -> float | None:

@@ -250,6 +250,8 @@ def _as_labels(levels: list[str], family: str = "logistic") -> tuple[Repair, ...
     A level that has another spelling is no label: its own kind would be among the rest.
     """
     title, alike = FAMILIES[family].title.capitalize(), schema.spelled_alike(levels)
+    if len(levels) == 1:  # there is no rest
+        return ()
     if len(levels) == 2 and not alike:
         return (Repair(f"{title} regression of the two labels", {"family": family, "positive": None}),)
     return tuple(
@@ -383,4 +385,5 @@ def _fewer(going_in: tuple[str, ...]) -> Iterator[Repair]:
     """Yield the repair of too few public rows: the first half of the features."""
     if len(going_in) > 1:
         half = going_in[: len(going_in) // 2]
-        yield Repair(f"Only the first {len(half)} features", {"features": half})
+        kept = "feature" if len(half) == 1 else f"{len(half)} features"
+        yield Repair(f"Only the first {kept}", {"features": half})

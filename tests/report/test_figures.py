@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from types import SimpleNamespace
@@ -31,6 +32,7 @@ from pmtcore.releases.release import Preview, Request, preview, release
 from pmtcore.report.figures import coefficients as forest
 from pmtcore.report.figures import compare, conditioning, explore, style
 from pmtcore.report.figures import release as figures
+from pmtcore.report.figures.explore import _along_its_ray
 from pmtcore.report.figures.style import finish, log_axis
 from pmtcore.report.names import title
 from pmtcore.report.rows import axis_ends, clarity, source
@@ -502,3 +504,16 @@ def test_far_spans_are_labelled_in_powers_of_ten(low: float, high: float, powers
     log_axis(figure, "y")
     assert (figure.layout.yaxis.exponentformat == "power") is powers
     assert (figure.layout.yaxis.tickformat == "~g") is not powers
+
+
+def test_many_names_of_a_network_stand_along_their_rays():
+    """Neighbours on the circle do not cover each other, and no name stands on its head."""
+    figure, many = go.Figure(), 74
+    for at in range(many):
+        _along_its_ray(figure, f"a column of some length {at}", 2 * math.pi * at / many)
+    notes = figure.layout.annotations
+    assert all(-90 <= note.textangle <= 90 for note in notes)
+    for note in notes:  # read along the ray that its middle lies on
+        ray = math.degrees(math.atan2(note.y, note.x))
+        assert math.isclose(math.sin(math.radians(note.textangle + ray)), 0, abs_tol=1e-9)
+        assert 1.06 < math.hypot(note.x, note.y) < 2

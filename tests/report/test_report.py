@@ -24,7 +24,7 @@ from pmtcore.methods.registry import suiting
 from pmtcore.releases.planning import planned
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, recorded_release, release
-from pmtcore.report import deployment, reproduce
+from pmtcore.report import deployment, reproduce, rows
 from pmtcore.report.checklist import checklist
 from pmtcore.report.html import embedded, report
 from pmtcore.report.statistics import DISAGREES, TITLES
@@ -357,14 +357,23 @@ def test_several_releases_are_told_together(filed):
         assert ("Squares of mu add up" in report(filed[0], {**filed[1], "cap": cap, "left": cap})) is (cap is not None)
 
 
+def test_a_picture_of_very_many_columns_has_the_clearest():
+    """Some forty rows in the table's order, and a sentence that says so; fewer are all there."""
+    names, clear = [f"x{k}" for k in range(150)], np.arange(150.0)
+    assert rows.few(names, clear) == [(k, f"x{k}") for k in range(110, 150)]
+    assert "Of 150 columns the picture has the 40" in rows.few_words(names)
+    assert len(rows.few(names[:30], clear[:30])) == 30 and not rows.few_words(names[:30])
+    levels = [f"town={k}" for k in range(30)]
+    assert rows.few(levels, clear[:30]) == [(29, "town=29 (clearest of 30 levels)")]
+    assert rows.few_words(levels) == rows.CLEAREST
+
+
 def test_a_long_report_states_its_guarantee_before_its_tables(filed):
-    """Who reads from the top meets what was promised before pages of figures; of a chosen level it says more."""
+    """Who reads from the top meets what was promised before pages of figures."""
     short = report(*filed)
     assert short.index("<h2>Coefficients") < short.index("In units of the table") < short.index("<h2>What was promised")
-    assert "too narrow" not in short
     private, public, _ = load("demo", n=2000, m=200, d=25)
     many = prepare(private, public, default_choices(private, public))
     text = report(release(many, Request("joint-pmt", Budget(1.0)), SeededNoise(1)).as_dict())
     assert text.index('<svg class="rows"') < text.index("<h2>What was promised") < text.index("In units of the table")
-    assert "too narrow" in text
     assert "taken to be other rows" in short and "taken to be other rows" not in text, "a lab figure's may be a split"

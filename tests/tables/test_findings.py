@@ -9,7 +9,7 @@ import pytest
 from pmtcore.base.messages import InputError, PublicMessage, TableMessage, TableNote, kind_of
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.findings import findings, repaired
+from pmtcore.tables.findings import _as_labels, _fewer, findings, repaired
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import default_choices, features_taken, prepare
 from pmtcore.tables.table import read_table, table_from
@@ -405,3 +405,15 @@ def test_an_identifier_of_persons_is_no_target_by_default():
 
     private, public = pair(made(400), made(150))
     assert default_choices(private, public).target == "household"
+
+
+def test_one_label_is_offered_against_no_rest():
+    """Where all public rows have one label, no regression of it against others is offered."""
+    assert _as_labels(["high"]) == ()
+    assert len(_as_labels(["high", "low"])) == 1
+
+
+def test_a_repair_that_keeps_one_feature_says_so_in_the_singular():
+    """Not "the first 1 features"."""
+    assert [one.label for one in _fewer(("a", "b"))] == ["Only the first feature"]
+    assert [one.label for one in _fewer(("a", "b", "c", "d"))] == ["Only the first 2 features"]

@@ -39,6 +39,11 @@ _HIDES = 3.0  # times as wide as by sampling alone: from here on a band hides ef
 _BESIDE = 14  # pixels of one model's line among others
 _UNIT = "response, in sd, for one sd more"
 
+# Names up to which a network has them level; more stand along their rays.
+_MOST_LEVEL = 24
+# Of such a network: half its height and the width of a letter in pixels, and the letters of a name.
+_RADIUS, _LETTER, _LETTERS = 380, 5.6, 30
+
 
 def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:
     """Return coefficients with their parts and limits."""
@@ -223,14 +228,19 @@ def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequ
                 "formula": fit.formula,
                 "ridge": fit.lam,
                 "features": len(fit.names) - fit.constant,
-                "R^2": math.nan if share is None else float(share.values[0]),
-                "R^2 low": math.nan if share is None else float(share.bands.low[0]),
-                "R^2 high": math.nan if share is None else float(share.bands.high[0]),
+                "R^2": math.nan if share is None else _share(share.values),
+                "R^2 low": math.nan if share is None else _share(share.bands.low),
+                "R^2 high": math.nan if share is None else _share(share.bands.high),
                 "residual sd": fit.residual_sd,
                 "pinned": key in pinned,
             }
         )
     return pd.DataFrame(rows)
+
+
+def _share(values: np.ndarray) -> float:
+    """Return a share of variance; what rounding left of none is none."""
+    return round(float(values[0]), 9)
 
 
 def key_of(fit: Regression) -> str:
@@ -382,15 +392,40 @@ def network(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
         marker={"size": 12, "color": QUIET},
         showlegend=False,
     )
+    many = len(names) > _MOST_LEVEL
     for name in names:
-        # Outside the circle, away from every line, which all lie inside it.
-        side = "left" if math.cos(angle[name]) >= 0 else "right"
-        x, y = 1.08 * math.cos(angle[name]), 1.08 * math.sin(angle[name])
-        figure.add_annotation(x=x, y=y, text=escaping.chart(name), showarrow=False, xanchor=side)
+        (_along_its_ray if many else _beside_its_mark)(figure, name, angle[name])
     figure.update_xaxes(visible=False, range=[-1.5, 1.5])
     figure.update_yaxes(visible=False, range=[-1.3, 1.3])
+    if many:
+        figure.update_xaxes(range=[-2, 2])
+        figure.update_yaxes(range=[-2, 2], scaleanchor="x")
     columns = ["first", "second", "value", "low", "high"]
-    return finish(figure, "", "", 560), pd.DataFrame([{c: row[c] for c in columns} for row in rows], columns=columns)
+    shown = pd.DataFrame([{c: row[c] for c in columns} for row in rows], columns=columns)
+    return finish(figure, "", "", 2 * _RADIUS if many else 560), shown
+
+
+def _beside_its_mark(figure: go.Figure, name: str, angle: float) -> None:
+    """Write a name outside the circle, away from every line, which all lie inside it."""
+    side = "left" if math.cos(angle) >= 0 else "right"
+    x, y = 1.08 * math.cos(angle), 1.08 * math.sin(angle)
+    figure.add_annotation(x=x, y=y, text=escaping.chart(name), showarrow=False, xanchor=side)
+
+
+def _along_its_ray(figure: go.Figure, name: str, angle: float) -> None:
+    """Write one of many names along its ray, so that none lies over another, turned so that none stands on its head."""
+    shown = name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
+    # Turned about its middle, which lies half the length of the text outside the circle.
+    middle = 1.06 + len(shown) * _LETTER / _RADIUS
+    turned = -math.degrees(angle) if math.cos(angle) >= 0 else 180 - math.degrees(angle)
+    figure.add_annotation(
+        x=middle * math.cos(angle),
+        y=middle * math.sin(angle),
+        text=escaping.chart(shown),
+        textangle=(turned + 180) % 360 - 180,
+        font={"size": 10},
+        showarrow=False,
+    )
 
 
 def scree(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:

@@ -147,8 +147,8 @@ def interval_words(one: Planned, coefficient: str) -> str:
         return ""
     median, low, high = (said(record[f"half_width_{part}"]) for part in ("median", "low", "high"))
     return (
-        f"The half-width is what the formula says; on real tables tails and truncation added to it. By these, half of "
-        f"the releases come out above ± {median}, and eight of ten between ± {low} and ± {high}."
+        "The half-width is what the formula says, which knows no tails. By what came out on real tables, half of the "
+        f"releases come out above ± {median}, and eight of ten between ± {low} and ± {high}."
     )
 
 
