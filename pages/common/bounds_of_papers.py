@@ -39,14 +39,14 @@ def _proved() -> None:
         "mu of each part", [0.1, 0.3, 1.0, 3.0, 10.0], 1.0, key="bounds-mu", help="As the papers count their budgets."
     )
     with st.spinner("Measuring on made-up rows", show_time=True):
-        found = words.central(shape, float(mu))
+        bounds = words.central(shape, float(mu))
     chart(
-        figures.bounds(found),
+        figures.bounds(bounds),
         "bounds",
         "How many times each proved bound is away from what is measured",
-        words.table(found),
+        words.table(bounds),
         label=Label.LAB,
-        words=words.sentence(found),
+        words=words.sentence(bounds),
     )
     st.caption(
         f"{shape.d} columns, {shape.m:,} public and {shape.n:,} private rows, drawn Gaussian with an averaged "

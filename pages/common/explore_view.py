@@ -59,10 +59,10 @@ class Held:
         return self.logistics[key]
 
 
-def held() -> Held | None:
+def opened() -> Held | None:
     """Return the record that is open."""
-    found: Held | None = st.session_state.get(_KEY)
-    return found
+    record: Held | None = st.session_state.get(_KEY)
+    return record
 
 
 def take_up(moment: Moment, title: str, notes: Sequence[str] = ()) -> None:
@@ -132,14 +132,14 @@ def question(here: Held) -> Regression | None:
     key = f"explore-features-{response}"
     if len(choice) <= _MOST_PILLS:
         pills, clear = st.columns([7, 1], vertical_alignment="bottom")
-        kept = [name for name in choice if name in st.session_state.get(key, choice)][:1]
+        first_chosen = [name for name in choice if name in st.session_state.get(key, choice)][:1]
         clear.button(
             "Keep only one",
             key="explore-clear",
             type="tertiary",
-            disabled=not kept,
+            disabled=not first_chosen,
             on_click=_clear,
-            args=(key, kept),
+            args=(key, first_chosen),
             help="Leaves the first column of the model in it; others are put in by a click each.",
         )
         chosen = pills.pills(
@@ -209,9 +209,9 @@ def logistic(here: Held, fit: Regression) -> None:
     if st.toggle(
         "Logistic regression", key="explore-logistic", help="Approximate, from the same moment; its note says how far."
     ):
-        found = here.logistic(fit)
-        frame(figures.logistic_table(found), "Logistic coefficients with 95 % bands")
-        st.caption(plain(found.note))
+        fitted = here.logistic(fit)
+        frame(figures.logistic_table(fitted), "Logistic coefficients with 95 % bands")
+        st.caption(plain(fitted.note))
 
 
 def neighbours(here: Held, fit: Regression) -> None:
@@ -326,10 +326,10 @@ def _test(here: Held, fit: Regression) -> None:
         help="An F test of all of them at once.",
     )
     if tested:
-        found = fit.test(tested)
+        joint = fit.test(tested)
         st.markdown(
-            f"{badge(here.label)} F = {found.statistic:.4g} for {plural(found.among, 'coefficient')}, p: "
-            f"{p_value(found.p)} (privacy, sampling and truncation together)."
+            f"{badge(here.label)} F = {joint.statistic:.4g} for {plural(joint.among, 'coefficient')}, p: "
+            f"{p_value(joint.p)} (privacy, sampling and truncation together)."
         )
     given = [name for name in here.moment.record.derived.base if name in here.moment.columns and name != fit.response]
     with st.form("explore-predict"):

@@ -62,14 +62,14 @@ class Spend:
         if not self.dataset:
             return lambda progress: release(problem, request, noise, progress)
         require(Action.RELEASE)
-        book = Ledger(default_url())
-        if self.cap is not None and book.account(self.dataset).cap is None:
-            register.cap(actor(), book, self.dataset, self.cap)
+        ledger = Ledger(default_url())
+        if self.cap is not None and ledger.account(self.dataset).cap is None:
+            register.cap(actor(), ledger, self.dataset, self.cap)
         place = {"dataset": self.dataset, "key": key, "purpose": self.purpose, "by": actor().name}
 
         def run(progress: Progress | None) -> Release:
-            book = Ledger(default_url())  # a connection belongs to its thread
-            return recorded_release(problem, request, noise, book, progress=progress, **place).release
+            ledger = Ledger(default_url())  # a connection belongs to its thread
+            return recorded_release(problem, request, noise, ledger, progress=progress, **place).release
 
         return run
 
@@ -106,11 +106,11 @@ def spend_form(mu: float) -> Spend | None:
     )
     try:
         with before_spend():
-            book = Ledger(default_url())
+            ledger = Ledger(default_url())
         if not name.strip():
             raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
-        others = known_as(book, tables) - {name.strip()}
-        account = book.account(name, others)
+        others = known_as(ledger, tables) - {name.strip()}
+        account = ledger.account(name, others)
     except InputError as error:
         show_error(error)
         return None
@@ -138,25 +138,25 @@ def spend_form(mu: float) -> Spend | None:
         except InputError as error:
             show_error(error)
             return None
-        st.caption(f"The spend is written to {plain(book.place)} before a private row is used.")
+        st.caption(f"The spend is written to {plain(ledger.place)} before a private row is used.")
         return Spend(name, purpose, cap, account.second)
-    st.caption(plain(f"{balance(account)} Written to {book.place}."))
+    st.caption(plain(f"{balance(account)} Written to {ledger.place}."))
     if account.spent:
         total = account.total_with(mu)
         st.markdown(f"With the releases before it, mu = {figure(total)} in all. {strength(total).sentence}")
     return Spend(name, purpose, second=account.second)
 
 
-def known_as(book: Ledger, tables: Tables) -> set[str]:
+def known_as(ledger: Ledger, tables: Tables) -> set[str]:
     """Return the data sets whose rows an open table holds; looked for once for each table."""
-    held = st.session_state.setdefault("ledger-known", {})
-    mark = (tables.key, book.verify()["events"])
-    if mark not in held:
-        held.clear()
+    recognised = st.session_state.setdefault("ledger-known", {})
+    mark = (tables.key, ledger.verify()["events"])
+    if mark not in recognised:
+        recognised.clear()
         dialect = tables.public.dialect if isinstance(tables.public, Table) else None
-        cells = hashed(tables.private, book.fingerprint_key, dialect, most_rows=book.most_rows_hashed)
-        held[mark] = set(book.recognised(cells))
-    return set(held[mark])
+        cells = hashed(tables.private, ledger.fingerprint_key, dialect, most_rows=ledger.most_rows_hashed)
+        recognised[mark] = set(ledger.recognised(cells))
+    return set(recognised[mark])
 
 
 def within(account: Account, mu: float) -> None:

@@ -66,18 +66,18 @@ def more(public: PublicData) -> None:
     import_configuration()
 
 
-def cost(found: Preview) -> None:
+def cost(prospect: Preview) -> None:
     """Draw what the budget buys and what it costs, in all units and in words."""
-    guarantee = found.guarantee
+    guarantee = prospect.guarantee
     if guarantee.mu == 0:
         st.markdown(f"{badge(Label.PUBLIC)} Costs nothing: no private row is read.")
-        st.markdown(plain(figures.predicted_words(found)))
+        st.markdown(plain(figures.predicted_words(prospect)))
         return
     person = guarantee.person
-    bought = figures.predicted_words(found) or "There is no prediction of the errors for this method."
+    bought = figures.predicted_words(prospect) or "There is no prediction of the errors for this method."
     st.markdown(f"{badge(Label.PUBLIC)} **Buys.** {plain(bought)}")
-    st.markdown(shortened_words(found.facts.as_dict()), help=help_for("truncation"))
-    for sentence in found.verdict:
+    st.markdown(shortened_words(prospect.facts.as_dict()), help=help_for("truncation"))
+    for sentence in prospect.verdict:
         st.info(plain(sentence), icon=":material/info:")
     st.markdown(
         f"**Costs.** mu = {said(person.mu, 4)} · rho = {said(person.rho, 4)} · epsilon = {said(person.epsilon, 4)} at "
@@ -90,9 +90,9 @@ def cost(found: Preview) -> None:
         st.caption(f"These are figures of a person with all rows that count; of one row mu is {guarantee.mu:.4g}.")
 
 
-def expected(found: Preview) -> None:
+def expected(prospect: Preview) -> None:
     """Draw predicted errors beside the attacker's view, from public figures alone."""
-    figure = figures.predicted(found)
+    figure = figures.predicted(prospect)
     left, right = st.columns([3, 2], gap="large")
     if figure is not None:
         with left:
@@ -100,46 +100,46 @@ def expected(found: Preview) -> None:
                 figure,
                 "predicted",
                 "Predicted standard errors of each coefficient relative to the public fit alone",
-                figures.predicted_table(found),
+                figures.predicted_table(prospect),
                 label=Label.PUBLIC,
-                folded_note=_note(found),
+                folded_note=_note(prospect),
             )
-            if left_out := figures.predicted_note(found):
+            if left_out := figures.predicted_note(prospect):
                 st.caption(left_out)
-    if found.guarantee.mu > 0:
+    if prospect.guarantee.mu > 0:
         with right:
             chart(
-                figures.tradeoff(found.guarantee.person.mu),
+                figures.tradeoff(prospect.guarantee.person.mu),
                 "tradeoff",
                 "Detections against false alarms of the best attacker at this budget",
-                figures.tradeoff_table(found.guarantee.person.mu),
+                figures.tradeoff_table(prospect.guarantee.person.mu),
                 label=Label.PUBLIC,
             )
             deployments()
 
 
-def _note(found: Preview) -> str:
+def _note(prospect: Preview) -> str:
     """Return what a reader of the predictions should know besides, and the public figures that the plan chose."""
-    chosen = figures.facts_words(found.facts, len(found.names))
+    chosen = figures.facts_words(prospect.facts, len(prospect.names))
     return f"Chosen from public figures: {chosen}." if chosen else ""
 
 
-def confirmation(found: Preview) -> str:
+def confirmation(prospect: Preview) -> str:
     """Return what the user agrees to."""
-    if found.guarantee.mu == 0:
+    if prospect.guarantee.mu == 0:
         return "I spend nothing: this method reads no private row."
     tables = session().tables
-    spend = f"I spend mu = {found.guarantee.person.mu:.4g} on this table"
+    spend = f"I spend mu = {prospect.guarantee.person.mu:.4g} on this table"
     if tables is not None and tables.may_be_studied:
         return f"{spend}, for study: the result is a lab figure and may not leave."
     return f"{spend}. It cannot be taken back."
 
 
-def confirmation_key(found: Preview) -> str:
+def confirmation_key(prospect: Preview) -> str:
     """Return a key that changes with what is confirmed: a tick for one amount never counts for another."""
     state = session()
     table = "" if state.tables is None else state.tables.key
-    return f"sure-{state.next_request}-{table}-{found.method.id}-{found.guarantee.person.mu!r}"
+    return f"sure-{state.next_request}-{table}-{prospect.method.id}-{prospect.guarantee.person.mu!r}"
 
 
 def import_configuration() -> None:

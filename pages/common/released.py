@@ -81,44 +81,44 @@ def other_table(id: str, choices: Choices) -> None:
         st.rerun()
 
 
-def show(found: Release, request: Request) -> None:
+def show(release: Release, request: Request) -> None:
     """Draw a finished release: what may be done with it, its figures, how to take them along."""
     # The button that had the keyboard is gone after a release: the verdict takes it.
     with st.container(key="verdict"):
-        standing(found)
-        disagreeing(found)
-        cautions.warn(found.notes)
+        standing(release)
+        disagreeing(release)
+        cautions.warn(release.notes)
         if st.session_state.pop(FOCUS, False):
             scripts.run(scripts.TO_VERDICT)
     left, right = st.columns([5, 2], gap="medium")
     with right:
-        about(found)
+        about(release)
     with left:
-        if found.names:
-            coefficients(found, on_open_tables(found, request))
-    free(found)
-    if found.facts.retrieved_epsilon is not None:
-        retrieved(found)
-    if found.notes:
-        with st.expander(f"Notes ({len(found.notes)})", icon=":material/notes:"):
-            st.markdown("\n".join(f"- {plain(note)}" for note in found.notes))
-    downloads(found, request)
+        if release.names:
+            coefficients(release, on_open_tables(release, request))
+    free(release)
+    if release.facts.retrieved_epsilon is not None:
+        retrieved(release)
+    if release.notes:
+        with st.expander(f"Notes ({len(release.notes)})", icon=":material/notes:"):
+            st.markdown("\n".join(f"- {plain(note)}" for note in release.notes))
+    downloads(release, request)
     earlier()
 
 
-def label(found: Release) -> Label:
+def label(release: Release) -> Label:
     """Return the kind of the release's figures."""
-    return Label.RELEASED if found.standing is ReleaseStatus.SOUND else Label.LAB
+    return Label.RELEASED if release.standing is ReleaseStatus.SOUND else Label.LAB
 
 
-def coefficients(found: Release, here: str = "") -> None:
+def coefficients(release: Release, here: str = "") -> None:
     """Draw all coefficients with bands: search, order, unit; picture and table are in the same unit.
 
     Args:
-        found: the release.
+        release: the release.
         here: what the open tables say of them.
     """
-    units = forest.units(found)
+    units = forest.units(release)
     st.header("Coefficients")
     a, b, c = st.columns([5, 2, 3], vertical_alignment="bottom")
     id = a.selectbox(
@@ -135,13 +135,13 @@ def coefficients(found: Release, here: str = "") -> None:
         format_func=forest.ORDERS.__getitem__,
         key="coefficients-order",
         help="Clearest first: by the size of the effect over its band. Grouped by column: its levels together.",
-        **at_first("coefficients-order", index=1 if len(found.names) > MANY else 0),
+        **at_first("coefficients-order", index=1 if len(release.names) > MANY else 0),
     )
     unit = units[id]
-    table = forest.table(found, unit)
+    table = forest.table(release, unit)
     shown = forest.chosen(table, unit, search, order)
-    example = example_words(shown, unit, reference_levels(found.notes))
-    st.markdown(f"{badge(label(found))} **{plain(release_words(found, unit.per_spread))}** {plain(example)}")
+    example = example_words(shown, unit, reference_levels(release.notes))
+    st.markdown(f"{badge(label(release))} **{plain(release_words(release, unit.per_spread))}** {plain(example)}")
     few = forest.folded(shown, unit)
     as_it_is = len(shown) <= (MOST_COLUMNS if len(few) == len(shown) else MANY)
     view = "all" if as_it_is else views()
@@ -152,8 +152,8 @@ def coefficients(found: Release, here: str = "") -> None:
         with st.expander("Table", icon=":material/table_rows:"):
             frame(forest.displayed(shown, unit), f"Coefficients: {unit.words}")
             download_table(forest.displayed(shown, unit), "coefficients-shown")
-    about_picture(found, table, drawn, here)
-    if found.bands is None:
+    about_picture(release, table, drawn, here)
+    if release.bands is None:
         st.caption(
             "There are no error bands for this method: part of its error is not known from public figures, the pull of "
             "a penalty or of an iteration that is cut short. Methods that Plan lists have bands."
@@ -165,26 +165,26 @@ def coefficients(found: Release, here: str = "") -> None:
         st.caption(leaning)
 
 
-def about_picture(found: Release, table: pd.DataFrame, drawn: pd.DataFrame, here: str) -> None:
+def about_picture(release: Release, table: pd.DataFrame, drawn: pd.DataFrame, here: str) -> None:
     """Say below the picture which coefficients it holds, what they estimate, and how bands compare with the plan."""
     told = [here]
     if len(drawn) < len(table):
         told.append(forest.note(table, drawn))
     if not set(drawn["coefficient"]) <= set(table["coefficient"]):
         told.append(CLEAREST)
-    if words := penalty_words(found.facts.penalty, found.facts.prior_sd):
+    if words := penalty_words(release.facts.penalty, release.facts.prior_sd):
         told.append(f"{words} Data has it among its choices.")
     if any(told):
         st.caption(plain(" ".join(sentence for sentence in told if sentence)))
 
 
-def on_open_tables(found: Release, request: Request) -> str:
+def on_open_tables(release: Release, request: Request) -> str:
     """Return how bands compare with the plan, and what gaps bias, while the choices of the release are still open."""
     try:
         problem = current_problem()
         if session().chosen.get(session().next_request) != problem.choices:
             return ""
-        words = as_planned_words(found, prospect(problem, request).predicted)
+        words = as_planned_words(release, prospect(problem, request).predicted)
         return " ".join(sentence for sentence in (words, cautions.gaps(problem)) if sentence)
     except InputError:
         return ""
@@ -218,97 +218,99 @@ def error_parts(shown: pd.DataFrame, unit: forest.Unit) -> None:
     st.caption(parts_words(shown, unit))
 
 
-def retrieved(found: Release) -> None:
+def retrieved(release: Release) -> None:
     """Draw the budget that came back."""
     st.header("Retrieved budget")
-    show_retrieved(found.facts, found.parameters.get("retrieved") == "recycle", "release-retrieved")
+    show_retrieved(release.facts, release.parameters.get("retrieved") == "recycle", "release-retrieved")
 
 
-def standing(found: Release) -> None:
+def standing(release: Release) -> None:
     """Draw whether the figures may leave."""
-    nobody, mu = unprotected_words(found.guarantee.person.mu), found.guarantee.mu
-    if found.standing is ReleaseStatus.SOUND and nobody:
+    nobody, mu = unprotected_words(release.guarantee.person.mu), release.guarantee.mu
+    if release.standing is ReleaseStatus.SOUND and nobody:
         st.warning(f"{badge(Label.RELEASED)} {nobody}", icon=":material/warning:")
-    elif found.standing is ReleaseStatus.SOUND:
+    elif release.standing is ReleaseStatus.SOUND:
         st.success(f"{badge(Label.RELEASED)} These figures may be published.", icon=":material/verified_user:")
     else:
-        reasons = "; ".join(found.standing_reasons)
+        reasons = "; ".join(release.standing_reasons)
         unprotected = f" {nobody}" if mu else ""
         st.warning(
-            f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.{_counted(found)}{unprotected}",
+            f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.{_counted(release)}{unprotected}",
             icon=":material/science:",
         )
 
 
-def disagreeing(found: Release) -> None:
+def disagreeing(release: Release) -> None:
     """Say so at the verdict where the released figures are of little use, whoever may see them."""
-    if found.disagrees:
+    if release.disagrees:
         st.error(DISAGREES, icon=":material/warning:")
 
 
-def _counted(found: Release) -> str:
+def _counted(release: Release) -> str:
     """Say who counts what a lab figure spent."""
-    if found.guarantee.mu == 0:
+    if release.guarantee.mu == 0:
         return ""
-    if filed(found)[2] is not None:
+    if filed(release)[2] is not None:
         return " What it spent is in the ledger all the same."
-    return f" Add its mu of {said(found.guarantee.person.mu)} yourself to what was spent on these rows before."
+    return f" Add its mu of {said(release.guarantee.person.mu)} yourself to what was spent on these rows before."
 
 
-def about(found: Release) -> None:
+def about(release: Release) -> None:
     """Draw the single figures of a release, its guarantee and how strong it is, and the ways on."""
     st.page_link("pages/work/report.py", label="Next: Report", icon=":material/arrow_forward:")
-    st.markdown(f"**{plain(found.title)}**")
-    rows = "" if found.public_rows is None else f", {count(found.public_rows)} public rows"
-    lines = [f"n = {count(found.n)}{rows}", *(f"{name}: {value}" for name, value in figures.results(found).items())]
-    if found.guarantee.mu > 0 and not (found.disagrees and not shortened(found.released)):
-        lines.append(shortened_words(found.facts.as_dict(), found.released))
+    st.markdown(f"**{plain(release.title)}**")
+    rows = "" if release.public_rows is None else f", {count(release.public_rows)} public rows"
+    lines = [f"n = {count(release.n)}{rows}", *(f"{name}: {value}" for name, value in figures.results(release).items())]
+    if release.guarantee.mu > 0 and not (release.disagrees and not shortened(release.released)):
+        lines.append(shortened_words(release.facts.as_dict(), release.released))
     st.markdown("\n".join(f"- {line}" for line in lines))
-    if found.guarantee.mu > 0:
-        strength_line(found.guarantee.person.mu)
+    if release.guarantee.mu > 0:
+        strength_line(release.guarantee.person.mu)
     with st.expander("The guarantee", icon=":material/shield:"):
-        st.markdown(f"{plain(guarantee_line(found.guarantee))}. {plain(found.guarantee.words)}")
+        st.markdown(f"{plain(guarantee_line(release.guarantee))}. {plain(release.guarantee.words)}")
         deployments()
     if st.button("New release", key="release-new", icon=":material/add:", width="stretch"):
         session().begin_request()
         st.rerun()
 
 
-def free(found: Release) -> None:
+def free(release: Release) -> None:
     """Draw what came out beside the coefficients at no further cost."""
-    kind = label(found)
-    if "ridge_path" in found.released:
+    kind = label(release)
+    if "ridge_path" in release.released:
         st.header("Ridge path")
         lam = st.select_slider(
             "Ridge penalty",
-            figures.penalties(found),
+            figures.penalties(release),
             key="ridge-lam",
             persist_state="session",
             format_func=said,
             help=help_for("ridge"),
         )
         alt = "Standardized coefficients along the ridge path"
-        table = figures.ridge_path_table(found)
-        chart(figures.ridge_path(found, lam), "ridge-path", alt, table, label=kind, words=figures.ridge_words(found))
-        at = figures.at_penalty(found, lam)
+        table = figures.ridge_path_table(release)
+        chart(
+            figures.ridge_path(release, lam), "ridge-path", alt, table, label=kind, words=figures.ridge_words(release)
+        )
+        at = figures.at_penalty(release, lam)
         frame(at, f"Coefficients at penalty {lam:g}")
-    if "moment" in found.released:
+    if "moment" in release.released:
         st.header("Second moment")
         alt = "Released second moment, entries over the root of their diagonals"
         chart(
-            figures.moment(found),
+            figures.moment(release),
             "moment",
             alt,
-            figures.moment_table(found),
+            figures.moment_table(release),
             label=kind,
-            words=figures.moment_words(found),
+            words=figures.moment_words(release),
         )
 
 
-def downloads(found: Release, request: Request) -> None:
+def downloads(release: Release, request: Request) -> None:
     """Draw downloads of record, coefficients, configuration and report, and how to ask for the same again."""
     st.header("Take it with you")
-    record, account, entry = filed(found)
+    record, account, entry = filed(release)
     files: list[tuple[str, str, str, str, Callable[[], str]]] = [
         ("Report (HTML)", "report.html", "text/html", "report", lambda: report(record, account, filed_head())),
         ("Record (JSON)", "release.json", "application/json", "record", lambda: json_text(record)),
@@ -323,8 +325,8 @@ def downloads(found: Release, request: Request) -> None:
             lambda: deployment.entry(record, entry.at if entry else "", entry.purpose if entry else ""),
         ),
     ]
-    if found.names:
-        table = figures.coefficients_table(found)
+    if release.names:
+        table = figures.coefficients_table(release)
         files.insert(2, ("Coefficients (CSV)", "coefficients.csv", "text/csv", "csv", lambda: csv(table)))
     for at, (label, name, kind, key, make) in enumerate(files):
         if at % 4 == 0:
@@ -338,16 +340,16 @@ def downloads(found: Release, request: Request) -> None:
         st.caption("With the configuration saved as request.json. It draws new noise and spends again.")
 
 
-def filed(found: Release) -> tuple[dict[str, Any], dict[str, Any] | None, Entry | None]:
+def filed(release: Release) -> tuple[dict[str, Any], dict[str, Any] | None, Entry | None]:
     """Return the record as the ledger keeps it, its account and its spend; the plain record without a ledger."""
     try:
-        book = Ledger(default_url(), make=False)
-        entry = book.entry(session().next_request)
+        ledger = Ledger(default_url(), make=False)
+        entry = ledger.entry(session().next_request)
         if entry is not None and entry.record is not None:
-            return dict(entry.record), book.account(entry.dataset).as_dict(), entry
+            return dict(entry.record), ledger.account(entry.dataset).as_dict(), entry
     except InputError:
         pass  # no ledger yet, or one that cannot be read: then the report says that it was made without one
-    return found.as_dict(), None, None
+    return release.as_dict(), None, None
 
 
 def filed_head() -> str | None:

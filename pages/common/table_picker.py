@@ -332,7 +332,7 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> tuple
         **_kept("formula", key, help),
     )
     left, middle, right = st.columns(3)
-    found: dict[str, Any] = {}
+    choices_of_columns: dict[str, Any] = {}
     for place, field, among, help in (
         (left, "weights", names, "How much a row counts."),
         (middle, "exposure", names, "What a count is of: rates are modelled."),
@@ -344,25 +344,25 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> tuple
         ),
     ):
         at = getattr(current, field)
-        found[field] = _policy(
+        choices_of_columns[field] = _policy(
             place, field.title(), ["", *among], at, **_kept(field, key, help), words=lambda name: name or "none"
         )
     help = "Columns that others give away in the public rows: left out with a note, or refused."
-    found["collinear"] = _policy(
+    choices_of_columns["collinear"] = _policy(
         left, "Collinear columns", COLLINEAR_POLICIES, current.collinear, **_kept("collinear", key, help)
     )
     help = (
         "Public: all columns but the target are known anyway, of every private row. Then a method may protect the "
         "responses alone."
     )
-    found["covariates"] = _policy(
+    choices_of_columns["covariates"] = _policy(
         middle, "Covariates", COVARIATES, current.covariates, **_kept("covariates", key, help)
     )
     help = (
         "Categories that only private rows have: refuse them, or count them as 'other', which is missing where the "
         "public rows have no such category."
     )
-    found["unseen"] = _policy(
+    choices_of_columns["unseen"] = _policy(
         right,
         "Unseen categories",
         UNSEEN_POLICIES,
@@ -371,24 +371,24 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> tuple
         words=_UNSEEN.__getitem__,
     )
     help = "For features that are collinear in the public rows."
-    found["public_ridge"] = number(
+    choices_of_columns["public_ridge"] = number(
         left, "Ridge on the public moment", 0.0, 1e6, start=current.public_ridge, key=f"ridge-{key}", words=help
     )
     help = "A constant beside the features; leave it on unless the fit goes through the origin."
-    found["intercept"] = middle.toggle("Intercept", current.intercept, **_kept("intercept", key, help))
+    choices_of_columns["intercept"] = middle.toggle("Intercept", current.intercept, **_kept("intercept", key, help))
     help = "One column a line. Without a declaration, the categories are those of the public table."
-    found["levels"] = levels_from_text(
+    choices_of_columns["levels"] = levels_from_text(
         _lines("Declared categories", current.levels, "town = north | south | west", **_kept("levels", key, help))
     )
     help = "One column a line: number, level or date, whatever the public table suggests."
-    found["kinds"] = kinds_from_text(
+    choices_of_columns["kinds"] = kinds_from_text(
         _lines("Kinds of columns", current.kinds, "code = level", **_kept("kinds", key, help))
     )
     help = (
         "The curator's word, kept in the record of each release. Whether public rows are private rows is shown below "
         "to whoever switched exact figures on."
     )
-    found["overlap"] = st.text_input(
+    choices_of_columns["overlap"] = st.text_input(
         "Public rows that are private rows too: why that may be",
         current.overlap,
         placeholder="there are none",
@@ -396,7 +396,7 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> tuple
     ).strip()
     if tables.source is None:
         _declared_schema(tables, key)
-    return formula.strip(), found
+    return formula.strip(), choices_of_columns
 
 
 def _lines(label: str, current: Mapping[str, str | Sequence[str]], example: str, **more: Any) -> list[str]:

@@ -268,9 +268,9 @@ def at_first(key: str, **start: Any) -> dict[str, Any]:
 
 def keep_within(key: str, low: float, high: float) -> None:
     """Bring a kept value into a range that another table has: Streamlit raises on one outside."""
-    kept = st.session_state.get(key)
-    if isinstance(kept, int | float) and not low <= kept <= high:
-        st.session_state[key] = min(max(kept, low), high)
+    value = st.session_state.get(key)
+    if isinstance(value, int | float) and not low <= value <= high:
+        st.session_state[key] = min(max(value, low), high)
 
 
 # Text of the delta of epsilon, one for all pages about a table.

@@ -30,13 +30,13 @@ def record() -> Record:
     """Return this session's results over those that are stored."""
     if KEY not in st.session_state:
         st.session_state[KEY] = stored() or Record("never", {})
-    found: Record = st.session_state[KEY]
-    return found
+    current: Record = st.session_state[KEY]
+    return current
 
 
-def keep(found: dict[str, Audit], computed: str) -> None:
+def keep(audits: dict[str, Audit], computed: str) -> None:
     """Add results to the table."""
-    st.session_state[KEY] = Record(computed, {**record().audits, **found})
+    st.session_state[KEY] = Record(computed, {**record().audits, **audits})
 
 
 def sweep() -> None:
@@ -80,25 +80,25 @@ def running() -> bool:
 
 def overview() -> None:
     """Draw all results in one picture over one sortable table."""
-    found = record()
+    current = record()
     st.markdown(
-        f"{badge(Label.LAB)} **{figures.tally(found.audits)}** Claimed mu = 1; last computed: {found.computed}."
+        f"{badge(Label.LAB)} **{figures.tally(current.audits)}** Claimed mu = 1; last computed: {current.computed}."
     )
-    picture(figures.overview(found.audits), "audit-overview", "Lower bounds of all attacks as shares of the claim")
-    frame(figures.overview_table(found.audits), "Audit of every method and planted fault")
+    picture(figures.overview(current.audits), "audit-overview", "Lower bounds of all attacks as shares of the claim")
+    frame(figures.overview_table(current.audits), "Audit of every method and planted fault")
     with st.expander("One method or fault in detail", icon=":material/search:"):
         ids = [*(entry.id for entry in methods()), *FAULTS]
         id = st.selectbox(
             "Method or fault", ids, format_func=_named, key="audit-detail", help="Its attack is drawn below."
         )
-        details(id, found.audits.get(id))
+        details(id, current.audits.get(id))
 
 
 def _named(id: str) -> str:
     return FAULTS[id].words if id in FAULTS else option(id)
 
 
-def details(id: str, found: Audit | None) -> None:
+def details(id: str, result: Audit | None) -> None:
     """Draw what a method claims and why, or what was planted, and the attack on it."""
     if id in FAULTS:
         st.markdown(f"Planted: {FAULTS[id].words}. The audit must find it.")
@@ -107,15 +107,15 @@ def details(id: str, found: Audit | None) -> None:
         st.markdown(f"{entry.summary} Source: {source(id)}. {entry.standing.value}: {entry.claim.reason}.")
         if entry.origin.errata:
             st.caption(words(entry.origin.errata))
-    if found is not None:
+    if result is not None:
         chart(
-            figures.points(found),
+            figures.points(result),
             f"audit-{id}",
             "The audit's test against the claim's curve",
-            figures.table([found]),
+            figures.table([result]),
             label=Label.LAB,
-            words=f"Tables: {found.pair}. Lower bound at {percent(found.confidence)} confidence, "
-            f"{found.trials:,} runs.",
+            words=f"Tables: {result.pair}. Lower bound at {percent(result.confidence)} confidence, "
+            f"{result.trials:,} runs.",
         )
 
 
@@ -137,16 +137,16 @@ def one() -> None:
     if st.button("Run", type="primary", key="audit-run", icon=":material/play_arrow:"):
         with st.spinner(f"{TRIALS:,} runs on two tables built to be told apart", show_time=True):
             st.session_state["audit-found"] = audit(id, float(mu), TRIALS)
-    found = st.session_state.get("audit-found")
-    if found is not None:
-        (st.error if found.violated else st.success)(f"{title(found.method)}: {found.verdict}.")
+    result = st.session_state.get("audit-found")
+    if result is not None:
+        (st.error if result.violated else st.success)(f"{title(result.method)}: {result.verdict}.")
         chart(
-            figures.points(found),
+            figures.points(result),
             "audit",
             "The audit's test against the claim's curve",
-            figures.table([found]),
+            figures.table([result]),
             label=Label.LAB,
-            words=f"Tables: {found.pair}. Lower bound at {percent(found.confidence)} confidence.",
+            words=f"Tables: {result.pair}. Lower bound at {percent(result.confidence)} confidence.",
         )
 
 
@@ -164,10 +164,10 @@ def published() -> None:
             sentence = f"{name}: epsilon is at least {bound:.3g} where {claim:.3g} was claimed."
             told.append((bound > claim, sentence))
         with st.spinner("Each step on two tables, and the same on ours", show_time=True):
-            found = [attacks.symbol(), attacks.symbol(printed=False)]
+            results = [attacks.symbol(), attacks.symbol(printed=False)]
             for id in attacks.ATTACKS:
-                found += [attacks.attack(id, how) for how in ("published", *attacks.SOUND)]
-        st.session_state["audit-attacks"] = told + [(attack.wins, attack.sentence) for attack in found]
+                results += [attacks.attack(id, how) for how in ("published", *attacks.SOUND)]
+        st.session_state["audit-attacks"] = told + [(attack.wins, attack.sentence) for attack in results]
     for wins, sentence in st.session_state.get("audit-attacks", []):
         (st.error if wins else st.success)(sentence)
 

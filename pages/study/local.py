@@ -109,15 +109,15 @@ def fit_another(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
 
 def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -> Sides:
     """Return the simulation for these tables and this axis: the one that is under way, or a new one."""
-    held: tuple[tuple[str, ...], Sides] | None = st.session_state.get("local-run")
-    if held is None or held[0] != key:
+    last: tuple[tuple[str, ...], Sides] | None = st.session_state.get("local-run")
+    if last is None or last[0] != key:
         n = problem.private.n
         sizes = [] if axis == "epsilon" else [n // 16, n // 8, n // 4, n // 2, n]
         epsilons = EPSILONS if axis == "epsilon" else [epsilon]
         scaled = rescaled(problem, "z")
-        held = (key, Sides(scaled, epsilons, TRIALS, 1, sizes=sizes, others=papers_local(scaled.public)))
-        st.session_state["local-run"] = held
-    return held[1]
+        last = (key, Sides(scaled, epsilons, TRIALS, 1, sizes=sizes, others=papers_local(scaled.public)))
+        st.session_state["local-run"] = last
+    return last[1]
 
 
 def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> bool:
@@ -126,8 +126,8 @@ def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> bool:
         left, right = st.columns([5, 1], vertical_alignment="center")
         left.progress(run.share, f"Simulating every device: {run.share:.0%} done")
         right.button("Stop", key="local-stop", icon=":material/stop:", help="Keeps what is done.", on_click=run.stop)
-    found = run.summaries().reveal(Curator("shown on the Local page, harmless or curator"))
-    picture(found, kind, axis, run)
+    summaries = run.summaries().reveal(Curator("shown on the Local page, harmless or curator"))
+    picture(summaries, kind, axis, run)
     work(run.step, A_MOMENT)  # after the picture, which else would wait for it
     if not run.live and kind is Label.LAB and not run.stopped:
         done = run.summaries().reveal(Curator("shown on the Local page, harmless"))
@@ -135,18 +135,18 @@ def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> bool:
     return run.live
 
 
-def picture(found: Sequence[Summary], kind: Label, axis: str, run: Sides | None = None) -> None:
+def picture(summaries: Sequence[Summary], kind: Label, axis: str, run: Sides | None = None) -> None:
     """Draw central and local along the axis; axes and legend of a run are those of its end."""
     methods, places = (run.methods, run.places) if run is not None else ((), ())
     # The sentence speaks of the epsilon that the slider above has.
     at = float(st.session_state["local-epsilon"]) if axis == "epsilon" else None
     chart(
-        figures.comparison(found, axis, methods=methods, places=places),
+        figures.comparison(summaries, axis, methods=methods, places=places),
         "local-comparison",
         f"Distance to the fit without privacy against {axis}, central and local",
-        figures.comparison_table(found),
+        figures.comparison_table(summaries),
         label=kind,
-        words=f"{'So far: ' * bool(found and run and run.live)}{comparison_words(found, axis, at)}"
+        words=f"{'So far: ' * bool(summaries and run and run.live)}{comparison_words(summaries, axis, at)}"
         or "No simulated release yet.",
     )
     st.caption(
@@ -173,9 +173,9 @@ def beside(problem: Problem, mark: tuple[str, ...], kind: Label, axis: str) -> N
     """Draw central and local at equal epsilon."""
     epsilon = float(st.session_state["local-epsilon"])
     key = ("local", *mark, axis, repr(epsilon if axis != "epsilon" else 0.0))
-    kept = remembered(key) if kind is Label.LAB else None
-    if kept is not None:
-        picture(kept.summaries, kind, axis)
+    finished = remembered(key) if kind is Label.LAB else None
+    if finished is not None:
+        picture(finished.summaries, kind, axis)
         return
     run = running(problem, key, axis, epsilon)
     if run.live:
@@ -190,8 +190,8 @@ def example() -> tuple[Problem, tuple[str, ...]]:
         tables = named_tables("demo-labels")
         made = prepare(tables.private, tables.public, tables.first, lab_reasons=tables.lab_reasons)
         st.session_state["local-example"] = (made, (tables.key,))
-    found: tuple[Problem, tuple[str, ...]] = st.session_state["local-example"]
-    return found
+    remembered_example: tuple[Problem, tuple[str, ...]] = st.session_state["local-example"]
+    return remembered_example
 
 
 def page(current: Problem) -> None:

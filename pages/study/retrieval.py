@@ -76,20 +76,20 @@ def ask() -> tuple[Plan, float]:
     return plan, float(factor)
 
 
-def numbers(plan: Plan, found: BudgetSplit) -> None:
+def numbers(plan: Plan, split: BudgetSplit) -> None:
     """Draw the parts and the guarantee, its relation in words and converted."""
     for column, (name, value) in zip(
         st.columns(4),
         {
-            "Noise drawn at": found.noise_epsilon,
-            "Spent on the Jacobian": found.jacobian_epsilon,
-            "Retrieved": found.retrieved,
-            "Guarantee": found.promise.epsilon,
+            "Noise drawn at": split.noise_epsilon,
+            "Spent on the Jacobian": split.jacobian_epsilon,
+            "Retrieved": split.retrieved,
+            "Guarantee": split.promise.epsilon,
         }.items(),
         strict=True,
     ):
         column.metric(name, f"ε {said(value)}", help=_HELP[name])
-    st.markdown(f"{badge(Label.PUBLIC)} **{found.promise.words}.** {plan.conversion(found.promise)}")
+    st.markdown(f"{badge(Label.PUBLIC)} **{split.promise.words}.** {plan.conversion(split.promise)}")
 
 
 def pictures(plan: Plan, factor: float) -> None:
@@ -140,8 +140,8 @@ def selected(kind: str, epsilon: float, lam: float) -> tuple[Study, Label] | Non
     if not public and not curator():
         st.info("On your own rows this is for the curator: switch it on in the sidebar.", icon=":material/lock:")
         return None
-    found = study_table(opened, epsilon, lam)
-    return found.reveal(Curator("shown on the page Retrieved budget, harmless or curator")), (
+    private = study_table(opened, epsilon, lam)
+    return private.reveal(Curator("shown on the page Retrieved budget, harmless or curator")), (
         Label.LAB if public else Label.PRIVATE
     )
 
@@ -168,7 +168,7 @@ def selection() -> None:
     drawn = st.session_state.get("selection")
     if drawn is None or drawn[0] != mark or drawn[1] is None:
         return
-    found, label = drawn[1]
+    chosen, label = drawn[1]
     if label is Label.PRIVATE and not curator():
         return
     st.markdown(
@@ -177,13 +177,19 @@ def selection() -> None:
     )
     left, right = st.columns(2)
     with left:
-        chart(figures.kept(found), "selection-kept", "Coefficients kept", figures.kept_table(found), label=label)
+        chart(
+            figures.selected(chosen), "selection-kept", "Coefficients kept", figures.selected_table(chosen), label=label
+        )
     with right:
-        if found.roc:
-            chart(figures.roc(found), "selection-roc", "ROC of selection", figures.roc_table(found), label=label)
+        if chosen.roc:
+            chart(figures.roc(chosen), "selection-roc", "ROC of selection", figures.roc_table(chosen), label=label)
         else:
             chart(
-                figures.counts(found), "selection-counts", "Coefficients kept", figures.counts_table(found), label=label
+                figures.counts(chosen),
+                "selection-counts",
+                "Coefficients kept",
+                figures.counts_table(chosen),
+                label=label,
             )
 
 

@@ -146,17 +146,19 @@ def agreed() -> None:
         return
     study = Study.from_json(file.getvalue())
     ordered = sorted(messages, key=lambda message: message.name)
-    found = status(
+    progress = status(
         study,
         [fields_of(each.getvalue()) for each in joined],
         [fields_of(each.getvalue()) for each in ordered],
     )
-    frame(DataFrame(found.rows()), "Sites of the study, their rows and how far they are")
-    if found.passes:
-        st.markdown(f"Opened: {plural(len(found.passes), 'pass', 'passes')}, the last one of {found.passes[-1]} sites.")
-    if joined and State.INVITED not in found.states:
+    frame(DataFrame(progress.rows()), "Sites of the study, their rows and how far they are")
+    if progress.passes:
+        st.markdown(
+            f"Opened: {plural(len(progress.passes), 'pass', 'passes')}, the last one of {progress.passes[-1]} sites."
+        )
+    if joined and State.INVITED not in progress.states:
         st.download_button(
-            "Study with all keys", found.study.as_json(), "study.json", "application/json", on_click="ignore"
+            "Study with all keys", progress.study.as_json(), "study.json", "application/json", on_click="ignore"
         )
 
 
@@ -174,12 +176,12 @@ def page(problem: Problem) -> None:
     with figure_first("sites"):
         id, coefficient, mu, rows = ask(problem)
         with st.spinner("Predicting", show_time=True):
-            found = prospects(problem.public, rows, id, mu, coefficient=problem.public.names.index(coefficient))
+            predictions = prospects(problem.public, rows, id, mu, coefficient=problem.public.names.index(coefficient))
         chart(
-            figures.widths(found, coefficient),
+            figures.widths(predictions, coefficient),
             "sites",
             f"Predicted half-width of {coefficient} against the number of sites",
-            figures.table(found),
+            figures.table(predictions),
             label=Label.PUBLIC,
             words="Nobody sees another's rows, and only the noisy total of all is opened.",
             folded_note="Predictions assume that all sites' rows are like the public ones.",

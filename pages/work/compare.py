@@ -187,17 +187,17 @@ def live() -> bool:
         left = "" if run.seconds_left is None else f", about {max(run.seconds_left, 1):.0f} s of computing left"
         st.progress(run.share, f"{run.share:.0%} done{left}")
         st.button("Stop", key="compare-stop", icon=":material/stop:", help="Keeps what is done.", on_click=run.stop)
-    found = run.summaries().reveal(Curator("shown on the Compare page"))
+    summaries = run.summaries().reveal(Curator("shown on the Compare page"))
     note = "stopped" if run.stopped else "done" if not run.live else "running"
-    words = f"{figures.trials_words(found)}, {note}." if found else "No result yet."
-    picture(found, run.axis, run.sampling, words, run=run)
+    words = f"{figures.trials_words(summaries)}, {note}." if summaries else "No result yet."
+    picture(summaries, run.axis, run.sampling, words, run=run)
     if run.live:
         advance(run)
     return run.live
 
 
 def picture(
-    found: Sequence[Summary],
+    summaries: Sequence[Summary],
     axis: str,
     sampling: float | None,
     note: str,
@@ -210,12 +210,12 @@ def picture(
     methods = run.methods if run is not None else ()
     places = run.places if run is not None else ()
     chart(
-        figures.comparison(found, axis, mean, sampling, methods=methods, places=places, measure=measure),
+        figures.comparison(summaries, axis, mean, sampling, methods=methods, places=places, measure=measure),
         "comparison",
         f"{measure[0].upper()}{measure[1:]} against {AXES[axis]}, with bands",
-        figures.comparison_table(found),
+        figures.comparison_table(summaries),
         label=study_label(),
-        words=comparison_words(found, axis) or "Computing: no trial is done yet.",
+        words=comparison_words(summaries, axis) or "Computing: no trial is done yet.",
     )
     st.toggle("Means with one standard deviation", key="compare-mean", help="Else medians with 10 to 90 %.", **KEEP)
     off = " The dotted line is how far that fit itself is expected to be from the truth, by sampling alone."

@@ -26,26 +26,26 @@ _GLANCE, _LINE = 330, 35
 def showcase() -> None:
     """Draw what the open tables already show, on tables that harm nobody."""
     try:
-        found = quick()
+        shown = quick()
     except InputError as error:
         show_error(error)
         return
-    if found is None:
+    if shown is None:
         glance()
         return
     left, right = st.columns([3, 2], gap="medium")
     with left:
         chart(
-            figures.comparison(found.summaries, measure=found.measure),
+            figures.comparison(shown.summaries, measure=shown.measure),
             "showcase",
-            f"{found.measure.capitalize()}, against the total budget",
-            figures.comparison_table(found.summaries),
+            f"{shown.measure.capitalize()}, against the total budget",
+            figures.comparison_table(shown.summaries),
             label=Label.LAB,
-            words=comparison_words(found.summaries),
+            words=comparison_words(shown.summaries),
         )
-        of = ", for the typical coefficient, as on Plan, in standard errors of the public fit" if found.typical else ""
+        of = ", for the typical coefficient, as on Plan, in standard errors of the public fit" if shown.typical else ""
         st.caption(
-            f"Medians of {found.trials} repeated releases each{of}; bands from 10 to 90 % of them. Plan and Release "
+            f"Medians of {shown.trials} repeated releases each{of}; bands from 10 to 90 % of them. Plan and Release "
             "predict from public rows alone, and count sampling in."
         )
     with right:

@@ -39,9 +39,9 @@ def opening() -> None:
         try:
             problem = current_problem()
             cautions.say(problem)
-            found = releasing(problem)
-            if found is not None:
-                parts.take_up(Moment.of(found.as_dict()), title_of(list(session().releases)[-1]), found.notes)
+            release = releasing(problem)
+            if release is not None:
+                parts.take_up(Moment.of(release.as_dict()), title_of(list(session().releases)[-1]), release.notes)
                 st.rerun()
         except InputError as error:
             show_error(error)
@@ -54,19 +54,19 @@ def title_of(id: str) -> str:
 
 def earlier() -> None:
     """Draw the joint moments released in this session."""
-    for id, found in session().releases.items():
-        if "joint_moment" in found.released and st.button(
-            f"Open {title_of(id)}: {found.n:,} rows at mu = {found.guarantee.person.mu:.4g}",
+    for id, release in session().releases.items():
+        if "joint_moment" in release.released and st.button(
+            f"Open {title_of(id)}: {release.n:,} rows at mu = {release.guarantee.person.mu:.4g}",
             key=f"explore-open-{id}",
             icon=":material/folder_open:",
         ):
-            parts.take_up(Moment.of(found.as_dict()), title_of(id), found.notes)
+            parts.take_up(Moment.of(release.as_dict()), title_of(id), release.notes)
             st.rerun()
 
 
 st.title("Explore")
-held = parts.held()
-if held is None:
+record = parts.opened()
+if record is None:
     st.markdown(
         "Release the second moment of all columns (all their means, variances and correlations, with noise) once; then "
         "every linear question about them is free. The release of coefficients on Release does not hold it: this is "
@@ -75,6 +75,6 @@ if held is None:
     opening()
 else:
     try:
-        parts.page(held)
+        parts.page(record)
     except InputError as error:
         show_error(error)

@@ -84,7 +84,7 @@ def run(problem: Problem, request: Request, where: Spend, *, noise: NoiseSource,
             ready = where.ready(problem, request, noise, id)
             of = None if state.tables is None else state.tables.private.sha256
             state.job = Job(
-                problem, request, ready, lambda found: state.keep(request, found, id, of, choices=problem.choices)
+                problem, request, ready, lambda release: state.keep(request, release, id, of, choices=problem.choices)
             )
             with st.spinner("Releasing", show_time=True):
                 state.job.wait()

@@ -385,5 +385,5 @@ def _fewer(going_in: tuple[str, ...]) -> Iterator[Repair]:
     """Yield the repair of too few public rows: the first half of the features."""
     if len(going_in) > 1:
         half = going_in[: len(going_in) // 2]
-        kept = "feature" if len(half) == 1 else f"{len(half)} features"
-        yield Repair(f"Only the first {kept}", {"features": half})
+        subject = "feature" if len(half) == 1 else f"{len(half)} features"
+        yield Repair(f"Only the first {subject}", {"features": half})

@@ -178,8 +178,8 @@ def test_study_of_selection():
     assert np.all(found.selected["without privacy"][:4] == 1)
     for false, true in found.roc.values():
         assert np.all((false >= 0) & (false <= 1) & (true >= 0) & (true <= 1))
-    assert len(pictures.kept_table(found)) == 6 and len(pictures.roc_table(found)) == 6 * len(LAMS)
-    assert len(pictures.roc(found).data) == 7 and pictures.kept(found).data
+    assert len(pictures.selected_table(found)) == 6 and len(pictures.roc_table(found)) == 6 * len(LAMS)
+    assert len(pictures.roc(found).data) == 7 and pictures.selected(found).data
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -64,7 +64,7 @@ def table(name: str, x: Sequence[float], splits: Sequence[BudgetSplit]) -> pd.Da
     )
 
 
-def kept(study: Study) -> go.Figure:
+def selected(study: Study) -> go.Figure:
     """Draw how often each coefficient is not 0, by method; where the truth is known, the true ones first."""
     values = np.vstack(list(study.selected.values()))
     figure = go.Figure(
@@ -86,7 +86,7 @@ def kept(study: Study) -> go.Figure:
     return finish(figure, "coefficient (left of the line: truly not 0)", "", 320)
 
 
-def kept_table(study: Study) -> pd.DataFrame:
+def selected_table(study: Study) -> pd.DataFrame:
     """Return the drawn values in rows."""
     return pd.DataFrame(
         [{"method": name, **dict(zip(study.names, values, strict=True))} for name, values in study.selected.items()]
