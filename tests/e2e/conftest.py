@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -84,16 +85,20 @@ class Server:
         self.start()
 
 
+def served(started: Server) -> Iterator[Server]:
+    """Yield a server, and stop it; no private value is in its log."""
+    try:
+        yield started
+        # MARK of test_browser.py but its last digits; a port or a time has no such point
+        assert "4711.6" not in started.log.read_text(), "a private value is in the server's log"
+    finally:
+        started.stop()
+
+
 @pytest.fixture
 def restartable(tmp_path: Path) -> Iterator[Server]:
     """Yield a fresh server."""
-    found = Server(tmp_path)
-    try:
-        yield found
-        # MARK of test_browser.py but its last digits; a port or a time has no such point
-        assert "4711.6" not in found.log.read_text(), "a private value is in the server's log"
-    finally:
-        found.stop()
+    yield from served(Server(tmp_path))
 
 
 @pytest.fixture
@@ -110,25 +115,30 @@ def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-@pytest.fixture
-def page(server: str) -> Iterator[object]:
-    """Yield a browser page that has not been anywhere yet; fails on any script error."""
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Yield the browser of a module's tests, each of which is another visitor."""
     if CHROMIUM is None:
         if os.environ.get("CI"):
             pytest.fail("no Chromium: CI must install it")
         pytest.skip("no Chromium on this machine: install the package 'chromium', or set CHROMIUM")
-    from playwright.sync_api import expect, sync_playwright
-
     expect.set_options(timeout=1000 * PATIENCE)
-
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-        found = context.new_page()
-        found.set_default_timeout(1000 * PATIENCE)
-        errors: list[str] = []
-        found.on("pageerror", lambda error: errors.append(str(error)))
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser: Browser, server: str) -> Iterator[Page]:  # the server outlives its visitor
+    """Yield a page of a visitor who has not been anywhere yet; fails on any script error."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    found = context.new_page()
+    found.set_default_timeout(1000 * PATIENCE)
+    errors: list[str] = []
+    found.on("pageerror", lambda error: errors.append(str(error)))
+    try:
         yield found
         assert not errors, errors
+    finally:
         context.close()
-        browser.close()

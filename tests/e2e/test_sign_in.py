@@ -49,27 +49,34 @@ class Team(Server):
         (self._folder / "secrets.toml").write_text(text)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def provider() -> Iterator[Provider]:
     found = Provider(PEOPLE)
     yield found
     found.close()
 
 
-@pytest.fixture
-def restartable(tmp_path: Path, provider: Provider) -> Iterator[Server]:
-    """Yield a server with one registered data set that takes two people for a release."""
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Iterator[Server]:
+    """Yield a server with one registered data set that takes two people for a release; each test is a new visitor."""
+    folder = tmp_path_factory.mktemp("team")
     for name, n, seed in (("p", 400, 1), ("b", 60, 2)):
-        (tmp_path / f"{name}.csv").write_bytes(csv(n, seed))
+        (folder / f"{name}.csv").write_bytes(csv(n, seed))
     cleo = Actor("cleo@example.org", Role.CURATOR)
-    book = Ledger(str(tmp_path / "ledger.db"))
-    register(cleo, book, "survey", str(tmp_path / "p.csv"), public=str(tmp_path / "b.csv"), cap=2.0, second=True)
-    found = Team(tmp_path, provider)
+    book = Ledger(str(folder / "ledger.db"))
+    register(cleo, book, "survey", str(folder / "p.csv"), public=str(folder / "b.csv"), cap=2.0, second=True)
+    found = Team(folder, provider)
     try:
         yield found
         assert "Traceback" not in found.log.read_text()
     finally:
         found.stop()
+
+
+@pytest.fixture
+def restartable(team: Server) -> Server:
+    """Return the team's server."""
+    return team
 
 
 def sign_in(page: Page, url: str, name: str) -> None:
