@@ -43,7 +43,7 @@ def own_tables() -> None:
             key="upload-kind",
             required=True,
             persist_state="session",
-            label_visibility="collapsed",
+            help="Rows of the same population, or only their published second moment.",
             **at_first("upload-kind", default="rows"),
         )
         file = st.file_uploader(

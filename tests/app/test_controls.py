@@ -67,7 +67,7 @@ def _ask_a_number() -> None:
 
     from pages.common.widgets import number
 
-    st.text(f"{number(st, 'Claimed mu', 0.1, 10.0, 1.0, 'asked', 'help'):g}")
+    st.text(f"{number(st, 'Claimed mu', 0.1, 10.0, start=1.0, key='asked', words='help'):g}")
 
 
 def test_no_page_writes_entries_of_the_history_by_itself() -> None:
@@ -77,15 +77,15 @@ def test_no_page_writes_entries_of_the_history_by_itself() -> None:
 
 
 def test_every_control_explains_itself() -> None:
-    """Each input on each page has its help; a spread of shared arguments (``**common``) has to bring it."""
+    """Each input on each page has its help; shared arguments (``**common``, ``**_kept(...)``) have to bring it."""
     silent, seen = [], 0
     for path in sorted((ROOT / "pages").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in INPUTS:
                 seen += 1
                 given = {keyword.arg for keyword in node.keywords}
-                spread = [k.value for k in node.keywords if k.arg is None and isinstance(k.value, ast.Name)]
-                if "help" not in given and not any(name.id in ("common", "more") for name in spread):
+                spread = {ast.unparse(k.value).partition("(")[0] for k in node.keywords if k.arg is None}
+                if "help" not in given and not spread & {"common", "more", "_kept"}:
                     silent.append(f"{path.relative_to(ROOT)}:{node.lineno} {ast.unparse(node)[:80]}")
     assert seen > 60
     assert not silent, "\n".join(silent)
