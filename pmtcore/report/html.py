@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import plain
@@ -30,7 +32,17 @@ from pmtcore.report.names import source
 from pmtcore.report.reproduce import cap_command, command, configuration
 from pmtcore.report.rows import MANY, few_words
 from pmtcore.report.rows import source as source_column
-from pmtcore.report.statistics import DISAGREES, NAME, SCALES, SOURCES, penalty_words, released_titles, shortened, title
+from pmtcore.report.statistics import (
+    DISAGREES,
+    NAME,
+    SCALES,
+    SOURCES,
+    aside_words,
+    penalty_words,
+    released_titles,
+    shortened,
+    title,
+)
 from pmtcore.report.strength import DEPLOYMENTS, strength, unprotected_words
 
 _STYLE = "\n" + Path(__file__).with_name("report.css").read_text(encoding="utf-8")
@@ -278,7 +290,14 @@ def _coefficients(record: Mapping[str, Any]) -> tuple[str, str]:
             )
     if not rows:
         return "<h2>Released</h2>\n<pre>" + escape(json.dumps(record["released"], indent=1)[:20_000]) + "</pre>", ""
+    limited = [
+        (value, bands[name]["low"], bands[name]["high"])
+        for name, value in record["coefficients"].items()
+        if name in bands
+    ]
     told = [penalty_words(record["public"].get("penalty"), record["public"].get("prior_sd")), *record["notes"]]
+    if limited:
+        told.insert(0, aside_words(*np.array(limited, dtype=float).T))
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in told if note)
     extra = [(NAME, escape(share.words)) for share in shortened(record["released"])]
     extra += _figures(record["released"])

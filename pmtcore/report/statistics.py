@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
+
 from pmtcore.base.numbers import figure, percent
 
 NAME = "Truncated rows"
+# Of a band's width: less cannot be seen in a picture.
+_ASIDE = 0.02
 # What a coefficient changes, by family of regression: these words, then the response.
 SCALES = {
     "gaussian": "",
@@ -110,6 +114,25 @@ DISAGREES = (
 )
 # Public parts that stand beside what was released, to say what it is of.
 _PUBLIC = ("names",)
+
+
+def aside_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
+    """Say why values (k,) are not in the middle of their limits (k,), where some are not; empty otherwise.
+
+    Args:
+        value: on a scale on which bands are symmetric.
+        low: lower limits.
+        high: upper limits.
+    """
+    with np.errstate(all="ignore"):
+        aside = np.abs(value - (low + high) / 2) > _ASIDE * (high - low)
+    if not np.any(aside):
+        return ""
+    return (
+        "Publish the value, with its band. The value estimates the fit to the private rows; the band is for the "
+        "coefficient of the population and weighs private and public rows for it. So the value is inside its band, but "
+        "not always in the middle."
+    )
 
 
 def penalty_words(penalty: float | None, prior_sd: float | None) -> str:

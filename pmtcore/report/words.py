@@ -21,6 +21,7 @@ from pmtcore.releases.planning import typical_ratio
 from pmtcore.releases.record import Release
 from pmtcore.report.figures.coefficients import Unit
 from pmtcore.report.names import spoken
+from pmtcore.report.statistics import aside_words
 
 _ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts all directions about alike
 _WIDER = 1.15  # times: so much wider than its parts a band needs a word
@@ -34,7 +35,6 @@ _MOVERS = (
 )
 _SMALLER_RADIUS = "A smaller radius means less noise and more bias."
 _MOST_LOG = 700.0  # beyond, e to its power is no number any more
-_ASIDE = 0.02  # of a band's width: less cannot be seen in a picture
 _SIDES = {False: ("negative", "positive"), True: ("below 1", "above 1")}  # by whether the unit is a ratio
 _GAPS_NAMED = 3  # columns with gaps that a line can name
 _NO_ERROR = 1e-12  # relative: below, a distance is rounding
@@ -224,16 +224,7 @@ def leaning_words(table: pd.DataFrame, unit: Unit) -> str:
         return ""
     with np.errstate(all="ignore"):
         value, low, high = (np.asarray(table[name], dtype=float) for name in ("value", "low (95 %)", "high (95 %)"))
-        if unit.ratio:
-            value, low, high = np.log(value), np.log(low), np.log(high)
-        aside = np.abs(value - (low + high) / 2) > _ASIDE * (high - low)
-    if not np.any(aside):
-        return ""
-    return (
-        "Publish the value, with its band. The value estimates the fit to the private rows; the band is for the "
-        "coefficient of the population and weighs private and public rows for it. So the value is inside its band, but "
-        "not always in the middle."
-    )
+        return aside_words(*((np.log(value), np.log(low), np.log(high)) if unit.ratio else (value, low, high)))
 
 
 def reference_levels(notes: Sequence[str]) -> dict[str, str]:

@@ -349,6 +349,17 @@ def test_a_report_says_where_the_rows_are_unlike_the_public_ones(filed):
     assert Release.from_dict({**filed[0], "rows_disagree": True}).disagrees
 
 
+def test_a_report_says_why_a_value_is_not_in_the_middle_of_its_band(filed):
+    """Said where it is so, and nowhere else."""
+    told = "the band is for the coefficient of the population"
+    for aside in (False, True):
+        bands = {
+            name: {**filed[0]["bands"][name], "low": value - 1.0, "high": value + (1.5 if aside else 1.0)}
+            for name, value in filed[0]["coefficients"].items()
+        }
+        assert (told in report({**filed[0], "bands": bands})) == aside
+
+
 def test_several_releases_are_told_together(filed):
     """The odds of the sum stand beside it, with the rule by which it was made."""
     account = {**filed[1], "entries": filed[1]["entries"] * 2, "spent": {**filed[1]["spent"], "mu": 2.0}}
