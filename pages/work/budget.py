@@ -118,16 +118,17 @@ def unwritten(written: set[str]) -> None:
 
 
 def of_open_table(accounts: Mapping[str, Account]) -> int:
-    """Return the place of the data set that the open table was last released under, else the first."""
+    """Return the place of the data set that the open table was last released under, else of the newest spend."""
     opened = session()
-    if opened.tables is None:
-        return 0
-    here = [id for id, source in opened.sources.items() if source == opened.tables.private.sha256]
+    here = (
+        [] if opened.tables is None else [id for id, at in opened.sources.items() if at == opened.tables.private.sha256]
+    )
     for id in reversed(here):
         for at, account in enumerate(accounts.values()):
             if any(entry.key == id for entry in account.entries):
                 return at
-    return 0
+    newest = [max((entry.at for entry in account.entries), default="") for account in accounts.values()]
+    return newest.index(max(newest))
 
 
 def page() -> None:

@@ -42,13 +42,13 @@ def releases(book: Ledger | None) -> dict[str, Filed]:
     """Return all releases with a report by their key, newest last: the ledger's, and this session's in no ledger."""
     filed: dict[str, Filed] = {}
     if book is not None and actor().may(Action.REPORT):
-        for account in book.accounts():
-            for entry in account.entries:
-                if entry.record is not None:
-                    when = entry.at[:16].replace("T", " ")
-                    parts = (account.dataset, when, title(entry.method), f"mu = {figure(entry.mu, 4)}", entry.purpose)
-                    words = " · ".join(part for part in parts if part)
-                    filed[entry.key] = Filed(words, entry.record, account)
+        entries = [(entry, account) for account in book.accounts() for entry in account.entries]
+        for entry, account in sorted(entries, key=lambda pair: pair[0].at):
+            if entry.record is not None:
+                when = entry.at[:16].replace("T", " ")
+                parts = (account.dataset, when, title(entry.method), f"mu = {figure(entry.mu, 4)}", entry.purpose)
+                words = " · ".join(part for part in parts if part)
+                filed[entry.key] = Filed(words, entry.record, account)
     for key, made in session().releases.items():
         mu = f"mu = {figure(made.guarantee.person.mu, 4)}"
         words = f"this session, in no ledger · {title(made.method)} · {mu} · {made.target}"

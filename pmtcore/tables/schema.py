@@ -154,15 +154,16 @@ def spelled_alike(levels: Iterable[str]) -> list[str]:
 def sign_of(counts: Mapping[str, int]) -> Kind | None:
     """Return the kind of sign that most public cells have as numbers, from the frequency of each level; else ``None``.
 
-    The decimal mark does not matter: of two texts that differ in it alone, both are numbers or none.
+    The decimal mark does not matter: with a point, a comma or either most of them are numbers.
     """
     for kind, sign in SIGNS.items():
         texts = [text for text in counts if sign in text]
-        if 2 * sum(counts[text] for text in texts) > sum(counts.values()):
-            read = cells.signed_numbers(pa.array(texts, pa.large_string()), sign, None)
-            if 2 * sum(counts[text] for text, one in zip(texts, read, strict=True) if one == one) > sum(
-                counts.values()
-            ):
+        cells_with_it, half = pa.array(texts, pa.large_string()), sum(counts.values()) / 2
+        if sum(counts[text] for text in texts) <= half:
+            continue
+        for decimal in (None, ".", ","):
+            read = cells.signed_numbers(cells_with_it, sign, decimal)
+            if sum(counts[text] for text, one in zip(texts, read, strict=True) if one == one) > half:
                 return as_kind(kind)
     return None
 

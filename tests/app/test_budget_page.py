@@ -9,7 +9,7 @@ import pytest
 from pmtcore.ledger.account import START_CAP
 from pmtcore.ledger.log import Ledger
 from pmtcore.report.ledger_words import balance
-from tests.app.conftest import go, words
+from tests.app.conftest import go, visit, words
 from tests.app.test_pages import csv, do_release, session, upload
 
 
@@ -125,3 +125,22 @@ def test_the_data_set_of_the_open_table_comes_first(app):
         do_release(app)
     go(app, "budget")
     assert app.selectbox(key="budget-dataset").value == "another one"
+
+
+@pytest.mark.slow
+def test_a_new_session_opens_the_newest_release(app):
+    """Not the first in the alphabet: Budget and Report stand at what was spent last."""
+    for at, name in enumerate(("c, the first", "a, the second", "b, the newest")):
+        go(app, "data")
+        upload(app, csv(400 + at, 5 + at, secret=True), csv(60, 6))
+        go(app, "release")
+        if at:
+            app.button(key="release-other").click().run()
+        next(one for one in app.text_input if one.label.startswith("Data set")).set_value(name).run()
+        do_release(app)
+    later = visit()
+    go(later, "budget")
+    assert later.selectbox(key="budget-dataset").value == "b, the newest"
+    go(later, "report")
+    releases = later.selectbox[0]
+    assert releases.options[-1].startswith("b, the newest") and releases.index == len(releases.options) - 1

@@ -12,6 +12,7 @@ from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import _as_labels, _fewer, findings, repaired
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import default_choices, features_taken, prepare
+from pmtcore.tables.schema import sign_of
 from pmtcore.tables.table import read_table, table_from
 from tests.helpers import TEST, refused
 
@@ -417,3 +418,10 @@ def test_a_repair_that_keeps_one_feature_says_so_in_the_singular():
     """Not "the first 1 features"."""
     assert [one.label for one in _fewer(("a", "b"))] == ["Only the first feature"]
     assert [one.label for one in _fewer(("a", "b", "c", "d"))] == ["Only the first 2 features"]
+
+
+@pytest.mark.parametrize("form", ["$ {},234.50", "${},234.50", "{}.234,50 $", "$ {}.5"])
+def test_numbers_with_a_sign_and_thousands_are_known(form):
+    """Whatever stands between the groups of digits, and with a blank or none."""
+    assert sign_of({form.format(k): 1 for k in range(1, 400)}) == "dollar"
+    assert sign_of({f"{k} $ or so": 1 for k in range(400)}) is None
