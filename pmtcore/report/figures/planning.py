@@ -146,9 +146,12 @@ def interval_words(one: Planned, coefficient: str) -> str:
     if record["half_width_low"] is None:
         return ""
     median, low, high = (said(record[f"half_width_{part}"]) for part in ("median", "low", "high"))
+    between = f"and eight of ten between ± {low} and ± {high}."
+    if median == said(record["half_width"]):
+        return f"By what came out on real tables, half of the releases come out above it, {between}"
     return (
         "The half-width is what the formula says, which knows no tails. By what came out on real tables, half of the "
-        f"releases come out above ± {median}, and eight of ten between ± {low} and ± {high}."
+        f"releases come out above ± {median}, {between}"
     )
 
 
