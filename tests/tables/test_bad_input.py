@@ -82,7 +82,7 @@ CASES: dict[str, tuple[bytes, bytes, dict, str]] = {
     "feature twice": (csv(PRIVATE), csv(PUBLIC), {"features": ("a", "a")}, "named twice"),
     "nothing but the target": (csv(PRIVATE[["y"]].assign(q=1)), csv(PUBLIC), {}, "no column in common but"),
     "text target in both": (csv(T(y=["low"] * 50)), csv(PUBLIC.assign(y=["low"] * 40)), {}, "'y' must be numeric"),
-    "one public row": (csv(PRIVATE), csv(PUBLIC[:1]), {}, "1 usable rows"),
+    "one public row": (csv(PRIVATE), csv(PUBLIC[:1]), {}, "1 usable row"),
     "fewer public rows than features": (csv(PRIVATE), csv(PUBLIC[:3]), {}, "3 usable rows"),
     "constant public column": (csv(PRIVATE), csv(PUBLIC.assign(b=7.0)), STRICT, "'b' is constant"),
     "zero public column": (csv(PRIVATE), csv(PUBLIC.assign(b=0.0)), {"intercept": False, **STRICT}, "zero in"),

@@ -73,7 +73,7 @@ def simulated(frame: Frame, draw: int) -> SimulatedRows:
         rng, m = np.random.default_rng([0, draw]), frame.m
         many = max(m, min(_ROWS_PER_PUBLIC_ROW * m, _ENOUGH_ROWS))
         centre, covariance = frame.public_fit
-        spread = eigenvector_root(covariance * (1 - m / many))
+        spread = math.sqrt(1 - m / many) * _root(covariance)
         coefficients = centre + spread @ rng.standard_normal(len(centre))
         places = rng.integers(0, m, many)
         features, weights = frame.rows[places], frame.weights[places]
@@ -85,6 +85,14 @@ def simulated(frame: Frame, draw: int) -> SimulatedRows:
         fit = solvers.fit(Data(frame.public.family, features, response, weights), frame.penalty, coefficients)
         stored[draw] = SimulatedRows(places, response, fit)
     return stored[draw]
+
+
+def _root(covariance: np.ndarray) -> np.ndarray:
+    """Return K (d, d) with ``K K' = C``, triangular: it hardly changes where C hardly does, as eigenvectors may."""
+    try:
+        return np.linalg.cholesky((covariance + covariance.T) / 2)
+    except np.linalg.LinAlgError:  # rounding leaves an eigenvalue below zero
+        return eigenvector_root(covariance)
 
 
 def _exposure(frame: Frame) -> np.ndarray:
