@@ -692,9 +692,28 @@ def _mutants() -> list[Mutant]:
     plant(
         "objective: pull of the modulus left in",
         "methods/pmt_objective.py",
-        "scores = plan.pull * (self",
-        "scores = 0.5 * plan.pull * (self",
+        "self.pull * (minimizers",
+        "0.5 * self.pull * (minimizers",
         equation,
+    )
+    simulation = f"{equation} -k simulated"
+    plant(
+        "score equation: bands of simulated rows as long as the covariance",
+        "methods/score_equation.py",
+        "self.left(posterior, self.error_ratios)",
+        "self.left(posterior, np.ones(self.public.d))",
+        simulation,
+    )
+    plant(
+        "objective: simulated noise of few rows", "mechanisms/objective.py", "share * b, share", "b, share", simulation
+    )
+    plant("objective: simulated pull of few rows", "mechanisms/objective.py", "b, share * self", "b, self", simulation)
+    plant(
+        "pmt-score: simulated noise of few rows",
+        "methods/pmt_score.py",
+        "self.mu * self.n / rows.n",
+        "self.mu",
+        simulation,
     )
     objective = "mechanisms/objective.py"
     plant(

@@ -107,6 +107,8 @@ EXTENDED = {
     # a method: what it plans, what comes out, and its parameters, which share fields
     "Plan",
     "OfPublicData",
+    "RehearsedPlan",
+    "ScorePlan",
     "IterativePlan",
     "SteppedTrials",
     "ClaimTest",

@@ -122,9 +122,27 @@ class Perturbation:
         9.1), as the
         epsilon that it means at every delta from 1e-300 on, for the bits that leave (proofs/minimizer.md, 21).
         """
-        d = len(self.centre)
-        b = source.integers(FINE, trials, d) * (self.noise / FINE)
-        data = LossSums(rows, self.family, self.radius, self.n)
-        penalty = Penalty.of(b, self.modulus, self.centre, matrix=self.n * self.penalty)
-        minimizers = minimize(data, penalty, self.optimum.tolerance).theta
-        return self.optimum.covered(minimizers, self.reserve, source)
+        b = source.integers(FINE, trials, len(self.centre)) * (self.noise / FINE)
+        return self.optimum.covered(self._minimizers(rows, self.n, b), self.reserve, source)
+
+    def _minimizers(self, rows: RowCache[Rows], many: int, b: np.ndarray) -> np.ndarray:
+        """Return minimizers (trials, d) for noise b (trials, d) on the sum over n rows; ``many``: rows at hand."""
+        share = many / self.n
+        data = LossSums(rows, self.family, self.radius, many)
+        penalty = Penalty.of(share * b, share * self.modulus, self.centre, matrix=many * self.penalty)
+
+        def tolerance(theta: np.ndarray) -> np.ndarray:
+            return share * self.optimum.tolerance(theta)
+
+        return minimize(data, penalty, tolerance).theta
+
+    def simulated(self, rows: RowCache[Rows], many: int, rng: np.random.Generator) -> np.ndarray:
+        """Return a minimizer (d,) for simulated rows in place of n private ones; no mechanism: nothing is protected.
+
+        Args:
+            rows: simulated rows, clipped and weighted.
+            many: number of them.
+            rng: generator of public randomness.
+        """
+        noise, cover = rng.standard_normal((2, len(self.centre)))
+        return np.asarray(self._minimizers(rows, many, self.noise * noise[None])[0] + self.covering * cover)

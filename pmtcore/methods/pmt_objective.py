@@ -27,8 +27,8 @@ from pmtcore.mechanisms.truncation import SHORTER, bounded
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, in_frame
 from pmtcore.methods.parameters import Parameters, choice, parameter, truncation_radius, unset
-from pmtcore.methods.registry import IterativePlan, Method, OfPublicData, Origin, Prediction, StatisticOutcome, sound
-from pmtcore.methods.score_equation import Posterior, ScoreEquation
+from pmtcore.methods.registry import IterativePlan, Method, Origin, StatisticOutcome, sound
+from pmtcore.methods.score_equation import Posterior, ScoreEquation, ScorePlan
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip, choose_clip
 
@@ -54,14 +54,11 @@ class ObjectiveParameters(GlmParameters):
 
 
 @dataclass(frozen=True)
-class ObjectivePlan(OfPublicData, IterativePlan[RowCache[Rows]]):
+class ObjectivePlan(ScorePlan, IterativePlan[RowCache[Rows]]):
     """``pmt-objective`` with clip and modulus fixed."""
 
     clip: Clip
     parameters: ObjectiveParameters
-
-    # Sampling errors are summed over groups first.
-    clusters_errors = True
 
     @cached_property
     def around(self) -> PublicData:
@@ -121,18 +118,25 @@ class ObjectivePlan(OfPublicData, IterativePlan[RowCache[Rows]]):
         """
         return ObjectiveOutcome(self, self.mechanism.release(prepared, source, trials))
 
-    def predicted(self) -> Prediction | None:
-        """Return the error to expect of the score at the minimizer; ``None`` without public rows."""
-        return None if self.equation is None else self.equation.predicted(self._distance(self.equation))
-
-    def _distance(self, equation: ScoreEquation) -> np.ndarray:
+    @property
+    def distance(self) -> np.ndarray:
         """Return the expected second moment (d, d) of the distance from a minimizer to the private fit.
 
         Noise moves a minimizer, and the modulus pulls it to the public fit: ``(H + p I)^{-1} (p^2 V + noise) (...)``.
         """
+        equation = self.solvable
         centre, spread = equation.frame.start
         inverse = np.linalg.inv(equation.hessians(centre[None])[0] + self.pull * np.eye(len(centre)))
         return np.asarray(inverse @ (self.pull**2 * spread + equation.noise) @ inverse)
+
+    def simulated_score(self, rows: PrivateRows, draw: int) -> tuple[np.ndarray, np.ndarray]:
+        """See :class:`ScorePlan`."""
+        minimizer = self.mechanism.simulated(self.prepared(rows), rows.n, np.random.default_rng([1, draw]))
+        return minimizer, self.scores(minimizer)
+
+    def scores(self, minimizers: np.ndarray) -> np.ndarray:
+        """Return the mean scores (..., d) of private rows at minimizers (..., d), without the penalty."""
+        return np.asarray(self.pull * (minimizers - self.around.centre) + minimizers @ self.around.penalty)
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the spends of the perturbed objective and of the noise that covers its distance to the optimum."""
@@ -165,8 +169,7 @@ class ObjectiveOutcome(StatisticOutcome[ObjectivePlan]):
         plan = self.plan
         if plan.equation is None:
             return None
-        scores = plan.pull * (self.statistic - plan.around.centre) + self.statistic @ plan.around.penalty
-        return plan.equation.solve(self.statistic, scores)
+        return plan.equation.solve(self.statistic, plan.scores(self.statistic))
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -176,8 +179,7 @@ class ObjectiveOutcome(StatisticOutcome[ObjectivePlan]):
 
     def bands(self) -> Bands | None:
         """Return intervals (proofs/objective.md, 9.4); none without public rows."""
-        equation, posterior = self.plan.equation, self.posterior
-        return None if equation is None or posterior is None else equation.bands(posterior)
+        return None if self.posterior is None else self.plan.bands(self.posterior)
 
     def notes(self) -> tuple[str, ...]:
         """Return a note on what is missing without public rows."""

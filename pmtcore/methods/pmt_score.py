@@ -10,7 +10,7 @@ large ones. Neighbours: replace-one. Public: the public data with labels, n, R, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,13 +20,13 @@ from pmtcore.base.bands import Bands
 from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors, noisy_vector
-from pmtcore.mechanisms.noise import NoiseSource, sigma_for
+from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, sigma_for
 from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, in_frame
 from pmtcore.methods.pmt_objective import GlmParameters
-from pmtcore.methods.registry import Method, OfPublicData, Origin, Prediction, StatisticOutcome, StatisticPlan, sound
-from pmtcore.methods.score_equation import Posterior, ScoreEquation
+from pmtcore.methods.registry import Method, Origin, StatisticOutcome, StatisticPlan, sound
+from pmtcore.methods.score_equation import Posterior, ScoreEquation, ScorePlan
 from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.shape import Clip, choose_clip
 
@@ -34,15 +34,12 @@ _BOUND_FACTOR = 1.5  # the residual bound of counts: this many times the largest
 
 
 @dataclass(frozen=True)
-class ScorePlan(OfPublicData, StatisticPlan[np.ndarray]):
+class PublicPointPlan(ScorePlan, StatisticPlan[np.ndarray]):
     """``pmt-score`` with radius and residual bound fixed."""
 
     clip: Clip
     bound: float
     parameters: GlmParameters
-
-    # Sampling errors are summed over groups first.
-    clusters_errors = True
 
     @property
     def sigma(self) -> float:
@@ -50,15 +47,10 @@ class ScorePlan(OfPublicData, StatisticPlan[np.ndarray]):
         return sigma_for(cross_sensitivity(self.clip.radius, self.bound, self.n), self.mu)
 
     @cached_property
-    def frame(self) -> Frame:
-        """Return the public side: coordinates, fit, rows as if left out."""
-        return Frame(self.public, self.n)
-
-    @cached_property
     def equation(self) -> ScoreEquation:
         """Return the equation that a released score is put into."""
         noise = self.sigma**2 * np.eye(self.public.d)
-        return ScoreEquation(self.frame, self.clip, noise, self.parameters.shrinkage != "none")
+        return ScoreEquation(Frame(self.public, self.n), self.clip, noise, self.parameters.shrinkage != "none")
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """Return the sum of weighted scores (d,), integers in units of ``R G/2^30``, private."""
@@ -81,9 +73,15 @@ class ScorePlan(OfPublicData, StatisticPlan[np.ndarray]):
         unit = self.clip.radius * self.bound / FINE / self.n
         return ScoreOutcome(self, noisy_vector(statistic, (1 + SLACK) * 2 * FINE / self.mu, source, trials) * unit)
 
-    def predicted(self) -> Prediction | None:
-        """Return the error to expect: the score's noise, clipping, and the public side; and the sampling sd."""
-        return self.equation.predicted(self.frame.start[1])
+    @property
+    def distance(self) -> np.ndarray:
+        """Return the covariance (d, d) of the private fit around the public one."""
+        return self.frame.start[1]
+
+    def simulated_score(self, rows: PrivateRows, draw: int) -> tuple[np.ndarray, np.ndarray]:
+        """See :class:`ScorePlan`."""
+        alike = replace(self, n=rows.n, mu=self.mu * self.n / rows.n)  # with the same noise on a mean
+        return self.frame.start[0], alike.perturb(alike.measure(rows), SeededNoise(1, draw), 1).statistic[0]
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the spend on the score."""
@@ -101,7 +99,7 @@ class ScorePlan(OfPublicData, StatisticPlan[np.ndarray]):
         )
 
 
-class ScoreOutcome(StatisticOutcome[ScorePlan]):
+class ScoreOutcome(StatisticOutcome[PublicPointPlan]):
     """Post-processing of released scores (trials, d)."""
 
     @cached_property
@@ -117,7 +115,7 @@ class ScoreOutcome(StatisticOutcome[ScorePlan]):
 
     def bands(self) -> Bands:
         """Return intervals: noise, clipping and the public side of the equation; sampling (proofs/score.md, 10)."""
-        return self.plan.equation.bands(self.posterior)
+        return self.plan.bands(self.posterior)
 
 
 @Method(
@@ -129,7 +127,7 @@ class ScoreOutcome(StatisticOutcome[ScorePlan]):
     colour="#56B4E9",
     families=("logistic", "boosting", "poisson"),
 )
-def _plan(public: PublicData, n: int, budget: Budget, parameters: GlmParameters) -> ScorePlan:
+def _plan(public: PublicData, n: int, budget: Budget, parameters: GlmParameters) -> PublicPointPlan:
     if public.rows is None:
         raise InputError(MethodMessage.ROWS_NEEDED, method="pmt-score")
     around = in_frame(public)
@@ -139,4 +137,4 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: GlmParameters)
         bound = _BOUND_FACTOR * float(np.max(np.abs(residual)))
     noise = 2 * bound / (budget.mu * n)
     clip = Clip(parameters.radius) if parameters.radius else choose_clip(around, n, noise, (np.inf,), from_public=True)
-    return ScorePlan(public, n, budget.mu, clip, bound, parameters)
+    return PublicPointPlan(public, n, budget.mu, clip, bound, parameters)

@@ -10,24 +10,29 @@ mode of the posterior given q: ``pmt-score`` has t at the public fit, ``pmt-obje
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from pmtcore.base.bands import Bands
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.methods.gradients.frame import Frame
-from pmtcore.methods.registry import Prediction
+from pmtcore.methods.gradients.rehearsal import DRAWS, RehearsedPlan, simulated
+from pmtcore.methods.registry import Plan, Prediction
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.gaussian_update import inflate_on_conflict
 from pmtcore.public.shape import Clip, LeftOutRows
 
 # What errors are longer by than their covariance says, which is of first order and takes the public fit's as known:
 # bands of 22 settings of *tune* (m = 5d, mu .5 and 1.5) cover .90 to .93 at 1
-# and .94 to .95 at 1.3; on *check* .94.
-_ERROR_RATIO = 1.3
+# and .94 to .95 at 1.3; on *check* .94. A prediction has this; bands have that of simulated rows.
+_USUAL_ERROR_RATIO = 1.3
 _MOST_STEPS = 60  # of Levenberg and Marquardt, from the public fit, which is near
 _SETTLED = 1e-10  # a step of this length, for coefficients of length 1, is the last one
+# Over simulated rows, twice the logarithm of the posterior need not be nearer to its largest value than about this.
+_SETTLED_SIMULATED = 0.01
 # The curvature's error depends on how far the fit is from the point, the fit on that error.
 _ERROR_ROUNDS = 3
 # Variances of the prior where it is not to count.
@@ -139,10 +144,16 @@ class ScoreEquation:
         centre = self.frame.start[0][None]
         return Posterior(centre, self._left(centre, self._error(centre, centre, distance[None]), self._prior))
 
-    def solve(self, points: np.ndarray, scores: np.ndarray) -> Posterior:
+    def solve(self, points: np.ndarray, scores: np.ndarray, settled: float = -1.0) -> Posterior:
         """Return the posterior for mean scores (t, d) released at points (t, d), without the penalty.
 
         The prior is widened where the score is longer than it explains (proofs/shrinkage.md, 6.1).
+
+        Args:
+            points: where the scores were released (t, d).
+            scores: (t, d).
+            settled: a step that lowers twice the negative logarithm of the posterior by at most this is the last one;
+                below 0: none, the length of a step decides.
         """
         centres = np.tile(self.frame.start[0], (len(scores), 1))
         target = scores + self._clipped[0] - points @ self.frame.penalty
@@ -151,14 +162,21 @@ class ScoreEquation:
         from_prior = hessians @ self._prior @ hessians
         innovation = target - self.moved(points, centres)
         prior = inflate_on_conflict(from_prior, innovation, from_prior + error)[:, None, None] * self._prior
-        fits = self._modes(points, target, error, np.linalg.inv(prior), fits=centres)
+        fits = self._modes(points, target, error, np.linalg.inv(prior), fits=centres, settled=settled)
         for _ in range(_ERROR_ROUNDS):
             error = self._error(points, fits, self._left(fits, error, prior))
-            fits = self._modes(points, target, error, np.linalg.inv(prior), fits=fits)
+            fits = self._modes(points, target, error, np.linalg.inv(prior), fits=fits, settled=settled)
         return Posterior(fits, self._left(fits, self._error(points, fits, self._left(fits, error, prior)), prior))
 
     def _modes(
-        self, points: np.ndarray, target: np.ndarray, error: np.ndarray, precision: np.ndarray, *, fits: np.ndarray
+        self,
+        points: np.ndarray,
+        target: np.ndarray,
+        error: np.ndarray,
+        precision: np.ndarray,
+        *,
+        fits: np.ndarray,
+        settled: float,
     ) -> np.ndarray:
         """Return minimizers (t, d) of the square of the equation in units of its error, plus the prior's pull.
 
@@ -170,6 +188,7 @@ class ScoreEquation:
             error: covariance of the equation (t, d, d).
             precision: of the prior (t, d, d).
             fits: to begin with (t, d).
+            settled: see :meth:`solve`.
         """
         centre, d = self.frame.start[0], self.frame.public.d
         metric = np.linalg.inv(error)
@@ -193,6 +212,7 @@ class ScoreEquation:
                 break
             next_gap, next_jacobian, after = at(fits - step)
             better = (after <= cost) & going
+            going &= ~better | (cost - after > settled)
             damping = np.where(better, damping / 5, damping * 5)
             fits = np.where(better[:, None], fits - step, fits)
             gap = np.where(better[:, None], next_gap, gap)
@@ -200,22 +220,87 @@ class ScoreEquation:
             cost = np.where(better, after, cost)
         return fits
 
-    def left(self, posterior: Posterior) -> Part:
-        """Return what is left open in the first trial, in the units of the table."""
-        to_table = self.frame.to_table
-        return Part.of(_ERROR_RATIO**2 * to_table(to_table(posterior.covariance[0]).T))
-
     def sampling(self, posterior: Posterior) -> Part:
         """Return the sampling error of the private rows around the fit of the first trial."""
         frame, fit = self.frame, posterior.fits[:1]
         return frame.sampling(fit[0], frame.hessians(frame.slopes(fit))[0] + frame.penalty)
 
+
+@dataclass(frozen=True)
+class ScorePlan(RehearsedPlan, Plan):
+    """A plan whose release is a score, which the equation is solved for."""
+
+    # Sampling errors are summed over groups first.
+    clusters_errors = True
+
+    @property
+    @abstractmethod
+    def equation(self) -> ScoreEquation | None:
+        """Return the equation that a released score is put into; ``None`` without public rows."""
+
+    @property
+    @abstractmethod
+    def distance(self) -> np.ndarray:
+        """Return the expected second moment (d, d) of the distance from the point of the score to the private fit."""
+
+    @abstractmethod
+    def simulated_score(self, rows: PrivateRows, draw: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return a point (d,) and the score (d,) there, of simulated rows in place of n private ones, with noise.
+
+        Args:
+            rows: any number of simulated rows in the coordinates of the table.
+            draw: number of the simulated table.
+        """
+
+    @property
+    def solvable(self) -> ScoreEquation:
+        """Return the equation where there is one.
+
+        Raises:
+            ValueError: there are no public rows.
+        """
+        if self.equation is None:
+            raise ValueError("public rows are needed")
+        return self.equation
+
+    @property
+    def frame(self) -> Frame:
+        """See :class:`RehearsedPlan`."""
+        return self.solvable.frame
+
+    def rehearse(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return errors and covariances of scores of simulated rows."""
+        frame = self.frame
+        drawn = [simulated(frame, draw) for draw in range(DRAWS)]
+        tables = [one.private(frame.features, self.public.names, None) for one in drawn]
+        points, scores = zip(*(self.simulated_score(rows, draw) for draw, rows in enumerate(tables)), strict=True)
+        posterior = self.solvable.solve(np.array(points), np.array(scores), _SETTLED_SIMULATED)
+        return posterior.fits - np.stack([one.fit for one in drawn]), posterior.covariance
+
+    def left(self, posterior: Posterior, error_ratios: np.ndarray) -> Part:
+        """Return what is left open in the first trial, in the units of the table.
+
+        Args:
+            posterior: of the equation.
+            error_ratios: what errors (d,) are longer by than its covariance says.
+        """
+        return Part.of(self.in_table(posterior.covariance[0]) * np.outer(error_ratios, error_ratios))
+
     def bands(self, posterior: Posterior) -> Bands:
         """Return the bands of the first trial; noise, clipping and the rough curvature are one part."""
         estimate = self.frame.to_table(posterior.fits[0])
-        return limits(estimate, self.left(posterior), self.sampling(posterior))
+        return limits(estimate, self.left(posterior, self.error_ratios), self.solvable.sampling(posterior))
 
-    def predicted(self, distance: np.ndarray) -> Prediction:
-        """Return the same parts as public rows lead one to expect (:meth:`expected`)."""
-        expected = self.expected(distance)
-        return Prediction(self.left(expected).sd, self.sampling(expected).sd, clipping_in_privacy=True)
+    def predicted(self) -> Prediction | None:
+        """Return the same parts as public rows lead one to expect; ``None`` without public rows."""
+        if self.equation is None:
+            return None
+        expected = self.equation.expected(self.distance)
+        privacy = self.left(expected, np.full(self.public.d, _USUAL_ERROR_RATIO)).sd
+        return Prediction(privacy, self.equation.sampling(expected).sd, clipping_in_privacy=True)
+
+    def prepare(self) -> None:
+        """Compute the figures and the scores of simulated rows, which intervals need."""
+        self.facts()
+        if self.equation is not None:
+            _ = self.error_ratios

@@ -11,7 +11,7 @@ from pmtcore.glm.families import BOOSTING, LOGISTIC, POISSON
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.gradients.frame import Frame
 from pmtcore.methods.gradients.method import GradientPlan
-from pmtcore.methods.gradients.rehearsal import DRAWS, drawn_response, error_ratios, simulated, squared_deviations
+from pmtcore.methods.gradients.rehearsal import DRAWS, drawn_response, error_ratios, simulated
 from tests.helpers import plan
 from tests.methods.test_gradients import ID, glm
 
@@ -90,9 +90,18 @@ def test_errors_that_are_all_longer_are_in_every_band():
     assert error_ratios(np.full((DRAWS, 5), 9.0)) == pytest.approx(np.full(5, 3.0))
 
 
-def test_deviations_are_squares_over_variances():
-    covariance = np.array([[4.0, 1.0], [1.0, 0.25]])
-    assert squared_deviations(np.array([2.0, 1.0]), covariance) == pytest.approx([1.0, 4.0])
+@pytest.mark.parametrize("id", [ID, "pmt-objective", "pmt-score"])
+def test_deviations_are_squares_over_variances(id):
+    """Each error over simulated rows in the units of the table, squared, over its own variance there."""
+    _, public, _ = glm(10, 60, 3)
+    made = plan(id, public, 2000, 1.0)
+    errors, covariances = made.rehearse()
+    to_table = np.linalg.inv(made.frame.root.T)
+    wanted = [
+        (to_table @ e) ** 2 / np.diag(to_table @ c @ to_table.T) for e, c in zip(errors, covariances, strict=True)
+    ]
+    assert made.squared_deviations == pytest.approx(np.array(wanted))
+    assert made.error_ratios == pytest.approx(error_ratios(np.array(wanted)))
 
 
 def test_fits_to_simulated_rows_are_as_far_as_those_to_private_ones():

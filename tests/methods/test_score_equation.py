@@ -14,6 +14,7 @@ from pmtcore.glm.families import POISSON
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.gradients.frame import Frame, in_frame
+from pmtcore.methods.gradients.rehearsal import simulated
 from pmtcore.public.moments import public_from_rows
 from pmtcore.public.shape import Clip, Shape
 from tests.helpers import FALSE_ALARM, TEST, plan
@@ -78,8 +79,8 @@ def test_one_public_fit():
     start = Frame(public, rows.n).start
     for id in BOTH:
         planned = plan(id, public, rows.n, 1.0)
-        frame = planned.frame if id == "pmt-score" else planned.equation.frame
-        assert np.array_equal(frame.start[0], start[0]) and np.array_equal(frame.root, Frame(public, rows.n).root)
+        assert np.array_equal(planned.frame.start[0], start[0])
+        assert np.array_equal(planned.frame.root, Frame(public, rows.n).root)
     mechanism = plan("pmt-objective", public, rows.n, 1.0).mechanism
     assert np.array_equal(mechanism.centre, start[0])
 
@@ -115,6 +116,45 @@ def test_the_pull_of_the_modulus_comes_out():
     exact = planned.equation.frame.root.T @ exact_fit(public, rows).reveal(TEST)
     pulled, free = (np.linalg.norm(at - exact) for at in (outcome.statistic[0], outcome.posterior.fits[0]))
     assert free < 0.3 * pulled
+
+
+@pytest.mark.parametrize("id", BOTH)
+def test_bands_are_scaled_by_errors_over_simulated_rows(id):
+    """At a level of two public rows errors are longer than their covariance says, and its band is as long."""
+    public, rows, _ = separated("rare", 3000, 40, 5)
+    planned = plan(id, public, rows.n, 1.0)
+    outcome = planned.run(rows, SeededNoise(2), 1)
+    unscaled = planned.left(outcome.posterior, np.ones(public.d)).sd
+    assert outcome.bands().privacy == pytest.approx(planned.error_ratios * unscaled)
+    assert planned.error_ratios[-1] > 2 * np.max(planned.error_ratios[:-1])
+    assert np.all(planned.error_ratios >= 1)
+
+
+@pytest.mark.parametrize("id", BOTH)
+def test_simulated_scores_have_the_noise_of_the_private_rows(id):
+    """However many rows are simulated: where noise is all there is, scores have its standard deviation at n rows."""
+    public, _, _ = table("plain", 3000, 60, 3)
+    planned = plan(id, public, 1000, 0.02)
+    sd = np.sqrt(np.diag(planned.equation.noise))
+    rows = simulated(planned.frame, 0).private(planned.frame.features, public.names, None)
+    scores = np.array([planned.simulated_score(rows, draw)[1] for draw in range(60)])
+    count = scores.size
+    assert np.sum((scores / sd) ** 2) == pytest.approx(count, abs=5 * math.sqrt(2 * count))
+
+
+def test_a_simulated_minimizer_is_that_of_as_many_rows_as_there_are():
+    """Every simulated row twice: the same objective, and that of a release where they are n."""
+    public, _, _ = table("plain", 3000, 60, 3)
+    planned = plan("pmt-objective", public, 60, 1.0)
+    features, response = public.rows[:, :-1], public.rows[:, -1]
+    once = PrivateRows.from_arrays(features, response, public.names)
+    twice = PrivateRows.from_arrays(np.tile(features, (2, 1)), np.tile(response, 2), public.names)
+    mechanism, one = planned.mechanism, np.random.default_rng
+    minimizers = [mechanism.simulated(planned.prepared(each), each.n, one(1)) for each in (once, twice)]
+    assert minimizers[0] == pytest.approx(minimizers[1], rel=1e-4, abs=1e-5)
+    free = replace(mechanism, mu=1e6)
+    released = free.release(planned.prepared(once), ZeroNoise(), 1)[0]
+    assert free.simulated(planned.prepared(twice), 120, one(1)) == pytest.approx(released, rel=1e-3, abs=1e-3)
 
 
 def counts_with_a_long_row(length: float):

@@ -114,10 +114,15 @@ class Frame:
         """Return weights (m,) of the loss of each public row."""
         return self.public.loss_weights[:: self._step]
 
+    @property
+    def features(self) -> np.ndarray:
+        """Return the public features (m, d) in the coordinates of the table."""
+        return self._features[:: self._step]
+
     @cached_property
     def rows(self) -> np.ndarray:
         """Return whitened public features (m, d), as they are."""
-        return whiten(self.root, self._features[:: self._step])
+        return whiten(self.root, self.features)
 
     @cached_property
     def left_out(self) -> np.ndarray:

@@ -30,7 +30,6 @@ from pmtcore.mechanisms import passes
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
 from pmtcore.mechanisms.quantized_rows import QuantizedRows, Quantizer
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.gradients import rehearsal
 from pmtcore.methods.gradients.frame import Frame, has_few_rows
 from pmtcore.methods.gradients.passes import (
     State,
@@ -41,9 +40,18 @@ from pmtcore.methods.gradients.passes import (
     curvature_at,
     expected_update,
 )
+from pmtcore.methods.gradients.rehearsal import (
+    DRAWS,
+    MANY_PRIVATE_ROWS,
+    RehearsedPlan,
+    error_ratios,
+    interpolated_squares,
+    reference_rows,
+    simulated,
+)
 from pmtcore.methods.outcome_interval import OF_GRADIENTS
 from pmtcore.methods.parameters import Parameters, parameter
-from pmtcore.methods.registry import Method, OfPublicData, Origin, Outcome, Prediction, StatisticPlan, sound
+from pmtcore.methods.registry import Method, Origin, Outcome, Prediction, StatisticPlan, sound
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData
 
@@ -100,7 +108,7 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class GradientPlan(OfPublicData, StatisticPlan[RowCache[QuantizedRows]]):
+class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
     """``pmt-gradients`` with the schedule fixed."""
 
     schedule: Schedule
@@ -153,27 +161,18 @@ class GradientPlan(OfPublicData, StatisticPlan[RowCache[QuantizedRows]]):
             transcript.append(mean)
         return GradientOutcome(self, state, np.column_stack(transcript))
 
-    @cached_property
-    def squared_deviations(self) -> np.ndarray:
-        """Return squares (draws, d) of errors in standard deviations, in passes over simulated rows."""
-        frame, squares = self.frame, []
+    def rehearse(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return errors and covariances of passes over simulated rows."""
+        frame, errors, covariances = self.frame, [], []
         as_they_are = Quantizer.features_only(np.eye(self.public.d), False)
-        for draw in range(rehearsal.DRAWS):
-            drawn = rehearsal.simulated(frame, draw)
-            response = drawn.response
-            if self.public.weights is not None:
-                response = np.column_stack([response, frame.weights[drawn.places]])
-            rows = PrivateRows.from_arrays(frame.rows[drawn.places], response, self.public.names)
-            source = SeededNoise(0, draw)
-            state = self._passes(Private(as_they_are.pieces(rows)), source, 1, len(drawn.places)).state
-            error = frame.to_table(state.points[0] - drawn.fit)
-            squares.append(rehearsal.squared_deviations(error, self._in_table(state.covariance[0])))
-        return np.array(squares)
-
-    @cached_property
-    def error_ratios(self) -> np.ndarray:
-        """Return what errors (d,) are longer by than the covariance says, 1 or more. Public, hence free."""
-        return rehearsal.error_ratios(self.squared_deviations)
+        for draw in range(DRAWS):
+            drawn = simulated(frame, draw)
+            weights = None if self.public.weights is None else frame.weights
+            pieces = as_they_are.pieces(drawn.private(frame.rows, self.public.names, weights))
+            state = self._passes(Private(pieces), SeededNoise(0, draw), 1, len(drawn.places)).state
+            errors.append(state.points[0] - drawn.fit)
+            covariances.append(state.covariance[0])
+        return np.array(errors), np.array(covariances)
 
     @cached_property
     def expected_error_ratios(self) -> np.ndarray:
@@ -181,17 +180,17 @@ class GradientPlan(OfPublicData, StatisticPlan[RowCache[QuantizedRows]]):
 
         The same errors stand beside the covariance for n rows, which is wider where n is not much larger than m.
         """
-        n = rehearsal.reference_rows(self.public, self.n)
+        n = reference_rows(self.public, self.n)
 
         def squares_at(noise_scale: float) -> np.ndarray:
             return replace(self, n=n, mu=noise_scale / n).squared_deviations
 
-        squares = rehearsal.interpolated_squares(self.public, (self.schedule, n), self.n * self.mu, squares_at)
-        if self.n < rehearsal.MANY_PRIVATE_ROWS * self.frame.m:
+        squares = interpolated_squares(self.public, (self.schedule, n), self.n * self.mu, squares_at)
+        if self.n < MANY_PRIVATE_ROWS * self.frame.m:
             reference = replace(self, n=n, mu=self.n * self.mu / n)
-            theirs, own = (np.diag(self._in_table(plan.expected.covariance[0])) for plan in (reference, self))
+            theirs, own = (np.diag(self.in_table(plan.expected.covariance[0])) for plan in (reference, self))
             squares = squares * theirs / np.maximum(own, 1e-300)
-        return rehearsal.error_ratios(squares)
+        return error_ratios(squares)
 
     @cached_property
     def expected(self) -> State:
@@ -225,12 +224,8 @@ class GradientPlan(OfPublicData, StatisticPlan[RowCache[QuantizedRows]]):
             state: after the passes.
             error_ratios: what errors (d,) are longer by than its covariance says.
         """
-        part = Part.of(self._in_table(state.covariance[0]) * np.outer(error_ratios, error_ratios))
+        part = Part.of(self.in_table(state.covariance[0]) * np.outer(error_ratios, error_ratios))
         return part.with_variance(np.maximum(part.variance, 0.0))
-
-    def _in_table(self, covariance: np.ndarray) -> np.ndarray:
-        """Return a covariance (d, d) of whitened coefficients in the units of the table."""
-        return self.frame.to_table(self.frame.to_table(covariance).T)
 
     def sampling(self, state: State) -> Part:
         """Return the sampling error of n private rows around the fit of the first trial, by public influence."""
@@ -270,7 +265,7 @@ class GradientPlan(OfPublicData, StatisticPlan[RowCache[QuantizedRows]]):
     def prepare(self) -> None:
         """Compute the figures and the passes over public rows drawn anew, which intervals need."""
         self.facts()
-        rehearsal.error_ratios(self.squared_deviations)
+        _ = self.error_ratios
 
 
 class GradientOutcome(Outcome):

@@ -11,17 +11,21 @@ computed once for a public table and a schedule. A release computes it at its ow
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.symmetric import eigenvector_root
 from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN, Family
 from pmtcore.glm.solvers import Data
 from pmtcore.methods.gradients.frame import Frame
+from pmtcore.methods.registry import OfPublicData
 from pmtcore.public.moments import PublicData
 
 # Simulated tables.
@@ -45,17 +49,28 @@ _SIMULATED: WeakKeyDictionary[PublicData, dict[int, SimulatedRows]] = WeakKeyDic
 
 @dataclass(frozen=True, eq=False)
 class SimulatedRows:
-    """Rows in the coordinates of the passes, and the fit to them.
+    """Simulated rows and the fit to them.
 
     Attributes:
         places: places (k,) of their features among the public rows.
         response: (k,).
-        fit: coefficients (d,), with the problem's own penalty.
+        fit: coefficients (d,) in whitened coordinates, with the problem's own penalty.
     """
 
     places: np.ndarray
     response: np.ndarray
     fit: np.ndarray
+
+    def private(self, features: np.ndarray, names: tuple[str, ...], weights: np.ndarray | None) -> PrivateRows:
+        """Return them as a method takes private rows.
+
+        Args:
+            features: of the public rows (m, d), in the coordinates that the method expects.
+            names: of the columns.
+            weights: of the public rows (m,), where the problem has weights.
+        """
+        response = self.response if weights is None else np.column_stack([self.response, weights[self.places]])
+        return PrivateRows.from_arrays(features[self.places], response, names)
 
 
 def simulated(frame: Frame, draw: int) -> SimulatedRows:
@@ -85,6 +100,36 @@ def simulated(frame: Frame, draw: int) -> SimulatedRows:
         fit = solvers.fit(Data(frame.public.family, features, response, weights), frame.penalty, coefficients)
         stored[draw] = SimulatedRows(places, response, fit)
     return stored[draw]
+
+
+@dataclass(frozen=True)
+class RehearsedPlan(OfPublicData, ABC):
+    """A plan whose errors are compared with their covariance on simulated rows."""
+
+    @property
+    @abstractmethod
+    def frame(self) -> Frame:
+        """Return the public side."""
+
+    @abstractmethod
+    def rehearse(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return errors (draws, d) over simulated rows and their covariances (draws, d, d), whitened."""
+
+    def in_table(self, covariance: np.ndarray) -> np.ndarray:
+        """Return a covariance (d, d) of whitened coefficients in the units of the table."""
+        return self.frame.to_table(self.frame.to_table(covariance).T)
+
+    @cached_property
+    def squared_deviations(self) -> np.ndarray:
+        """Return squares (draws, d) of errors in standard deviations of their covariance, over simulated rows."""
+        errors, covariances = self.rehearse()
+        variances = np.stack([np.diag(self.in_table(covariance)) for covariance in covariances])
+        return np.asarray(self.frame.to_table(errors) ** 2 / np.maximum(variances, 1e-300))
+
+    @cached_property
+    def error_ratios(self) -> np.ndarray:
+        """Return what errors (d,) are longer by than the covariance says, 1 or more. Public, hence free."""
+        return error_ratios(self.squared_deviations)
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:
@@ -117,11 +162,6 @@ def drawn_response(family: Family, predictor: np.ndarray, exposure: np.ndarray, 
         trials = np.maximum(np.round(exposure), 1.0)
         return np.asarray(rng.binomial(trials.astype(np.int64), mean) / trials)
     return np.asarray(rng.poisson(np.minimum(mean * exposure, _LARGEST_MEAN)) / exposure)
-
-
-def squared_deviations(error: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """Return squares (d,) of errors (d,) in standard deviations of their covariance (d, d)."""
-    return np.asarray(error**2 / np.maximum(np.diag(covariance), 1e-300))
 
 
 def error_ratios(squares: np.ndarray) -> np.ndarray:
