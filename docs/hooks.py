@@ -56,7 +56,11 @@ def all_decisions() -> str:
     """Return the list of the notes: number and title."""
     head = (
         "# Decisions\n\nChoices that a newcomer would undo, each with its reason, its figure and what would reopen it. "
-        "Numbers are those by which the code cites a note; some were never given.\n\n| | |\n|---|---|\n"
+        "Numbers are those by which the code cites a note; those that are missing are not used. A note's figures are "
+        "of the code at its time.\n\nm is the number of public rows, n of private ones, d of columns, mu the total "
+        "budget. *tune* and *check* are the two parts of a collection of 279 real tables: constants were chosen on the "
+        "first, and the second was looked at afterwards ([How accurate](../accuracy.md)). Errors are distances to the "
+        "non-private fit, where nothing else is said in its own standard errors.\n\n| | |\n|---|---|\n"
     )
     titles = [(path, re.sub(r"^# (\d+[.:]? )?", "", path.read_text().partition("\n")[0])) for path in decisions()]
     return head + "".join(f"| {int(path.name[:4])} | [{title}]({path.name}) |\n" for path, title in titles)

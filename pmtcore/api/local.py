@@ -152,8 +152,8 @@ def aggregate(public: PublicData, made: Configuration, tally: Tally, link: str |
 
 
 _FORGED = (
-    "Whoever sends reports can forge them: authenticate who sends each, once for each person (one_forged_report has "
-    "what one can move)."
+    "Reports can be forged: authenticate each sender, and take one report of each person (one_forged_report says how "
+    "far one forged report can move each coefficient)."
 )
 
 

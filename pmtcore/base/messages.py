@@ -517,7 +517,7 @@ class PublicMessage(Message):
     )
     TARGET_CONSTANT = (
         "The target {column!r} has one value in all public rows, so they say nothing about its spread; add public rows "
-        "that have others."
+        "with other values."
     )
     TARGET_FITTED_EXACTLY = (
         "The public rows fit {column!r} exactly, so they say nothing about its spread; add public rows, or leave out "
@@ -551,7 +551,7 @@ class ReleaseMessage(Message):
 
     DECLINED = "This request was declined: {reason}"
     SERVER_BUSY = (
-        "This server is at {count} long runs now, which is all that it takes at a time; press again in a minute. "
+        "This server has {count} long runs under way, the most that it takes at a time; press again in a minute. "
         "Nothing is lost."
     )
     PERSON_BUSY = "You have {count} long runs under way; wait for one, or stop it."
@@ -639,8 +639,8 @@ class TableNote(Message):
         "secret; if there are many, the fit is biased, and its bands and the residual sd are too small."
     )
     LARGE_DELTA = (
-        "delta = {delta:g} is not below one over the {rows:,} rows: a release that shows one of them outright could "
-        "promise the same, and the epsilon stated there says little. The usual choice is {usual:g} or less."
+        "delta = {delta:g} is not below one over the {rows:,} rows: publishing one random row outright would satisfy "
+        "it, so the epsilon stated at this delta says little. The usual choice is {usual:g} or less."
     )
     ROWS_OF_A_PERSON = (
         "The bands treat the rows of one person as independent: the public rows lack the identifier column, from "
@@ -651,10 +651,10 @@ class TableNote(Message):
         "The method's errors take the rows of one person as independent: they are too small where those are alike."
     )
     DECISIVE_PENALTY = (
-        "The ridge penalty of {penalty:g} draws {count} of {total} coefficients towards 0 by more than their sampling "
-        "error and leaves at most {share:.1%} of an effect of {column!r}, so others take its place: the fit is not the "
-        "one without a penalty. A penalty of {usual:g} draws no column by itself so far; those that nearly determine "
-        "each other may be drawn further, and bands of such columns get wider."
+        "The ridge penalty of {penalty:g} shrinks {count} of {total} coefficients by more than their sampling error, "
+        "so this is not the fit without a penalty: of an effect of {column!r} it leaves at most {share:.1%}, and other "
+        "columns take up the rest. A penalty of {usual:g} shrinks no coefficient by that much, except where columns "
+        "nearly determine each other. Their bands become wider."
     )
     METHOD_BEHIND_PUBLIC_FIT = (
         "On most real tables {method} was further from the {family} fit without privacy than the public fit or zero, "
@@ -669,7 +669,7 @@ class TableNote(Message):
         "All public rows have one value of {column!r}: the public fit knows nothing of it, predictions from it mean "
         "nothing, and a release has no error bands. Give public rows that differ in it."
     )
-    UNLABELLED = "The public rows have no target: they serve to whiten and to choose the radius."
+    UNLABELLED = "The public rows have no target: they are used for whitening and for choosing the radius."
     CLUSTERED = "Errors are clustered by {column!r}, with the correlation that public rows of one group show."
     COVARIATES_PUBLIC = (
         "The covariates of the private rows were declared public; a method may then protect the responses alone. A row "
@@ -689,12 +689,12 @@ class TableNote(Message):
     CONSTANT = "{column!r} is constant in the public rows: left out."
     COLLINEAR = "{column!r} is a combination of {columns:listed} in the public rows (collinear): left out."
     IDENTIFIER_LEFT_OUT = (
-        "{column!r} has another whole number in every public row, as row numbers and identifiers have: left out. "
+        "{column!r} has a different whole number in every public row, as row numbers and identifiers have: left out. "
         "Choose it among the features to keep it."
     )
     LIKE_IDENTIFIER = (
-        "{column!r} has another whole number in every public row, as row numbers and identifiers have; its coefficient "
-        "says nothing about other rows."
+        "{column!r} has a different whole number in every public row, as row numbers and identifiers have; its "
+        "coefficient says nothing about other rows."
     )
     DATES = "Dates of {column!r} count as days since 1970-01-01."
     UNREADABLE_CELL = "One public cell of {column!r} is no {form} and counts as missing."
@@ -709,7 +709,7 @@ class TableNote(Message):
     FEW_PRIVATE_ROWS = "The private table has {rows:plural row}: no budget lets a release say anything about so few."
     NEARLY_COLLINEAR = (
         "In the public rows {columns:listed} nearly determine each other: {rows:,} rows cannot tell their effects "
-        "apart, and bands hold the effect of a fit that is drawn slightly to zero. Leave out one of them."
+        "apart, and bands are those of a fit that is shrunk slightly towards zero. Leave out one of them."
     )
     FEW_PUBLIC_ROWS = "{rows} public rows for {count} columns are few: whitening will be rough; add public rows."
     SWAPPED = (
@@ -803,7 +803,7 @@ class LedgerMessage(Message):
     NO_CAP = "The data set {dataset!r} has no cap in this ledger; set one first: {command}."
     RETIRED = "The data set {dataset!r} is retired ({reason}); nothing more is released."
     OTHER_UNIT = (
-        "The curator of {dataset!r} wants people protected otherwise. {unit} Open the data set by its name, or ask "
+        "The curator of {dataset!r} requires another unit of protection. {unit} Open the data set by its name, or ask "
         "for this unit."
     )
     UNUSABLE = "The ledger cannot be used: {reason}; check --ledger and try again."
@@ -833,7 +833,7 @@ class CommandMessage(Message):
     OPTION_FORM = "{option} takes {form}, got {given!r}."
     WIDTH_NEEDS_COEFFICIENT = "--width needs --coefficient NAME."
     NO_STORED_RESULT = "Figure {id} has no stored result of its description; compute it first."
-    RELEASE_OR_LEDGER = "Give --ledger URL with --key KEY, or --release FILE (what release --json printed)."
+    RELEASE_OR_LEDGER = "Give --ledger URL with --key KEY, or --record FILE (what release --json printed)."
     NO_RELEASE_OF_KEY = "The ledger has no release with this key; see 'ledger show'."
     RELEASE_NOT_JSON = "The file is not JSON; save one with 'release --json --out FILE'."
     NOT_A_RELEASE = "The file is not the record of a release; save one with 'release --json --out FILE'."
@@ -1185,7 +1185,7 @@ class RecordMessage(Message):
     COLUMN_TWICE = "The record has two columns of one name; each needs a name of its own."
     ROWS_MISFIT = "The record's public rows must fit its columns."
     ROWS_NOT_FINITE = "The record's public rows must be finite numbers."
-    NO_INFLUENCE = "The record must say what its bands stand on."
+    NO_INFLUENCE = "The record must hold what its bands are computed from."
     GROUPS_MISNUMBERED = "The record's groups of public rows must be numbered from 0 on."
     NUMBERS_NEEDED = "The record's {name!r} must be {count} finite numbers."
     POSITIVE_NEEDED = "The record's {name!r} must be a positive number."

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pmtcore.accounting.budgets import ONLY_RESPONSES
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import CommandMessage, InputError, reraised_as, whole_number_between
+from pmtcore.base.numbers import figure
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import Answer, number_from, public_from, table_of
 from pmtcore.cli.files import read_small, writable, write_small
@@ -53,9 +54,11 @@ def plan(chosen: argparse.Namespace) -> Answer:
             raise InputError(CommandMessage.WIDTH_NEEDS_COEFFICIENT)
         record["budget_for_width"] = planning.budget_for(public, n, first, chosen.coefficient, half_width=chosen.width)
         record["rows_for_width"] = planning.rows_for(public, first, mus[0], chosen.coefficient, half_width=chosen.width)
+        budget, enough = record["budget_for_width"], record["rows_for_width"]
         lines.append(
-            f"{chosen.coefficient} within {chosen.width:g} by {first}: mu {record['budget_for_width']}, "
-            f"or {record['rows_for_width']} rows at mu {mus[0]:g}"
+            f"{chosen.coefficient} within {chosen.width:g} by {first}: "
+            f"{'no budget is enough' if budget is None else f'mu = {figure(budget)}'} with {n:,} rows, "
+            f"{'no number of rows is enough' if enough is None else f'{enough:,} rows'} at mu = {mus[0]:g}."
         )
     if chosen.time:
         record["expected"], words = _time(public, n, first, mus[0])

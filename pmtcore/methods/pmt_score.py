@@ -121,7 +121,7 @@ class ScoreOutcome(StatisticOutcome[PublicPointPlan]):
 @Method(
     id="pmt-score",
     title="Whitened score at the public fit",
-    summary="Releases only d numbers, the score at the public fit; best at small budgets.",
+    summary="Releases only d numbers, the score at the public fit: one mechanism and one pass.",
     origin=Origin("beyond A"),
     claim=sound("one Gaussian mechanism on a bounded score; whatever is computed from it costs no more"),
     colour="#56B4E9",

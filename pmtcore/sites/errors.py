@@ -50,10 +50,10 @@ class Kind(Coded):
 class Party(Coded):
     """Who looks at a study, in words."""
 
-    OUTSIDERS = "the coordinator, and whoever reads all messages of the study"
-    ONE_SITE = "one site that looks at what it received and takes its own noise off"
+    OUTSIDERS = "the coordinator, or whoever reads all messages of the study"
+    ONE_SITE = "one site that subtracts its own noise from the totals"
     COALITION = "{sites} sites that pool all they know with the coordinator"
-    PERSON_IN_TWO_SITES = "anybody of these, about a person with rows at two sites"
+    PERSON_IN_TWO_SITES = "any of these, where a person has rows at two sites"
 
 
 class StudyError(InputError):

@@ -487,7 +487,7 @@ class Knowledge:
         if math.isinf(self.mu):
             return f"Nothing is promised against {who}."
         rows = "all their rows together are" if self.party is Party.PERSON_IN_TWO_SITES else "each row is"
-        return f"Against {who} {rows} protected as by mu = {self.mu:.4g}."
+        return f"Against {who}, {rows} protected at mu = {self.mu:.4g}."
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields."""

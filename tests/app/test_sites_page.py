@@ -57,7 +57,7 @@ def test_a_study_is_created_on_the_page(app, tmp_path):
     app.run()
     assert not app.exception
     assert not app.error
-    assert "each row is protected as by mu = 1" in words(app)
+    assert "each row is protected at mu = 1" in words(app)
     assert "Study file" in [each.label for each in app.get("download_button")]
     app.text_area(key="sites-list").set_value("north")
     app.run()

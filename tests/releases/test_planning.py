@@ -103,6 +103,8 @@ def test_command(tmp_path, capsys, moment):
     assert {"(intercept)", "a", "b", "c"} == {row["coefficient"] for row in record["rows"]}
     assert {"joint-pmt", "public-only"} <= {row["method"] for row in record["rows"]}
     assert "budget_for_width" in record and len(record["verdict"]) == 2
+    assert main([*common, "--coefficient", "a", "--width", "1e-9"]) == 0
+    assert "no budget is enough with 5,000 rows, no number of rows is enough at mu = 0.5." in capsys.readouterr().out
     assert main([*common, "--method", "joint-pmt", "--time"]) == 0
     assert " MB beside the program" in capsys.readouterr().out
     assert main([*common, "--time", "--json"]) == 0
