@@ -128,6 +128,11 @@ def _mutants() -> list[Mutant]:
         "sum(axis=0))",
         f"{pool} -k cuts",
     )
+    wiped = "tests/app/test_memory.py"
+    plant("memory: this thread's heap alone", "base/memory.py", "len(reached) < heaps", "len(reached) < 1", wiped)
+    plant("memory: sizes that threads keep", "base/memory.py", "range(1032, 0, -16)", "range(512, 0, -16)", wiped)
+    plant("memory: other heaps grow", "base/memory.py", "if known != end:", "if False:", wiped)
+    plant("proofs: blocks without room", "mechanisms/whitening.py", "512, 2**15", "512, 2**18", "tests/test_proofs.py")
     plant(
         "rows of another radius pass",
         "mechanisms/perturbed.py",

@@ -17,6 +17,7 @@ import threading
 from collections.abc import AsyncIterator
 
 import pyarrow as pa
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
@@ -239,8 +240,9 @@ async def _purging() -> None:
             again = _AGAIN
         if again:
             again -= 1
-            await asyncio.to_thread(give_back)
-            give_back()  # the loop's own thread has small blocks of its own
+            # The library's worker threads that have nothing to do end at this call, with the small blocks they keep.
+            await run_in_threadpool(give_back)
+            give_back(every_heap=False)  # the loop's own thread has small blocks of its own
 
 
 def purge(runtime: Runtime) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
-from threading import Event
+from threading import Event, Thread
 from typing import ClassVar
 
 _MMAP_THRESHOLD = -3  # mallopt's name for it
@@ -14,9 +14,16 @@ _ARENA_MAX = -8  # mallopt's name for the number of heaps
 _TOP_PAD, _PAD = -2, 128 * 1024  # what the heap grows by beyond what is asked for; the library's own choice
 _SMALL = range(16, 513, 16)  # sizes of blocks that Python keeps in pools of its own
 _SWEPT = 2 * 2**20  # bytes of each such size that are written over
-_SIZES = [int(1.25**k) for k in range(52, 28, -1)] + [*range(512, 0, -16)]  # of a free block and of what is left of it
+# Sizes of a free block and of what is left of it. A thread keeps some blocks of each size up to 1032 that it freed, and
+# gives them out for that size alone.
+_SIZES = [int(1.25**k) for k in range(52, 31, -1)] + [*range(1032, 0, -16)]
 _SPARE = 2 * 2**20  # bytes: the last block of each size is beyond the heap's end
 _HEADER = 16  # bytes of a block beside what was asked for, at most
+_PROBE = 4096  # bytes of a block that comes from the thread's heap: a thread keeps smaller ones that it freed itself
+_ELSEWHERE = 4  # bit of a block's size: it lies in another heap than the process's first
+_ALIGNED = 64 * 2**20  # bytes: each part of such a heap begins at a multiple, with the address of the heap's owner
+_WORD = ctypes.sizeof(ctypes.c_size_t)
+_SIZE_OF_PART = 2 * _WORD  # where a part has its size
 
 
 _FIELDS = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
@@ -31,8 +38,12 @@ class _Heap(ctypes.Structure):
 asked = Event()  # to give memory back at the server's next round too
 
 
-def give_back() -> None:
-    """Collect what nobody refers to, hand free memory to the system, which wipes it, and write over what stays."""
+def give_back(*, every_heap: bool = True) -> None:
+    """Collect what nobody refers to, hand free memory to the system, which wipes it, and write over what stays.
+
+    Args:
+        every_heap: other threads' heaps too, besides this thread's own and the small blocks that it freed itself.
+    """
     gc.collect()
     with contextlib.suppress(ImportError):
         import pyarrow as pa  # noqa: PLC0415
@@ -43,25 +54,95 @@ def give_back() -> None:
         del blocks
     with contextlib.suppress(OSError, AttributeError):
         library = ctypes.PyDLL("libc.so.6")
+        library.malloc.restype = library.sbrk.restype = ctypes.c_void_p
+        library.malloc.argtypes, library.free.argtypes = (ctypes.c_size_t,), (ctypes.c_void_p,)
+        library.mallinfo2.restype = _Heap
         library.malloc_trim(0)
         _write_over(library)
+        if every_heap:
+            _write_over_other_heaps(library)
         library.malloc_trim(0)
+
+
+def _write_over_other_heaps(library: ctypes.PyDLL) -> None:
+    """Write over the free blocks of the heaps that are not this thread's, in threads that have them.
+
+    Threads that began before :func:`map_large_blocks` have heaps of their own, which later threads share. A block can
+    only be taken from the heap of the thread that asks. A new thread gets a heap that no thread has now, or else the
+    next one of a ring; so as many threads as live beside each other for two rounds meet every heap.
+    """
+    heaps, reached = _number_of_heaps(library), {_own_heap(library)}
+    finished = Event()
+    waiting: list[Thread] = []
+
+    def once(written: Event) -> None:
+        try:
+            heap = _own_heap(library)
+            if heap not in reached:
+                reached.add(heap)
+                _write_over(library)
+        finally:
+            written.set()
+        finished.wait()
+
+    try:
+        while len(reached) < heaps and len(waiting) < 2 * heaps:
+            written = Event()
+            thread = Thread(target=once, args=(written,), daemon=True)
+            thread.start()
+            waiting.append(thread)
+            written.wait()
+    finally:
+        finished.set()
+        for thread in waiting:
+            thread.join()
+
+
+def _number_of_heaps(library: ctypes.PyDLL) -> int:
+    """Count the C library's heaps in its own description of them."""
+    library.open_memstream.restype = ctypes.c_void_p
+    library.malloc_info.argtypes, library.fclose.argtypes = (ctypes.c_int, ctypes.c_void_p), (ctypes.c_void_p,)
+    text, size = ctypes.c_void_p(), ctypes.c_size_t()
+    stream = library.open_memstream(ctypes.byref(text), ctypes.byref(size))
+    if not stream:
+        return 1
+    library.malloc_info(0, stream)
+    library.fclose(stream)
+    described = ctypes.string_at(text.value, size.value) if text.value else b""
+    library.free(text)
+    return max(described.count(b"<heap "), 1)
+
+
+def _own_heap(library: ctypes.PyDLL) -> int:
+    """Return which heap this thread has: the address of its owner, or 0 for the process's first."""
+    block = library.malloc(_PROBE)
+    if not block:
+        return 0
+    part = _part_of(block)
+    library.free(block)
+    return _word(part) if part else 0
+
+
+def _part_of(block: int) -> int:
+    """Return where the part of a heap begins in which a block lies, or 0 for the process's first heap."""
+    return block // _ALIGNED * _ALIGNED if _word(block - _WORD) & _ELSEWHERE else 0
+
+
+def _word(address: int) -> int:
+    return ctypes.c_size_t.from_address(address).value
 
 
 def _write_over(library: ctypes.PyDLL) -> None:
     """Take the free blocks of the heap, the largest first and then what is left of them, and write zeros over them.
 
-    No more is taken than is free: a thread may have a heap of its own, whose end this one does not see move.
+    Of each size no more is taken than one block for which the heap grows.
     """
-    library.malloc.restype = library.sbrk.restype = ctypes.c_void_p
-    library.malloc.argtypes, library.free.argtypes = (ctypes.c_size_t,), (ctypes.c_void_p,)
-    library.mallinfo2.restype = _Heap
     library.mallopt(_TOP_PAD, 0)
     state = library.mallinfo2()
     left, first = int(state.fordblks + state.fsmblks) + _SPARE, 0
+    ends = {0: library.sbrk(0)}
     for size in _SIZES:
-        end = library.sbrk(0)
-        while left >= size and library.sbrk(0) == end:
+        while left >= size:
             block = library.malloc(size)
             if not block:
                 break
@@ -69,8 +150,13 @@ def _write_over(library: ctypes.PyDLL) -> None:
             # Each block begins with the address of the one before: a list of them would be millions of objects.
             ctypes.c_size_t.from_address(block).value = first
             left, first = left - size - _HEADER, block
+            part = _part_of(block)
+            end = _word(part + _SIZE_OF_PART) if part else library.sbrk(0)
+            known, ends[part] = ends.get(part, end), end
+            if known != end:
+                break
     while first:
-        following = ctypes.c_size_t.from_address(first).value
+        following = _word(first)
         ctypes.c_size_t.from_address(first).value = 0
         library.free(first)
         first = following
@@ -82,4 +168,4 @@ def map_large_blocks() -> None:
     with contextlib.suppress(OSError, AttributeError):
         library = ctypes.CDLL("libc.so.6")
         library.mallopt(_MMAP_THRESHOLD, _BLOCK)
-        library.mallopt(_ARENA_MAX, 1)  # one heap for all threads: what one frees another writes over
+        library.mallopt(_ARENA_MAX, 1)  # no heap more than the threads of now have: there is less to write over

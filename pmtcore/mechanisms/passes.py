@@ -24,7 +24,7 @@ from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, in_steps
 
 # Numbers in memory at once for each quantity: points times columns of a block.
 _NUMBERS_AT_ONCE = 2**19
-# Steps of a clipped length: with those of a direction 2^36, and 2^13 columns have room below 2^53.
+# Steps of a clipped length: with those of a direction 2^36, and 2^15 columns have room below 2^53.
 SIZES = 2**14
 # Units to the bound of a sum of clipped gradients.
 GRADIENT = STEPS * SIZES

@@ -32,10 +32,11 @@ _MATRIX_BITS = 18
 _HALF_BITS = 26
 # Powers of two by which a row may be scaled down; a cell beyond 2^507 deviations counts as not finite.
 _MOST_HALVINGS = 500
-# Cells of a block: two buffers of these fit into a second-level cache of 1 MB.
-_CELLS_PER_BLOCK = 90_000
-# Least and largest number of columns of a block; more would leave sums of 40 bits no room below 2^53.
-_FEWEST, MOST_COLUMNS = 512, 8192
+# Cells of a block: each numpy call takes the interpreter's lock again, so that two threads with blocks of a quarter of
+# these wait for each other; one thread is as fast with either (decision 120).
+_CELLS_PER_BLOCK = 360_000
+# Least and largest number of columns of a block: sums of integers of 36 bits over so many stay below 2^53.
+_FEWEST, MOST_COLUMNS = 512, 2**15
 # Outputs of one matrix product: narrower strips use less of a triangle, and BLAS less of a core.
 _OUTPUTS_PER_PRODUCT = 64
 # Blocks are whole tiles of rows, so that loops are long and numpy adds in one order.

@@ -17,7 +17,7 @@ from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import MOST_KEPT, PrivateRows
 from pmtcore.glm.families import LOGISTIC, family
 from pmtcore.glm.rows import Rows
-from pmtcore.mechanisms import randomizers
+from pmtcore.mechanisms import randomizers, whitening
 from pmtcore.mechanisms.loss_sums import derivative_sums, row_pieces
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.mechanisms.quantized_rows import Quantizer, bytes_kept
@@ -88,7 +88,7 @@ def test_threads_change_no_bit(entry):
 )
 @pytest.mark.parametrize("keeps", [0, 200 * 28, MOST_KEPT], ids=["nothing", "some", "all"])
 def test_cuts_and_what_is_kept_change_no_bit(entry, values, keeps, monkeypatch):
-    """Blocks of other sizes, with all, some or none kept between passes, and any number of threads.
+    """Blocks of other sizes, whitened in one piece or in many; all, some or none kept between passes; any threads.
 
     Of a method that goes through blocks of a public size there are seven of these.
     """
@@ -96,7 +96,9 @@ def test_cuts_and_what_is_kept_change_no_bit(entry, values, keeps, monkeypatch):
     monkeypatch.setattr(private_rows, "_ROWS_OF_A_PART", 128)
     monkeypatch.setattr(randomizers, "_CHUNK", 2**13)
     expected = released(entry, 1, ROWS, **values)
-    for many, size in ((1, 7), (2, 100), (3, 64), (7, 13)):
+    monkeypatch.setattr(whitening, "_FEWEST", 64)
+    monkeypatch.setattr(whitening, "MOST_COLUMNS", 64)
+    for many, size in ((1, 7), (2, 100), (3, ROWS), (7, 13)):
         np.testing.assert_array_equal(released(entry, many, size, keeps, **values), expected)
 
 
