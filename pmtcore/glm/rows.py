@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from pmtcore.base.private_rows import Arena
-from pmtcore.base.symmetric import from_upper_triangle
+from pmtcore.base.symmetric import from_upper_triangle, upper_indices
 
 Curve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 # Numbers in memory at once: 32 MB.
@@ -67,9 +67,9 @@ class Rows:
         """Return ``sum w l' x`` (t, d) and ``sum w l'' x x'`` (t, d, d) at coefficients (t, d)."""
         t, d = theta.shape
         one_by_one = t <= _MOST_FITS_ONE_BY_ONE or d > _WIDE
-        upper = np.triu_indices(d)
-        gradient, packed, hessian = np.zeros((t, d)), np.zeros((t, len(upper[0]))), np.zeros((t, d, d))
-        for part in self.parts(max(t, d) if one_by_one else max(t, len(upper[0]))):
+        products = d * (d + 1) // 2
+        gradient, packed, hessian = np.zeros((t, d)), np.zeros((t, products)), np.zeros((t, d, d))
+        for part in self.parts(max(t, d) if one_by_one else max(t, products)):
             x, y, w = self.features[part], self.response[part, None], self.weights[part, None]
             z = x @ theta.T  # (k, t)
             gradient += (w * loss.first(z, y)).T @ x
@@ -109,10 +109,10 @@ class Rows:
         n, d = self.features.shape
         if n * d * (d + 1) // 2 <= _NUMBERS_AT_ONCE:
             return np.asarray(self._products[part])
-        rows, columns = np.triu_indices(d)
+        rows, columns = upper_indices(d)
         return np.asarray(self.features[part][:, rows] * self.features[part][:, columns])
 
     @cached_property
     def _products(self) -> np.ndarray:
-        rows, columns = np.triu_indices(self.features.shape[1])
+        rows, columns = upper_indices(self.features.shape[1])
         return np.asarray(self.features[:, rows] * self.features[:, columns])

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,9 +22,11 @@ from pmtcore.glm.solvers import Data, Penalty, minimize
 _ROUNDS = 6  # of scale and intercept in turn: each fixes one, and they settle
 _SCAN = np.geomspace(1e-4, 1e4, 801)  # forty points a decade: two roots closer than that are one for any noise
 _NEXT = 1e-7  # relative: the root of all rows lies well within it of that of their summary
+_SURE = 1e-3  # what the summary sees less than all rows is far below it
 _FEW = 2000  # scores that stand for all in the scan; the root is found on all
 _MANY = 100_000  # public rows: above, Hessians of points near by cost less than half
 _SCORES_AT_ONCE = 8192  # so many stay in the processor's cache
+_SIGMOID_REACH = 45.0  # beyond it the slope of a sigmoid is below 3e-20
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,7 @@ class Link:
     Attributes:
         curve: ``Phi''`` for a generalized linear model, ``f'`` for a regression ``y = f(x'w) + noise``.
         sign: of the branch through 0 on which the root lies.
+        reach: size of the argument beyond which the curve is nothing beside its largest.
     """
 
     id: str
@@ -40,6 +44,7 @@ class Link:
     value: Callable[[np.ndarray], np.ndarray]
     largest_slope: Callable[[float], float]
     sign: float = 1.0
+    reach: float = math.inf
 
     def response_bound(self, radius: float, noise: float) -> float:
         """Return ``L r + |f(0)| + C`` (C, Algorithms 3 and 4): no response of a row within the radius is larger.
@@ -58,14 +63,15 @@ LINKS = {
     for link in (
         Link("cubic", lambda z: z**2, lambda z: z**3 / 3, lambda r: r**2),
         Link("softplus", lambda z: -expit(-z), lambda z: np.logaddexp(0.0, -z), lambda r: 1.0, -1.0),
-        Link("sigmoid", lambda z: expit(z) * expit(-z), expit, lambda r: 0.25),
+        Link("sigmoid", lambda z: expit(z) * expit(-z), expit, lambda r: 0.25, reach=_SIGMOID_REACH),
     )
 }
 
 
 def of_family(family: Family) -> Link:
     """Return the link of a generalized linear model."""
-    return Link(family.id, family.slope, family.mean, family.largest_slope)
+    reach = _SIGMOID_REACH if family.id == "logistic" else math.inf
+    return Link(family.id, family.slope, family.mean, family.largest_slope, reach=reach)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +110,9 @@ def row_keys(rows: np.ndarray) -> np.ndarray:
 def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0, shares: np.ndarray | None = None) -> float:
     """Return the smallest root c of ``1 = c mean(curve(offset + c s))`` on its branch; NaN if there is none.
 
-    The sign of c is the link's. The root is bracketed on a log grid with few scores that stand for all, and found by
-    Brent's method on all of them, starting next to the root of the few.
+    The sign of c is the link's. The root is bracketed on a log grid with few scores that stand for all, and found next
+    to the root of the few, where the equation of all is a line to the last digits; by Brent's method where it is not
+    there.
 
     Args:
         link: its curve and the sign of its root.
@@ -115,7 +122,7 @@ def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0, shares: np.n
     """
     few, weights, exact = _summarized(scores, shares)
     known: dict[float, float] = {}
-    parts = [scores[start : start + _SCORES_AT_ONCE] for start in range(0, len(scores), _SCORES_AT_ONCE)]
+    longest = float(np.max(np.abs(scores)))
 
     def rough(c: float) -> float:
         with np.errstate(over="ignore"):
@@ -126,24 +133,29 @@ def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0, shares: np.n
             return rough(c)
         if c not in known:
             with np.errstate(over="ignore"):
+                seen = scores
+                if abs(offset) + abs(c) * longest > 2 * link.reach:  # of a steep curve most rows see nothing
+                    seen = scores[np.abs(offset + c * scores) < link.reach]
+                parts = (seen[start : start + _SCORES_AT_ONCE] for start in range(0, len(seen), _SCORES_AT_ONCE))
                 total = sum(float(np.sum(link.curve(offset + c * part))) for part in parts)
                 known[c] = float(np.clip(c * total / len(scores), -1e300, 1e300)) - 1.0
         return known[c]
 
     grid = link.sign * _SCAN
-    begin = _first_possible(link, float(np.max(np.abs(scores))), offset)
+    begin = _first_possible(link, longest, offset)
     at = next((k for k in range(begin, len(grid)) if rough(float(grid[k])) >= 0), len(grid) - 1)
+    if not exact and at > 0 and rough(float(grid[at - 1])) < -_SURE:
+        near = _narrowed(gap, rough, sorted((float(grid[at - 1]), float(grid[at]))))
+        if near is not None:
+            return near
     while at > 0 and gap(float(grid[at - 1])) >= 0:  # the scan saw a little less than all rows
         at -= 1
+    while at < len(grid) and gap(float(grid[at])) < 0:
+        at += 1
+    if at == len(grid):
+        return float("nan")
     ends = sorted((0.0 if at == 0 else float(grid[at - 1]), float(grid[at])))  # at 0 the gap is -1
-    near = None if exact else _narrowed(gap, rough, ends)
-    if near is None:
-        while at < len(grid) and gap(float(grid[at])) < 0:
-            at += 1
-        if at == len(grid):
-            return float("nan")
-        near = sorted((0.0 if at == 0 else float(grid[at - 1]), float(grid[at])))
-    return root(gap, near[0], near[1], xtol=1e-300, rtol=1e-12)
+    return root(gap, ends[0], ends[1], xtol=1e-300, rtol=1e-12)
 
 
 def _first_possible(link: Link, longest: float, offset: float) -> int:
@@ -155,14 +167,18 @@ def _first_possible(link: Link, longest: float, offset: float) -> int:
     return bisect_left(_SCAN[:-1].tolist(), True, key=reaches)
 
 
-def _narrowed(gap: Callable[[float], float], rough: Callable[[float], float], ends: list[float]) -> list[float] | None:
-    """Return a bracket of the root of ``gap`` next to that of ``rough``; ``None`` where there is none."""
+def _narrowed(gap: Callable[[float], float], rough: Callable[[float], float], ends: list[float]) -> float | None:
+    """Return the root of ``gap`` next to that of ``rough``, on the line between two near points; ``None``: not there.
+
+    So near the curve departs from the line by the square of the distance, which is below rounding.
+    """
     if rough(ends[0]) * rough(ends[1]) >= 0:
         return None
     near = root(rough, ends[0], ends[1], xtol=1e-300, rtol=1e-8)
     close = sorted((near * (1 - _NEXT), near * (1 + _NEXT)))
     inside = [max(close[0], ends[0]), min(close[1], ends[1])]
-    return inside if gap(inside[0]) * gap(inside[1]) < 0 else None
+    first, last = gap(inside[0]), gap(inside[1])
+    return inside[0] - first * (inside[1] - inside[0]) / (last - first) if first * last < 0 else None
 
 
 def _summarized(scores: np.ndarray, shares: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, bool]:

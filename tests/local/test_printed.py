@@ -19,7 +19,7 @@ from pmtcore.base.messages import ReleaseMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import family
 from pmtcore.local import setup
-from pmtcore.local.estimators import LINKS, scale_root
+from pmtcore.local.estimators import LINKS, of_family, scale_root
 from pmtcore.local.printed import classical_size, printed_sds, symbol_attack
 from pmtcore.local.protocol import unfold
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
@@ -225,6 +225,28 @@ def test_the_bound_of_algorithms_3_and_4(link, bound):
     )
     epsilon, delta = epsilon_from_mu(1.0, 100**-1.1), 100**-1.1
     assert printed.noise_sds[-1] == pytest.approx(made.high * math.sqrt(32 * math.log(2.5 / delta)) / epsilon)
+
+
+@pytest.mark.parametrize("size", [0.3, 3.0, 60.0, 1e4])
+def test_a_steep_curve_is_asked_where_rows_see_it(size):
+    """The root of all rows, or none, is that of a plain scan; few rows stand near the bend of a steep curve."""
+    asked = []
+    link = of_family(family("logistic"))
+
+    def curve(z):
+        asked.append(len(z))
+        return link.curve(z)
+
+    scores = size * np.random.default_rng(3).standard_normal(50_000)
+    found = scale_root(dataclasses.replace(link, curve=curve), scores)
+    grid = np.geomspace(1e-4, 1e4, 801)
+    above = [float(c) for c in grid if c * np.mean(link.curve(c * scores)) >= 1]
+    assert np.isnan(found) == (not above)
+    if above:
+        assert found == pytest.approx(
+            brentq(lambda c: c * np.mean(link.curve(c * scores)) - 1, 1e-5, above[0]), rel=1e-9
+        )
+    assert sum(asked) < 100 * len(scores)  # a scan of all rows asks each 801 times
 
 
 def test_the_scale_is_that_of_all_rows(seed):

@@ -16,10 +16,11 @@ from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.local import setup
 from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.mechanisms.perturbed import add_remove
+from pmtcore.methods.perturbed.setting import Setting
 from pmtcore.papers.figures import retrieval as pictures
 from pmtcore.papers.gallery.catalogue import figures
 from pmtcore.papers.gallery.erm import (
-    NearSums,
+    KeptSums,
     Trial,
     area,
     corner_trial,
@@ -250,6 +251,27 @@ def test_rows_that_a_device_may_clip_are_not_added_up_at_once():
     assert sums.reports(short, 500) is None
 
 
+def test_rows_that_stay_give_the_same_bits():
+    """Sums over rows in memory are those of the passes over private rows, whose columns' products are made once."""
+    at = Trial(table4(2, "logistic", 400), 0.8, 0.0, 5)
+    plan = at.published("napp-erm", {})
+    kept, passes = plan.prepared(at.drawn.rows), Setting.clipped(plan.ground, at.drawn.rows)
+    theta = np.random.default_rng(1).normal(0, 1, (6, 16))
+    assert np.array_equal(kept.value(theta), passes.value(theta))
+    for of_kept, of_passes in zip(kept.derivatives(theta), passes.derivatives(theta), strict=True):
+        assert np.array_equal(of_kept, of_passes)
+
+
+def test_plans_of_ours_are_made_once_for_all_budgets():
+    """The public fit has no budget; a modulus is in units of one."""
+    drawn = table4(2, "linear", 300)
+    few, many = (Trial(drawn, epsilon, 0.0, 5) for epsilon in (0.3, 3.0))
+    assert few.ours({}) is many.ours({})
+    assert few.ours({"modulus": 2.0}) is not many.ours({"modulus": 2.0})
+    other = Trial(table4(2, "linear", 300), 3.0, 0.0, 5)
+    assert np.array_equal(many.released(many.ours({})), other.released(other.ours({})))
+
+
 def test_hessians_of_points_near_by_lead_to_the_same_fits():
     """Fits end where they do with Hessians of their own, though far fewer are formed."""
     rng = np.random.default_rng(3)
@@ -263,7 +285,7 @@ def test_hessians_of_points_near_by_lead_to_the_same_fits():
         formed.append(theta)
         return exact.derivatives(theta[None])[1][0]
 
-    near = NearSums(exact, Rows(x, y, np.ones(400)), own)
+    near = KeptSums(exact, Rows(x, y, np.ones(400)), own)
     penalty = Penalty.of(rng.normal(0, 3, (8, 6)), 2.0, 0.0, np.full((8, 6), 1.5))
     fits = [minimize(sums, penalty, 1e-9).theta for sums in (exact, near)]
     assert np.allclose(*fits, rtol=0, atol=1e-8) and np.any(fits[0] == 0)

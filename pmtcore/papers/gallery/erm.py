@@ -26,7 +26,7 @@ from pmtcore.glm.augment import Iterated, augmented
 from pmtcore.glm.families import family as family_of
 from pmtcore.glm.losses import LOGISTIC, Loss
 from pmtcore.glm.rows import Rows
-from pmtcore.glm.solvers import NearHessians
+from pmtcore.glm.solvers import NearHessians, loss_values
 from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.perturbed import add_remove
@@ -64,7 +64,8 @@ def fit_together(
     Args:
         plans: one for each fit.
         rows: private rows.
-        sources: noise of each plan; alike where methods that differ in one step are to share it.
+        sources: noise of each plan; alike where methods that differ in one step are to share it. Plans that differ in
+            their target alone may have one source between them: it is asked once.
 
     Raises:
         ValueError: plans that clip rows differently, or with augmented rows.
@@ -72,7 +73,11 @@ def fit_together(
     first = plans[0]
     if any(plan.ground.radius != first.ground.radius or plan.parameters.rows for plan in plans):
         raise ValueError("plans fitted together clip rows alike and use the limit of many augmented rows")
-    b = np.vstack([plan.noise_draws(source, 1) for plan, source in zip(plans, sources, strict=True)])
+    noise: dict[int, np.ndarray] = {}
+    for plan, source in zip(plans, sources, strict=True):
+        if id(source) not in noise:
+            noise[id(source)] = plan.noise_draws(source, 1)
+    b = np.vstack([noise[id(source)] for source in sources])
     data, outcomes = first.prepared(rows), {}
     ways = [(p.fit, p.share, p.iterations) for p in (plan.parameters for plan in plans)]
     for way in dict.fromkeys(ways):
@@ -116,6 +121,11 @@ class Draw:
     def longest(self) -> float:
         """Return the length of the longest public row."""
         return float(np.linalg.norm(self.public_x, axis=1).max())
+
+    @cached_property
+    def plans(self) -> dict[tuple[object, ...], ErmPlan]:
+        """Return plans of ours on this draw that were made already, by what they are made of."""
+        return {}
 
     @cached_property
     def public(self) -> PublicData:
@@ -196,21 +206,31 @@ def made(seed: int, kind: str, n: int, m: int = 50) -> Draw:
     return adult(seed, max(m, 300)) if kind == "adult" else table4(seed, kind, n, m)
 
 
-class NearSums(LossSums[Loss]):
-    """Sums of losses with their gradients, and the Hessian of an earlier point near by in place of their own.
+class KeptSums(LossSums[Loss]):
+    """Sums of losses whose rows stay in memory with the products of their columns, which every pass needs.
 
     Args:
         sums: of the clipped rows.
         rows: the same rows in memory.
-        own: the Hessian (p, p) of the sum at coefficients (p,).
+        near: the Hessian (p, p) of the sum at coefficients (p,), where that of an earlier point near by is to stand for
+            a point's own; ``None``: each has its own.
     """
 
-    def __init__(self, sums: LossSums[Loss], rows: Rows, own: Callable[[np.ndarray], np.ndarray]) -> None:
+    def __init__(
+        self, sums: LossSums[Loss], rows: Rows, near: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> None:
         super().__init__(sums._rows, sums.loss, sums.radius, sums.count)
-        self._own, self._near = rows, NearHessians(own, sums.count * sums.loss.curvature)
+        self._own = rows
+        self._near = None if near is None else NearHessians(near, sums.count * sums.loss.curvature)
+
+    def value(self, theta: np.ndarray) -> np.ndarray:
+        """Return the sums of losses (t,) at coefficients (t, p)."""
+        return loss_values(self.loss, self._own, theta)
 
     def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradients (t, p), and Hessians (t, p, p) of points whose predictors are near."""
+        """Return gradients (t, p) and Hessians (t, p, p), of points whose predictors are near where these serve."""
+        if self._near is None:
+            return self._own.sums(self.loss, theta)
         return self._own.gradients(self.loss, theta), self._near.at(theta)
 
 
@@ -222,14 +242,15 @@ def _products() -> csc_array:
 
 
 @dataclass(frozen=True)
-class _Wide(Setting):
-    """The setting of Adult, whose columns are many, with the rows that its fits are made to."""
+class _Kept(Setting):
+    """The setting of a draw, with the rows that its fits are made to."""
 
     drawn: Draw
 
-    def clipped(self, rows: PrivateRows) -> NearSums:
+    def clipped(self, rows: PrivateRows) -> KeptSums:
         """Return the sums of losses of the draw's rows."""
-        own = Rows(bounded(self.rows(self.drawn.x), self.radius), self.loss.responses(self.drawn.y), np.ones(rows.n))
+        y = self.loss.responses(self.drawn.y)
+        own = Rows(bounded(self.rows(self.drawn.x), self.radius), y, np.ones(len(y)))
 
         def hessian(theta: np.ndarray) -> np.ndarray:
             curvature = np.zeros(_products().shape[0])
@@ -237,7 +258,8 @@ class _Wide(Setting):
             curvature[self.drawn.which] = shorter**2 * self.loss.second(own.features @ theta, own.response)
             return from_upper_triangle(curvature @ _products(), len(theta))
 
-        return NearSums(super().clipped(rows), own, hessian)
+        # Adult has so many columns that Hessians of a stack take nearly all of the time.
+        return KeptSums(super().clipped(rows), own, hessian if self.drawn.kind == "adult" else None)
 
 
 @dataclass(frozen=True)
@@ -284,22 +306,27 @@ class Trial:
         plan = entry.plan(self.drawn.public, len(self.drawn.y), self.budget, make_parameters(entry, chosen | values))
         if not isinstance(plan, PrintedPlan):
             raise TypeError(f"{id} is not one of paper D's")
-        many = self.drawn.kind == "adult"  # columns, so that Hessians of a stack take nearly all of the time
-        return replace(plan, ground=_Wide(**vars(plan.ground), drawn=self.drawn)) if many else plan
+        return replace(plan, ground=_Kept(**vars(plan.ground), drawn=self.drawn))
 
     def ours(self, values: Mapping[str, Any], **more: object) -> ErmPlan:
-        """Plan ``napp-public`` on the same rows."""
+        """Plan ``napp-public`` on the same rows, once for all budgets of a draw: a promise is asked of it in the lab.
+
+        Its public fit, which has no budget, takes most of the time.
+        """
         entry = method("napp-public")
         chosen = {"bound": _BOUNDS[self.drawn.kind], "noise": "pure", **values, **more}
-        plan = entry.plan(self.drawn.public, len(self.drawn.y), self.budget, make_parameters(entry, chosen))
-        if not isinstance(plan, ErmPlan):
-            raise TypeError("napp-public has another plan")
-        return plan
+        own = (*sorted(chosen.items()), self.budget if chosen.get("modulus") else None)  # in units of the budget
+        if own not in self.drawn.plans:
+            plan = entry.plan(self.drawn.public, len(self.drawn.y), self.budget, make_parameters(entry, chosen))
+            if not isinstance(plan, ErmPlan):
+                raise TypeError("napp-public has another plan")
+            self.drawn.plans[own] = plan
+        return self.drawn.plans[own]
 
     def released(self, plan: ErmPlan) -> np.ndarray:
         """Return the coefficients (1, p) of a plan of ours under the paper's relation, at epsilon and no delta."""
         mechanism = plan.in_lab(add_remove(self.epsilon, 0.0))
-        clipped = plan.ground.clipped(self.drawn.rows)
+        clipped = _Kept(**vars(plan.ground), drawn=self.drawn).clipped(self.drawn.rows)
         minimizers = mechanism.release(clipped, len(self.drawn.y), SeededNoise(self.seed, 5), 1)
         return plan.ground.table(minimizers)
 
@@ -324,12 +351,15 @@ def coefficients(trials: Sequence[Trial], tried: Tried, lams: Sequence[float]) -
     by_series: dict[str, list[np.ndarray]] = {}
     plans: list[tuple[str, Trial, NoiseSource, PrintedPlan]] = []
     for series, id, values in tried:
+        if id == "public-only":
+            by_series[series] = [trials[0].own(id, values, lams)] * len(trials)
+            continue
         for at in trials:
-            if id in ("public-only", "napp-public"):
+            if id == "napp-public":
                 by_series.setdefault(series, []).append(at.own(id, values, lams))
                 continue
-            plan = at.published(id, values)
-            plans += [(series, at, at.source(id), plan if "target" in values else plan.aimed(lam)) for lam in lams]
+            plan, source = at.published(id, values), at.source(id)
+            plans += [(series, at, source, plan if "target" in values else plan.aimed(lam)) for lam in lams]
     for length in dict.fromkeys(plan.ground.radius for *_, plan in plans):
         alike = [entry for entry in plans if entry[3].ground.radius == length]
         rows = trials[0].drawn.rows
@@ -451,13 +481,11 @@ def retrieved_trial(
         for name, id in (("NAPP-ERM", "napp-erm"), ("NAPP-VS", "napp-vs"), ("NAPP-VS+", "napp-vs-plus"))
         for words, moor in (("", "yes"), (" without MOOR", "no"))
     ]
-    plans = [
-        (name, at, at.published(id, {"moor": moor, "target": lam, "form": form}))
-        for name, id, moor in ways
-        for at in trials
-        for lam in lams
+    begun = [
+        (name, at.source(), at.published(id, {"moor": moor, "form": form})) for name, id, moor in ways for at in trials
     ]
-    sources = [at.source() for _, at, _ in plans]
+    plans = [(name, source, plan.aimed(lam)) for name, source, plan in begun for lam in lams]
+    sources = [source for _, source, _ in plans]
     outcomes = fit_together([plan for *_, plan in plans], trials[0].drawn.rows, sources)
     errors: Errors = {}
     for how, words in (("displayed", "as displayed"), ("example", "as the example has it")):
@@ -465,9 +493,9 @@ def retrieved_trial(
             errors.setdefault(f"{name}, {words}", []).append(float(plan.share_retrieved(outcome.iterates, how)[0]))
     for at in trials:
         planned = add_remove(at.epsilon, 0.0)
-        own = at.ours({}).in_lab(planned).split.retrieved_share
+        own, planned_as = at.ours({}).in_lab(planned).split.retrieved_share, at.published("napp-erm", {})
         for lam in lams:
-            plan = at.published("napp-erm", {"target": lam})
+            plan = planned_as.aimed(lam)
             terms = ObjectiveConstants(plan.ground.loss, plan.ground.radius, 2 * (lam + plan.target.floor))
             errors.setdefault("napp-public (proved)", []).append(own)
             share = spend(terms, planned).retrieved_share
