@@ -133,10 +133,10 @@ def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0, shares: np.n
             return rough(c)
         if c not in known:
             with np.errstate(over="ignore"):
-                seen = scores
-                if abs(offset) + abs(c) * longest > 2 * link.reach:  # of a steep curve most rows see nothing
-                    seen = scores[np.abs(offset + c * scores) < link.reach]
-                parts = (seen[start : start + _SCORES_AT_ONCE] for start in range(0, len(seen), _SCORES_AT_ONCE))
+                inside = scores
+                if abs(offset) + abs(c) * longest > 2 * link.reach:  # of a steep curve most scores are beyond its reach
+                    inside = scores[np.abs(offset + c * scores) < link.reach]
+                parts = (inside[start : start + _SCORES_AT_ONCE] for start in range(0, len(inside), _SCORES_AT_ONCE))
                 total = sum(float(np.sum(link.curve(offset + c * part))) for part in parts)
                 known[c] = float(np.clip(c * total / len(scores), -1e300, 1e300)) - 1.0
         return known[c]
