@@ -27,8 +27,9 @@ from pmtcore.public.weak_prior import prior_precision, weakly_informed_fit
 
 _MOST_ROWS = 4000  # public rows behind a choice; more change it by less than its own error
 _NUMBERS_AT_ONCE = 4_000_000  # numbers in memory at once: 32 MB
-# Hessians one by one up to here: making all products of columns costs as much as ten of them
-_MOST_POINTS_ONE_BY_ONE = 4
+# Hessians one by one up to here: making all products of columns costs as much as five of them with ten columns, as
+# forty with a hundred
+_MOST_POINTS_ONE_BY_ONE = 16
 _LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five times as far as it looks, squared
 _LEAST_SLACK = 0.1  # a row that decides its own fit says little: no more than ten times its residual
 # Bounds on a log grid, from a share of the median length to so many times the longest.
