@@ -348,6 +348,13 @@ def _mutants() -> list[Mutant]:
     plant(
         "gradients: a curvature that runs off", filter_passes, "is not None:\n        root", "is 0:\n        root", LAWS
     )
+    plant(
+        "gradients: sampling errors by a Hessian that is too small",
+        frame,
+        "hessian = self.hessians(self.slopes(fit[None]))[0]",
+        "hessian = 0.2 * self.hessians(self.slopes(fit[None]))[0]",
+        f"{LAWS} -k sampling_part",
+    )
     rehearsal, foreseen = "methods/gradients/rehearsal.py", "tests/methods/test_gradients_prediction.py"
     plant("gradients: one ratio for all schedules", method, "(self.schedule, n), ", "n, ", f"{foreseen} -k schedule")
     plant(

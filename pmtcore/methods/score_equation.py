@@ -222,8 +222,7 @@ class ScoreEquation:
 
     def sampling(self, posterior: Posterior) -> Part:
         """Return the sampling error of the private rows around the fit of the first trial."""
-        frame, fit = self.frame, posterior.fits[:1]
-        return frame.sampling(fit[0], frame.hessians(frame.slopes(fit))[0] + frame.penalty)
+        return self.frame.sampling(posterior.fits[0])
 
 
 @dataclass(frozen=True)

@@ -228,3 +228,13 @@ def test_only_a_step_that_went_too_far_raises_the_curvature():
     raised = _raised_by_overshoot(known, np.full(3, 1e-12), *seen)
     assert raised[0] == pytest.approx(true, rel=1e-6, abs=1e-6)
     assert np.array_equal(raised[1:], known[1:])
+
+
+def test_the_sampling_part_is_the_standard_error_of_the_private_fit():
+    """Two public rows a column at mu .5, eight tables: never three times the textbook one in the median coefficient."""
+    for seed in range(8):
+        public, rows, x = table("plain", 3000, 12, seed)
+        slope = LOGISTIC.slope(x @ exact_fit(public, rows).reveal(TEST))
+        error = np.sqrt(np.diag(np.linalg.inv((x * slope[:, None]).T @ x)))
+        sampling = plan(ID, public, rows.n, 0.5).run(rows, SeededNoise(1), 1).bands().sampling
+        assert 1 / 3 < np.median(sampling / error) < 3

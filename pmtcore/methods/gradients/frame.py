@@ -247,15 +247,17 @@ class Frame:
         covariance = covariance + beyond_shown[:, None, None] * np.eye(self.public.d)
         return ClippedPart(bounds, share @ self.left_out / self.m, covariance)
 
-    def sampling(self, fit: np.ndarray, hessian: np.ndarray) -> Part:
+    def sampling(self, fit: np.ndarray) -> Part:
         """Return the sampling error of n private rows around a fit (d,), by public influence, in the table's units.
 
-        Of labels and counts no variance is below that of the model and its penalty (proofs/bands.md, 7).
+        Of labels and counts no variance is below that of the model and its penalty (proofs/bands.md, 7). The Hessian
+        is that of public rows at the fit. A released one has noise, and its inverse is too long where the true one is
+        hardly larger than that (decision 131).
 
         Args:
             fit: coefficients (d,) in whitened coordinates.
-            hessian: penalized Hessian (d, d) of the mean loss there.
         """
+        hessian = self.hessians(self.slopes(fit[None]))[0] + self.penalty
         inverse = np.linalg.inv(hessian)
         influence = self.left_out * self.residuals(fit[None])[0][:, None] @ inverse
         robust = robust_part(self.to_table(influence - influence.mean(axis=0)), 1.0, self.n, self.clusters)

@@ -210,7 +210,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
     def predicted(self) -> Prediction | None:
         """Return the errors that the passes are expected to leave, and the sampling error by public influence."""
         privacy = self.left(self.expected, self.expected_error_ratios).sd
-        prediction = Prediction(privacy, self.sampling(self.expected).sd, clipping_in_privacy=True)
+        prediction = Prediction(privacy, self.frame.sampling(self.expected.points[0]).sd, clipping_in_privacy=True)
         return (
             prediction
             if self.public.family is GAUSSIAN
@@ -226,10 +226,6 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         """
         part = Part.of(self.in_table(state.covariance[0]) * np.outer(error_ratios, error_ratios))
         return part.with_variance(np.maximum(part.variance, 0.0))
-
-    def sampling(self, state: State) -> Part:
-        """Return the sampling error of n private rows around the fit of the first trial, by public influence."""
-        return self.frame.sampling(state.points[0], curvature_at(self.frame, state).hessian[0] + self.frame.penalty)
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the spends: the gradients in units of their bounds, and the curvature matrix where there is one."""
@@ -288,7 +284,7 @@ class GradientOutcome(Outcome):
         """Return intervals: noise, clipping and the rough Hessian, combined with public rows; sampling; both."""
         estimate = self.coefficients[0]
         privacy = self.plan.left(self.state, self.plan.error_ratios)
-        return limits(estimate, privacy, self.plan.sampling(self.state))
+        return limits(estimate, privacy, self.plan.frame.sampling(self.state.points[0]))
 
     @property
     def disagrees(self) -> bool:
