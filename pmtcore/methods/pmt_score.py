@@ -61,7 +61,7 @@ class PublicPointPlan(ScorePlan, StatisticPlan[np.ndarray]):
             residual = np.clip(response - family.mean(z @ centre), -self.bound, self.bound)
             return np.asarray(bounded(z, self.clip.radius) * residual[:, None])
 
-        return integer_vectors(rows, scores, self.clip.radius * self.bound)
+        return integer_vectors(rows.in_equal_blocks(), scores, self.clip.radius * self.bound)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> ScoreOutcome:
         """Return released scores.

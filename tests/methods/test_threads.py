@@ -33,6 +33,8 @@ from tests.helpers import TEST, refused
 ROWS, PUBLIC = 900, 80
 NAMES = (INTERCEPT, "a", "b")
 SOUND = [entry for entry in methods() if entry.standing is ReleaseStatus.SOUND]
+# These whiten by products of integers, or not at all: the same bits for a row at any place of any block.
+EXACT_PRODUCTS = {"joint-pmt", "joint-moment", "pmt-gradients", "response-moment", "ada-ssp"}
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +102,28 @@ def test_cuts_and_what_is_kept_change_no_bit(entry, values, keeps, monkeypatch):
     monkeypatch.setattr(whitening, "MOST_COLUMNS", 64)
     for many, size in ((1, 7), (2, 100), (3, ROWS), (7, 13)):
         np.testing.assert_array_equal(released(entry, many, size, keeps, **values), expected)
+
+
+@pytest.mark.parametrize(
+    "entry", [m for m in SOUND if not m.local and m.id not in EXACT_PRODUCTS], ids=lambda entry: entry.id
+)
+def test_a_product_in_floating_point_sees_blocks_of_a_public_size(entry, monkeypatch):
+    """Last bits of a product may depend on a row's place in its block, so a table's own cuts must not decide it.
+
+    Devices of the local model whiten a row of their own.
+    """
+    lengths = []
+
+    def spied(blocks, function, *more):
+        given = list(blocks)
+        lengths[-1].append([len(response) for _, response in given])
+        return block_sum(given, function, *more)
+
+    monkeypatch.setattr(private_rows, "block_sum", spied)
+    for size in (7, 100):
+        lengths.append([])
+        released(entry, 1, size)
+    assert lengths[0] == lengths[1]
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])

@@ -86,7 +86,7 @@ class TwoPartPlan(OfPublicData, StatisticPlan[np.ndarray]):
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """Return sums for Gram matrix and cross moment side by side (d, d + 1), integers, private."""
-        return integer_sum(rows, self.coordinates.statistic)
+        return integer_sum(rows.in_equal_blocks(), self.coordinates.statistic)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> TwoPartOutcome:
         """Return Gram matrix and cross moment with noise.

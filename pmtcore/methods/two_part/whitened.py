@@ -127,7 +127,7 @@ class MomentPlan(OfPublicData, StatisticPlan[np.ndarray]):
         def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
             return gram_and_cross(features @ inverse_root, response, self.radius, 1.0)[:, :-1]
 
-        return integer_sum(rows, block)
+        return integer_sum(rows.in_equal_blocks(), block)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> MomentOutcome:
         """Return released moments.
