@@ -7,7 +7,7 @@ policies look at private cells earlier, and say so; and where a column says whos
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,7 @@ from pmtcore.tables.schema import (
     has_many_whole_numbers,
     like_identifier,
     named_as_identifier,
+    spelled_alike,
     values,
 )
 from pmtcore.tables.sources import ArrowSource, Cells, ParquetSource, TextSource, is_same_file
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
     from pmtcore.tables.formula import Expansion
 
 _DEPENDENT = 2e-6  # share of a column left after those before it; beyond what public_from_rows asks for
+# Names of columns that are there to be explained.
+_TARGETS = ("y", "target", "outcome", "label", "response")
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
 _STRICT_LAB = "the policy 'refuse' answered about private rows, which no noise protects"
 _MULTILINE = "cells with line breaks were declared, so one private row may change how the rows after it are read"
@@ -145,9 +148,11 @@ class PublicSide:
 
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:
-    """Guess the choices; the target is the last common column of numbers that is no identifier.
+    """Guess the choices, from the public table and the names of columns.
 
-    Where there is none, it is the last column of two labels; where there is none either, the last identifier.
+    The target is the last common column that is called one (``y``, ``target``, ...), is it of numbers or of two labels;
+    else a last column of two labels; else the last of numbers. None of them is an identifier. Where there is none, it
+    is the last column of two labels, and where there is none either, the last identifier.
 
     Raises:
         InputError: the tables have no column in common that could be a target.
@@ -157,15 +162,17 @@ def default_choices(private: Table, public: Table | MomentTable) -> Choices:
         return Choices(target=names[-1])
     rules = public.schema
     numbers = [name for name in names if rules[name].kind == "number"]
-    measured = next((name for name in reversed(numbers) if not _numbers_rows(public, name)), None)
-    if measured is not None:
-        return Choices(target=measured)
-    labels = [name for name in names if rules[name].kind == "level" and len(rules[name].levels) == 2]
-    if labels:
-        return Choices(target=labels[-1], family="logistic")
-    if numbers:
-        return Choices(target=numbers[-1])
+    labels = [name for name in names if rules[name].kind == "level" and _are_two_labels(rules[name].levels)]
+    measured = [name for name in numbers if not _numbers_rows(public, name)]
+    called = [name for name in names if name in (*labels, *measured) and name.casefold() in _TARGETS]
+    last = [name for name in names[-1:] if name in labels and not named_as_identifier(name)]
+    for name in (*called[-1:], *last, *measured[-1:], *labels[-1:], *numbers[-1:]):
+        return Choices(target=name, family="logistic") if name in labels else Choices(target=name)
     raise InputError(TableMessage.NO_NUMERIC_COLUMN)
+
+
+def _are_two_labels(levels: Sequence[str]) -> bool:
+    return len(levels) == 2 and not spelled_alike(levels)
 
 
 def _numbers_rows(public: Table, name: str) -> bool:

@@ -260,7 +260,7 @@ def numbered(n: int, seed: int) -> dict:
 
 def test_row_numbers_are_no_target_that_nobody_chose():
     """The last number that numbers no rows is; where nothing else is there, the row numbers are."""
-    private, public = pair(numbered(300, 1), numbered(60, 2))
+    private, public = pair(*({k: v for k, v in numbered(n, n).items() if k != "y"} for n in (300, 60)))
     assert default_choices(private, public).target == "b"
     private, public = pair({"rownames": np.arange(300)}, {"rownames": np.arange(60)})
     assert default_choices(private, public).target == "rownames"
@@ -425,3 +425,27 @@ def test_numbers_with_a_sign_and_thousands_are_known(form):
     """Whatever stands between the groups of digits, and with a blank or none."""
     assert sign_of({form.format(k): 1 for k in range(1, 400)}) == "dollar"
     assert sign_of({f"{k} $ or so": 1 for k in range(400)}) is None
+
+
+TWO = np.array(["low", "high"])
+GUESSED = {
+    "two labels at the end": (lambda x: {"y_": x, "price": TWO[(x > 0).astype(int)]}, "price", "logistic"),
+    "a name, though not at the end": (lambda x: {"Outcome": x, "b": np.roll(x, 1)}, "Outcome", "gaussian"),
+    "a name and two labels": (lambda x: {"y": TWO[(x > 0).astype(int)], "previous": x}, "y", "logistic"),
+    "two labels within": (lambda x: {"sex": TWO[(x > 0).astype(int)], "b": x}, "b", "gaussian"),
+    "two spellings of one label": (lambda x: {"b": x, "z": np.where(x > 0, "yes", "Yes")}, "b", "gaussian"),
+    "row numbers of that name": (lambda x: {"b": x, "y": np.arange(len(x))}, "b", "gaussian"),
+    "an identifier of two labels": (lambda x: {"b": x, "user": TWO[(x > 0).astype(int)]}, "b", "gaussian"),
+    "many labels of that name": (lambda x: {"b": x, "label": np.resize(["p", "q", "r"], len(x))}, "b", "gaussian"),
+}
+
+
+@pytest.mark.parametrize("case", GUESSED)
+def test_the_target_that_nobody_chose_is_what_tables_are_about(case):
+    """A column of such a name, else two labels at the end, else the last number; the guess makes a problem."""
+    made, target, family = GUESSED[case]
+    rng = np.random.default_rng(4)
+    private, public = pair(*({"a": rng.normal(size=n), **made(rng.normal(size=n))} for n in (300, 90)))
+    chosen = default_choices(private, public)
+    assert (chosen.target, chosen.family) == (target, family)
+    assert prepare(private, public, chosen).private.n == 300
