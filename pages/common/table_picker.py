@@ -35,6 +35,7 @@ from pmtcore.tables.choices import (
 )
 from pmtcore.tables.findings import Finding, findings, repaired
 from pmtcore.tables.formula import target_of
+from pmtcore.tables.kinds import KINDS
 from pmtcore.tables.problem import Problem, features_taken, schema_summary
 from pmtcore.tables.schema import schema_from_json
 from pmtcore.tables.table import Table
@@ -47,6 +48,7 @@ _OPEN = (
     TableNote.CODE_FOR_MISSING,
     TableNote.NAMES_ALIKE,
     TableNote.SPELLINGS,
+    TableNote.OPEN_DATES,
     TableNote.PUBLIC_ONLY,
     TableNote.FEW_PRIVATE_ROWS,
     TableNote.COUNT_TARGET,
@@ -380,7 +382,7 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> tuple
     choices_of_columns["levels"] = levels_from_text(
         _lines("Declared categories", current.levels, "town = north | south | west", **_kept("levels", key, help))
     )
-    help = "One column a line: number, level or date, whatever the public table suggests."
+    help = f"One column a line, of the kinds {', '.join(KINDS)}, whatever the public table suggests."
     choices_of_columns["kinds"] = kinds_from_text(
         _lines("Kinds of columns", current.kinds, "code = level", **_kept("kinds", key, help))
     )

@@ -349,8 +349,8 @@ class TableMessage(Message):
         "numbers with the sign {sign}; read it as numbers (kind {form}), or leave the column out."
     )
     SLASHED_DATES = (
-        "Column {column!r} has {count} different texts in the public table (at most {limit} categories); write its "
-        "dates as 2020-12-31 or 31.12.2020, leave it out, or declare its levels."
+        "Column {column!r} has {count} different texts in the public table (at most {limit} categories); read "
+        "its dates in their order (kind day-first or month-first), write them as 2020-12-31, or leave it out."
     )
     PARQUET_UNREADABLE = "{where} looks like Parquet but cannot be read; write the file again."
     TITLE_LINE = (
@@ -697,6 +697,11 @@ class TableNote(Message):
         "coefficient says nothing about other rows."
     )
     DATES = "Dates of {column!r} count as days since 1970-01-01."
+    SLASHED_DATES = "Dates of {column!r} are read with the {first} first, and count as days since 1970-01-01."
+    OPEN_DATES = (
+        "{column!r} has dates such as {example!r}, read as categories: its public cells do not tell whether the day or "
+        "the month comes first."
+    )
     UNREADABLE_CELL = "One public cell of {column!r} is no {form} and counts as missing."
     UNREADABLE_CELLS = "{count:,} public cells of {column!r} are no {form}s and count as missing."
     REFERENCES = "Categories are compared with {references:paired}."

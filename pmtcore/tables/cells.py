@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from pmtcore.tables.kinds import Order
 from pmtcore.tables.limits import LARGEST
 
 MISSING = (
@@ -34,6 +35,7 @@ _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _APART = "'\u2019 \u00a0\u202f"  # marks between groups of three digits whatever the decimal mark
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?Z?)?"
 _DOTTED = r"[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}(?: [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?"  # 31.12.2020: the day is first
+_SLASHED = r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}(?: [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?"  # in the order that is declared
 _DAY = 86_400_000_000  # microseconds
 _CODE = re.compile(r"[+-]?0[0-9]")  # a number that starts with a zero too many is a code, such as 01
 _WIDEST = 76  # digits of Arrow's longest decimal
@@ -136,20 +138,24 @@ def _only_places(values: np.ndarray) -> dict[float, int]:
     return places
 
 
-def days(cells: pa.Array) -> np.ndarray:
+def days(cells: pa.Array, order: Order = "date") -> np.ndarray:
     """Read dates as days since 1970-01-01 (k,), with the time of day as a fraction; NaN where missing.
 
-    Text is read in ISO order (2020-12-31, 2020-12-31 23:59:59) or with points (31.12.2020); other text, and a date
-    that does not exist, is missing.
+    Text is read in ISO order (2020-12-31, 2020-12-31 23:59:59) or with points (31.12.2020), or with slashes in the
+    given order; other text, and a date that does not exist, is missing.
+
+    Args:
+        cells: any Arrow array.
+        order: ``day-first`` (31/12/2020) or ``month-first`` (12/31/2020); ``date``: text with slashes is missing.
     """
     if cells.type == OBJECT:
-        return np.where(_flags(cells), _plain(cells.field("day")), days(cells.field("text")))
+        return np.where(_flags(cells), _plain(cells.field("day")), days(cells.field("text"), order))
     if pt.is_date(cells.type) or pt.is_timestamp(cells.type):
         return _typed_days(cells)
-    stripped = texts(cells)
-    form = pc.fill_null(pc.match_substring_regex(stripped, rf"\A(?:{_DATE}|{_DOTTED})\z"), False)
+    stripped, forms = texts(cells), f"{_DATE}|{_DOTTED}" + (f"|{_SLASHED}" if order != "date" else "")
+    form = pc.fill_null(pc.match_substring_regex(stripped, rf"\A(?:{forms})\z"), False)
     text = pc.if_else(form, stripped, pa.scalar(None, stripped.type)).dictionary_encode()
-    table = [_day(value) for value in text.dictionary.to_pylist()]
+    table = [_day(value, order) for value in text.dictionary.to_pylist()]
     at = text.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)
     return np.append(np.asarray(table, dtype=float), np.nan)[at]
 
@@ -177,7 +183,12 @@ def _typed_days(cells: pa.Array) -> np.ndarray:
     return stamps * {"s": 1e6, "ms": 1e3}.get(unit, 1.0) / _DAY
 
 
-def _day(text: str) -> float:
+def _day(text: str, order: Order) -> float:
+    if "/" in text[:3]:
+        date, _, time = text.partition(" ")
+        first, second, year = date.split("/")
+        day, month = (first, second) if order == "day-first" else (second, first)
+        text = f"{day}.{month}.{year}" + (f" {time}" if time else "")
     if "." in text[:3]:
         (day, month, year), time = text[:10].split(" ", maxsplit=1)[0].split("."), text.partition(" ")[2]
         text = f"{year}-{month:0>2}-{day:0>2}" + (f" {time}" if time else "")

@@ -33,8 +33,8 @@ class Choices:
             recorded, outside the guarantee; the others never refuse.
         unseen: what becomes of a category that the public table does not have; ``refuse`` as above.
         levels: declared categories of a column.
-        kinds: columns to be read as numbers, levels, dates or numbers with a sign (``percent``, ``euro``, ``dollar``,
-            ``pound``), whatever the public table suggests.
+        kinds: columns to be read as numbers, levels, dates (those with slashes ``day-first`` or ``month-first``) or
+            numbers with a sign (``percent``, ``euro``, ``dollar``, ``pound``), whatever the public table suggests.
         overlap: the curator's word on public rows that are private rows too; each record keeps it, nothing else depends
             on it.
         person: the column of the private table that says whose a row is; empty: each row is by itself.

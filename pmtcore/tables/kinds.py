@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-Kind = Literal["number", "level", "date", "percent", "euro", "dollar", "pound"]
+Kind = Literal["number", "level", "date", "day-first", "month-first", "percent", "euro", "dollar", "pound"]
+Order = Literal["date", "day-first", "month-first"]
 Sign = Literal["number", "percent", "euro", "dollar", "pound"]
 SIGNS = {"percent": "%", "euro": "€", "dollar": "$", "pound": "£"}  # kinds of numbers that have a sign beside them
-KINDS = ("number", "level", "date", *SIGNS)
+ORDERS = {"day-first": "day", "month-first": "month"}  # kinds of dates with slashes, and what comes first in them
+DATES = ("date", *ORDERS)
+KINDS = ("number", "level", *DATES, *SIGNS)

@@ -38,7 +38,7 @@ from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
 from pmtcore.tables.identifiers import identifiers, in_order_met
-from pmtcore.tables.kinds import SIGNS
+from pmtcore.tables.kinds import DATES, ORDERS, SIGNS
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import by_person
 from pmtcore.tables.schema import (
@@ -300,7 +300,7 @@ def _by_formula(
 
 def _expanded_choices(choices: Choices, expansion: Expansion) -> Choices:
     """Return the same choices about the columns that a formula makes."""
-    kinds = {name: kind for name, kind in choices.kinds.items() if kind not in SIGNS}
+    kinds = {name: kind for name, kind in choices.kinds.items() if kind not in (*ORDERS, *SIGNS)}
     return replace(choices, formula="", features=expansion.names, intercept=expansion.intercept, kinds=kinds)
 
 
@@ -679,7 +679,7 @@ def schema_summary(private: Table, public: Table | MomentTable) -> pd.DataFrame:
     if isinstance(public, MomentTable):
         return pd.DataFrame({"column": names, "kind": ["numeric"] * len(names)})
     rules = public.schema
-    words = {"number": "numeric", "date": "dates"}
+    words = {"number": "numeric", **dict.fromkeys(DATES, "dates")}
     kinds = [words.get(rules[name].kind, plural(len(rules[name].levels), "category", "categories")) for name in names]
     missing = [int(public.missing(name)) for name in names]
     return pd.DataFrame({"column": names, "kind": kinds, "missing in public rows": missing})

@@ -21,7 +21,7 @@ from pmtcore.base.messages import InputError, TableMessage, one_of
 from pmtcore.base.strict_json import parsed
 from pmtcore.tables import cells
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.kinds import KINDS, SIGNS, Kind
+from pmtcore.tables.kinds import DATES, KINDS, ORDERS, SIGNS, Kind, Order
 from pmtcore.tables.limits import MAX_LEVELS
 
 _EQUAL_PAIRS = 5.0  # expected by chance: from here on their absence tells an identifier (exp(-5) = .7 %)
@@ -61,8 +61,8 @@ class Column:
         """
         if self.kind == "number":
             return cells.numbers(column, decimal)
-        if self.kind == "date":
-            return cells.days(column)
+        if self.kind in DATES:
+            return cells.days(column, cast(Order, self.kind))
         if self.kind in SIGNS:
             return cells.signed_numbers(column, SIGNS[self.kind], decimal)
         codes = cells.codes(column, self.levels).astype(float)
@@ -168,6 +168,28 @@ def sign_of(counts: Mapping[str, int]) -> Kind | None:
     return None
 
 
+def date_orders(counts: Mapping[str, int]) -> dict[Kind, int]:
+    """Return, for each order of day and month, how many public cells are dates in it; empty without a slash in one.
+
+    Args:
+        counts: frequency of each level.
+    """
+    texts = pa.array(list(counts), pa.large_string())
+    read: dict[Kind, int] = {}
+    for order in ORDERS:
+        kind = as_kind(order)
+        dates = np.isfinite(Column("", kind).read(texts))
+        if any(one and "/" in text for text, one in zip(counts, dates, strict=True)):
+            read[kind] = sum(count for count, one in zip(counts.values(), dates, strict=True) if one)
+    return read
+
+
+def likely_orders(counts: Mapping[str, int]) -> list[Kind]:
+    """Return the orders in which most public cells are dates with slashes: both where the cells do not tell."""
+    read = date_orders(counts)
+    return [kind for kind, count in read.items() if count == max(read.values()) and 2 * count > sum(counts.values())]
+
+
 def values(column: pa.ChunkedArray, kind: Kind, decimal: str | None) -> np.ndarray:
     """Return all numbers or days of a public column (m,), NaN where missing."""
     read = Column("", kind).read
@@ -247,7 +269,10 @@ def _column(name: str, column: pa.ChunkedArray, decimal: str | None) -> Column:
     for tried in tries:
         if np.sum(~np.isnan(values(column, tried, decimal))) == filled:
             return Column(name, tried)
-    levels = tuple(frequencies(column))
+    counts = frequencies(column)
+    levels, orders = tuple(counts), [kind for kind, read in date_orders(counts).items() if read == filled]
+    if len(orders) == 1:  # some day is beyond 12, and none contradicts
+        return Column(name, orders[0])
     many = len(levels) > MAX_LEVELS or 2 * len(levels) > filled
     if many and number_share(column, decimal) >= _MOSTLY:
         return Column(name)  # numbers with a few cells that are none

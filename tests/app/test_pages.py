@@ -154,12 +154,12 @@ def test_columns_left_out_for_one_target_come_back_with_another(app):
 
     def table(n: int, seed: int) -> bytes:
         rng = np.random.default_rng(seed)
-        return pd.DataFrame(rng.normal(size=(n, 5)), columns=["y", "a", "b", "c", "d"]).to_csv(index=False).encode()
+        return pd.DataFrame(rng.normal(size=(n, 5)), columns=["e", "a", "b", "c", "d"]).to_csv(index=False).encode()
 
     upload(app, table(400, 1), table(5, 2))
     left = session(app).choices.features
-    assert session(app).tables.repaired is not None and "y" in left
-    next(box for box in app.selectbox if box.label == "Target").set_value("y").run()
+    assert session(app).tables.repaired is not None and "e" in left
+    next(box for box in app.selectbox if box.label == "Target").set_value("e").run()
     assert len(session(app).choices.features) == len(left)
     assert any("Done already" in one.value for one in app.warning)
 
@@ -591,9 +591,7 @@ def test_a_click_swaps_the_label_that_is_modelled(app):
         ("q.csv", ("a,b,price\n" + "".join(lines[:90])).encode(), "text/csv")
     )
     app.run()
-    next(box for box in app.selectbox if box.label == "Target").set_value("price").run()
-    next(button for button in app.button if button.label.startswith("Logistic")).click().run()
-    assert session(app).problem.positive == "dear"
+    assert session(app).problem.positive == "dear", "two labels in the last column are the target"
     app.button(key="swap-label").click().run()
     assert session(app).problem.positive == "cheap" and "**cheap**" in words(app)
 

@@ -12,7 +12,7 @@ from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import _as_labels, _fewer, findings, repaired
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import default_choices, features_taken, prepare
-from pmtcore.tables.schema import sign_of
+from pmtcore.tables.schema import date_orders, likely_orders, sign_of
 from pmtcore.tables.table import read_table, table_from
 from tests.helpers import TEST, refused
 
@@ -449,3 +449,75 @@ def test_the_target_that_nobody_chose_is_what_tables_are_about(case):
     chosen = default_choices(private, public)
     assert (chosen.target, chosen.family) == (target, family)
     assert prepare(private, public, chosen).private.n == 300
+
+
+def with_dates(n: int, form: str, days: int = 28) -> dict:
+    """Return columns with dates in this form, on days up to this one of the month."""
+    rng = np.random.default_rng(n)
+    parts = rng.integers(1, [25, 13, days + 1], (n, 3)).tolist()
+    dates = pd.to_datetime([f"20{year:02}-{month:02}-{day:02}" for year, month, day in parts])
+    a, since = rng.normal(size=n), dates.astype("datetime64[s]").astype("int64") / 86_400
+    return {"listed": dates.strftime(form), "a": a, "y": a + since / 1000 + rng.normal(size=n)}
+
+
+def rows_read(private, public, choices):
+    """Return the rows that a method sees."""
+    return prepare(private, public, choices).private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+
+
+ORDERS = {"day-first": "%d/%m/%Y", "month-first": "%m/%d/%Y"}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_dates_with_slashes_are_read_where_public_rows_leave_one_order(order):
+    """As the same dates are in ISO order; a private cell that does not fit is a gap of its own row alone."""
+    public, iso = (
+        table_from(pd.DataFrame(with_dates(90, form)), "b", "public") for form in (ORDERS[order], "%Y-%m-%d")
+    )
+    cells, choices = with_dates(300, ORDERS[order]), Choices(target="y")
+    private = table_from(pd.DataFrame(cells), "p", "private")
+    usual = table_from(pd.DataFrame(with_dates(300, "%Y-%m-%d")), "p", "private")
+    read = rows_read(private, public, choices)
+    assert public.schema["listed"].kind == order and np.array_equal(read, rows_read(usual, iso, choices))
+    (said,) = [one for one in findings(private, public, choices) if one.about == "dates"]
+    assert said.kind is TableNote.SLASHED_DATES and said.repairs
+    for odd in ("31/31/2020", "30/02/2020" if order == "day-first" else "02/30/2020", "1/2", "soon"):
+        other = table_from(pd.DataFrame({**cells, "listed": [odd, *cells["listed"][1:]]}), "p", "private")
+        changed = rows_read(other, public, choices)
+        assert not np.any(changed[0]) and np.array_equal(changed[1:], read[1:])
+
+
+@pytest.mark.parametrize("n", [90, 12])
+def test_dates_whose_order_is_open_are_offered_both(n):
+    """Left out for their many texts or taken for categories: a button for each order, and the dates of that order."""
+    for order, form in ORDERS.items():
+        cells = with_dates(90, form, days=12)
+        cells["listed"] = np.resize(np.asarray(cells["listed"])[:n], 90)
+        private = table_from(pd.DataFrame(with_dates(300, form)), "p", "private")
+        public = table_from(pd.DataFrame(cells), "b", "public")
+        (one,) = [one for one in findings(private, public, Choices(target="y")) if len(one.repairs) == 2]
+        assert one.kind is (TableNote.LEFT_OUT if n == 90 else TableNote.OPEN_DATES)
+        assert [repair.changes["kinds"]["listed"] for repair in one.repairs] == list(ORDERS)
+        assert [repair.label for repair in one.repairs] == [
+            f"Read 'listed' as dates, {k} first" for k in ("day", "month")
+        ]
+        chosen = next(r for r in one.repairs if r.changes["kinds"]["listed"] == order).apply(Choices(target="y"))
+        usual = with_dates(300, "%Y-%m-%d")
+        read = rows_read(private, public, chosen)
+        days = pd.to_datetime(usual["listed"]).astype("datetime64[s]").astype("int64") / 86_400
+        assert np.array_equal(read[:, 1], days)
+        both = Choices(target="y", features=("listed", "a"))
+        if n == 90:
+            (stop,) = [one for one in findings(private, public, both) if one.stops]
+            assert [list(r.changes) for r in stop.repairs] == [["kinds"], ["kinds"], ["features"]]
+
+
+def test_dates_that_contradict_each_other_are_no_dates():
+    """Days beyond 12 on both sides leave no order; one cell of another kind leaves the order of the rest."""
+    cells = [f"{13 + j % 15}/0{1 + j % 9}/2020" for j in range(40)]
+    assert date_orders(dict.fromkeys([*cells, "01/20/2020"], 1)) == {"day-first": 40, "month-first": 1}
+    made = with_dates(90, "%d/%m/%Y")
+    odd = table_from(pd.DataFrame({**made, "listed": ["01/20/2020", *made["listed"][1:]]}), "b", "public")
+    assert odd.schema["listed"].kind == "level"
+    assert likely_orders(dict.fromkeys([*cells, "unknown"], 1)) == ["day-first"]
+    assert likely_orders({"2020-01-31": 3, "unknown": 1}) == []

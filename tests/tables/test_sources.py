@@ -205,6 +205,8 @@ def test_a_cell_is_its_own_business(texts):
     for read in (
         lambda c: cells.codes(c, ("1", "a", "01", "True")),
         cells.days,
+        lambda c: cells.days(c, "day-first"),
+        lambda c: cells.days(c, "month-first"),
         lambda c: cells.signed_numbers(c, "%", None),
         lambda c: cells.signed_numbers(c, "€", ","),
     ):
