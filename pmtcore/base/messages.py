@@ -707,8 +707,8 @@ class TableNote(Message):
     REFERENCES = "Categories are compared with {references:paired}."
     RARE_LEVELS = "Categories of {column!r} with fewer than two public rows count as {become}: {levels:listed}."
     SPELLINGS = (
-        "In {column!r} {levels:listed} differ in capitals or blanks alone, and count as different; write them alike in "
-        "both tables."
+        "In {column!r} {levels:listed} differ in capitals or blanks alone, and count as different; read them alike "
+        "(kind caseless), or write them so in both tables."
     )
     UNKNOWN_LEVELS = "Categories of {columns:listed 99} that the public table does not have count as {become}."
     FEW_PRIVATE_ROWS = "The private table has {rows:plural row}: no budget lets a release say anything about so few."

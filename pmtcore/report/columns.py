@@ -11,7 +11,7 @@ from pmtcore.base.messages import Note, TableNote
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.kinds import DATES, SIGNS
 from pmtcore.tables.problem import schema_summary
-from pmtcore.tables.schema import as_kind
+from pmtcore.tables.schema import as_kind, frequencies, read_alike
 from pmtcore.tables.schema import values as read_values
 from pmtcore.tables.table import MomentTable, Table
 
@@ -78,6 +78,8 @@ def _counts(public: Table, name: str, choices: Choices) -> list[int]:
         numbers = read_values(public.column(name), as_kind(kind), public.decimal)
         return _bars(numbers)
     values = public.typed.column(name).to_pandas().dropna()
+    if kind == "caseless":
+        return list(read_alike(frequencies(public.column(name))).values())[:_BARS]
     if pd.api.types.is_numeric_dtype(values.dtype):
         return _bars(values.to_numpy(dtype=float))
     return [int(count) for count in values.value_counts().head(_BARS)]

@@ -16,7 +16,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,7 @@ _CODE = re.compile(r"[+-]?0[0-9]")  # a number that starts with a zero too many 
 _WIDEST = 76  # digits of Arrow's longest decimal
 _BEYOND = 160  # powers of ten: a number so long is no number here
 
+_Value = TypeVar("_Value", float, str)
 # A Python object as a cell: its three readings, made of that object alone. ``typed`` is false where it is text, whose
 # number depends on the decimal mark of the table.
 OBJECT = pa.struct(
@@ -102,37 +103,51 @@ def texts(cells: pa.Array) -> pa.Array:
     return pa.nulls(len(cells), pa.large_string())
 
 
-def codes(cells: pa.Array, levels: Sequence[str]) -> np.ndarray:
+def codes(cells: pa.Array, levels: Sequence[str], caseless: bool = False) -> np.ndarray:
     """Return the place of each cell's level (k,); ``ABSENT`` for a missing cell, ``UNSEEN`` for any other text.
 
     A cell is the level of the same text; failing that, the only level that is the same number (``true`` is 1) or the
     same day and time, however its source writes them.
+
+    Args:
+        cells: any Arrow array.
+        levels: known levels.
+        caseless: whether, failing that too, it is the only level that differs in capitals and blanks alone.
     """
-    exact, by_number, by_day = _places(tuple(levels))
+    exact, by_number, by_day, by_form = _places(tuple(levels))
     encoded = texts(cells).dictionary_encode()
     different = encoded.dictionary
     dates = days(different).tolist() if by_day else [math.nan] * len(different)
     readings = zip(different.to_pylist(), numbers(different).tolist(), dates, strict=True)
-    table = np.asarray(
-        [exact.get(text, by_number.get(number, by_day.get(day, UNSEEN))) for text, number, day in readings],
-        dtype=np.int64,
-    )
+    places = [
+        exact.get(
+            text, by_number.get(number, by_day.get(day, by_form.get(plain_form(text), UNSEEN) if caseless else UNSEEN))
+        )
+        for text, number, day in readings
+    ]
+    table = np.asarray(places, dtype=np.int64)
     at = encoded.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)
     return np.append(table, ABSENT)[at]
 
 
 @lru_cache(maxsize=256)
-def _places(levels: tuple[str, ...]) -> tuple[dict[str, int], dict[float, int], dict[float, int]]:
-    """Index levels by their text and, where only one is that number or that day, by their number and their day."""
+def _places(levels: tuple[str, ...]) -> tuple[dict[str, int], dict[float, int], dict[float, int], dict[str, int]]:
+    """Index levels by their text and, where only one has it, by their number, their day and their plain form."""
     written = pa.array(levels, pa.large_string())
     exact = {level: at for at, level in enumerate(levels)}
-    return exact, _only_places(numbers(written)), _only_places(days(written))
+    by_form = _only_places([plain_form(level) for level in levels])
+    return exact, _only_places(numbers(written).tolist()), _only_places(days(written).tolist()), by_form
 
 
-def _only_places(values: np.ndarray) -> dict[float, int]:
+def plain_form(level: str) -> str:
+    """Return a text without its capitals and blanks."""
+    return "".join(level.casefold().split())
+
+
+def _only_places(values: Sequence[_Value]) -> dict[_Value, int]:
     """Return the place of each value (k,); ``UNSEEN`` for one that stands twice. NaN has none."""
-    places: dict[float, int] = {}
-    for at, value in enumerate(values.tolist()):
+    places: dict[_Value, int] = {}
+    for at, value in enumerate(values):
         if value == value:
             places[value] = UNSEEN if value in places else at
     return places

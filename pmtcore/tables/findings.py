@@ -19,7 +19,7 @@ from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.features import date_note
-from pmtcore.tables.kinds import DATES, ORDERS, SIGNS
+from pmtcore.tables.kinds import DATES, ORDERS, SIGNS, Kind
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.problem import PublicSide, default_choices, features_taken, public_side
 from pmtcore.tables.schema import Schema
@@ -203,8 +203,10 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
     if name not in public.columns:
         return
     column = public.column(name)
-    levels = schema.frequencies(column)
-    share = schema.number_share(column, public.decimal, choices.target_kind)
+    levels, caseless = schema.frequencies(column), choices.kinds.get(name) == "caseless" and not choices.formula
+    levels = schema.read_alike(levels) if caseless else levels
+    kind: Kind = "number" if caseless else choices.target_kind
+    share = schema.number_share(column, public.decimal, kind)
     if not choices.model.binary and share < 0.5 and levels:
         yield Finding(
             "target",
@@ -226,12 +228,13 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
             True,
             linear if linear and many else (*marks, *linear),
         )
-    if choices.family == GAUSSIAN.id and schema.like_counts(schema.values(column, choices.target_kind, public.decimal)):
+    if choices.family == GAUSSIAN.id and schema.like_counts(schema.values(column, kind, public.decimal)):
         counts = Repair(f"{FAMILIES[POISSON.id].title} regression of counts", {"family": POISSON.id, "lam": None})
         yield Finding("target", Note(TableNote.COUNT_TARGET, column=name), (name,), False, (counts,))
     alike = schema.spelled_alike(levels)
     if alike and (choices.model.binary or share < 0.5):
-        yield Finding("labels", Note(TableNote.SPELLINGS, column=name, levels=alike), (name,))
+        note = Note(TableNote.SPELLINGS, column=name, levels=alike)
+        yield Finding("labels", note, (name,), False, _as_alike(name, choices))
 
 
 def _as_signed(name: str, levels: Mapping[str, int], choices: Choices) -> tuple[Repair, ...]:
@@ -244,6 +247,12 @@ def _as_dates(name: str, counts: Mapping[str, int], choices: Choices) -> tuple[R
     """Return the repairs that read most of these public cells as dates with slashes, one for each order that fits."""
     orders = [] if choices.formula else schema.likely_orders(counts)
     return tuple(_as_kind(name, order, choices) for order in orders)
+
+
+def _as_alike(name: str, choices: Choices) -> tuple[Repair, ...]:
+    """Return the repair that reads texts of a column alike where they differ in capitals or blanks alone."""
+    alike = Repair(f"Read the spellings of {name!r} alike", {"kinds": {**choices.kinds, name: "caseless"}})
+    return () if choices.formula else (alike,)
 
 
 def _as_kind(name: str, kind: str, choices: Choices, more: str = "") -> Repair:
@@ -338,8 +347,10 @@ def _rest(
 
 
 def _read_otherwise(public: Table | MomentTable, note: str, choices: Choices) -> tuple[Repair, ...]:
-    """Return the repairs that let in a column which was left out for the sign of its numbers, or slashes in dates."""
+    """Return the repairs that read a column otherwise: for its spellings, the sign of its numbers, or slashed dates."""
     facts = note.facts if isinstance(note, Note) else {}
+    if kind_of(note) is TableNote.SPELLINGS:
+        return _as_alike(str(facts["column"]), choices)
     offers = {TableMessage.SIGNED_NUMBERS: _as_signed, TableMessage.SLASHED_DATES: _as_dates}
     if facts.get("cause") not in offers or isinstance(public, MomentTable):
         return ()

@@ -47,6 +47,7 @@ from pmtcore.tables.schema import (
     has_many_whole_numbers,
     like_identifier,
     named_as_identifier,
+    read_alike,
     spelled_alike,
     values,
 )
@@ -270,7 +271,9 @@ def design_of(coder: Coder, public: Table | MomentTable) -> Design:
     written = "boolean" if pt.is_boolean(cells.type) else "number"
     if isinstance(public.source, ArrowSource) and not pt.is_primitive(cells.type):
         written = "text"  # a frame tells text from numbers; in a file all cells are text
-    return Design(coder, None, tuple(sorted(frequencies(cells))), written)
+    counts = frequencies(cells)
+    labels = sorted(read_alike(counts) if coder.target.kind == "caseless" else counts)
+    return Design(coder, None, tuple(labels), written)
 
 
 def _by_formula(
@@ -300,7 +303,7 @@ def _by_formula(
 
 def _expanded_choices(choices: Choices, expansion: Expansion) -> Choices:
     """Return the same choices about the columns that a formula makes."""
-    kinds = {name: kind for name, kind in choices.kinds.items() if kind not in (*ORDERS, *SIGNS)}
+    kinds = {name: kind for name, kind in choices.kinds.items() if kind not in ("caseless", *ORDERS, *SIGNS)}
     return replace(choices, formula="", features=expansion.names, intercept=expansion.intercept, kinds=kinds)
 
 

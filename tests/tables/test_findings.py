@@ -9,6 +9,7 @@ import pytest
 from pmtcore.base.messages import InputError, PublicMessage, TableMessage, TableNote, kind_of
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.design import Design
 from pmtcore.tables.findings import _as_labels, _fewer, findings, repaired
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import default_choices, features_taken, prepare
@@ -521,3 +522,46 @@ def test_dates_that_contradict_each_other_are_no_dates():
     assert odd.schema["listed"].kind == "level"
     assert likely_orders(dict.fromkeys([*cells, "unknown"], 1)) == ["day-first"]
     assert likely_orders({"2020-01-31": 3, "unknown": 1}) == []
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_levels_spelled_alike_are_read_alike_by_one_click(name):
+    """Of a feature and of a target: what the tables give whose texts are written in one way, each cell by itself."""
+    first, second = SPELLINGS[name]
+
+    def made(n: int, write) -> pd.DataFrame:
+        rng = np.random.default_rng(n)
+        texts = rng.choice([first, first, second, "other one"], n)
+        return pd.DataFrame({"y": rng.normal(size=n), "a": rng.normal(size=n), "t": [write(text) for text in texts]})
+
+    def as_they_are(text):
+        return text
+
+    private, public = (table_from(made(n, as_they_are), "t", role) for n, role in ((300, "private"), (90, "public")))
+    usual = [
+        table_from(made(n, lambda text: first if text == second else text), "t", role)
+        for n, role in ((300, "private"), (90, "public"))
+    ]
+    labels = Choices(target="t", family="logistic", positive="other one")
+    for choices in (Choices(target="y"), labels, Choices(target="t", family="logistic")):
+        (one,) = [one for one in findings(private, public, choices) if one.kind is TableNote.SPELLINGS]
+        chosen = one.repairs[0].apply(choices)
+        assert chosen.kinds == {"t": "caseless"} and not any(one.stops for one in findings(private, public, chosen))
+        assert TableNote.SPELLINGS not in [one.kind for one in findings(private, public, chosen)]
+        assert np.array_equal(rows_read(private, public, chosen), rows_read(*usual, choices))
+        read, same = prepare(private, public, chosen), prepare(*usual, choices)
+        assert (read.public.names, read.positive, read.other_label) == (
+            same.public.names,
+            same.positive,
+            same.other_label,
+        )
+        assert read.design.labels == same.design.labels
+        again = Design.from_dict(read.design.as_dict())
+        assert again.as_dict() == read.design.as_dict()
+    cells = made(300, as_they_are)
+    new = table_from(cells.assign(t=[" ".join(first.upper()), *cells["t"][1:]]), "t", "private")  # no public spelling
+    chosen = Choices(target="y", kinds={"t": "caseless"})
+    before, after = rows_read(private, public, chosen), rows_read(new, public, chosen)
+    assert np.array_equal(after[1:], before[1:]) and np.any(after[0])
+    declared = Choices(target="y", kinds={"t": "caseless"}, levels={"t": (second.upper(), "OTHER ONE")})
+    assert prepare(private, public, declared).public.d == 3

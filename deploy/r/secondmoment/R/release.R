@@ -149,6 +149,10 @@ from_columns <- function(design, newdata) {
     levels <- unlist(rule$levels)
     text <- as.character(cells)
     text[!nzchar(text)] <- NA # as files write a missing value
+    if (rule$kind == "caseless") {
+      known <- text %in% levels | !(plain_form(text) %in% plain_form(levels))
+      text[!known] <- levels[match(plain_form(text[!known]), plain_form(levels))]
+    }
     missing <- is.na(text)
     home <- if (is.null(rule$home)) NA_character_ else rule$home
     text[!missing & (!text %in% levels | text %in% unlist(rule$merged))] <- home
@@ -161,6 +165,9 @@ from_columns <- function(design, newdata) {
   })
   do.call(cbind, parts)
 }
+
+# Texts without their capitals and blanks.
+plain_form <- function(text) gsub("[[:space:]]", "", tolower(text))
 
 # Orders of day and month in texts with slashes.
 ORDERS <- c("day-first" = "%d/%m/%Y", "month-first" = "%m/%d/%Y")
