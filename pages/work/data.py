@@ -13,7 +13,7 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, TableNote
 from pmtcore.base.numbers import count
-from pmtcore.report.cautions import filled_gaps, public_gaps
+from pmtcore.report.cautions import filled_gaps, left_out_words
 from pmtcore.report.columns import at_a_glance
 from pmtcore.report.figures import compare as figures
 from pmtcore.report.words import columns_words, comparison_words
@@ -110,8 +110,8 @@ def result(problem: Problem) -> None:
     """Draw what is open, which level of a label is modelled, and what the tables already show."""
     rows = "an unknown number of" if problem.public.m is None else f"**{count(problem.public.m)}**"
     opened = session().tables
-    left_out = 0 if opened is None else public_gaps(problem, opened.public)
-    more = f" ({count(left_out)} more with gaps left out)" if left_out > 0 else ""
+    words = "" if opened is None else left_out_words(problem, opened.public)
+    more = f" ({plain(words)})" if words else ""
     st.markdown(
         f"{badge(Label.PUBLIC)} **{count(problem.private.n)}** private rows, {rows} public rows{more}; "
         f"**{plain(problem.public.target)}** from **{plain(columns_words(problem.public.names))}**."

@@ -339,7 +339,7 @@ class TableMessage(Message):
     NO_HEADER = "{where} has no header row: its first row holds numbers; add a row of column names."
     TOO_MANY_COLUMNS = "{where} has {count} columns; at most {limit} are read: leave columns out."
     NAMES_TWICE = "{where} has {columns:listed} more than once; rename the columns so that each name is there once."
-    NAME_TWICE = "{where} has a column name more than once; rename the columns so that each name is there once."
+    NAME_TWICE = "{where} has one name for columns {places:listed}; rename them so that each name is there once."
     TOO_MANY_CATEGORIES = (
         "Column {column!r} has {count} different texts in the public table (at most {limit} categories); leave it "
         "out, or declare its levels."
@@ -663,8 +663,12 @@ class TableNote(Message):
     SHARED_ROWS = "On public rows that are private rows too the curator states: {reason}"
     UNIT = "{unit}"
     MODELLED = "Modelled: the chance that {column} is {label}."
-    PUBLIC_ROW_LEFT_OUT = "One public row with missing values was left out."
-    PUBLIC_ROWS_LEFT_OUT = "{count:,} public rows with missing values were left out."
+    PUBLIC_ROW_LEFT_OUT = "One public row with missing values was left out: the number of public rows is no secret."
+    PUBLIC_ROWS_LEFT_OUT = "{count:,} public rows with missing values were left out: their number is no secret."
+    PUBLIC_ROWS_UNFILLED = (
+        "Public rows left out although gaps are filled: {count:,}, for their {columns:listed}. A response is never "
+        "filled, nor is a category that has no coefficient."
+    )
     ONE_PUBLIC_LABEL = (
         "All public rows have one value of {column!r}: the public fit knows nothing of it, predictions from it mean "
         "nothing, and a release has no error bands. Give public rows that differ in it."

@@ -77,7 +77,7 @@ def signed_numbers(cells: pa.Array, sign: str, decimal: str | None = ".") -> np.
         decimal: decimal mark, as for :func:`numbers`.
     """
     text, mark = texts(cells), re.escape(sign)
-    form = rf"\A([+-]?)(?:{mark}[ \x{{a0}}\x{{202f}}]?([+-]?[0-9.,][^{mark}]*)|([0-9.,][^{mark}]*){mark})\z"
+    form = rf"\A([+-]?)(?:{mark}[ \x{{a0}}\x{{202f}}]*([+-]?[0-9.,][^{mark}]*)|([0-9.,][^{mark}]*){mark})\z"
     has = pc.match_substring_regex(text, form)
     bare = pc.utf8_trim_whitespace(pc.replace_substring_regex(text, form, r"\1\2\3"))
     return numbers(pc.if_else(pc.fill_null(has, False), bare, pa.scalar(None, text.type)), decimal)

@@ -42,6 +42,7 @@ _ABOUT: Mapping[Message | None, About] = {
     TableNote.COLLINEAR: "collinear",
     TableNote.PUBLIC_ROW_LEFT_OUT: "missing",
     TableNote.PUBLIC_ROWS_LEFT_OUT: "missing",
+    TableNote.PUBLIC_ROWS_UNFILLED: "missing",
 }
 # What an error that stops the attempt is about.
 _STOPPING: Mapping[Message | None, About] = {
@@ -393,7 +394,8 @@ def _stopping(error: InputError, going_in: tuple[str, ...], choices: Choices) ->
         repairs.append(_without(going_in, columns))
         repairs.append(Repair("Fill gaps from the public rows", {"missing": "public-median"}))
     elif kind is PublicMessage.TOO_FEW_ROWS:
-        repairs += _fewer(going_in)
+        lifted = int(error.facts["rows"]) > 2 if choices.intercept else int(error.facts["rows"]) > 1
+        repairs += _fewer(going_in) if lifted else ()  # one feature more needs that many
     elif kind is TableMessage.SIGNED_NUMBERS:
         name, form = str(error.facts["column"]), str(error.facts["form"])
         about, columns = "numbers", (name,)

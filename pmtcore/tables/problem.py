@@ -440,7 +440,10 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
                 limit=width + 1,
                 columns=gappy,
             )
-        notes += (Note(TableNote.PUBLIC_ROW_LEFT_OUT if many == 1 else TableNote.PUBLIC_ROWS_LEFT_OUT, count=many),)
+        if choices.missing == "public-median" and (columns := coder.unfilled(block, labelled)):
+            notes += (Note(TableNote.PUBLIC_ROWS_UNFILLED, count=many, columns=columns),)
+        else:
+            notes += (Note(TableNote.PUBLIC_ROW_LEFT_OUT if many == 1 else TableNote.PUBLIC_ROWS_LEFT_OUT, count=many),)
     if not labelled:
         notes += (Note(TableNote.UNLABELLED),)
     elif choices.model is not GAUSSIAN and np.ptp(rows.y[complete]) == 0:

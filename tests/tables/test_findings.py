@@ -8,6 +8,7 @@ import pytest
 
 from pmtcore.base.messages import InputError, PublicMessage, TableMessage, TableNote, kind_of
 from pmtcore.base.private_rows import PrivateRows
+from pmtcore.report.cautions import filled_gaps, left_out_words
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
 from pmtcore.tables.findings import _as_labels, _fewer, findings, repaired
@@ -361,7 +362,7 @@ def test_a_number_of_many_values_is_offered_no_label():
     assert [repair.changes["family"] for repair in stop.repairs] == ["gaussian"]
 
 
-@pytest.mark.parametrize("form", ["{} %", "{}%", "$ {}", "€{}", "{} €", "-{} %"])
+@pytest.mark.parametrize("form", ["{} %", "{}%", "$ {}", "$    {}", "{}   %", "€{}", "{} €", "-{} %"])
 def test_numbers_with_a_sign_are_called_so(form):
     """They are left out as texts; what is said names the sign."""
     rng = np.random.default_rng(8)
@@ -565,3 +566,47 @@ def test_levels_spelled_alike_are_read_alike_by_one_click(name):
     assert np.array_equal(after[1:], before[1:]) and np.any(after[0])
     declared = Choices(target="y", kinds={"t": "caseless"}, levels={"t": (second.upper(), "OTHER ONE")})
     assert prepare(private, public, declared).public.d == 3
+
+
+def test_public_rows_that_cannot_be_filled_are_said_with_their_columns():
+    """Gaps are filled; a public row without a response, or of a level of one row, is left out, and that is said."""
+    private, public = tables(
+        lambda t: t.assign(sex=["X", *t.sex[1:]], y=[1.0, np.nan, *t.y[2:]], a=[*t.a[:-1], np.nan])
+    )
+    filled = prepare(private, public, Choices(target="y", missing="public-median"))
+    (said,) = [note for note in filled.notes if kind_of(note) is TableNote.PUBLIC_ROWS_UNFILLED]
+    assert said.facts["count"] == 2 and set(said.facts["columns"]) == {"sex", "y"} and filled.public.m == 58
+    assert left_out_words(filled, public) == "2 more left out, for their 'sex', 'y'"
+    usual = prepare(private, public, Choices(target="y"))
+    assert left_out_words(usual, public) == "3 more with gaps left out"
+    assert TableNote.PUBLIC_ROWS_UNFILLED not in map(kind_of, usual.notes)
+
+
+def test_every_column_that_is_filled_is_named():
+    """Cells that are no numbers are gaps as empty ones are; more than three columns are named."""
+    made = {f"c{j}": np.random.default_rng(j).normal(size=60).astype(str) for j in range(5)}
+    for j, cells in enumerate(made.values()):
+        cells[j] = "" if j else "see notes"
+    private, public = tables(lambda t: t.assign(**made), lambda t: t.assign(**dict.fromkeys(made, 1.5)))
+    assert public.schema["c0"].kind == "number"
+    words = filled_gaps(prepare(private, public, Choices(target="y", missing="public-median")), public)
+    assert all(f"{name} (" in words for name in made)
+
+
+def test_too_few_public_rows_for_one_feature_offer_no_smaller_choice():
+    """One sentence: leaving features out lifts nothing, so nothing is done and nothing said twice."""
+    private, public = tables(lambda t: t[["a", "b", "y"]][:2], lambda t: t[["a", "b", "y"]])
+    (stop,) = [one for one in findings(private, public, Choices(target="y")) if one.stops]
+    assert stop.kind is PublicMessage.TOO_FEW_ROWS and not stop.repairs
+    private, public = tables(lambda t: t[["a", "b", "y"]][:3], lambda t: t[["a", "b", "y"]])
+    better = repaired(private, public, Choices(target="y"))
+    assert better.features == ("a",) and prepare(private, public, better).public.m == 3
+
+
+def test_a_name_that_is_there_twice_is_placed():
+    """Of a public file the name is said; of a private one, whose names are nobody's business, the columns' numbers."""
+    rows = b"a,b,a,y\n" + b"1,2,3,4\n" * 30
+    with refused(TableMessage.NAMES_TWICE, columns=["a"]):
+        read_table(rows, "b.csv", "public")
+    with refused(TableMessage.NAME_TWICE, places=[1, 3]):
+        read_table(rows, "p.csv", "private")
