@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.common import cautions, table_picker, workflow_state
 from pages.common.session import quick, session
+from pages.common.uploads import refused
 from pages.common.widgets import badge, chart, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -125,6 +126,10 @@ st.title("Data")
 thread = st.container()
 table_picker.source()
 tables = session().tables
+if refused() and tables is not None and tables.may_be_studied:  # a study table below is not what was asked for
+    with thread:
+        workflow_state.steps("data", None)
+    st.stop()
 # On tables that are ready to be studied the picture comes before the choices; on one's own, choices come first.
 picture = st.container() if tables is not None and tables.may_be_studied else None
 problem = table_picker.columns()

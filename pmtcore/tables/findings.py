@@ -139,12 +139,14 @@ def repairing(
         yield first, choices
 
 
+def few_rows(rows: int) -> Note | None:
+    """Return a note where a release says nothing about so few private rows; else ``None``."""
+    return Note(TableNote.FEW_PRIVATE_ROWS, rows=rows) if rows < _FEW else None
+
+
 def _tables(private: Table, public: Table | MomentTable, choices: Choices) -> Iterator[Finding]:
-    if choices.unit is None and private.n < _FEW:
-        yield Finding(
-            "tables",
-            Note(TableNote.FEW_PRIVATE_ROWS, rows=private.n),
-        )
+    if choices.unit is None and (few := few_rows(private.n)) is not None:
+        yield Finding("tables", few)
     if isinstance(public, MomentTable) or choices.unit is not None:  # the number of people's rows is private
         return
     if public.n > private.n:
