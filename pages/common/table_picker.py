@@ -255,7 +255,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         left, "Regression", list(FAMILIES), current.family, **_kept("family", key, help), words=_family_title
     )
     target = _policy(left, "Target", names, current.target, **_kept("target", key, "The column to be explained."))
-    if apart := [name for name in tables.public.columns if name not in tables.private.columns]:
+    if apart := _public_columns(tables, []):
         left.caption(plain(f"Not in both files, so not to be chosen: {listed(apart)}."))
     others = [name for name in names if name != target]
     # What goes in where nothing is chosen, as far as it can be listed.

@@ -28,7 +28,7 @@ _TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
 
 def refused() -> bool:
     """Return whether a file was chosen that cannot be read."""
-    return st.session_state.get("file-refused", False)
+    return bool(st.session_state.get("file-refused", False))
 
 
 def own_tables() -> None:
