@@ -18,7 +18,7 @@ from pages.common.widgets import at_first, badge, number, number_or_nothing, sho
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError, TableNote
+from pmtcore.base.messages import InputError, TableNote, listed
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.releases.opened import Tables
@@ -35,6 +35,7 @@ from pmtcore.tables.choices import (
 )
 from pmtcore.tables.findings import Finding, findings, repaired
 from pmtcore.tables.formula import target_of
+from pmtcore.tables.kinds import KINDS
 from pmtcore.tables.problem import Problem, features_taken, schema_summary
 from pmtcore.tables.schema import schema_from_json
 from pmtcore.tables.table import Table
@@ -47,6 +48,7 @@ _OPEN = (
     TableNote.CODE_FOR_MISSING,
     TableNote.NAMES_ALIKE,
     TableNote.SPELLINGS,
+    TableNote.OPEN_DATES,
     TableNote.PUBLIC_ONLY,
     TableNote.FEW_PRIVATE_ROWS,
     TableNote.COUNT_TARGET,
@@ -66,6 +68,7 @@ _SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload", "regist
 
 def source() -> None:
     """Draw where the tables come from, and open them."""
+    st.session_state["file-refused"] = False
     start = at_first("source", default="demo")
     sources = [name for name in _SOURCES if name != "registered" or on_offer()]
     left, beside = st.columns([3, 2], vertical_alignment="center")
@@ -200,7 +203,8 @@ def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]
             left.warning(plain(one.sentence), icon=":material/warning:")
             with right:
                 _repairs(one, choices, f"open-{at}")
-    if tables.repaired is not None and choices.features == tables.repaired[1]:
+    # Where something stops all the same, what was done already lifted nothing.
+    if tables.repaired is not None and choices.features == tables.repaired[1] and not stops:
         st.warning(plain(tables.repaired[0]), icon=":material/warning:")
     return {one.sentence for one in stops}
 
@@ -214,7 +218,9 @@ def _notice(choices: Choices, rest: Sequence[Finding]) -> None:
     """Draw, folded, what was noticed and stops nothing, each with its repair."""
     st.session_state["noticed"] = {one.sentence for one in rest}
     if rest:
-        with st.expander(f"What was noticed ({len(rest)})", icon=":material/fact_check:"):
+        open_ones = list(dict.fromkeys(name for one in rest if one.repairs for name in one.columns))
+        asked = f", open to a click: {plain(listed(open_ones))}" if open_ones else ""
+        with st.expander(f"What was noticed ({len(rest)}){asked}", icon=":material/fact_check:"):
             for at, one in enumerate(rest):
                 st.markdown(f"- {plain(one.sentence)}")
                 _repairs(one, choices, f"rest-{at}")
@@ -249,6 +255,8 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         left, "Regression", list(FAMILIES), current.family, **_kept("family", key, help), words=_family_title
     )
     target = _policy(left, "Target", names, current.target, **_kept("target", key, "The column to be explained."))
+    if apart := _public_columns(tables, []):
+        left.caption(plain(f"Not in both files, so not to be chosen: {listed(apart)}."))
     others = [name for name in names if name != target]
     # What goes in where nothing is chosen, as far as it can be listed.
     first = _taken_at_first(tables, current, target) if len(others) <= _LISTED else ()
@@ -380,7 +388,7 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> tuple
     choices_of_columns["levels"] = levels_from_text(
         _lines("Declared categories", current.levels, "town = north | south | west", **_kept("levels", key, help))
     )
-    help = "One column a line: number, level or date, whatever the public table suggests."
+    help = f"One column a line, of the kinds {', '.join(KINDS)}, whatever the public table suggests."
     choices_of_columns["kinds"] = kinds_from_text(
         _lines("Kinds of columns", current.kinds, "code = level", **_kept("kinds", key, help))
     )

@@ -26,6 +26,11 @@ from pmtcore.tables.table import MomentTable, Table, read_moment, read_table
 _TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
 
 
+def refused() -> bool:
+    """Return whether a file was chosen that cannot be read."""
+    return bool(st.session_state.get("file-refused", False))
+
+
 def own_tables() -> None:
     require(Action.OPEN_TABLES)
     left, right = st.columns(2)
@@ -67,10 +72,9 @@ def own_tables() -> None:
             )
     if private is None or public is None:
         tables = state.session().tables
-        st.info(
-            f"It takes two files that can be read. Until then {plain(tables.title) if tables else 'nothing'} is open.",
-            icon=":material/upload:",
-        )
+        opened = plain(tables.title) if tables else "nothing"
+        until = "Replace the one that was refused." if refused() else f"Until then {opened} is open."
+        st.info(f"It takes two files that can be read. {until}", icon=":material/upload:")
         return
     mark = repr((private[0], public[0], kind, behind))
     if st.session_state.get("opened") != mark:
@@ -90,6 +94,7 @@ def _remembered(role: str, file: UploadedFile | None, read: Callable[[bytes, str
             tables[role] = (file.file_id, read(file.getvalue(), file.name))
         except InputError as error:
             show_error(error)
+            st.session_state["file-refused"] = True
             return None
     if file is None and role in tables:
         st.caption(f"Open: **{plain(tables[role][1].name)}**. Choose another file to replace it.")

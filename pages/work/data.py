@@ -8,12 +8,13 @@ import streamlit as st
 
 from pages.common import cautions, table_picker, workflow_state
 from pages.common.session import quick, session
+from pages.common.uploads import refused
 from pages.common.widgets import badge, chart, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, TableNote
 from pmtcore.base.numbers import count
-from pmtcore.report.cautions import filled_gaps, public_gaps
+from pmtcore.report.cautions import filled_gaps, left_out_words
 from pmtcore.report.columns import at_a_glance
 from pmtcore.report.figures import compare as figures
 from pmtcore.report.words import columns_words, comparison_words
@@ -110,8 +111,8 @@ def result(problem: Problem) -> None:
     """Draw what is open, which level of a label is modelled, and what the tables already show."""
     rows = "an unknown number of" if problem.public.m is None else f"**{count(problem.public.m)}**"
     opened = session().tables
-    left_out = 0 if opened is None else public_gaps(problem, opened.public)
-    more = f" ({count(left_out)} more with gaps left out)" if left_out > 0 else ""
+    words = "" if opened is None else left_out_words(problem, opened.public)
+    more = f" ({plain(words)})" if words else ""
     st.markdown(
         f"{badge(Label.PUBLIC)} **{count(problem.private.n)}** private rows, {rows} public rows{more}; "
         f"**{plain(problem.public.target)}** from **{plain(columns_words(problem.public.names))}**."
@@ -125,6 +126,10 @@ st.title("Data")
 thread = st.container()
 table_picker.source()
 tables = session().tables
+if refused() and tables is not None and tables.may_be_studied:  # a study table below is not what was asked for
+    with thread:
+        workflow_state.steps("data", None)
+    st.stop()
 # On tables that are ready to be studied the picture comes before the choices; on one's own, choices come first.
 picture = st.container() if tables is not None and tables.may_be_studied else None
 problem = table_picker.columns()

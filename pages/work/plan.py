@@ -21,6 +21,7 @@ from pages.common.widgets import (
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.base.numbers import figure, power_of_ten
 from pmtcore.methods.registry import of_role
 from pmtcore.releases.curves import LADDER, Curves
@@ -110,6 +111,8 @@ def page(problem: Problem) -> None:
         st.info(
             "No method predicts its errors from these public data; a release needs no plan.", icon=":material/info:"
         )
+        return
+    if TableNote.ONE_PUBLIC_LABEL in map(kind_of, problem.notes):  # said above: no figure would mean anything
         return
     id, coefficient, mu = ask(problem, curves)
     here = curves.at(id, mu)

@@ -56,8 +56,10 @@ class PrivateModel(Parametrized, Reported):
             the first of these.
         missing, unseen: what becomes of a missing value and of a category that no public row has.
         levels: declared categories by column.
-        kinds: columns to be read as ``number``, ``level``, ``date`` or, for numbers with a sign, as ``percent``,
-            ``euro``, ``dollar`` or ``pound``, whatever the public rows suggest.
+        kinds: columns to be read as ``number``, ``level``, ``caseless`` (levels that differ in capitals or
+            blanks alone are one), ``date``, for dates with slashes ``day-first`` or
+            ``month-first``, for numbers with a sign ``percent``, ``euro``, ``dollar`` or ``pound``, whatever the
+            public rows suggest.
         overlap: why public rows may be private rows too; the record keeps it (see :func:`describe`).
         public_ridge: for columns that are collinear in the public rows.
         lam: ridge penalty of a family other than the linear one; ``None``: a weak prior, which the rows outweigh.

@@ -339,7 +339,7 @@ class TableMessage(Message):
     NO_HEADER = "{where} has no header row: its first row holds numbers; add a row of column names."
     TOO_MANY_COLUMNS = "{where} has {count} columns; at most {limit} are read: leave columns out."
     NAMES_TWICE = "{where} has {columns:listed} more than once; rename the columns so that each name is there once."
-    NAME_TWICE = "{where} has a column name more than once; rename the columns so that each name is there once."
+    NAME_TWICE = "{where} has one name for columns {places:listed}; rename them so that each name is there once."
     TOO_MANY_CATEGORIES = (
         "Column {column!r} has {count} different texts in the public table (at most {limit} categories); leave it "
         "out, or declare its levels."
@@ -349,8 +349,8 @@ class TableMessage(Message):
         "numbers with the sign {sign}; read it as numbers (kind {form}), or leave the column out."
     )
     SLASHED_DATES = (
-        "Column {column!r} has {count} different texts in the public table (at most {limit} categories); write its "
-        "dates as 2020-12-31 or 31.12.2020, leave it out, or declare its levels."
+        "Column {column!r} has {count} different texts in the public table (at most {limit} categories); read "
+        "its dates in their order (kind day-first or month-first), write them as 2020-12-31, or leave it out."
     )
     PARQUET_UNREADABLE = "{where} looks like Parquet but cannot be read; write the file again."
     TITLE_LINE = (
@@ -663,8 +663,12 @@ class TableNote(Message):
     SHARED_ROWS = "On public rows that are private rows too the curator states: {reason}"
     UNIT = "{unit}"
     MODELLED = "Modelled: the chance that {column} is {label}."
-    PUBLIC_ROW_LEFT_OUT = "One public row with missing values was left out."
-    PUBLIC_ROWS_LEFT_OUT = "{count:,} public rows with missing values were left out."
+    PUBLIC_ROW_LEFT_OUT = "One public row with missing values was left out: the number of public rows is no secret."
+    PUBLIC_ROWS_LEFT_OUT = "{count:,} public rows with missing values were left out: their number is no secret."
+    PUBLIC_ROWS_UNFILLED = (
+        "Public rows left out although gaps are filled: {count:,}, for their {columns:listed}. A response is never "
+        "filled, nor is a category that has no coefficient."
+    )
     ONE_PUBLIC_LABEL = (
         "All public rows have one value of {column!r}: the public fit knows nothing of it, predictions from it mean "
         "nothing, and a release has no error bands. Give public rows that differ in it."
@@ -697,13 +701,18 @@ class TableNote(Message):
         "coefficient says nothing about other rows."
     )
     DATES = "Dates of {column!r} count as days since 1970-01-01."
+    SLASHED_DATES = "Dates of {column!r} are read with the {first} first, and count as days since 1970-01-01."
+    OPEN_DATES = (
+        "{column!r} has dates such as {example!r}, read as categories: its public cells do not tell whether the day or "
+        "the month comes first."
+    )
     UNREADABLE_CELL = "One public cell of {column!r} is no {form} and counts as missing."
     UNREADABLE_CELLS = "{count:,} public cells of {column!r} are no {form}s and count as missing."
     REFERENCES = "Categories are compared with {references:paired}."
     RARE_LEVELS = "Categories of {column!r} with fewer than two public rows count as {become}: {levels:listed}."
     SPELLINGS = (
-        "In {column!r} {levels:listed} differ in capitals or blanks alone, and count as different; write them alike in "
-        "both tables."
+        "In {column!r} {levels:listed} differ in capitals or blanks alone, and count as different; read them alike "
+        "(kind caseless), or write them so in both tables."
     )
     UNKNOWN_LEVELS = "Categories of {columns:listed 99} that the public table does not have count as {become}."
     FEW_PRIVATE_ROWS = "The private table has {rows:plural row}: no budget lets a release say anything about so few."

@@ -427,7 +427,11 @@ def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> No
     parser.add_argument("--unseen", default="other", metavar="other|refuse", help="levels that only private rows have")
     parser.add_argument("--levels", action="append", default=[], metavar="'COLUMN=A|B|C'", help="declared categories")
     parser.add_argument(
-        "--kind", action="append", default=[], metavar="COLUMN=KIND", help="number, level, date, percent, euro, ..."
+        "--kind",
+        action="append",
+        default=[],
+        metavar="COLUMN=KIND",
+        help="number, level, caseless, day-first, percent, ...",
     )
     parser.add_argument("--collinear", default="drop", metavar="drop|refuse", help="columns that others determine")
     parser.add_argument(

@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 from typing import final
 from weakref import WeakKeyDictionary
 
-from pmtcore.base.numbers import figure
+import numpy as np
+
+from pmtcore.base.messages import Note, TableNote, listed
+from pmtcore.base.numbers import count, figure
 from pmtcore.public.pull import strongest_pull
 from pmtcore.report.words import filled_words, gaps_words, reference_levels
 from pmtcore.tables.choices import Choices
@@ -45,9 +48,25 @@ def filled_gaps(problem: Problem, public: Table | MomentTable) -> str:
     """Return what rows with gaps count with, where gaps are filled; empty where there are none."""
     if problem.choices.missing != "public-median" or not isinstance(public, Table):
         return ""
-    used = problem.choices.features or public.columns
-    names = [name for name in used if name in public.columns and name != problem.public.target]
-    return filled_words({name: public.missing(name) / public.n for name in names}, reference_levels(problem.notes))
+    coder = problem.coder
+    if coder is None or problem.choices.formula:
+        return ""
+    missing = {}
+    for one in coder.features:  # a cell that cannot be read is a gap too
+        cells = public.column(one.name).combine_chunks()
+        missing[one.name] = float(np.mean(one.encode(cells, coder.decimal)[1].missing))
+    return filled_words(missing, reference_levels(problem.notes))
+
+
+def left_out_words(problem: Problem, public: Table | MomentTable) -> str:
+    """Return how many public rows were left out, and why; empty where none was."""
+    left_out = public_gaps(problem, public)
+    if left_out == 0:
+        return ""
+    for note in problem.notes:
+        if isinstance(note, Note) and note.kind is TableNote.PUBLIC_ROWS_UNFILLED:
+            return f"{count(left_out)} more left out, for their {listed(note.facts['columns'])}"
+    return f"{count(left_out)} more with gaps left out"
 
 
 def rows_of_zeros(problem: Problem, public: Table | MomentTable) -> Caution | None:

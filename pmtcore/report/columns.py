@@ -9,9 +9,9 @@ import pandas as pd
 
 from pmtcore.base.messages import Note, TableNote
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import SIGNS
+from pmtcore.tables.kinds import DATES, SIGNS
 from pmtcore.tables.problem import schema_summary
-from pmtcore.tables.schema import as_kind
+from pmtcore.tables.schema import as_kind, frequencies, read_alike
 from pmtcore.tables.schema import values as read_values
 from pmtcore.tables.table import MomentTable, Table
 
@@ -42,7 +42,7 @@ def at_a_glance(
     dropped |= {name for note in noted if note.kind is TableNote.LEFT_OUT for name in note.facts["columns"]}
     part = ["left out" if name in dropped else _part(name, choices) for name in summary["column"]]
     summary.insert(1, "part", part)
-    words = {**dict.fromkeys(("number", *SIGNS), "numeric"), "date": "dates"}
+    words = {**dict.fromkeys(("number", *SIGNS), "numeric"), **dict.fromkeys(DATES, "dates")}
     summary["kind"] = summary["column"].map(choices.kinds).map(words).fillna(summary["kind"])
     summary = summary.iloc[np.argsort([kind != "target" for kind in part], kind="stable")].head(_MOST)
     if isinstance(public, Table):
@@ -78,6 +78,8 @@ def _counts(public: Table, name: str, choices: Choices) -> list[int]:
         numbers = read_values(public.column(name), as_kind(kind), public.decimal)
         return _bars(numbers)
     values = public.typed.column(name).to_pandas().dropna()
+    if kind == "caseless":
+        return list(read_alike(frequencies(public.column(name))).values())[:_BARS]
     if pd.api.types.is_numeric_dtype(values.dtype):
         return _bars(values.to_numpy(dtype=float))
     return [int(count) for count in values.value_counts().head(_BARS)]

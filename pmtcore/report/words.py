@@ -36,7 +36,7 @@ _MOVERS = (
 _SMALLER_RADIUS = "A smaller radius means less noise and more bias."
 _MOST_LOG = 700.0  # beyond, e to its power is no number any more
 _SIDES = {False: ("negative", "positive"), True: ("below 1", "above 1")}  # by whether the unit is a ratio
-_GAPS_NAMED = 3  # columns with gaps that a line can name
+_GAPS_NAMED = 20  # columns with gaps that a line can name
 _NO_ERROR = 1e-12  # relative: below, a distance is rounding
 
 

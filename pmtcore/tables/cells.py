@@ -16,13 +16,14 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from pmtcore.tables.kinds import Order
 from pmtcore.tables.limits import LARGEST
 
 MISSING = (
@@ -34,11 +35,13 @@ _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _APART = "'\u2019 \u00a0\u202f"  # marks between groups of three digits whatever the decimal mark
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?Z?)?"
 _DOTTED = r"[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}(?: [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?"  # 31.12.2020: the day is first
+_SLASHED = r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}(?: [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?"  # in the order that is declared
 _DAY = 86_400_000_000  # microseconds
 _CODE = re.compile(r"[+-]?0[0-9]")  # a number that starts with a zero too many is a code, such as 01
 _WIDEST = 76  # digits of Arrow's longest decimal
 _BEYOND = 160  # powers of ten: a number so long is no number here
 
+_Value = TypeVar("_Value", float, str)
 # A Python object as a cell: its three readings, made of that object alone. ``typed`` is false where it is text, whose
 # number depends on the decimal mark of the table.
 OBJECT = pa.struct(
@@ -74,7 +77,7 @@ def signed_numbers(cells: pa.Array, sign: str, decimal: str | None = ".") -> np.
         decimal: decimal mark, as for :func:`numbers`.
     """
     text, mark = texts(cells), re.escape(sign)
-    form = rf"\A([+-]?)(?:{mark}[ \x{{a0}}\x{{202f}}]?([+-]?[0-9.,][^{mark}]*)|([0-9.,][^{mark}]*){mark})\z"
+    form = rf"\A([+-]?)(?:{mark}[ \x{{a0}}\x{{202f}}]*([+-]?[0-9.,][^{mark}]*)|([0-9.,][^{mark}]*){mark})\z"
     has = pc.match_substring_regex(text, form)
     bare = pc.utf8_trim_whitespace(pc.replace_substring_regex(text, form, r"\1\2\3"))
     return numbers(pc.if_else(pc.fill_null(has, False), bare, pa.scalar(None, text.type)), decimal)
@@ -100,56 +103,74 @@ def texts(cells: pa.Array) -> pa.Array:
     return pa.nulls(len(cells), pa.large_string())
 
 
-def codes(cells: pa.Array, levels: Sequence[str]) -> np.ndarray:
+def codes(cells: pa.Array, levels: Sequence[str], caseless: bool = False) -> np.ndarray:
     """Return the place of each cell's level (k,); ``ABSENT`` for a missing cell, ``UNSEEN`` for any other text.
 
     A cell is the level of the same text; failing that, the only level that is the same number (``true`` is 1) or the
     same day and time, however its source writes them.
+
+    Args:
+        cells: any Arrow array.
+        levels: known levels.
+        caseless: whether, failing that too, it is the only level that differs in capitals and blanks alone.
     """
-    exact, by_number, by_day = _places(tuple(levels))
+    exact, by_number, by_day, by_form = _places(tuple(levels))
     encoded = texts(cells).dictionary_encode()
     different = encoded.dictionary
     dates = days(different).tolist() if by_day else [math.nan] * len(different)
     readings = zip(different.to_pylist(), numbers(different).tolist(), dates, strict=True)
-    table = np.asarray(
-        [exact.get(text, by_number.get(number, by_day.get(day, UNSEEN))) for text, number, day in readings],
-        dtype=np.int64,
-    )
+    places = [
+        exact.get(
+            text, by_number.get(number, by_day.get(day, by_form.get(plain_form(text), UNSEEN) if caseless else UNSEEN))
+        )
+        for text, number, day in readings
+    ]
+    table = np.asarray(places, dtype=np.int64)
     at = encoded.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)
     return np.append(table, ABSENT)[at]
 
 
 @lru_cache(maxsize=256)
-def _places(levels: tuple[str, ...]) -> tuple[dict[str, int], dict[float, int], dict[float, int]]:
-    """Index levels by their text and, where only one is that number or that day, by their number and their day."""
+def _places(levels: tuple[str, ...]) -> tuple[dict[str, int], dict[float, int], dict[float, int], dict[str, int]]:
+    """Index levels by their text and, where only one has it, by their number, their day and their plain form."""
     written = pa.array(levels, pa.large_string())
     exact = {level: at for at, level in enumerate(levels)}
-    return exact, _only_places(numbers(written)), _only_places(days(written))
+    by_form = _only_places([plain_form(level) for level in levels])
+    return exact, _only_places(numbers(written).tolist()), _only_places(days(written).tolist()), by_form
 
 
-def _only_places(values: np.ndarray) -> dict[float, int]:
+def plain_form(level: str) -> str:
+    """Return a text without its capitals and blanks."""
+    return "".join(level.casefold().split())
+
+
+def _only_places(values: Sequence[_Value]) -> dict[_Value, int]:
     """Return the place of each value (k,); ``UNSEEN`` for one that stands twice. NaN has none."""
-    places: dict[float, int] = {}
-    for at, value in enumerate(values.tolist()):
+    places: dict[_Value, int] = {}
+    for at, value in enumerate(values):
         if value == value:
             places[value] = UNSEEN if value in places else at
     return places
 
 
-def days(cells: pa.Array) -> np.ndarray:
+def days(cells: pa.Array, order: Order = "date") -> np.ndarray:
     """Read dates as days since 1970-01-01 (k,), with the time of day as a fraction; NaN where missing.
 
-    Text is read in ISO order (2020-12-31, 2020-12-31 23:59:59) or with points (31.12.2020); other text, and a date
-    that does not exist, is missing.
+    Text is read in ISO order (2020-12-31, 2020-12-31 23:59:59) or with points (31.12.2020), or with slashes in the
+    given order; other text, and a date that does not exist, is missing.
+
+    Args:
+        cells: any Arrow array.
+        order: ``day-first`` (31/12/2020) or ``month-first`` (12/31/2020); ``date``: text with slashes is missing.
     """
     if cells.type == OBJECT:
-        return np.where(_flags(cells), _plain(cells.field("day")), days(cells.field("text")))
+        return np.where(_flags(cells), _plain(cells.field("day")), days(cells.field("text"), order))
     if pt.is_date(cells.type) or pt.is_timestamp(cells.type):
         return _typed_days(cells)
-    stripped = texts(cells)
-    form = pc.fill_null(pc.match_substring_regex(stripped, rf"\A(?:{_DATE}|{_DOTTED})\z"), False)
+    stripped, forms = texts(cells), f"{_DATE}|{_DOTTED}" + (f"|{_SLASHED}" if order != "date" else "")
+    form = pc.fill_null(pc.match_substring_regex(stripped, rf"\A(?:{forms})\z"), False)
     text = pc.if_else(form, stripped, pa.scalar(None, stripped.type)).dictionary_encode()
-    table = [_day(value) for value in text.dictionary.to_pylist()]
+    table = [_day(value, order) for value in text.dictionary.to_pylist()]
     at = text.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)
     return np.append(np.asarray(table, dtype=float), np.nan)[at]
 
@@ -177,7 +198,12 @@ def _typed_days(cells: pa.Array) -> np.ndarray:
     return stamps * {"s": 1e6, "ms": 1e3}.get(unit, 1.0) / _DAY
 
 
-def _day(text: str) -> float:
+def _day(text: str, order: Order) -> float:
+    if "/" in text[:3]:
+        date, _, time = text.partition(" ")
+        first, second, year = date.split("/")
+        day, month = (first, second) if order == "day-first" else (second, first)
+        text = f"{day}.{month}.{year}" + (f" {time}" if time else "")
     if "." in text[:3]:
         (day, month, year), time = text[:10].split(" ", maxsplit=1)[0].split("."), text.partition(" ")[2]
         text = f"{year}-{month:0>2}-{day:0>2}" + (f" {time}" if time else "")

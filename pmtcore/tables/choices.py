@@ -9,7 +9,7 @@ from typing import Any, cast
 from pmtcore.accounting.budgets import FIRST, Unit
 from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage, number_between, one_of
 from pmtcore.glm.families import GAUSSIAN, POISSON, Family, family
-from pmtcore.tables.kinds import KINDS, SIGNS, Sign
+from pmtcore.tables.kinds import KINDS, SIGNS, Reading
 
 MISSING_POLICIES = ("empty-row", "public-median", "refuse")
 UNSEEN_POLICIES = ("other", "refuse")
@@ -33,8 +33,9 @@ class Choices:
             recorded, outside the guarantee; the others never refuse.
         unseen: what becomes of a category that the public table does not have; ``refuse`` as above.
         levels: declared categories of a column.
-        kinds: columns to be read as numbers, levels, dates or numbers with a sign (``percent``, ``euro``, ``dollar``,
-            ``pound``), whatever the public table suggests.
+        kinds: columns to be read as numbers, levels (``caseless``: those that differ in capitals or
+            blanks alone are one), dates (those with slashes ``day-first`` or ``month-first``) or
+            numbers with a sign (``percent``, ``euro``, ``dollar``, ``pound``), whatever the public table suggests.
         overlap: the curator's word on public rows that are private rows too; each record keeps it, nothing else depends
             on it.
         person: the column of the private table that says whose a row is; empty: each row is by itself.
@@ -158,10 +159,12 @@ class Choices:
         return family(self.family)
 
     @property
-    def target_kind(self) -> Sign:
-        """Return how a numeric response is read: as a number, or as one with a sign."""
+    def target_kind(self) -> Reading:
+        """Return how a response is read: as a number, as one with a sign, or as a label whatever its capitals."""
         kind = self.kinds.get(self.target)
-        return cast(Sign, kind) if kind in SIGNS and not self.formula else "number"
+        labels = self.model.binary or self.positive is not None
+        stated = kind in SIGNS or (kind == "caseless" and labels)
+        return cast(Reading, kind) if stated and not self.formula else "number"
 
     @property
     def penalty(self) -> float:

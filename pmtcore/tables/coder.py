@@ -189,6 +189,15 @@ class Coder:
                 return by_gaps[:last]
         return []
 
+    def unfilled(self, block: Cells, labelled: bool = True) -> list[str]:
+        """Return columns for which a row is left out although gaps are filled: a response, or an unknown category."""
+        without_home = [feature for feature in self.features if feature.home is None]
+        gaps = {f.name: f.encode(block.columns[f.name], self.decimal)[1].unseen for f in without_home}
+        if labelled:
+            _, lacking = self.target.encode(block.columns[self.target.name], self.decimal)
+            gaps[self.target.name] = lacking.missing | lacking.unseen
+        return [name for name in self.columns(labelled) if name in gaps and np.any(gaps[name])]
+
     def check(self, blocks: Iterable[Cells], whose: str, labelled: bool = True) -> None:
         """Refuse gaps under the strict policies, naming columns that are public.
 

@@ -113,7 +113,8 @@ def check_names(names: Sequence[str], where: str, hide_names: bool) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         if hide_names:
-            raise InputError(TableMessage.NAME_TWICE, where=where)
+            places = [at for at, name in enumerate(names, 1) if name == twice[0]]
+            raise InputError(TableMessage.NAME_TWICE, where=where, places=places)
         raise InputError(TableMessage.NAMES_TWICE, where=where, columns=twice)
 
 

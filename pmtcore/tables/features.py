@@ -19,12 +19,16 @@ from pmtcore.base.messages import InputError, Note, TableMessage, TableNote
 from pmtcore.public.moments import OTHER
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import SIGNS
+from pmtcore.tables.kinds import DATES, LEVELS, ORDERS, SIGNS, Kind
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column, as_kind
 
 _SLASHED = re.compile(r"[0-9]{1,4}[/-][0-9]{1,2}[/-][0-9]{1,4}.*")  # a date whose order a cell does not tell
-_FORMS = {"percent": "percentage", **{name: f"{name} amount" for name in ("euro", "dollar", "pound")}}
+_FORMS = {
+    **dict.fromkeys(ORDERS, "date"),
+    "percent": "percentage",
+    **{name: f"{name} amount" for name in ("euro", "dollar", "pound")},
+}
 _FEWEST_ROWS = 2  # a level seen once is a dummy that one public row decides
 
 
@@ -98,14 +102,14 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     """
     declared = choices.levels.get(rule.name, ())
     kind = as_kind(choices.kinds.get(rule.name, "level" if declared else rule.kind))
-    if kind == "level":
-        return _categories(rule.name, schema.frequencies(public), choices)
+    if kind in LEVELS:
+        return _categories(rule.name, schema.frequencies(public), choices, kind)
     values = schema.values(public, kind, decimal)
     if not np.any(np.isfinite(values)):
         raise InputError(TableMessage.EMPTY_COLUMN, column=rule.name)
     notes = []
-    if kind == "date":
-        notes.append(Note(TableNote.DATES, column=rule.name))
+    if kind in DATES:
+        notes.append(date_note(rule.name, kind))
     elif schema.like_identifier(values):
         notes.append(Note(TableNote.LIKE_IDENTIFIER, column=rule.name))
     lost = int(np.sum(np.isnan(values))) - _blank(public)
@@ -113,6 +117,13 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
         cells_lost = TableNote.UNREADABLE_CELL if lost == 1 else TableNote.UNREADABLE_CELLS
         notes.append(Note(cells_lost, count=lost, column=rule.name, form=_FORMS.get(kind, kind)))
     return Feature(Column(rule.name, kind), float(np.nanmedian(values)), notes=tuple(notes))
+
+
+def date_note(name: str, kind: str) -> Note:
+    """Return how the dates of a column are read."""
+    if kind in ORDERS:
+        return Note(TableNote.SLASHED_DATES, column=name, first=ORDERS[kind])
+    return Note(TableNote.DATES, column=name)
 
 
 def numeric(name: str) -> Feature:
@@ -124,17 +135,22 @@ def _blank(public: pa.ChunkedArray) -> int:
     return sum(cells.texts(chunk).null_count for chunk in public.chunks)
 
 
-def _categories(name: str, counts: dict[str, int], choices: Choices) -> Feature:
+def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind) -> Feature:
     """Make the feature of a categorical column: public levels with at least two rows, or the declared among them."""
     declared = {cells.canonical(level) for level in choices.levels.get(name, ())}
+    if kind == "caseless":
+        declared = set(schema.read_alike(dict.fromkeys(sorted(declared), 1)))
+        counts = schema.read_alike(counts, declared)
     if not declared and len(counts) > MAX_LEVELS:
-        kind, signed = TableMessage.TOO_MANY_CATEGORIES, schema.sign_of(counts)
+        message, signed, orders = TableMessage.TOO_MANY_CATEGORIES, schema.sign_of(counts), schema.likely_orders(counts)
         if any(map(_SLASHED.fullmatch, counts)):
-            kind = TableMessage.SLASHED_DATES
+            message = TableMessage.SLASHED_DATES
         elif signed is not None:
-            kind = TableMessage.SIGNED_NUMBERS
+            message = TableMessage.SIGNED_NUMBERS
         sign = "" if signed is None else SIGNS[signed]
-        raise InputError(kind, column=name, count=len(counts), limit=MAX_LEVELS, sign=sign, form=signed)
+        raise InputError(
+            message, column=name, count=len(counts), limit=MAX_LEVELS, sign=sign, form=signed, orders=orders
+        )
     often = sorted(k for k, count in counts.items() if count >= _FEWEST_ROWS and (not declared or k in declared))
     if len(often) < 2:
         raise InputError(TableMessage.ONE_CATEGORY, column=name)
@@ -147,7 +163,7 @@ def _categories(name: str, counts: dict[str, int], choices: Choices) -> Feature:
     home = OTHER if OTHER in dummies else None
     levels = tuple(dict.fromkeys([*dummies, reference, *sorted(rare)]))
     known = levels if home is not None else tuple(level for level in levels if level not in rare)
-    return Feature(Column(name, "level", known), 0.0, tuple(dummies), frozenset(rare), home, reference)
+    return Feature(Column(name, kind, known), 0.0, tuple(dummies), frozenset(rare), home, reference)
 
 
 def category_notes(features: Sequence[Feature], unseen: str) -> tuple[str, ...]:

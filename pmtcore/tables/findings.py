@@ -18,7 +18,8 @@ from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import SIGNS
+from pmtcore.tables.features import date_note
+from pmtcore.tables.kinds import DATES, ORDERS, SIGNS, Kind
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.problem import PublicSide, default_choices, features_taken, public_side
 from pmtcore.tables.schema import Schema
@@ -41,6 +42,7 @@ _ABOUT: Mapping[Message | None, About] = {
     TableNote.COLLINEAR: "collinear",
     TableNote.PUBLIC_ROW_LEFT_OUT: "missing",
     TableNote.PUBLIC_ROWS_LEFT_OUT: "missing",
+    TableNote.PUBLIC_ROWS_UNFILLED: "missing",
 }
 # What an error that stops the attempt is about.
 _STOPPING: Mapping[Message | None, About] = {
@@ -137,12 +139,14 @@ def repairing(
         yield first, choices
 
 
+def few_rows(rows: int) -> Note | None:
+    """Return a note where a release says nothing about so few private rows; else ``None``."""
+    return Note(TableNote.FEW_PRIVATE_ROWS, rows=rows) if rows < _FEW else None
+
+
 def _tables(private: Table, public: Table | MomentTable, choices: Choices) -> Iterator[Finding]:
-    if choices.unit is None and private.n < _FEW:
-        yield Finding(
-            "tables",
-            Note(TableNote.FEW_PRIVATE_ROWS, rows=private.n),
-        )
+    if choices.unit is None and (few := few_rows(private.n)) is not None:
+        yield Finding("tables", few)
     if isinstance(public, MomentTable) or choices.unit is not None:  # the number of people's rows is private
         return
     if public.n > private.n:
@@ -202,8 +206,10 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
     if name not in public.columns:
         return
     column = public.column(name)
-    levels = schema.frequencies(column)
-    share = schema.number_share(column, public.decimal, choices.target_kind)
+    levels, caseless = schema.frequencies(column), choices.kinds.get(name) == "caseless" and not choices.formula
+    levels = schema.read_alike(levels) if caseless else levels
+    kind: Kind = "number" if caseless else choices.target_kind
+    share = schema.number_share(column, public.decimal, kind)
     if not choices.model.binary and share < 0.5 and levels:
         yield Finding(
             "target",
@@ -225,12 +231,13 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
             True,
             linear if linear and many else (*marks, *linear),
         )
-    if choices.family == GAUSSIAN.id and schema.like_counts(schema.values(column, choices.target_kind, public.decimal)):
+    if choices.family == GAUSSIAN.id and schema.like_counts(schema.values(column, kind, public.decimal)):
         counts = Repair(f"{FAMILIES[POISSON.id].title} regression of counts", {"family": POISSON.id, "lam": None})
         yield Finding("target", Note(TableNote.COUNT_TARGET, column=name), (name,), False, (counts,))
     alike = schema.spelled_alike(levels)
     if alike and (choices.model.binary or share < 0.5):
-        yield Finding("labels", Note(TableNote.SPELLINGS, column=name, levels=alike), (name,))
+        note = Note(TableNote.SPELLINGS, column=name, levels=alike)
+        yield Finding("labels", note, (name,), False, _as_alike(name, choices))
 
 
 def _as_signed(name: str, levels: Mapping[str, int], choices: Choices) -> tuple[Repair, ...]:
@@ -239,8 +246,21 @@ def _as_signed(name: str, levels: Mapping[str, int], choices: Choices) -> tuple[
     return () if sign is None else (_as_kind(name, sign, choices, f" with {SIGNS[sign]}"),)
 
 
+def _as_dates(name: str, counts: Mapping[str, int], choices: Choices) -> tuple[Repair, ...]:
+    """Return the repairs that read most of these public cells as dates with slashes, one for each order that fits."""
+    orders = [] if choices.formula else schema.likely_orders(counts)
+    return tuple(_as_kind(name, order, choices) for order in orders)
+
+
+def _as_alike(name: str, choices: Choices) -> tuple[Repair, ...]:
+    """Return the repair that reads texts of a column alike where they differ in capitals or blanks alone."""
+    alike = Repair(f"Read the spellings of {name!r} alike", {"kinds": {**choices.kinds, name: "caseless"}})
+    return () if choices.formula else (alike,)
+
+
 def _as_kind(name: str, kind: str, choices: Choices, more: str = "") -> Repair:
     words = "categories" if kind == "level" else f"numbers{more}"
+    words = f"dates, {ORDERS[kind]} first" if kind in ORDERS else words
     return Repair(f"Read {name!r} as {words}", {"kinds": {**choices.kinds, name: kind}})
 
 
@@ -270,10 +290,14 @@ def _features(private: Table, public: Table, choices: Choices, going_in: tuple[s
         column = public.column(name)
         share = schema.number_share(column, public.decimal)
         kind = choices.kinds.get(name, rule.kind)
-        signed = _as_signed(name, schema.frequencies(column), choices) if kind == "level" else ()
+        counts = schema.frequencies(column) if kind == "level" else {}
+        signed, dated = _as_signed(name, counts, choices), _as_dates(name, counts, choices)
         if signed and name in going_in:
             sign = SIGNS[signed[0].changes["kinds"][name]]
             yield Finding("numbers", Note(TableNote.SIGNED_NUMBERS, column=name, sign=sign), (name,), False, signed)
+        elif dated and name in going_in and name not in choices.levels:
+            example = next(text for text in counts if "/" in text)
+            yield Finding("dates", Note(TableNote.OPEN_DATES, column=name, example=example), (name,), False, dated)
         elif kind == "level" and name not in choices.levels and _ALMOST <= share < 1:
             note = Note(TableNote.MOSTLY_NUMBERS, share=share, column=name)
             yield Finding("numbers", note, (name,), False, (_as_kind(name, "number", choices),))
@@ -288,9 +312,9 @@ def _features(private: Table, public: Table, choices: Choices, going_in: tuple[s
             yield Finding(
                 "numbers", Note(TableNote.CODE_FOR_MISSING, column=name, number=code), (name,), False, (leave,)
             )
-        if kind == "date":
+        if kind in DATES:
             leave = _without(going_in, (name,))
-            yield Finding("dates", Note(TableNote.DATES, column=name), (name,), False, (leave,))
+            yield Finding("dates", date_note(name, kind), (name,), False, (leave,))
         elif choices.features and schema.like_identifier(numbers):
             leave = _without(going_in, (name,))
             yield Finding("features", Note(TableNote.LIKE_IDENTIFIER, column=name), (name,), False, (leave,))
@@ -316,7 +340,7 @@ def _rest(
     except InputError as error:
         return [] if stopped else [_stopping(error, going_in, choices)]
     noted = [
-        Finding(_ABOUT[kind], note, repairs=_as_numbers(public, note, choices))
+        Finding(_ABOUT[kind], note, repairs=_read_otherwise(public, note, choices))
         for note in side.notes
         if (kind := kind_of(note)) in _ABOUT
     ]
@@ -325,13 +349,16 @@ def _rest(
     return noted + _thin(side) + near
 
 
-def _as_numbers(public: Table | MomentTable, note: str, choices: Choices) -> tuple[Repair, ...]:
-    """Return the repair that lets in a column which was left out for the sign beside its numbers."""
+def _read_otherwise(public: Table | MomentTable, note: str, choices: Choices) -> tuple[Repair, ...]:
+    """Return the repairs that read a column otherwise: for its spellings, the sign of its numbers, or slashed dates."""
     facts = note.facts if isinstance(note, Note) else {}
-    if facts.get("cause") is not TableMessage.SIGNED_NUMBERS or isinstance(public, MomentTable):
+    if kind_of(note) is TableNote.SPELLINGS:
+        return _as_alike(str(facts["column"]), choices)
+    offers = {TableMessage.SIGNED_NUMBERS: _as_signed, TableMessage.SLASHED_DATES: _as_dates}
+    if facts.get("cause") not in offers or isinstance(public, MomentTable):
         return ()
     (name,) = facts["columns"]
-    return _as_signed(name, schema.frequencies(public.column(name)), choices)
+    return offers[facts["cause"]](name, schema.frequencies(public.column(name)), choices)
 
 
 def _nearly_collinear(data: PublicData, rows: int, going_in: tuple[str, ...], choices: Choices) -> Iterator[Finding]:
@@ -369,11 +396,16 @@ def _stopping(error: InputError, going_in: tuple[str, ...], choices: Choices) ->
         repairs.append(_without(going_in, columns))
         repairs.append(Repair("Fill gaps from the public rows", {"missing": "public-median"}))
     elif kind is PublicMessage.TOO_FEW_ROWS:
-        repairs += _fewer(going_in)
+        lifted = int(error.facts["rows"]) > 2 if choices.intercept else int(error.facts["rows"]) > 1
+        repairs += _fewer(going_in) if lifted else ()  # one feature more needs that many
     elif kind is TableMessage.SIGNED_NUMBERS:
         name, form = str(error.facts["column"]), str(error.facts["form"])
         about, columns = "numbers", (name,)
         repairs.append(_as_kind(name, form, choices, f" with {SIGNS[form]}"))
+        repairs.append(_without(going_in, columns))
+    elif kind is TableMessage.SLASHED_DATES:
+        name, about, columns = str(error.facts["column"]), "dates", (str(error.facts["column"]),)
+        repairs += [_as_kind(name, order, choices) for order in error.facts["orders"]]
         repairs.append(_without(going_in, columns))
     elif error.facts.get("column") in (choices.features or ()) and len(choices.features or ()) > 1:
         about, columns = "features", (str(error.facts["column"]),)

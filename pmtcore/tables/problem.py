@@ -7,7 +7,7 @@ policies look at private cells earlier, and say so; and where a column says whos
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,7 @@ from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
 from pmtcore.tables.identifiers import identifiers, in_order_met
-from pmtcore.tables.kinds import SIGNS
+from pmtcore.tables.kinds import DATES, ORDERS, SIGNS
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import by_person
 from pmtcore.tables.schema import (
@@ -47,6 +47,8 @@ from pmtcore.tables.schema import (
     has_many_whole_numbers,
     like_identifier,
     named_as_identifier,
+    read_alike,
+    spelled_alike,
     values,
 )
 from pmtcore.tables.sources import ArrowSource, Cells, ParquetSource, TextSource, is_same_file
@@ -59,6 +61,8 @@ if TYPE_CHECKING:
     from pmtcore.tables.formula import Expansion
 
 _DEPENDENT = 2e-6  # share of a column left after those before it; beyond what public_from_rows asks for
+# Names of columns that are there to be explained.
+_TARGETS = ("y", "target", "outcome", "label", "response")
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
 _STRICT_LAB = "the policy 'refuse' answered about private rows, which no noise protects"
 _MULTILINE = "cells with line breaks were declared, so one private row may change how the rows after it are read"
@@ -145,9 +149,11 @@ class PublicSide:
 
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:
-    """Guess the choices; the target is the last common column of numbers that is no identifier.
+    """Guess the choices, from the public table and the names of columns.
 
-    Where there is none, it is the last column of two labels; where there is none either, the last identifier.
+    The target is the last common column that is called one (``y``, ``target``, ...), is it of numbers or of two labels;
+    else a last column of two labels; else the last of numbers. None of them is an identifier. Where there is none, it
+    is the last column of two labels, and where there is none either, the last identifier.
 
     Raises:
         InputError: the tables have no column in common that could be a target.
@@ -157,15 +163,17 @@ def default_choices(private: Table, public: Table | MomentTable) -> Choices:
         return Choices(target=names[-1])
     rules = public.schema
     numbers = [name for name in names if rules[name].kind == "number"]
-    measured = next((name for name in reversed(numbers) if not _numbers_rows(public, name)), None)
-    if measured is not None:
-        return Choices(target=measured)
-    labels = [name for name in names if rules[name].kind == "level" and len(rules[name].levels) == 2]
-    if labels:
-        return Choices(target=labels[-1], family="logistic")
-    if numbers:
-        return Choices(target=numbers[-1])
+    labels = [name for name in names if rules[name].kind == "level" and _are_two_labels(rules[name].levels)]
+    measured = [name for name in numbers if not _numbers_rows(public, name)]
+    called = [name for name in names if name in (*labels, *measured) and name.casefold() in _TARGETS]
+    last = [name for name in names[-1:] if name in labels and not named_as_identifier(name)]
+    for name in (*called[-1:], *last, *measured[-1:], *labels[-1:], *numbers[-1:]):
+        return Choices(target=name, family="logistic") if name in labels else Choices(target=name)
     raise InputError(TableMessage.NO_NUMERIC_COLUMN)
+
+
+def _are_two_labels(levels: Sequence[str]) -> bool:
+    return len(levels) == 2 and not spelled_alike(levels)
 
 
 def _numbers_rows(public: Table, name: str) -> bool:
@@ -263,7 +271,9 @@ def design_of(coder: Coder, public: Table | MomentTable) -> Design:
     written = "boolean" if pt.is_boolean(cells.type) else "number"
     if isinstance(public.source, ArrowSource) and not pt.is_primitive(cells.type):
         written = "text"  # a frame tells text from numbers; in a file all cells are text
-    return Design(coder, None, tuple(sorted(frequencies(cells))), written)
+    counts = frequencies(cells)
+    labels = sorted(read_alike(counts) if coder.target.kind == "caseless" else counts)
+    return Design(coder, None, tuple(labels), written)
 
 
 def _by_formula(
@@ -293,7 +303,7 @@ def _by_formula(
 
 def _expanded_choices(choices: Choices, expansion: Expansion) -> Choices:
     """Return the same choices about the columns that a formula makes."""
-    kinds = {name: kind for name, kind in choices.kinds.items() if kind not in SIGNS}
+    kinds = {name: kind for name, kind in choices.kinds.items() if kind not in ("caseless", *ORDERS, *SIGNS)}
     return replace(choices, formula="", features=expansion.names, intercept=expansion.intercept, kinds=kinds)
 
 
@@ -430,7 +440,10 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
                 limit=width + 1,
                 columns=gappy,
             )
-        notes += (Note(TableNote.PUBLIC_ROW_LEFT_OUT if many == 1 else TableNote.PUBLIC_ROWS_LEFT_OUT, count=many),)
+        if choices.missing == "public-median" and (columns := coder.unfilled(block, labelled)):
+            notes += (Note(TableNote.PUBLIC_ROWS_UNFILLED, count=many, columns=columns),)
+        else:
+            notes += (Note(TableNote.PUBLIC_ROW_LEFT_OUT if many == 1 else TableNote.PUBLIC_ROWS_LEFT_OUT, count=many),)
     if not labelled:
         notes += (Note(TableNote.UNLABELLED),)
     elif choices.model is not GAUSSIAN and np.ptp(rows.y[complete]) == 0:
@@ -672,7 +685,7 @@ def schema_summary(private: Table, public: Table | MomentTable) -> pd.DataFrame:
     if isinstance(public, MomentTable):
         return pd.DataFrame({"column": names, "kind": ["numeric"] * len(names)})
     rules = public.schema
-    words = {"number": "numeric", "date": "dates"}
+    words = {"number": "numeric", **dict.fromkeys(DATES, "dates")}
     kinds = [words.get(rules[name].kind, plural(len(rules[name].levels), "category", "categories")) for name in names]
     missing = [int(public.missing(name)) for name in names]
     return pd.DataFrame({"column": names, "kind": kinds, "missing in public rows": missing})

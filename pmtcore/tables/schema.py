@@ -21,7 +21,7 @@ from pmtcore.base.messages import InputError, TableMessage, one_of
 from pmtcore.base.strict_json import parsed
 from pmtcore.tables import cells
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.kinds import KINDS, SIGNS, Kind
+from pmtcore.tables.kinds import DATES, KINDS, LEVELS, ORDERS, SIGNS, Kind, Order
 from pmtcore.tables.limits import MAX_LEVELS
 
 _EQUAL_PAIRS = 5.0  # expected by chance: from here on their absence tells an identifier (exp(-5) = .7 %)
@@ -41,7 +41,7 @@ class Column:
     """One column: its kind, and its levels where it has them.
 
     Attributes:
-        levels: known levels; a cell of a ``level`` column is the place of its level.
+        levels: known levels; a cell of a column of levels is the place of its level.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Column:
 
     def __post_init__(self) -> None:
         one_of("kind", self.kind, KINDS)
-        if self.kind == "level" and len(set(self.levels)) < max(len(self.levels), 1):
+        if self.kind in LEVELS and len(set(self.levels)) < max(len(self.levels), 1):
             raise InputError(TableMessage.LEVELS_TWICE, column=self.name)
 
     def read(self, column: pa.Array, decimal: str | None = ".") -> np.ndarray:
@@ -61,11 +61,11 @@ class Column:
         """
         if self.kind == "number":
             return cells.numbers(column, decimal)
-        if self.kind == "date":
-            return cells.days(column)
+        if self.kind in DATES:
+            return cells.days(column, cast(Order, self.kind))
         if self.kind in SIGNS:
             return cells.signed_numbers(column, SIGNS[self.kind], decimal)
-        codes = cells.codes(column, self.levels).astype(float)
+        codes = cells.codes(column, self.levels, self.kind == "caseless").astype(float)
         return np.where(codes == cells.ABSENT, np.nan, codes)
 
 
@@ -147,8 +147,24 @@ def spelled_alike(levels: Iterable[str]) -> list[str]:
     """Return the public levels that differ from another one in capitals or blanks alone, beside each other."""
     by_form: dict[str, list[str]] = {}
     for level in levels:
-        by_form.setdefault("".join(level.casefold().split()), []).append(level)
+        by_form.setdefault(cells.plain_form(level), []).append(level)
     return [level for alike in by_form.values() if len(alike) > 1 for level in alike]
+
+
+def read_alike(counts: Mapping[str, int], declared: Iterable[str] = ()) -> dict[str, int]:
+    """Count public levels that differ in capitals or blanks alone as one, most frequent first.
+
+    Args:
+        counts: frequency of each level; the commonest spelling names all.
+        declared: spellings that are taken before the commonest.
+    """
+    names: dict[str, str] = {}
+    together: dict[str, int] = {}
+    for level in (*declared, *counts):
+        name = names.setdefault(cells.plain_form(level), level)
+        if level in counts:
+            together[name] = together.get(name, 0) + counts[level]
+    return dict(sorted(together.items(), key=lambda item: (-item[1], item[0])))
 
 
 def sign_of(counts: Mapping[str, int]) -> Kind | None:
@@ -166,6 +182,28 @@ def sign_of(counts: Mapping[str, int]) -> Kind | None:
             if sum(counts[text] for text, one in zip(texts, read, strict=True) if one == one) > half:
                 return as_kind(kind)
     return None
+
+
+def date_orders(counts: Mapping[str, int]) -> dict[Kind, int]:
+    """Return, for each order of day and month, how many public cells are dates in it; empty without a slash in one.
+
+    Args:
+        counts: frequency of each level.
+    """
+    texts = pa.array(list(counts), pa.large_string())
+    read: dict[Kind, int] = {}
+    for order in ORDERS:
+        kind = as_kind(order)
+        dates = np.isfinite(Column("", kind).read(texts))
+        if any(one and "/" in text for text, one in zip(counts, dates, strict=True)):
+            read[kind] = sum(count for count, one in zip(counts.values(), dates, strict=True) if one)
+    return read
+
+
+def likely_orders(counts: Mapping[str, int]) -> list[Kind]:
+    """Return the orders in which most public cells are dates with slashes: both where the cells do not tell."""
+    read = date_orders(counts)
+    return [kind for kind, count in read.items() if count == max(read.values()) and 2 * count > sum(counts.values())]
 
 
 def values(column: pa.ChunkedArray, kind: Kind, decimal: str | None) -> np.ndarray:
@@ -247,7 +285,10 @@ def _column(name: str, column: pa.ChunkedArray, decimal: str | None) -> Column:
     for tried in tries:
         if np.sum(~np.isnan(values(column, tried, decimal))) == filled:
             return Column(name, tried)
-    levels = tuple(frequencies(column))
+    counts = frequencies(column)
+    levels, orders = tuple(counts), [kind for kind, read in date_orders(counts).items() if read == filled]
+    if len(orders) == 1:  # some day is beyond 12, and none contradicts
+        return Column(name, orders[0])
     many = len(levels) > MAX_LEVELS or 2 * len(levels) > filled
     if many and number_share(column, decimal) >= _MOSTLY:
         return Column(name)  # numbers with a few cells that are none

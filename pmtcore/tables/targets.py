@@ -24,7 +24,7 @@ class Coding:
     Attributes:
         positive: the level that counts as 1; ``None`` for a numeric response.
         others: levels that count as 0; ``None``: every other level does.
-        kind: how cells of a numeric response are read.
+        kind: how cells of a numeric response are read; ``caseless`` for labels whatever their capitals and blanks.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Coding:
         if self.positive is None:
             values = Column(self.name, self.kind).read(column, decimal)
             return values, Gaps(np.isnan(values), np.zeros(len(values), dtype=bool))
-        codes = cells.codes(column, (self.positive, *(self.others or ())))
+        codes = cells.codes(column, (self.positive, *(self.others or ())), self.kind == "caseless")
         missing = codes == cells.ABSENT
         unseen = (codes == cells.UNSEEN) & (self.others is not None)
         return np.where(missing | unseen, np.nan, (codes == 0).astype(float)), Gaps(missing, unseen)
@@ -70,19 +70,20 @@ def coding(
         return Coding(name, family, kind=kind)
     declared = None if positive is None else cells.canonical(positive)
     if public is None:
-        return Coding(name, family, declared or "1", ("0",) if declared is None else None)
-    levels = sorted(schema.frequencies(public))
+        return Coding(name, family, declared or "1", ("0",) if declared is None else None, kind)
+    counts, caseless = schema.frequencies(public), kind == "caseless"
+    levels = sorted(schema.read_alike(counts) if caseless else counts)
     if declared is not None:
-        at = cells.codes(pa.array([declared], pa.large_string()), levels)[0]
+        at = cells.codes(pa.array([declared], pa.large_string()), levels, caseless)[0]
         if at < 0:
             raise InputError(TableMessage.NO_SUCH_LABEL, column=name, label=positive)
-        return Coding(name, family, levels[at], None)
+        return Coding(name, family, levels[at], None, kind)
     if levels and set(levels) <= {"0", "1"}:
-        return Coding(name, family, "1", ("0",))
+        return Coding(name, family, "1", ("0",), kind)
     if len(levels) != 2:
         raise InputError(TableMessage.TOO_MANY_LABELS, column=name, count=len(levels), family=family.title)
     chosen = next((level for level in levels if level.lower() in _YES), _largest(levels))
-    return Coding(name, family, chosen, tuple(level for level in levels if level != chosen))
+    return Coding(name, family, chosen, tuple(level for level in levels if level != chosen), kind)
 
 
 def _check_numbers(public: pa.ChunkedArray, rule: Column, family: Family, decimal: str | None) -> None:

@@ -21,6 +21,7 @@ from pmtcore.releases.release import Request, preview
 from pmtcore.report.figures import conditioning
 from pmtcore.report.html import report
 from pmtcore.report.names import title
+from pmtcore.tables.choices import Choices
 from tests.app.conftest import ROOT, go, words
 
 SECRET = "98765.4321"
@@ -154,12 +155,12 @@ def test_columns_left_out_for_one_target_come_back_with_another(app):
 
     def table(n: int, seed: int) -> bytes:
         rng = np.random.default_rng(seed)
-        return pd.DataFrame(rng.normal(size=(n, 5)), columns=["y", "a", "b", "c", "d"]).to_csv(index=False).encode()
+        return pd.DataFrame(rng.normal(size=(n, 5)), columns=["e", "a", "b", "c", "d"]).to_csv(index=False).encode()
 
     upload(app, table(400, 1), table(5, 2))
     left = session(app).choices.features
-    assert session(app).tables.repaired is not None and "y" in left
-    next(box for box in app.selectbox if box.label == "Target").set_value("y").run()
+    assert session(app).tables.repaired is not None and "e" in left
+    next(box for box in app.selectbox if box.label == "Target").set_value("e").run()
     assert len(session(app).choices.features) == len(left)
     assert any("Done already" in one.value for one in app.warning)
 
@@ -591,9 +592,7 @@ def test_a_click_swaps_the_label_that_is_modelled(app):
         ("q.csv", ("a,b,price\n" + "".join(lines[:90])).encode(), "text/csv")
     )
     app.run()
-    next(box for box in app.selectbox if box.label == "Target").set_value("price").run()
-    next(button for button in app.button if button.label.startswith("Logistic")).click().run()
-    assert session(app).problem.positive == "dear"
+    assert session(app).problem.positive == "dear", "two labels in the last column are the target"
     app.button(key="swap-label").click().run()
     assert session(app).problem.positive == "cheap" and "**cheap**" in words(app)
 
@@ -608,3 +607,41 @@ def test_sessions_share_the_public_side_of_study_tables_and_of_no_others():
     go(upload(go(other, "data")), "plan")
     assert session(one).problem.public is not session(other).problem.public
     assert all(kept is not session(one).problem.public for kept in _public_sides.values())
+
+
+def test_a_refused_file_is_not_followed_by_a_demo(app):
+    """Under the sentence on the file stands what to do, and no page of a table that nobody asked for."""
+    app.segmented_control(key="source").set_value("upload").run()
+    app.file_uploader(key="upload-private").set_value(("p.csv", csv(400, 1), "text/csv"))
+    app.file_uploader(key="upload-public-rows").set_value(("q.csv", b"a,b,a\n1,2,3\n", "text/csv")).run()
+    assert len(app.error) == 1 and "Replace the one that was refused" in app.info[0].value
+    assert not app.exception and not app.selectbox
+    app.file_uploader(key="upload-public-rows").set_value(("q.csv", csv(60, 2), "text/csv")).run()
+    assert not app.error and session(app).tables.title == "p.csv, q.csv"
+
+
+def test_what_awaits_a_decision_is_named_on_the_closed_list(app):
+    """Which columns a click would change is said outside the list that holds the buttons."""
+    rows = [f"{k % 7},{'see notes' if k % 40 == 0 else k},{(k * k) % 11}.5,1\n" for k in range(300)]
+    private, public = (
+        ("a,bmi,e,only" if k else "a,bmi,e,mine") + "\n" + "".join(rows[: 300 - 210 * k]) for k in (0, 1)
+    )
+    upload(app, private.encode(), public.encode())
+    label = next(one.label for one in app.expander if one.label.startswith("What was noticed"))
+    assert label.endswith("open to a click: 'bmi'")
+    assert any("Not in both files, so not to be chosen: 'only'." in one.value for one in app.caption)
+
+
+def test_a_release_of_few_rows_and_a_plan_of_one_label_promise_nothing(app):
+    """Data's warning is said again where a budget would be spent; under one public label no precision is predicted."""
+    upload(app, csv(1, 1), csv(60, 2))
+    go(app, "release")
+    assert any("no budget lets a release say anything" in one.value for one in app.warning)
+    go(app, "data")
+    lines = "".join(f"{k % 7},{(k * k) % 5},{k % 2}\n" for k in range(300))
+    one = "".join(f"{k % 7},{(k * k) % 5},1\n" for k in range(90))
+    upload(app, ("a,b,y\n" + lines).encode(), ("a,b,y\n" + one).encode())
+    session(app).take(Choices(target="y", family="logistic", positive="1"))
+    go(app, "plan")
+    assert any("All public rows have one value" in one.value for one in app.warning)
+    assert not app.metric and "times as precise" not in words(app)

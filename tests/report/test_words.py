@@ -90,7 +90,7 @@ def test_what_gaps_become_is_said():
     found = words.filled_words({"age": 0.01, "job": 0.06, "town": 0.0}, {"job": "Prof-specialty", "town": "Bern"})
     assert found.index("job (6 %) with Prof-specialty") < found.index("age (1 %) with its public median")
     assert "town" not in found and words.filled_words({"age": 0.0}, {}) == ""
-    many = words.filled_words({f"c{j}": 0.1 for j in range(9)}, {})
+    many = words.filled_words({f"c{j}": 0.1 for j in range(26)}, {})
     assert "6 columns more" in many
 
 

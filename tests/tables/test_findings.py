@@ -8,11 +8,13 @@ import pytest
 
 from pmtcore.base.messages import InputError, PublicMessage, TableMessage, TableNote, kind_of
 from pmtcore.base.private_rows import PrivateRows
+from pmtcore.report.cautions import filled_gaps, left_out_words
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.design import Design
 from pmtcore.tables.findings import _as_labels, _fewer, findings, repaired
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import default_choices, features_taken, prepare
-from pmtcore.tables.schema import sign_of
+from pmtcore.tables.schema import date_orders, likely_orders, sign_of
 from pmtcore.tables.table import read_table, table_from
 from tests.helpers import TEST, refused
 
@@ -260,7 +262,7 @@ def numbered(n: int, seed: int) -> dict:
 
 def test_row_numbers_are_no_target_that_nobody_chose():
     """The last number that numbers no rows is; where nothing else is there, the row numbers are."""
-    private, public = pair(numbered(300, 1), numbered(60, 2))
+    private, public = pair(*({k: v for k, v in numbered(n, n).items() if k != "y"} for n in (300, 60)))
     assert default_choices(private, public).target == "b"
     private, public = pair({"rownames": np.arange(300)}, {"rownames": np.arange(60)})
     assert default_choices(private, public).target == "rownames"
@@ -360,7 +362,7 @@ def test_a_number_of_many_values_is_offered_no_label():
     assert [repair.changes["family"] for repair in stop.repairs] == ["gaussian"]
 
 
-@pytest.mark.parametrize("form", ["{} %", "{}%", "$ {}", "€{}", "{} €", "-{} %"])
+@pytest.mark.parametrize("form", ["{} %", "{}%", "$ {}", "$    {}", "{}   %", "€{}", "{} €", "-{} %"])
 def test_numbers_with_a_sign_are_called_so(form):
     """They are left out as texts; what is said names the sign."""
     rng = np.random.default_rng(8)
@@ -425,3 +427,186 @@ def test_numbers_with_a_sign_and_thousands_are_known(form):
     """Whatever stands between the groups of digits, and with a blank or none."""
     assert sign_of({form.format(k): 1 for k in range(1, 400)}) == "dollar"
     assert sign_of({f"{k} $ or so": 1 for k in range(400)}) is None
+
+
+TWO = np.array(["low", "high"])
+GUESSED = {
+    "two labels at the end": (lambda x: {"y_": x, "price": TWO[(x > 0).astype(int)]}, "price", "logistic"),
+    "a name, though not at the end": (lambda x: {"Outcome": x, "b": np.roll(x, 1)}, "Outcome", "gaussian"),
+    "a name and two labels": (lambda x: {"y": TWO[(x > 0).astype(int)], "previous": x}, "y", "logistic"),
+    "two labels within": (lambda x: {"sex": TWO[(x > 0).astype(int)], "b": x}, "b", "gaussian"),
+    "two spellings of one label": (lambda x: {"b": x, "z": np.where(x > 0, "yes", "Yes")}, "b", "gaussian"),
+    "row numbers of that name": (lambda x: {"b": x, "y": np.arange(len(x))}, "b", "gaussian"),
+    "an identifier of two labels": (lambda x: {"b": x, "user": TWO[(x > 0).astype(int)]}, "b", "gaussian"),
+    "many labels of that name": (lambda x: {"b": x, "label": np.resize(["p", "q", "r"], len(x))}, "b", "gaussian"),
+}
+
+
+@pytest.mark.parametrize("case", GUESSED)
+def test_the_target_that_nobody_chose_is_what_tables_are_about(case):
+    """A column of such a name, else two labels at the end, else the last number; the guess makes a problem."""
+    made, target, family = GUESSED[case]
+    rng = np.random.default_rng(4)
+    private, public = pair(*({"a": rng.normal(size=n), **made(rng.normal(size=n))} for n in (300, 90)))
+    chosen = default_choices(private, public)
+    assert (chosen.target, chosen.family) == (target, family)
+    assert prepare(private, public, chosen).private.n == 300
+
+
+def with_dates(n: int, form: str, days: int = 28) -> dict:
+    """Return columns with dates in this form, on days up to this one of the month."""
+    rng = np.random.default_rng(n)
+    parts = rng.integers(1, [25, 13, days + 1], (n, 3)).tolist()
+    dates = pd.to_datetime([f"20{year:02}-{month:02}-{day:02}" for year, month, day in parts])
+    a, since = rng.normal(size=n), dates.astype("datetime64[s]").astype("int64") / 86_400
+    return {"listed": dates.strftime(form), "a": a, "y": a + since / 1000 + rng.normal(size=n)}
+
+
+def rows_read(private, public, choices):
+    """Return the rows that a method sees."""
+    return prepare(private, public, choices).private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+
+
+ORDERS = {"day-first": "%d/%m/%Y", "month-first": "%m/%d/%Y"}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_dates_with_slashes_are_read_where_public_rows_leave_one_order(order):
+    """As the same dates are in ISO order; a private cell that does not fit is a gap of its own row alone."""
+    public, iso = (
+        table_from(pd.DataFrame(with_dates(90, form)), "b", "public") for form in (ORDERS[order], "%Y-%m-%d")
+    )
+    cells, choices = with_dates(300, ORDERS[order]), Choices(target="y")
+    private = table_from(pd.DataFrame(cells), "p", "private")
+    usual = table_from(pd.DataFrame(with_dates(300, "%Y-%m-%d")), "p", "private")
+    read = rows_read(private, public, choices)
+    assert public.schema["listed"].kind == order and np.array_equal(read, rows_read(usual, iso, choices))
+    (said,) = [one for one in findings(private, public, choices) if one.about == "dates"]
+    assert said.kind is TableNote.SLASHED_DATES and said.repairs
+    for odd in ("31/31/2020", "30/02/2020" if order == "day-first" else "02/30/2020", "1/2", "soon"):
+        other = table_from(pd.DataFrame({**cells, "listed": [odd, *cells["listed"][1:]]}), "p", "private")
+        changed = rows_read(other, public, choices)
+        assert not np.any(changed[0]) and np.array_equal(changed[1:], read[1:])
+
+
+@pytest.mark.parametrize("n", [90, 12])
+def test_dates_whose_order_is_open_are_offered_both(n):
+    """Left out for their many texts or taken for categories: a button for each order, and the dates of that order."""
+    for order, form in ORDERS.items():
+        cells = with_dates(90, form, days=12)
+        cells["listed"] = np.resize(np.asarray(cells["listed"])[:n], 90)
+        private = table_from(pd.DataFrame(with_dates(300, form)), "p", "private")
+        public = table_from(pd.DataFrame(cells), "b", "public")
+        (one,) = [one for one in findings(private, public, Choices(target="y")) if len(one.repairs) == 2]
+        assert one.kind is (TableNote.LEFT_OUT if n == 90 else TableNote.OPEN_DATES)
+        assert [repair.changes["kinds"]["listed"] for repair in one.repairs] == list(ORDERS)
+        assert [repair.label for repair in one.repairs] == [
+            f"Read 'listed' as dates, {k} first" for k in ("day", "month")
+        ]
+        chosen = next(r for r in one.repairs if r.changes["kinds"]["listed"] == order).apply(Choices(target="y"))
+        usual = with_dates(300, "%Y-%m-%d")
+        read = rows_read(private, public, chosen)
+        days = pd.to_datetime(usual["listed"]).astype("datetime64[s]").astype("int64") / 86_400
+        assert np.array_equal(read[:, 1], days)
+        both = Choices(target="y", features=("listed", "a"))
+        if n == 90:
+            (stop,) = [one for one in findings(private, public, both) if one.stops]
+            assert [list(r.changes) for r in stop.repairs] == [["kinds"], ["kinds"], ["features"]]
+
+
+def test_dates_that_contradict_each_other_are_no_dates():
+    """Days beyond 12 on both sides leave no order; one cell of another kind leaves the order of the rest."""
+    cells = [f"{13 + j % 15}/0{1 + j % 9}/2020" for j in range(40)]
+    assert date_orders(dict.fromkeys([*cells, "01/20/2020"], 1)) == {"day-first": 40, "month-first": 1}
+    made = with_dates(90, "%d/%m/%Y")
+    odd = table_from(pd.DataFrame({**made, "listed": ["01/20/2020", *made["listed"][1:]]}), "b", "public")
+    assert odd.schema["listed"].kind == "level"
+    assert likely_orders(dict.fromkeys([*cells, "unknown"], 1)) == ["day-first"]
+    assert likely_orders({"2020-01-31": 3, "unknown": 1}) == []
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_levels_spelled_alike_are_read_alike_by_one_click(name):
+    """Of a feature and of a target: what the tables give whose texts are written in one way, each cell by itself."""
+    first, second = SPELLINGS[name]
+
+    def made(n: int, write) -> pd.DataFrame:
+        rng = np.random.default_rng(n)
+        texts = rng.choice([first, first, second, "other one"], n)
+        return pd.DataFrame({"y": rng.normal(size=n), "a": rng.normal(size=n), "t": [write(text) for text in texts]})
+
+    def as_they_are(text):
+        return text
+
+    private, public = (table_from(made(n, as_they_are), "t", role) for n, role in ((300, "private"), (90, "public")))
+    usual = [
+        table_from(made(n, lambda text: first if text == second else text), "t", role)
+        for n, role in ((300, "private"), (90, "public"))
+    ]
+    labels = Choices(target="t", family="logistic", positive="other one")
+    for choices in (Choices(target="y"), labels, Choices(target="t", family="logistic")):
+        (one,) = [one for one in findings(private, public, choices) if one.kind is TableNote.SPELLINGS]
+        chosen = one.repairs[0].apply(choices)
+        assert chosen.kinds == {"t": "caseless"} and not any(one.stops for one in findings(private, public, chosen))
+        assert TableNote.SPELLINGS not in [one.kind for one in findings(private, public, chosen)]
+        assert np.array_equal(rows_read(private, public, chosen), rows_read(*usual, choices))
+        read, same = prepare(private, public, chosen), prepare(*usual, choices)
+        assert (read.public.names, read.positive, read.other_label) == (
+            same.public.names,
+            same.positive,
+            same.other_label,
+        )
+        assert read.design.labels == same.design.labels
+        again = Design.from_dict(read.design.as_dict())
+        assert again.as_dict() == read.design.as_dict()
+    cells = made(300, as_they_are)
+    new = table_from(cells.assign(t=[" ".join(first.upper()), *cells["t"][1:]]), "t", "private")  # no public spelling
+    chosen = Choices(target="y", kinds={"t": "caseless"})
+    before, after = rows_read(private, public, chosen), rows_read(new, public, chosen)
+    assert np.array_equal(after[1:], before[1:]) and np.any(after[0])
+    declared = Choices(target="y", kinds={"t": "caseless"}, levels={"t": (second.upper(), "OTHER ONE")})
+    assert prepare(private, public, declared).public.d == 3
+
+
+def test_public_rows_that_cannot_be_filled_are_said_with_their_columns():
+    """Gaps are filled; a public row without a response, or of a level of one row, is left out, and that is said."""
+    private, public = tables(
+        lambda t: t.assign(sex=["X", *t.sex[1:]], y=[1.0, np.nan, *t.y[2:]], a=[*t.a[:-1], np.nan])
+    )
+    filled = prepare(private, public, Choices(target="y", missing="public-median"))
+    (said,) = [note for note in filled.notes if kind_of(note) is TableNote.PUBLIC_ROWS_UNFILLED]
+    assert said.facts["count"] == 2 and set(said.facts["columns"]) == {"sex", "y"} and filled.public.m == 58
+    assert left_out_words(filled, public) == "2 more left out, for their 'sex', 'y'"
+    usual = prepare(private, public, Choices(target="y"))
+    assert left_out_words(usual, public) == "3 more with gaps left out"
+    assert TableNote.PUBLIC_ROWS_UNFILLED not in map(kind_of, usual.notes)
+
+
+def test_every_column_that_is_filled_is_named():
+    """Cells that are no numbers are gaps as empty ones are; more than three columns are named."""
+    made = {f"c{j}": np.random.default_rng(j).normal(size=60).astype(str) for j in range(5)}
+    for j, cells in enumerate(made.values()):
+        cells[j] = "" if j else "see notes"
+    private, public = tables(lambda t: t.assign(**made), lambda t: t.assign(**dict.fromkeys(made, 1.5)))
+    assert public.schema["c0"].kind == "number"
+    words = filled_gaps(prepare(private, public, Choices(target="y", missing="public-median")), public)
+    assert all(f"{name} (" in words for name in made)
+
+
+def test_too_few_public_rows_for_one_feature_offer_no_smaller_choice():
+    """One sentence: leaving features out lifts nothing, so nothing is done and nothing said twice."""
+    private, public = tables(lambda t: t[["a", "b", "y"]][:2], lambda t: t[["a", "b", "y"]])
+    (stop,) = [one for one in findings(private, public, Choices(target="y")) if one.stops]
+    assert stop.kind is PublicMessage.TOO_FEW_ROWS and not stop.repairs
+    private, public = tables(lambda t: t[["a", "b", "y"]][:3], lambda t: t[["a", "b", "y"]])
+    better = repaired(private, public, Choices(target="y"))
+    assert better.features == ("a",) and prepare(private, public, better).public.m == 3
+
+
+def test_a_name_that_is_there_twice_is_placed():
+    """Of a public file the name is said; of a private one, whose names are nobody's business, the columns' numbers."""
+    rows = b"a,b,a,y\n" + b"1,2,3,4\n" * 30
+    with refused(TableMessage.NAMES_TWICE, columns=["a"]):
+        read_table(rows, "b.csv", "public")
+    with refused(TableMessage.NAME_TWICE, places=[1, 3]):
+        read_table(rows, "p.csv", "private")

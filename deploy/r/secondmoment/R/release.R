@@ -142,13 +142,17 @@ from_columns <- function(design, newdata) {
   parts <- lapply(design$columns, function(rule) {
     cells <- column_of(rule$name, newdata)
     if (is.null(rule$dummies)) {
-      value <- if (rule$kind == "date") days(cells) else as.numeric(cells)
+      value <- if (rule$kind %in% c("date", names(ORDERS))) days(cells, rule$kind) else as.numeric(cells)
       if (filled && !is.null(rule$fill)) value[is.na(value)] <- rule$fill
       return(matrix(value, ncol = 1))
     }
     levels <- unlist(rule$levels)
     text <- as.character(cells)
     text[!nzchar(text)] <- NA # as files write a missing value
+    if (rule$kind == "caseless") {
+      known <- text %in% levels | !(plain_form(text) %in% plain_form(levels))
+      text[!known] <- levels[match(plain_form(text[!known]), plain_form(levels))]
+    }
     missing <- is.na(text)
     home <- if (is.null(rule$home)) NA_character_ else rule$home
     text[!missing & (!text %in% levels | text %in% unlist(rule$merged))] <- home
@@ -162,8 +166,15 @@ from_columns <- function(design, newdata) {
   do.call(cbind, parts)
 }
 
-days <- function(cells) {
+# Texts without their capitals and blanks.
+plain_form <- function(text) gsub("[[:space:]]", "", tolower(text))
+
+# Orders of day and month in texts with slashes.
+ORDERS <- c("day-first" = "%d/%m/%Y", "month-first" = "%m/%d/%Y")
+
+days <- function(cells, kind = "date") {
   if (inherits(cells, "POSIXt")) return(as.numeric(cells) / 86400)
+  if (kind %in% names(ORDERS) && !inherits(cells, "Date")) return(as.numeric(as.Date(as.character(cells), ORDERS[[kind]])))
   as.numeric(as.Date(cells))
 }
 
@@ -179,7 +190,9 @@ from_formula <- function(design, newdata) {
     cells <- column_of(rule$name, newdata)
     rows[[rule$name]] <- switch(rule$kind,
       level = factor(as.character(cells), levels = unlist(rule$levels)),
-      date = days(cells),
+      date = ,
+      `day-first` = ,
+      `month-first` = days(cells, rule$kind),
       as.numeric(cells)
     )
   }
