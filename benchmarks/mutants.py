@@ -170,7 +170,7 @@ def _mutants() -> list[Mutant]:
         "if False:",
         weak,
     )
-    prices = ("public/radius.py", "if low[k] > _PRICE_TOLERANCE * np.min(price):", "if low[k] > 0.9 * np.min(price):")
+    prices = ("public/clipping.py", "if low[k] > _PRICE_TOLERANCE * np.min(price):", "if low[k] > 0.9 * np.min(price):")
     plant("radius: balls that may be the best are not priced", *prices, "tests/public/test_radius.py")
     limit = ("base/private_rows.py", "max(MOST_KEPT, features.nbytes + response.nbytes)", "MOST_KEPT")
     plant("kept: of an array no more than of a file", *limit, pool)
@@ -322,7 +322,7 @@ def _mutants() -> list[Mutant]:
         "local: types of a file are not checked", "local/protocol.py", "            _check_types(fields)\n", "", hostile
     )
     plant("local: half a file is left", "cli/local.py", "unfinished.unlink(missing_ok=True)", "pass", hostile)
-    second, grid, noise = "methods/joint/second_pass.py", "mechanisms/grid.py", "mechanisms/noise.py"
+    second, grid, noise = "methods/joint/passes.py", "mechanisms/grid.py", "mechanisms/noise.py"
     passes, turned = "mechanisms/passes.py", "mechanisms/quantized_rows.py"
     plant("turned: directions 2 % too long", turned, "STEPS * (1 - 2.0**-40)", "STEPS * 1.02", TURNED)
     plant("turned: rows far out at their scaled length", turned, "lengths * unit * lift", "lengths * unit", TURNED)
@@ -341,8 +341,14 @@ def _mutants() -> list[Mutant]:
         "after.gradients, axis=1) < 1e9",
         to_and_fro,
     )
-    plant("gradients: no tail", frame, "_ROWS_BEYOND = 0.5", "_ROWS_BEYOND = 0.0", f"{LAWS} -k 'price or bounds'")
-    plant("gradients: no weak prior", "public/weak_prior.py", "COEFFICIENT_SD**2 * np.eye", "1e8 * np.eye", LAWS)
+    plant(
+        "gradients: no tail",
+        "public/clipping.py",
+        "_ROWS_BEYOND = 0.5",
+        "_ROWS_BEYOND = 0.0",
+        f"{LAWS} -k 'price or bounds'",
+    )
+    plant("gradients: no weak prior", "public/ridge.py", "COEFFICIENT_SD**2 * np.eye", "1e8 * np.eye", LAWS)
     method = "methods/gradients/method.py"
     plant("gradients: many passes, the first of them nothing", method, "growth = growth **", "_ = growth **", LAWS)
     plant(
@@ -439,18 +445,18 @@ def _mutants() -> list[Mutant]:
         "0 * gain @ noise_covariance @",
         UPDATE,
     )
-    refined, secant = "methods/joint/refined.py", "public/secant.py"
+    refined, secant = "methods/joint/fit.py", "public/gaussian_update.py"
     plant("joint: curvature lowered too", secant, "believed = (by >", "believed = (np.abs(by) >", FILTER)
     step = "truncation.plus(Part.of(np.outer(moved, moved)))"
     floor = "np.maximum(together.variance, _least_squares_variance(first))"
     plant(
         "joint: bands of the prior alone",
-        "methods/joint/bands.py",
+        "methods/joint/outcome.py",
         floor,
         "together.variance",
         f"{FILTER} -k determine",
     )
-    plant("joint: bands without the last step", "methods/joint/bands.py", step, "truncation", FILTER)
+    plant("joint: bands without the last step", "methods/joint/outcome.py", step, "truncation", FILTER)
     plant("bands: nothing has no freedom", "public/bands.py", "(total > 0) & np.isfinite", "np.isfinite", FILTER)
     plant(
         "bands: variances below zero",
@@ -460,11 +466,13 @@ def _mutants() -> list[Mutant]:
         FILTER,
     )
     plant("joint: curvature not raised", secant, "return np.asarray(curvature + raise_by)", "return curvature", FILTER)
-    plant("joint: counts beyond chance unheard", "public/sizes.py", "conflict_inflation(ratio, share, 1)", "1", FILTER)
-    plant("joint: parts of rows far out", "public/sizes.py", "np.where(empty, 0.0, rows)", "rows", FILTER)
+    plant(
+        "joint: counts beyond chance unheard", "public/clipping.py", "conflict_inflation(ratio, share, 1)", "1", FILTER
+    )
+    plant("joint: parts of rows far out", "public/clipping.py", "np.where(empty, 0.0, rows)", "rows", FILTER)
     plant(
         "joint: no common direction",
-        "public/sizes.py",
+        "public/clipping.py",
         "_COMMON_POWER = 0.062, 0.1, 0.6",
         "_COMMON_POWER = 0.062, 0.1, 0.0",
         FILTER,
@@ -477,7 +485,7 @@ def _mutants() -> list[Mutant]:
         FILTER,
     )
     plant("joint: rows beyond every bound unsaid", refined, "if self.gradient.exceeds_reach[0]:", "if False:", FILTER)
-    plant("joint: bounds do not grow", "public/sizes.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
+    plant("joint: bounds do not grow", "public/clipping.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
     plant(
         "joint: counted twice, paid once",
         "methods/joint/plan.py",
@@ -495,7 +503,7 @@ def _mutants() -> list[Mutant]:
     )
     plant(
         "joint: one pass at 3 mu",
-        "methods/joint/first_pass.py",
+        "methods/joint/passes.py",
         "release_integer_moment(total, self.mu,",
         "release_integer_moment(total, 3 * self.mu,",
         APART,
@@ -539,8 +547,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "noise: a release may use a seed",
         noise,
-        "    secure = False\n\n    def __init__",
-        "    secure = True\n\n    def __init__",
+        "    secure = False\n\n    @abstractmethod",
+        "    secure = True\n\n    @abstractmethod",
         "tests/releases/test_recorded.py tests/ledger/test_limits.py tests/ledger/test_log.py " + NOISE,
     )
     plant("noise: papers' noise halved off the diagonal", noise, "np.sqrt(0.5), 1.0)", "np.sqrt(0.25), 1.0)", NOISE)
@@ -1028,7 +1036,7 @@ def _mutants() -> list[Mutant]:
     )
     plant(
         "radius: half of an inverse",
-        "public/radius.py",
+        "public/clipping.py",
         "mirrored(np.tril(inverse))",
         "np.tril(inverse)",
         "tests/public/test_radius.py",
@@ -1230,21 +1238,21 @@ def _mutants() -> list[Mutant]:
     )
     plant(
         "instruments unused",
-        "explore/instruments.py",
+        "explore/regression.py",
         "s_zx, s_zz = z @ state.moment @ x.T",
         "s_zx, s_zz = x @ state.moment @ x.T",
         f"{questions} -k two_stages",
     )
     plant(
         "noise of a sum of moments",
-        "explore/combined.py",
+        "explore/confirm.py",
         "sigma = math.sqrt(float(np.sum((weights *",
         "sigma = math.sqrt(float(np.mean((weights *",
         f"{questions} -k sites_add",
     )
     plant(
         "tables that may overlap",
-        "explore/combined.py",
+        "explore/confirm.py",
         "if not disjoint.strip():",
         "if False:",
         f"{questions} -k cannot_be_added",
@@ -2039,7 +2047,7 @@ def _page_mutants() -> list[Mutant]:
             ("the error of a linear predictor", "self.slope(self.linear) * self.se_mean", "self.se_mean"),
         ),
         *_of(
-            "public/secant.py",
+            "public/gaussian_update.py",
             "tests/api/test_results.py -k counts_of_one",
             ("a quotient of nothing", " & (rises > _LEAST_RISE)", ""),
         ),
@@ -2203,8 +2211,8 @@ def _noise_mutants() -> list[Mutant]:
         ),
     )
     mutants += _of(
-        "public/tails.py",
-        "tests/public/test_tails.py",
+        "public/clipping.py",
+        "tests/public/test_clipping.py",
         ("tails: the prior is counted on one side alone", "self.many + PRIOR_ROWS", "self.many"),
         ("tails: no floor of the power", "np.maximum(hill, self.least_power)", "hill"),
     )

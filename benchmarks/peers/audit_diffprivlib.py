@@ -11,7 +11,7 @@ import warnings
 
 from diffprivlib.models import LinearRegression
 
-from pmtcore.auditing.peers import audit_estimator, neighbouring_pairs
+from pmtcore.auditing.lower_bound import audit_estimator, neighbouring_pairs
 
 warnings.filterwarnings("ignore")
 

@@ -16,7 +16,7 @@ from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure as said
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import suiting
-from pmtcore.releases.curves import LADDER
+from pmtcore.releases.planning import LADDER
 from pmtcore.releases.release import Preview, Request
 from pmtcore.report.figures import budget as figures
 from pmtcore.report.glossary import help_for

@@ -18,9 +18,9 @@ from pmtcore.base.memory import asked, give_back
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
 from pmtcore.public.moments import PublicData
-from pmtcore.releases.curves import Curves
 from pmtcore.releases.job import Job
 from pmtcore.releases.opened import Tables
+from pmtcore.releases.planning import Curves
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview, Request, preview
 from pmtcore.report.first_look import Quick, first_look, is_quick, remember

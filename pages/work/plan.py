@@ -24,8 +24,7 @@ from pmtcore.base.labels import Label
 from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.base.numbers import figure, power_of_ten
 from pmtcore.methods.registry import of_role
-from pmtcore.releases.curves import LADDER, Curves
-from pmtcore.releases.planning import Planned, narrowest, rows_for, verdict_of
+from pmtcore.releases.planning import LADDER, Curves, Planned, narrowest, rows_for, verdict_of
 from pmtcore.report import reproduce
 from pmtcore.report.figures import planning as figures
 from pmtcore.report.glossary import help_for

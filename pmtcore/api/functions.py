@@ -20,8 +20,7 @@ from pmtcore.base.results import Results
 from pmtcore.glm.families import family as family_of
 
 if TYPE_CHECKING:
-    from pmtcore.auditing.lower_bound import Audit
-    from pmtcore.auditing.peers import Fit, PeerAudit
+    from pmtcore.auditing.lower_bound import Audit, Fit, PeerAudit
 
 _CURATOR = Curator("a notebook or script, run by whoever holds the private table")
 _FIT = ("ledger", "dataset", "key", "purpose", "public_rows", "lab", "seed", "quiet")
@@ -213,7 +212,7 @@ def audit(
         from pmtcore.auditing.lower_bound import audit as of_method  # noqa: PLC0415
 
         return of_method(estimator, budget_of(mu, None, epsilon, delta or None).mu, trials, seed)
-    from pmtcore.auditing.peers import audit_estimator, neighbouring_pairs  # noqa: PLC0415
+    from pmtcore.auditing.lower_bound import audit_estimator, neighbouring_pairs  # noqa: PLC0415
 
     if epsilon is None:
         raise InputError(FaceMessage.CLAIM_MISSING)

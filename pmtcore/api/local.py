@@ -18,7 +18,6 @@ import numpy as np
 from pmtcore.accounting.budgets import Guarantee, Neighbours, reporting_delta
 from pmtcore.api import frames
 from pmtcore.api.loading import results_of
-from pmtcore.base.bands import Bands
 from pmtcore.base.messages import FaceMessage, InputError, number_between, one_of, reraised_as
 from pmtcore.base.results import Results
 from pmtcore.base.strict_json import parsed
@@ -135,7 +134,7 @@ def aggregate(public: PublicData, made: Configuration, tally: Tally, link: str |
         notes += (f"About {tally.lost:.0f} reports with a fresh id were taken for duplicates: there are that many.",)
     return {
         "coefficients": dict(zip(made.names, map(float, coefficients), strict=True)),
-        "bands": {} if bands is None else _bands(made.names, bands),
+        "bands": {} if bands is None else dict(zip(made.names, bands.rows(), strict=True)),
         "counts": tally.counts,
         "n": tally.accepted,
         "family": public.family.id if link is None else None,
@@ -167,11 +166,6 @@ def _forged(plan: LocalPlan, made: Configuration, tally: Tally) -> list[float | 
     except np.linalg.LinAlgError:
         return [None] * made.d
     return [float(value) if np.isfinite(value) else None for value in moved]
-
-
-def _bands(names: tuple[str, ...], bands: Bands) -> dict[str, dict[str, float]]:
-    parts = {"privacy": bands.privacy, "sampling": bands.sampling, "low": bands.low, "high": bands.high}
-    return {name: {part: float(values[j]) for part, values in parts.items()} for j, name in enumerate(names)}
 
 
 def _link(name: str | None, made: Configuration) -> Link | None:

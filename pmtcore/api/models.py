@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -15,7 +16,6 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Unit
 from pmtcore.api import frames
 from pmtcore.api.inputs import Inputs, budget_of, new_rows, schema_of
 from pmtcore.api.loading import results_of
-from pmtcore.api.protocol import Parametrized, not_fitted
 from pmtcore.api.spending import SpendOptions, spend
 from pmtcore.api.summary import Expectation, Needed
 from pmtcore.base.escaping import html as escape
@@ -38,6 +38,59 @@ if TYPE_CHECKING:
 
 _NUMERIC = (GAUSSIAN.id, POISSON.id)
 _LABELS = ("logistic", "boosting")
+
+
+class Parametrized:
+    """An object whose constructor only stores its arguments, under their names: scikit-learn's conventions by hand.
+
+    With scikit-learn at hand its ``clone``, ``Pipeline`` and searches find what they look for. A clone has the
+    parameters and nothing else: no ledger, no key, no release.
+    """
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's arguments by name."""
+        return {name: getattr(self, name) for name in self._parameter_names()}
+
+    def set_params(self, **params: object) -> Self:
+        """Change arguments; what was fitted stays until the next fit.
+
+        Raises:
+            InputError: there is no such argument.
+        """
+        known = self._parameter_names()
+        unknown = sorted(set(params) - set(known))
+        if unknown:
+            raise InputError(FaceMessage.NO_SUCH_PARAMETER, name=type(self).__name__, names=unknown, allowed=known)
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        given = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if repr(value) != repr(defaults[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+
+class NotFitted(InputError, AttributeError):
+    """Asked for what only a fit gives."""
+
+
+def not_fitted(name: str) -> Exception:
+    """Return the error for it: scikit-learn's own where scikit-learn is in use, since its tools look for that one."""
+    error = NotFitted(FaceMessage.NOT_FITTED, name=name)
+    if "sklearn" not in sys.modules:
+        return error
+    from sklearn.exceptions import NotFittedError  # noqa: PLC0415  # never a dependency
+
+    return NotFittedError(str(error))
 
 
 @dataclass(eq=False, repr=False)

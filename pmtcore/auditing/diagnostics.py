@@ -10,10 +10,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from pmtcore.base.computed_once import computed_once
 from pmtcore.base.labels import Label
 from pmtcore.base.private_rows import Private
 from pmtcore.base.symmetric import eigenvector_root
@@ -84,22 +84,12 @@ def exact(problem: Problem, eta: float) -> Private[Diagnosis]:
     return sums.zip(lengths).map(diagnosis)
 
 
-# Of public data that are still held: a page draws the same prediction on each of its runs.
-_PREDICTED: WeakKeyDictionary[PublicData, dict[tuple[int, float], Diagnosis]] = WeakKeyDictionary()
-
-
+@computed_once(most=100)
 def predicted(public: PublicData, n: int, eta: float) -> Diagnosis:
-    """Predict the diagnosis from public figures: at no privacy cost, for anyone; computed once for these public data.
+    """Predict the diagnosis from public figures: at no privacy cost, for anyone.
 
     A share of public rows outside a radius is that of rows left out of the whitening.
     """
-    known = _PREDICTED.setdefault(public, {})
-    if (n, eta) not in known:
-        known[n, eta] = _predicted(public, n, eta)
-    return known[n, eta]
-
-
-def _predicted(public: PublicData, n: int, eta: float) -> Diagnosis:
     norms, radius = np.empty(0), papers_radius(public.d, n, eta)
     after = None if public.m is None else expected_after(public.d, public.m)
     if after is not None and public.whitened is not None:

@@ -23,8 +23,6 @@ _IMPOSSIBLE_VALUE = 1e4
 class Weaker(LabNoise):
     """Noise that is too small by a factor."""
 
-    secure = False
-
     def __init__(self, source: NoiseSource, share: float) -> None:
         self._source, self._share = source, share
 

@@ -1,4 +1,4 @@
-"""Commands beside release and compare: plan, local, gallery."""
+"""Commands beside release and compare: plan, gallery, report, audit."""
 
 from __future__ import annotations
 
@@ -80,14 +80,6 @@ def _time(public: PublicData, n: int, id: str, mu: float) -> tuple[dict[str, Any
         f"{math.ceil(duration.megabytes):,} MB beside the program; reading the table comes on top."
     )
     return {"method": id, **duration.as_dict()}, words
-
-
-def local(chosen: argparse.Namespace) -> Answer:
-    """Run a command of the local protocol."""
-    from pmtcore.cli.local import run  # noqa: PLC0415
-    from pmtcore.mechanisms.noise import SecureNoise  # noqa: PLC0415
-
-    return run(chosen, SecureNoise())
 
 
 def gallery(chosen: argparse.Namespace) -> Answer:

@@ -15,10 +15,9 @@ from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import Answer, number_from
 from pmtcore.cli.files import read_small, write_small
 from pmtcore.explore.confirm import confirmed
-from pmtcore.explore.instruments import InstrumentalFit
 from pmtcore.explore.logistic import logistic
 from pmtcore.explore.moment import Moment
-from pmtcore.explore.regression import Regression, criteria, nested
+from pmtcore.explore.regression import InstrumentalFit, Regression, criteria, nested
 from pmtcore.report.sheet import csv
 
 

@@ -19,18 +19,18 @@ from pmtcore.cli.arguments import Answer
 from pmtcore.cli.files import read_small, writable, write_small
 from pmtcore.local.protocol import Configuration, report_lines
 from pmtcore.local.reading import SCHEMA, tally_file
-from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import device_rows, prepare_public
 from pmtcore.tables.table import read_path
 
 
-def run(chosen: argparse.Namespace, source: NoiseSource) -> Answer:
+def run(chosen: argparse.Namespace) -> Answer:
     """Run one of the three."""
-    return {"configure": _configure, "randomize": _randomize, "aggregate": _aggregate}[chosen.step](chosen, source)
+    return {"configure": _configure, "randomize": _randomize, "aggregate": _aggregate}[chosen.step](chosen)
 
 
-def _configure(chosen: argparse.Namespace, _: NoiseSource) -> Answer:
+def _configure(chosen: argparse.Namespace) -> Answer:
     collected = LocalAggregator(
         _needed(chosen, "public"),
         target=_needed(chosen, "target"),
@@ -51,13 +51,14 @@ def _configure(chosen: argparse.Namespace, _: NoiseSource) -> Answer:
     )
 
 
-def _randomize(chosen: argparse.Namespace, source: NoiseSource) -> Answer:
+def _randomize(chosen: argparse.Namespace) -> Answer:
     made, choices = _published(chosen)
     own = device_rows(read_path(_needed(chosen, "rows"), "private"), made.names, choices)
     path = Path(_needed(chosen, "destination"))
     writable(str(path))
+    source = SecureNoise()
     with _whole_or_not_at_all(path) as unfinished:
-        written = _write_reports(unfinished, _blocks(made, own, source), made.digest)
+        written = _write_reports(unfinished, (made.randomize(*block, source) for block in own), made.digest)
     guarantee = {"mu": made.mu, "epsilon": made.epsilon, "relation": "replace-one, of one's own row"}
     return {"reports": written, "configuration": made.digest, "guarantee": guarantee}, f"{written} reports written"
 
@@ -90,14 +91,7 @@ def _write_reports(path: Path, blocks: Iterable[np.ndarray], digest: str) -> int
     return written
 
 
-def _blocks(
-    made: Configuration, own: Iterable[tuple[np.ndarray, np.ndarray]], source: NoiseSource
-) -> Iterator[np.ndarray]:
-    for features, response in own:
-        yield made.randomize(features, response, source)
-
-
-def _aggregate(chosen: argparse.Namespace, _: NoiseSource) -> Answer:
+def _aggregate(chosen: argparse.Namespace) -> Answer:
     made, choices = _published(chosen)
     tally = tally_file(Path(_needed(chosen, "reports")), made)
     public = prepare_public(read_path(_needed(chosen, "public"), "public"), choices)

@@ -154,7 +154,7 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("--check", metavar="URL", help="with --record: the ledger that holds it (default: your own)")
     report.add_argument("--out", "--html", dest="html", required=True, metavar="FILE", help="where to write the page")
     local = command(
-        "local", "audit_commands:local", "Local model: publish a configuration, randomize own rows, aggregate reports."
+        "local", "local:run", "Local model: publish a configuration, randomize own rows, aggregate reports."
     )
     local_arguments(local)
     study = command("study", "study:run", "Several institutions, one regression: create, join, run, simulate.")

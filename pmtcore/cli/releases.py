@@ -1,10 +1,13 @@
-"""The release command: a request, its spend in a ledger, the record in print."""
+"""The release command: a request, its spend in a ledger, its progress, the record in print."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,13 +17,20 @@ from pmtcore.api.loading import in_words
 from pmtcore.base.messages import CommandMessage, InputError
 from pmtcore.cli.arguments import Answer, budget_from, problem_from, say, settings_from, user
 from pmtcore.cli.files import STANDARD_INPUT, read_small, write_small
-from pmtcore.cli.follow import following
 from pmtcore.ledger.account import counted_mu
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import recommended
-from pmtcore.releases.outcome import SpendPlace, account_after, after_spend, before_spend
-from pmtcore.releases.release import Request, planned_guarantee, recorded_release, release, request_from_json
+from pmtcore.releases.outcome import NOTHING, SpendPlace, account_after, after_spend, before_spend
+from pmtcore.releases.progress import Progress, Report
+from pmtcore.releases.release import (
+    Request,
+    planned_guarantee,
+    progress_of,
+    recorded_release,
+    release,
+    request_from_json,
+)
 from pmtcore.tables.demo import is_demo
 from pmtcore.tables.problem import Problem
 
@@ -28,6 +38,8 @@ _BESIDE = (
     "Beside it lie two small files, .key and .head: copy all three together, and keep .key from others. Without them "
     "nobody can tell whether the ledger was changed."
 )
+_AFTER = 1.0  # seconds: whatever takes less says nothing
+_EACH = 0.5  # seconds between two lines, on a terminal; ten times as long elsewhere
 
 
 def run(chosen: argparse.Namespace) -> Answer:
@@ -142,3 +154,33 @@ def _is_there(url: str) -> bool:
     """Return True where a ledger in a file exists already; one in a database counts as there."""
     path = url.removeprefix("sqlite:///")
     return "://" in path or Path(path).exists()
+
+
+@contextmanager
+def following(always: bool, problem: Problem, request: Request) -> Iterator[Progress]:
+    """Report progress on standard error, where that is a terminal or it was asked for.
+
+    Raises:
+        KeyboardInterrupt: with a sentence on what is spent.
+    """
+    terminal = sys.stderr.isatty()
+    start = last = time.monotonic()
+    said = False
+
+    def tell(report: Report) -> None:
+        nonlocal last, said
+        now = time.monotonic()
+        if not (terminal or always) or now - start < _AFTER or now - last < (_EACH if terminal else 10 * _EACH):
+            return
+        last, said = now, True
+        sys.stderr.write(f"\r\x1b[K{report.words}" if terminal else f"{report.words}\n")
+        sys.stderr.flush()
+
+    progress = progress_of(problem, request, tell)
+    try:
+        yield progress
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(str(stop) or f"Stopped. {NOTHING}") from None
+    finally:
+        if said and terminal:
+            sys.stderr.write("\r\x1b[K")

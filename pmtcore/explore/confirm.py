@@ -1,23 +1,29 @@
-"""The chosen model once more with ``joint-pmt``; both releases combined by their whole covariances.
+"""Several releases as one: a model confirmed on the same rows, and moments of disjoint tables added.
 
-Proof: proofs/moment.md, 18.5.
+The chosen model is released once more with ``joint-pmt``, and both releases are combined by their whole covariances
+(proofs/moment.md, 18.5). Moments of several sites or years under one public whitening become one analysis
+(:func:`combined_record`).
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from pmtcore.base.messages import ExploreMessage, InputError, reraised_as
+from pmtcore.base.messages import ExploreMessage, InputError, Refusal, RefusedError, reraised_as
 from pmtcore.explore.regression import Regression
-from pmtcore.methods.joint_moment.record import Record
+from pmtcore.methods.joint_moment.influence import Rows
+from pmtcore.methods.joint_moment.record import Record, mean_difference_variance
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT, joint, public_from_rows
 from pmtcore.tables.problem import Problem
+
+_SAME = 1e-9  # relative: coordinates that were written and read again differ by less
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,3 +164,57 @@ def _alone(
     if not finite or np.any(cut < 0) or np.min(np.diag(noise)) <= 0:
         raise InputError(ExploreMessage.SECOND_UNREADABLE)
     return value, noise, cut, limits
+
+
+def combined_record(records: Sequence[Record], disjoint: str) -> Record:
+    """Return the record of all tables together (proofs/results.md, 3).
+
+    Each ``M_k`` is a mean over ``n_k`` rows with noise ``sigma_k``; ``M = sum n_k M_k / N`` is the mean over all, with
+    noise ``sqrt(sum n_k^2 sigma_k^2)/N``. Nothing private is read. Where nobody is in two tables each person keeps the
+    guarantee of their own table; so that must be stated, and moments that share a table are refused.
+
+    Args:
+        records: one of each table, with the same columns and coordinates.
+        disjoint: why nobody is in two of the tables; kept by the caller.
+
+    Raises:
+        InputError: fewer than two, no reason, other columns or coordinates, or one table twice.
+    """
+    if not disjoint.strip():
+        raise RefusedError(Refusal.OVERLAPPING_TABLES, ExploreMessage.DISJOINT_REASON)
+    if len(records) < 2:
+        raise RefusedError(Refusal.UNLIKE_MOMENTS, ExploreMessage.TWO_MOMENTS_NEEDED)
+    first = records[0]
+    for at, record in enumerate(records):
+        _check_alike(first, record)
+        if any(np.array_equal(record.noisy, other.noisy) for other in records[:at]):
+            raise RefusedError(Refusal.OVERLAPPING_TABLES, ExploreMessage.MOMENT_TWICE)
+    n = sum(record.n for record in records)
+    weights = np.array([record.n / n for record in records])
+    noisy = np.einsum("k,kij->ij", weights, np.stack([record.noisy for record in records]))
+    sigma = math.sqrt(float(np.sum((weights * [record.sigma for record in records]) ** 2)))
+    influence = replace(first.influence, n=n) if isinstance(first.influence, Rows) else first.influence
+    return replace(
+        first,
+        noisy=noisy,
+        sigma=sigma,
+        n=n,
+        prior=first.prior * mean_difference_variance(n, first.m) / mean_difference_variance(first.n, first.m),
+        influence=influence,
+        guarantee=dict(max((record.guarantee for record in records), key=lambda promise: promise["mu"])),
+    )
+
+
+def _check_alike(one: Record, other: Record) -> None:
+    """Raise unless two moments are of the same columns in the same coordinates."""
+    same = json.dumps(_columns(one)) == json.dumps(_columns(other)) and one.root.shape == other.root.shape
+    if not same:
+        raise RefusedError(Refusal.UNLIKE_MOMENTS, ExploreMessage.OTHER_COLUMNS)
+    apart = np.max(np.abs(one.root - other.root)) > _SAME * np.max(np.abs(one.root))
+    if apart or not math.isclose(one.radius, other.radius, rel_tol=_SAME) or one.m != other.m:
+        raise RefusedError(Refusal.UNLIKE_MOMENTS, ExploreMessage.OTHER_RADII)
+
+
+def _columns(record: Record) -> list[object]:
+    derived = record.derived
+    return [record.names, [rule.as_dict() for rule in derived.rules], derived.weighted, record.shrunk]

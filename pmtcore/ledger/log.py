@@ -100,20 +100,6 @@ class Ledger:
         if self.account(dataset).cap is None:
             self.cap(dataset, max(START_CAP, mu))
 
-    def reserve(
-        self,
-        dataset: str,
-        key: str,
-        request: Mapping[str, Any],
-        mu: float,
-        *,
-        neighbours: str,
-        purpose: str = "",
-        **more: Any,  # noqa: ANN401
-    ) -> Entry | None:
-        """Reserve a spend as :meth:`spend` does, with the fields of :func:`pmtcore.ledger.rules.spend` one by one."""
-        return self.spend(dataset, key, rules.spend(request, mu, neighbours, purpose, **more))
-
     def spend(self, dataset: str, key: str, fields: Mapping[str, Any], room: int = _RECORD_ROOM) -> Entry | None:
         """Spend, before a private row is read; ``None`` when new, the earlier entry when the key is known.
 
@@ -223,7 +209,7 @@ class Ledger:
         overlaps with one of another data set joins the two: from then on they spend together (:meth:`part`).
 
         Raises:
-            LedgerError: as :meth:`reserve`.
+            LedgerError: as :meth:`spend`.
         """
         dataset = named(dataset)
         with self._database.writing() as connection:

@@ -76,9 +76,25 @@ class NoiseSource(ABC):
 class LabNoise(NoiseSource):
     """Source of noise in floating point, whose bits could distinguish rows: for the lab only."""
 
+    secure = False
+
     @abstractmethod
     def normal(self, trials: int, size: int) -> np.ndarray:
         """Draw independent N(0, 1) numbers of shape (trials, size) from a fresh stream."""
+
+    def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
+        """Round Gaussian numbers, which is the law of the exact sampler where sigma is large.
+
+        See :meth:`NoiseSource.integers`.
+        """
+        rounded = np.rint(sigma * self.normal(trials, size))
+        if sigma > LARGEST_DRAWN:
+            return np.array([int(value) for value in rounded.flat], dtype=object).reshape(rounded.shape)
+        return rounded.astype(np.int64)
+
+    def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:
+        """Round vectors of :func:`spherical`. See :meth:`NoiseSource.spherical`."""
+        return np.rint(scale * spherical(self, trials, size)).astype(np.int64)
 
 
 def in_the_lab(source: NoiseSource) -> LabNoise:
@@ -124,8 +140,6 @@ class SeededNoise(LabNoise):
         path: further integers that separate streams under one seed (method, block of trials).
     """
 
-    secure = False
-
     def __init__(self, seed: int, *path: int) -> None:
         self.seed = whole_number_between("seed", seed, 0, 2**63 - 1)
         self._streams = np.random.SeedSequence((self.seed, *path))
@@ -134,20 +148,6 @@ class SeededNoise(LabNoise):
         """Draw from a seeded stream. See :meth:`LabNoise.normal`."""
         (stream,) = self._streams.spawn(1)
         return np.random.Generator(np.random.PCG64DXSM(stream)).standard_normal((trials, size))
-
-    def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
-        """Round Gaussian numbers, which is the law of the exact sampler where sigma is large.
-
-        See :meth:`NoiseSource.integers`.
-        """
-        rounded = np.rint(sigma * self.normal(trials, size))
-        if sigma > LARGEST_DRAWN:
-            return np.array([int(value) for value in rounded.flat], dtype=object).reshape(rounded.shape)
-        return rounded.astype(np.int64)
-
-    def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:
-        """Round vectors of :func:`spherical`. See :meth:`NoiseSource.spherical`."""
-        return np.rint(scale * spherical(self, trials, size)).astype(np.int64)
 
     def words(self, trials: int, size: int) -> np.ndarray:
         """Draw from a seeded stream. See :meth:`NoiseSource.words`."""
@@ -158,19 +158,9 @@ class SeededNoise(LabNoise):
 class ZeroNoise(LabNoise):
     """Source of zeros, for the algebra in tests and demonstrations."""
 
-    secure = False
-
     def normal(self, trials: int, size: int) -> np.ndarray:
         """Return zeros. See :meth:`LabNoise.normal`."""
         return np.zeros((trials, size))
-
-    def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
-        """Return zeros. See :meth:`NoiseSource.integers`."""
-        return np.zeros((trials, size), dtype=np.int64)
-
-    def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:
-        """Return zeros. See :meth:`NoiseSource.spherical`."""
-        return np.zeros((trials, size), dtype=np.int64)
 
     def words(self, trials: int, size: int) -> np.ndarray:
         """Return zeros. See :meth:`NoiseSource.words`."""

@@ -34,50 +34,6 @@ GRADIENT_SENSITIVITY = 2.0
 CURVATURE_SENSITIVITY = math.sqrt(2)
 
 
-def release_gradients(
-    rows: Private[RowCache[QuantizedRows]],
-    sums: GradientSum,
-    mu: float,
-    n: int,
-    *,
-    source: NoiseSource,
-) -> np.ndarray:
-    """Return mean clipped gradients (t, d) in units of their bounds, with noise.
-
-    Args:
-        rows: private quantized rows.
-        sums: points and bounds.
-        mu: budget of each point.
-        n: public number of rows.
-        source: source of the noise.
-
-    Guarantee: mu-GDP under replace-one for each point: a sum of vectors no longer than the bound
-    (proofs/sensitivity.md, 3.4, 14).
-    """
-    total = rows.bind(lambda cache: cache.sum(sums)).map(from_words)
-    units = release_integers(total, GRADIENT_SENSITIVITY * GRADIENT, mu, source, trials=len(sums.points))
-    return units / GRADIENT / n
-
-
-def release_curvatures(
-    rows: Private[RowCache[QuantizedRows]],
-    sums: CurvatureSum,
-    mu: float,
-    n: int,
-    *,
-    source: NoiseSource,
-) -> np.ndarray:
-    """Return mean truncated curvatures (t, d, d), with isometric noise; arguments as of :func:`release_gradients`.
-
-    Guarantee: mu-GDP under replace-one for each point: a moment of vectors no longer than the bound, of Frobenius
-    sensitivity ``sqrt(2) bound^2/n`` (proofs/sensitivity.md, 3.1 and 14).
-    """
-    total = rows.bind(lambda cache: cache.sum(sums)).map(from_words)
-    scale = (1 + SLACK) * CURVATURE_SENSITIVITY * SCALE**2 / mu
-    noisy = noisy_symmetric(total, scale, source, len(sums.points), form="isometric")
-    return np.asarray(noisy * ((sums.bounds / SCALE) ** 2)[:, None, None] / n)
-
-
 @dataclass(frozen=True, eq=False)
 class LengthCounts:
     """Histograms of ``|x~ (y - b'(x~'theta))|``, in words (2, t, K), in units of 2^-30 rows.
@@ -139,6 +95,22 @@ class GradientSum(PointSum):
     The result is in words (2, t, d).
     """
 
+    def release(self, rows: Private[RowCache[QuantizedRows]], mu: float, n: int, source: NoiseSource) -> np.ndarray:
+        """Return mean clipped gradients (t, d) in units of their bounds, with noise.
+
+        Args:
+            rows: private quantized rows.
+            mu: budget of each point.
+            n: public number of rows.
+            source: source of the noise.
+
+        Guarantee: mu-GDP under replace-one for each point: a sum of vectors no longer than the bound
+        (proofs/sensitivity.md, 3.4, 14).
+        """
+        total = rows.bind(lambda cache: cache.sum(self)).map(from_words)
+        units = release_integers(total, GRADIENT_SENSITIVITY * GRADIENT, mu, source, trials=len(self.points))
+        return units / GRADIENT / n
+
     def __call__(self, pieces: Iterable[QuantizedRows]) -> np.ndarray:
         """Return the sums over one block of a table, given in pieces."""
         total = np.zeros(self.points.shape, dtype=np.int64)
@@ -153,6 +125,17 @@ class CurvatureSum(PointSum):
 
     The result is in words (2, t, d, d); B are the bounds.
     """
+
+    def release(self, rows: Private[RowCache[QuantizedRows]], mu: float, n: int, source: NoiseSource) -> np.ndarray:
+        """Return mean truncated curvatures (t, d, d), with isometric noise; arguments as of a gradient's release.
+
+        Guarantee: mu-GDP under replace-one for each point: a moment of vectors no longer than the bound, of Frobenius
+        sensitivity ``sqrt(2) bound^2/n`` (proofs/sensitivity.md, 3.1 and 14).
+        """
+        total = rows.bind(lambda cache: cache.sum(self)).map(from_words)
+        scale = (1 + SLACK) * CURVATURE_SENSITIVITY * SCALE**2 / mu
+        noisy = noisy_symmetric(total, scale, source, len(self.points), form="isometric")
+        return np.asarray(noisy * ((self.bounds / SCALE) ** 2)[:, None, None] / n)
 
     def __call__(self, pieces: Iterable[QuantizedRows]) -> np.ndarray:
         """Return the sums over one block of a table, given in pieces."""

@@ -24,7 +24,7 @@ from pmtcore.mechanisms.integers import gram_and_cross
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import calibration_factor, cross_sensitivity, moment_sensitivity
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Method, OfPublicData, Origin, Outcome, StatisticPlan, sound
+from pmtcore.methods.registry import Coefficients, Method, OfPublicData, Origin, StatisticPlan, sound
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
@@ -58,7 +58,7 @@ class AdaptivePlan(OfPublicData, StatisticPlan[np.ndarray]):
         """Return sums for moment and cross moment side by side (d, d + 1), integers, private."""
         return integer_sum(rows, lambda x, y: gram_and_cross(x, y, self.radius, self.response_radius))
 
-    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> AdaptiveOutcome:
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> Coefficients:
         """Return released moments and the ridge that follows.
 
         Guarantee: three Gaussian mechanisms, together mu-GDP under replace-one for the bits that leave; by Weyl's
@@ -79,7 +79,10 @@ class AdaptivePlan(OfPublicData, StatisticPlan[np.ndarray]):
         cross = noisy_vector(statistic.map(lambda s: s[:, -1]), (1 + SLACK) * cross_sd / cross_unit, source, trials)
         eigen = np.maximum(least - eigen_sd * float(-ndtri(self.eta)), 0.0)
         ridge = np.maximum(math.sqrt(d * math.log(2 * d * d / self.eta)) * moment_sd - eigen, 0.0)
-        return AdaptiveOutcome(least, gram * unit, cross * cross_unit, ridge)
+        gram, cross = gram * unit, cross * cross_unit
+        coefficients = np.linalg.solve(gram + ridge[:, None, None] * np.eye(d), cross[..., None])[..., 0]
+        transcript = np.column_stack([least, upper_triangle(gram), cross])
+        return Coefficients(coefficients, "This method has no error bands.", transcript=transcript)
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the smallest eigenvalue, moment, cross moment, together where they are calibrated together."""
@@ -96,27 +99,6 @@ class AdaptivePlan(OfPublicData, StatisticPlan[np.ndarray]):
     def facts(self) -> Facts:
         """Return bounds and noise scales."""
         return Facts(radius=self.radius, noise_sd=self.sigmas[1], more={"response_radius": self.response_radius})
-
-
-class AdaptiveOutcome(Outcome):
-    """Released smallest eigenvalues (trials,), moments, cross moments, and the ridge (trials,) that follows."""
-
-    def __init__(self, least: np.ndarray, gram: np.ndarray, cross: np.ndarray, ridge: np.ndarray) -> None:
-        self._least, self._gram, self._cross, self._ridge = least, gram, cross, ridge
-
-    def transcript(self) -> np.ndarray:
-        """Return all three released statistics."""
-        return np.column_stack([self._least, upper_triangle(self._gram), self._cross])
-
-    @property
-    def coefficients(self) -> np.ndarray:
-        """See :class:`Outcome`."""
-        penalized = self._gram + self._ridge[:, None, None] * np.eye(self._cross.shape[1])
-        return np.asarray(np.linalg.solve(penalized, self._cross[..., None])[..., 0])
-
-    def notes(self) -> tuple[str, ...]:
-        """Return that it has no bands."""
-        return ("This method has no error bands.",)
 
 
 @Method(

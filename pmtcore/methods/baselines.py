@@ -21,6 +21,7 @@ from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept, row_pieces
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.parameters import Parameters, penalty
 from pmtcore.methods.registry import (
+    Coefficients,
     Mechanism,
     Method,
     Origin,
@@ -90,23 +91,6 @@ class NonPrivateParameters(Parameters):
     )
 
 
-class Constant(Outcome):
-    """The same coefficients (d,) in every trial."""
-
-    def __init__(self, coefficients: np.ndarray, trials: int, bands: Bands | None = None) -> None:
-        self._coefficients = np.broadcast_to(coefficients, (trials, len(coefficients)))
-        self._bands = bands
-
-    @property
-    def coefficients(self) -> np.ndarray:
-        """See :class:`Outcome`."""
-        return self._coefficients
-
-    def bands(self) -> Bands | None:
-        """See :class:`Outcome`."""
-        return self._bands
-
-
 @dataclass(frozen=True)
 class PublicPlan(Plan):
     """The public fit."""
@@ -122,7 +106,8 @@ class PublicPlan(Plan):
 
         Guarantee: no private row is read.
         """
-        return lambda source, trials: Constant(self.public.fit, trials, public_bands(self.public))
+        fit, bands = self.public.fit, public_bands(self.public)
+        return lambda source, trials: Coefficients(np.tile(fit, (trials, 1)), bands=bands)
 
     def parts(self) -> tuple[Spend, ...]:
         """Return no spend: no private row is read."""
@@ -183,7 +168,7 @@ class NonPrivatePlan(StatisticPlan[np.ndarray]):
 
         Guarantee: none.
         """
-        return Constant(statistic.reveal(_LAB), trials)
+        return Coefficients(np.tile(statistic.reveal(_LAB), (trials, 1)))
 
 
 @Method(

@@ -28,7 +28,7 @@ from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, papers_radius
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, failure_probability, parameter, penalty
-from pmtcore.methods.registry import IterativePlan, Method, OfPublicData, Origin, Outcome, sound
+from pmtcore.methods.registry import Coefficients, IterativePlan, Method, OfPublicData, Origin, sound
 from pmtcore.public.moments import PublicData
 
 _LONGEST_STEP = 2.0  # of a quadratic, times its curvature: a longer one ends farther from the minimum than it began
@@ -104,7 +104,7 @@ class DescentPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
             return integer_pieces(rows, IntegerRows.of_any_length)
         return integer_pieces(rows, lambda x, y: IntegerRows.of_any_length(bounded(x @ root, self.radius), y))
 
-    def release(self, prepared: RowCache[IntegerRows], source: NoiseSource, trials: int) -> DescentOutcome:
+    def release(self, prepared: RowCache[IntegerRows], source: NoiseSource, trials: int) -> Coefficients:
         """Return the last iterates, all trials at once.
 
         Guarantee: T Gaussian mechanisms at ``mu/sqrt(T)`` each, together mu-GDP under replace-one, for the bits that
@@ -118,7 +118,7 @@ class DescentPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
             total = at(prepared, partial(self._clipped, theta))
             noisy = noisy_vector(total, (1 + SLACK) * self.sigma / unit, source, trials)
             theta = near.step(theta - p.rate * (noisy * unit + theta @ penalty))
-        return DescentOutcome(near.table(theta))
+        return Coefficients(near.table(theta), "This method has no error bands.")
 
     def _clipped(self, theta: np.ndarray, rows: IntegerRows) -> np.ndarray:
         """Return sums of clipped gradients (t, d), integers."""
@@ -135,22 +135,6 @@ class DescentPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
         radius = None if self.root is None else self.radius
         public = self.public
         return Facts(radius=radius, noise_sd=self.sigma, penalty=public.stated_penalty, prior_sd=public.prior_sd)
-
-
-class DescentOutcome(Outcome):
-    """Last iterates (trials, d)."""
-
-    def __init__(self, theta: np.ndarray) -> None:
-        self._theta = theta
-
-    @property
-    def coefficients(self) -> np.ndarray:
-        """See :class:`Outcome`."""
-        return self._theta
-
-    def notes(self) -> tuple[str, ...]:
-        """Return that it has no bands."""
-        return ("This method has no error bands.",)
 
 
 @Method(

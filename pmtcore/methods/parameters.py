@@ -73,15 +73,6 @@ def truncation_radius() -> float:
     return unset("Radius (0: automatic)", "Truncation radius in whitened units.", 1e6)
 
 
-def radius_purpose(error: str) -> str:
-    """Return the field that says what the radius is chosen for; ``error``: what accuracy makes smallest."""
-    return choice(
-        "Radius chosen for",
-        accuracy=f"the smallest {error}",
-        inference="a radius so wide that error bands are hardly touched by truncation, at the price of more noise",
-    )
-
-
 def small_budgets(auto: str, none: str) -> str:
     """Return the field that says whether what was released leans on the public rows where the noise is large."""
     return choice("Small budgets", auto=f"where the noise is large, {auto}", none=none)

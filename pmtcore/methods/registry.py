@@ -79,6 +79,44 @@ class Outcome(ABC):
         return ()
 
 
+class Coefficients(Outcome):
+    """Outcome that is known at once: coefficients (trials, d) in the units of the table, and what is said of them.
+
+    Args:
+        coefficients: of each trial (trials, d).
+        notes: sentences about the first trial.
+        bands: of the first trial; ``None``: the method has none.
+        transcript: what an attacker gets (trials, k); ``None``: the coefficients.
+    """
+
+    def __init__(
+        self,
+        coefficients: np.ndarray,
+        *notes: str,
+        bands: Bands | None = None,
+        transcript: np.ndarray | None = None,
+    ) -> None:
+        self._coefficients, self._notes, self._bands = coefficients, notes, bands
+        self._transcript = coefficients if transcript is None else transcript
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """See :class:`Outcome`."""
+        return self._coefficients
+
+    def bands(self) -> Bands | None:
+        """See :class:`Outcome`."""
+        return self._bands
+
+    def transcript(self) -> np.ndarray:
+        """See :class:`Outcome`."""
+        return self._transcript
+
+    def notes(self) -> tuple[str, ...]:
+        """See :class:`Outcome`."""
+        return self._notes
+
+
 PlanType = TypeVar("PlanType", bound="Plan")
 
 

@@ -31,14 +31,14 @@ from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, Quantizer
 from pmtcore.mechanisms.whitening import Whitening
 from pmtcore.methods.baselines import NoParameters
 from pmtcore.methods.facts import Facts
+from pmtcore.methods.joint.passes import COUNTING, Gradient, SecondPass, Shares
 from pmtcore.methods.joint.plan import gradient_norms
-from pmtcore.methods.joint.second_pass import COUNTING, Gradient, SecondPass, Shares
 from pmtcore.methods.registry import Claim, Method, OfPublicData, Origin, Outcome, Prediction, StatisticPlan
 from pmtcore.public.bands import Part, limits, robust_part
+from pmtcore.public.clipping import harmless_bound
 from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.ridge import ridge_regularized_public
-from pmtcore.public.sizes import harmless_bound
 
 _DECLARED = Curator("the user has declared the covariates public, and it depends on nothing else")
 # Whitened rows count as no longer in H, so that a sum of 2^21 rows fits into 63 bits.

@@ -14,14 +14,14 @@ with mean and variance of the simulated matrices. Only the released matrix comes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from pmtcore.base.computed_once import computed_once
 from pmtcore.base.distributions import chi2
 from pmtcore.base.symmetric import upper_triangle
+from pmtcore.public.clipping import Ball
 from pmtcore.public.moments import OTHER, PublicData, by_table_column
-from pmtcore.public.radius import Ball
 
 # The planned rates from two public rows a column on, and with fewer, which can tell next to nothing (decision 100).
 FALSE_ALARMS, FALSE_ALARMS_OF_FEW = 0.05, 0.01
@@ -89,10 +89,7 @@ class BootstrapNull:
         return max(fitted_p, empirical_p) if empirical_p > 1 / (1 + len(simulated)) else min(fitted_p, empirical_p)
 
 
-# Public figures only.
-_CACHE: WeakKeyDictionary[PublicData, dict[tuple[Ball, int], BootstrapNull]] = WeakKeyDictionary()
-
-
+@computed_once(most=100)
 def bootstrap_null(public: PublicData, ball: Ball, n: int) -> BootstrapNull:
     """Simulate the Gram matrix that n private rows of the public population would release, without noise.
 
@@ -107,10 +104,7 @@ def bootstrap_null(public: PublicData, ball: Ball, n: int) -> BootstrapNull:
     rows = public.whitened
     if rows is None or public.m is None:
         raise ValueError("public rows are needed")
-    by_release = _CACHE.setdefault(public, {})
-    if (ball, n) not in by_release:
-        by_release[ball, n] = _simulate(public, rows, ball, n)
-    return by_release[ball, n]
+    return _simulate(public, rows, ball, n)
 
 
 def _merged_levels(public: PublicData) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 A private row enters a fit clipped to ``||x~|| <= reach R`` with its loss weighted by ``min(1, R/||x~||)``. So its score
 is at most R long, and a row a little outside the ball keeps its direction. ``R`` and ``reach`` are chosen as in
-``radius``: the price of a candidate is the squared shift that it causes on the public rows plus the variance that the
+``clipping``: the price of a candidate is the squared shift that it causes on the public rows plus the variance that the
 noise leaves (proofs/objective.md, 9.3).
 """
 
@@ -19,8 +19,8 @@ from scipy.linalg import solve_triangular
 from pmtcore.glm.families import Family
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.truncation import bounded, length_weights
+from pmtcore.public.clipping import candidate_bounds, moment_only_ball, squared_bias
 from pmtcore.public.moments import PublicData, whiten
-from pmtcore.public.radius import moment_only_ball, squared_bias
 
 # From rows shortened to the bound on their gradients to rows hardly shortened at all.
 REACHES = (1.0, 1.5, 2.0, 3.0, 4.0)
@@ -304,7 +304,7 @@ def _scan(public: PublicData, reaches: tuple[float, ...], from_public: bool) -> 
     scans = _SCANS.setdefault(public, {})
     if (reaches, from_public) not in scans:
         shape = _thinned(Shape.of(public))
-        radii = np.geomspace(0.5 * float(np.median(shape.norms)), 1.5 * float(np.max(shape.norms)), _RADII_TRIED)
+        radii = candidate_bounds(shape.norms, 0.5, 1.5, _RADII_TRIED)
         candidates = (
             Candidate.of(shape, Clip(float(radius), reach), from_public) for reach in reaches for radius in radii
         )

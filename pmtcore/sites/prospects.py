@@ -5,17 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 from pmtcore.accounting.budgets import MU_RANGE
 from pmtcore.public.moments import PublicData
 from pmtcore.releases.planning import planned
 
 COUNTS = (2, 3, 5, 10, 30)  # sites of a picture
-# Predictions of a table that are kept: those of a dozen pictures.
-_MOST_KEPT = 256
-# Public figures only.
-_CACHE: WeakKeyDictionary[PublicData, dict[tuple[int, str, float], tuple[float, ...]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -58,23 +53,9 @@ def prospects(
     Raises:
         InputError: the method predicts nothing from these public data.
     """
-    drawn = [Prospect(1, "alone", _half_widths(public, rows, id, mu)[coefficient])]
+    drawn = [Prospect(1, "alone", planned(public, rows, id, mu).half_width(coefficient))]
     for sites in counts:
         for who, noise_mu in noise_mus(mu, rows, sites).items():
-            width = _half_widths(public, rows * sites, id, noise_mu)[coefficient]
+            width = planned(public, rows * sites, id, noise_mu).half_width(coefficient)
             drawn.append(Prospect(sites, who, width))
     return drawn
-
-
-def _half_widths(public: PublicData, n: int, id: str, mu: float) -> tuple[float, ...]:
-    """Return the predicted half-width of every coefficient; computed once for each table, size, method and budget.
-
-    ``pmt-gradients`` acts its passes out on public rows at every decade of n mu, which takes a second or more.
-    """
-    predictions = _CACHE.setdefault(public, {})
-    if (n, id, mu) not in predictions:
-        if len(predictions) >= _MOST_KEPT:
-            predictions.clear()
-        made = planned(public, n, id, mu)
-        predictions[n, id, mu] = tuple(made.half_width(j) for j in range(public.d))
-    return predictions[n, id, mu]

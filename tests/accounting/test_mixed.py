@@ -14,6 +14,7 @@ from pmtcore.accounting.budgets import compose, epsilon_from_mu, mu_from_pure_ep
 from pmtcore.accounting.mixed import mixed_epsilon
 from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger
+from tests.helpers import reserve
 
 
 def exact_delta(mu, pure, epsilon):
@@ -83,14 +84,14 @@ def test_the_ledger_states_the_mixed_total(tmp_path):
     book = Ledger(str(tmp_path / "l.db"))
     book.cap("survey", 3.0)
     request = {"method": "m", "delta": 1e-6}
-    book.reserve("survey", "a", request, mu_from_pure_epsilon(1.0), neighbours="replace-one", pure_epsilon=1.0)
+    reserve(book, "survey", "a", request, mu_from_pure_epsilon(1.0), neighbours="replace-one", pure_epsilon=1.0)
     assert book.account("survey").as_dict()["spent"]["epsilon"] == pytest.approx(1.0, abs=1e-4)
     assert book.account("survey").spent == pytest.approx(mu_from_pure_epsilon(1.0))
-    book.reserve("survey", "b", request, 0.5, neighbours="replace-one")
-    book.reserve("survey", "c", request, mu_from_pure_epsilon(0.5), neighbours="add-remove-one", pure_epsilon=0.5)
+    reserve(book, "survey", "b", request, 0.5, neighbours="replace-one")
+    reserve(book, "survey", "c", request, mu_from_pure_epsilon(0.5), neighbours="add-remove-one", pure_epsilon=0.5)
     spent = book.account("survey").as_dict()["spent"]
     assert spent["epsilon"] == pytest.approx(mixed_epsilon(0.5, [1.0, 1.0], 1e-6), rel=1e-6)
     assert spent["epsilon"] < epsilon_from_mu(spent["mu"], 1e-6) - 2
     with pytest.raises(InputError):
-        book.reserve("survey", "d", request, 0.1, neighbours="replace-one", pure_epsilon=math.nan)
+        reserve(book, "survey", "d", request, 0.1, neighbours="replace-one", pure_epsilon=math.nan)
     assert len(book.account("survey").entries) == 3

@@ -11,7 +11,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
-from pmtcore.releases.curves import Curves
+from pmtcore.releases.planning import Curves
 
 ROOT = Path(__file__).resolve().parents[2]
 # One rung of one method, as the application computes it.

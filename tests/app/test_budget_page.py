@@ -11,6 +11,7 @@ from pmtcore.ledger.log import Ledger
 from pmtcore.report.ledger_words import balance
 from tests.app.conftest import go, visit, words
 from tests.app.test_pages import csv, do_release, session, upload
+from tests.helpers import reserve
 
 
 @pytest.mark.slow
@@ -48,7 +49,7 @@ def test_a_cap_that_is_used_up_is_said(tmp_path, cap, closed):
     """What is left is a figure as long as there is some."""
     book = Ledger(str(tmp_path / "budget.db"))
     book.cap("survey", 2.0)
-    book.reserve("survey", "key", {}, 1.0, neighbours="replace-one")
+    reserve(book, "survey", "key", {}, 1.0, neighbours="replace-one")
     said = balance(book.cap("survey", cap))
     assert ("nothing more" in said) is closed and ("up to 0" not in said)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pmtcore.releases.curves import Curves
+from pmtcore.releases.planning import Curves
 from tests.app.conftest import STEP, go
 from tests.app.test_pages import session
 

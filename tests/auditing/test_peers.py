@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pmtcore.auditing.peers import audit_estimator, neighbouring_pairs
+from pmtcore.auditing.lower_bound import audit_estimator, neighbouring_pairs
 from pmtcore.base.messages import AuditMessage
 from tests.helpers import refused
 

@@ -28,6 +28,7 @@ from pmtcore.report.html import report
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table
+from tests.helpers import reserve
 
 SECRET = "98765.4321"
 
@@ -78,7 +79,7 @@ def exits(tmp_path, record):
         "release record": lambda value: report({**record, "released": {"v": value}}),
         "report facts": lambda value: report({**record, "public": {"v": value}}),
         "ledger account": lambda value: report(record, {"dataset": "d", "v": value}),
-        "ledger": lambda value: ledger.reserve("d", "k", {"v": value}, 0.1, neighbours="replace-one"),
+        "ledger": lambda value: reserve(ledger, "d", "k", {"v": value}, 0.1, neighbours="replace-one"),
         "gallery store": lambda value: store({"id": "x", "v": value}, tmp_path),
         "pickle": pickle.dumps,
         "configuration": lambda value: Request("joint-pmt", Budget(1.0), {"radius": value}),

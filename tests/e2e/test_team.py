@@ -18,7 +18,7 @@ from pmtcore.ledger import database
 from pmtcore.ledger.log import Ledger, LedgerError
 from tests.e2e.conftest import Server
 from tests.e2e.visitor import Visitor
-from tests.helpers import only_grows, refused
+from tests.helpers import only_grows, refused, reserve
 from tests.ledger.test_log import emptied
 
 pytestmark = pytest.mark.slow
@@ -113,9 +113,9 @@ def test_a_dump_of_the_server_is_restored(shared, tmp_path):
 
     ledger = Ledger(shared)
     ledger.cap("survey", 2.0)
-    ledger.reserve("survey", "a", request, 0.5, neighbours="replace-one")
+    reserve(ledger, "survey", "a", request, 0.5, neighbours="replace-one")
     old, first = saved("old.sql"), ledger.entry("a").hash
-    ledger.reserve("survey", "b", request, 0.5, neighbours="replace-one")
+    reserve(ledger, "survey", "b", request, 0.5, neighbours="replace-one")
     new, second = saved("new.sql"), ledger.entry("b").hash
     again = restored(new)
     assert again.verify(first)["intact"] and again.verify(second)["intact"] and again.verify()["sealed"]
@@ -123,12 +123,12 @@ def test_a_dump_of_the_server_is_restored(shared, tmp_path):
         engine = sql.create_engine(again.url)
         with engine.begin() as connection:
             connection.exec_driver_sql("DELETE FROM pmt_events")
-    again.reserve("survey", "c", request, 0.5, neighbours="replace-one")
+    reserve(again, "survey", "c", request, 0.5, neighbours="replace-one")
     older = restored(old)
     assert older.verify(first)["events"] == 2 and not older.verify(second)["intact"]
     with refused(Damage.CUT_SHORT, LedgerError):
-        older.reserve("survey", "d", request, 0.5, neighbours="replace-one")
+        reserve(older, "survey", "d", request, 0.5, neighbours="replace-one")
     older.accept("the disk was lost")
     older.cap("survey", 1.5)
-    older.reserve("survey", "d", request, 0.5, neighbours="replace-one")
+    reserve(older, "survey", "d", request, 0.5, neighbours="replace-one")
     assert older.verify(first)["intact"] and os.environ["PMT_LEDGER_KEY"] not in old.read_text()

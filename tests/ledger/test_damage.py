@@ -19,7 +19,7 @@ from pmtcore.ledger.chain import Damaged
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.ledger.schema import SCHEMA
 from pmtcore.ledger.sidecar import Beside
-from tests.helpers import refused
+from tests.helpers import refused, reserve
 from tests.ledger.test_log import REQUEST, url  # noqa: F401  # fixture
 
 CORRUPTIONS = int(os.environ.get("PMT_CORRUPTIONS", "400"))
@@ -46,7 +46,7 @@ def capped(folder: Path, cap: float) -> tuple[Path, Ledger]:
 def original(tmp_path_factory) -> Path:
     path, ledger = capped(tmp_path_factory.mktemp("original"), 5.0)
     for at in range(12):
-        ledger.reserve("survey", f"k{at}", REQUEST, 0.5, neighbours="replace-one", purpose="a purpose")
+        reserve(ledger, "survey", f"k{at}", REQUEST, 0.5, neighbours="replace-one", purpose="a purpose")
         ledger.finish(f"k{at}", {"standing": "sound", "coefficients": {"a": at / 7}})
     ledger.cap("other", 1.0)
     return path
@@ -119,7 +119,7 @@ def tried(path: Path) -> bool:
         with contextlib.suppress(LedgerError):
             question(book)
     with contextlib.suppress(LedgerError):
-        spent = book.reserve("survey", "new", REQUEST, 0.1, neighbours="replace-one") is None
+        spent = reserve(book, "survey", "new", REQUEST, 0.1, neighbours="replace-one") is None
     for question in asked[4:]:
         with contextlib.suppress(LedgerError):
             question(book)
@@ -183,24 +183,24 @@ def test_a_copy_without_its_key_takes_no_spend(original, tmp_path):
     alone = Ledger(str(copied(original, tmp_path / "l.db", ("",))))
     assert alone.verify()["intact"] and not alone.verify()["sealed"]
     with refused(LedgerMessage.KEY_MISSING, LedgerError):
-        alone.reserve("survey", "new", REQUEST, 0.1, neighbours="replace-one")
+        reserve(alone, "survey", "new", REQUEST, 0.1, neighbours="replace-one")
 
 
 def test_an_older_copy_and_a_removed_file_are_noticed(tmp_path):
     """Copied back over the newer one, or deleted: the head beside it says so; `accept` takes it, with a reason."""
     path, ledger = capped(tmp_path, 1.0)
     shutil.copy(path, tmp_path / "older")
-    ledger.reserve("survey", "k", REQUEST, 0.9, neighbours="replace-one")
+    reserve(ledger, "survey", "k", REQUEST, 0.9, neighbours="replace-one")
     shutil.copy(tmp_path / "older", path)
     for again in (ledger, Ledger(str(path))):
         database._VERIFIED.clear()
         with refused(Damage.CUT_SHORT, Damaged):
-            again.reserve("survey", "k2", REQUEST, 0.9, neighbours="replace-one")
+            reserve(again, "survey", "k2", REQUEST, 0.9, neighbours="replace-one")
         assert not again.verify()["intact"]
     with refused(LedgerMessage.REASON_FOR_COPY, LedgerError):
         ledger.accept(" ")
     ledger.accept("restored after a disk failure")
-    ledger.reserve("survey", "k3", REQUEST, 0.5, neighbours="replace-one")
+    reserve(ledger, "survey", "k3", REQUEST, 0.5, neighbours="replace-one")
     assert ledger.verify()["intact"] and ledger.verify()["events"] == 3
     path.unlink()
     with refused(Damage.CUT_SHORT, Damaged):
@@ -226,7 +226,7 @@ def test_an_event_without_the_key_is_noticed(url):  # noqa: F811
         with outside.begin() as connection:
             connection.execute(sql.insert(EVENTS).values(**forged, hash=digest(forged), seal=seal))
         with refused(LedgerMessage.DAMAGED, LedgerError):
-            ledger.reserve("survey", "k", REQUEST, 500.0, neighbours="replace-one")
+            reserve(ledger, "survey", "k", REQUEST, 500.0, neighbours="replace-one")
         assert ledger.verify()["first_bad"] == 2
         with outside.begin() as connection:
             for statement in LIFTED[connection.dialect.name]:
@@ -253,7 +253,7 @@ def test_a_note_of_the_head_that_cannot_be_read_stops_all_spends(original, tmp_p
     Path(f"{path}.head").write_bytes(text)
     assert not tried(path)
     with refused(Damage.UNREADABLE_HEAD, Damaged):
-        Ledger(str(path)).reserve("survey", "new", REQUEST, 0.1, neighbours="replace-one")
+        reserve(Ledger(str(path)), "survey", "new", REQUEST, 0.1, neighbours="replace-one")
     assert Ledger(str(path)).verify()["why"] == "the note of the head cannot be read"
 
 
@@ -294,11 +294,11 @@ def test_free_pages_after_a_kill(tmp_path, killed):
     data[at : at + 64] = b"x" * 64
     path.write_bytes(data)
     if killed:
-        ledger.reserve("survey", "a", REQUEST, 0.1, neighbours="replace-one")
+        reserve(ledger, "survey", "a", REQUEST, 0.1, neighbours="replace-one")
         assert ledger.verify()["intact"] and ledger.account("survey").spent == pytest.approx(0.1)
     else:
         with refused(Damage.CHANGED_BY_ANOTHER, Damaged):
-            ledger.reserve("survey", "a", REQUEST, 0.1, neighbours="replace-one")
+            reserve(ledger, "survey", "a", REQUEST, 0.1, neighbours="replace-one")
 
 
 def die_in_a_write(place):
@@ -320,12 +320,12 @@ def test_after_a_kill_all_events_are_looked_at(tmp_path):
         connection.execute("UPDATE pmt_events SET payload = replace(payload, '5.0', '9.0') WHERE seq = 1")
     connection.close()
     with refused(Damage.BROKEN_CHAIN, Damaged):
-        ledger.reserve("survey", "a", REQUEST, 0.1, neighbours="replace-one")
+        reserve(ledger, "survey", "a", REQUEST, 0.1, neighbours="replace-one")
 
 
 def test_a_refused_spend_leaves_the_note_settled(tmp_path):
     """The digest of the file stands in the note again, so that a change of the file is still found."""
     path, ledger = capped(tmp_path, 0.5)
     with refused(LedgerMessage.BEYOND_CAP, LedgerError):
-        ledger.reserve("survey", "a", REQUEST, 0.9, neighbours="replace-one")
+        reserve(ledger, "survey", "a", REQUEST, 0.9, neighbours="replace-one")
     assert Beside(path, str(path)).head().file == Beside(path, str(path)).digest() != ""

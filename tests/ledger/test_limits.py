@@ -21,7 +21,7 @@ from pmtcore.ledger.schema import SCHEMA
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.outcome import SpendFailure
 from pmtcore.releases.release import Request, recorded_release
-from tests.helpers import only_grows, refused
+from tests.helpers import only_grows, refused, reserve
 from tests.ledger.tables import VERSION, take_steps
 from tests.ledger.test_log import REQUEST, emptied, problem, url  # noqa: F401  # fixtures
 
@@ -39,22 +39,22 @@ def book(tmp_path):
 def test_an_amount_that_is_none_is_refused(book, mu):
     """NaN compares false with every cap: it must not be taken, nor void the cap for what follows."""
     with pytest.raises(InputError):
-        book.reserve("survey", "k", REQUEST, mu, neighbours="replace-one")
+        reserve(book, "survey", "k", REQUEST, mu, neighbours="replace-one")
     assert book.account("survey").spent == 0
     with refused(LedgerMessage.BEYOND_CAP, LedgerError):
-        book.reserve("survey", "l", REQUEST, 1.1, neighbours="replace-one")
+        reserve(book, "survey", "l", REQUEST, 1.1, neighbours="replace-one")
 
 
 @pytest.mark.parametrize("relation", ["zero-out", "add_remove_one", "", "REPLACE-ONE"])
 def test_an_unknown_relation_is_refused(book, relation):
     """What is not known cannot be converted, so it is not added up as if it were replace-one."""
     with refused(ArgumentMessage.NOT_ONE_OF):
-        book.reserve("survey", "k", REQUEST, 0.1, neighbours=relation)
+        reserve(book, "survey", "k", REQUEST, 0.1, neighbours=relation)
 
 
 def test_names_with_blanks_are_one_data_set(book):
     """A blank behind the name opens no second cap; unprintable names and keys are refused in a sentence."""
-    book.reserve(" survey ", "k", REQUEST, 0.9, neighbours="replace-one")
+    reserve(book, " survey ", "k", REQUEST, 0.9, neighbours="replace-one")
     assert book.account("survey ").spent == pytest.approx(0.9)
     for name, key in (
         ("a\x00b", "k2"),
@@ -65,7 +65,7 @@ def test_names_with_blanks_are_one_data_set(book):
         ("s" * 201, "k2"),
     ):
         with pytest.raises(LedgerError):
-            book.reserve(name, key, REQUEST, 0.1, neighbours="replace-one")
+            reserve(book, name, key, REQUEST, 0.1, neighbours="replace-one")
 
 
 def test_many_small_spends_never_pass_the_cap(book):
@@ -75,7 +75,7 @@ def test_many_small_spends_never_pass_the_cap(book):
     done = 0
     for i in range(45):
         try:
-            book.reserve("survey", f"k{i}", REQUEST, mu, neighbours="replace-one")
+            reserve(book, "survey", f"k{i}", REQUEST, mu, neighbours="replace-one")
             done += 1
         except LedgerError:
             break
@@ -168,7 +168,7 @@ def test_an_old_ledger_is_brought_up_to_date(url):  # noqa: F811
         connection.execute(VERSION.insert().values(version=1))
     ledger = Ledger(url)
     ledger.cap("survey", 1.0)
-    ledger.reserve("survey", "k", REQUEST, 0.5, neighbours="replace-one")
+    reserve(ledger, "survey", "k", REQUEST, 0.5, neighbours="replace-one")
     head = ledger.verify()["head"]
     assert Ledger(url).verify(head)["intact"]
     with old.begin() as connection:
@@ -193,9 +193,9 @@ def test_a_newer_ledger_is_left_alone(url):  # noqa: F811
 
 def test_a_cut_off_log_is_seen_from_a_head(book, tmp_path, capsys):
     """The chain of a shortened or rewritten log is whole; a head noted before says otherwise."""
-    book.reserve("survey", "a", REQUEST, 0.1, neighbours="replace-one")
+    reserve(book, "survey", "a", REQUEST, 0.1, neighbours="replace-one")
     noted = book.verify()["head"]
-    book.reserve("survey", "b", REQUEST, 0.1, neighbours="replace-one")
+    reserve(book, "survey", "b", REQUEST, 0.1, neighbours="replace-one")
     assert book.verify(noted)["intact"] and book.verify(book.verify()["head"])["intact"]
     cut = tmp_path / "cut.db"
     shutil.copy(book.url.removeprefix("sqlite:///"), cut)

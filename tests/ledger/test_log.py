@@ -36,7 +36,7 @@ from pmtcore.releases.release import Request, recorded_release
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table
-from tests.helpers import in_processes, only_grows, refused
+from tests.helpers import in_processes, only_grows, refused, reserve
 
 REQUEST = {"method": "joint-pmt", "mu": 0.5, "parameters": {}, "delta": 1e-6}
 
@@ -75,7 +75,7 @@ def emptied(url):
 
 def spend(url, key, queue):
     try:
-        Ledger(url).reserve("survey", key, {**REQUEST, "mu": 0.2}, 0.2, neighbours="replace-one")
+        reserve(Ledger(url), "survey", key, {**REQUEST, "mu": 0.2}, 0.2, neighbours="replace-one")
         queue.put((key, "spent"))
     except LedgerError as error:
         queue.put((key, str(error)))
@@ -207,7 +207,7 @@ def test_editing_the_past_is_detected(tmp_path):
     ledger = Ledger(str(path))
     ledger.cap("survey", 3.0)
     for i in range(3):
-        ledger.reserve("survey", f"k{i}", REQUEST, 0.5, neighbours="replace-one")
+        reserve(ledger, "survey", f"k{i}", REQUEST, 0.5, neighbours="replace-one")
     assert ledger.verify() == {**ledger.verify(), "intact": True, "events": 4}
     for change in (
         "UPDATE pmt_events SET payload = replace(payload, '0.5', '0.1') WHERE seq = 2",
@@ -230,10 +230,10 @@ def test_add_remove_budgets_count_twice(tmp_path):
     """A budget under another relation is converted, never added as it is."""
     ledger = Ledger(str(tmp_path / "l.db"))
     ledger.cap("survey", 1.0)
-    ledger.reserve("survey", "a", REQUEST, 0.4, neighbours="add-remove-one")
+    reserve(ledger, "survey", "a", REQUEST, 0.4, neighbours="add-remove-one")
     assert ledger.account("survey").spent == pytest.approx(0.8)
     with pytest.raises(LedgerError):
-        ledger.reserve("survey", "b", REQUEST, 0.4, neighbours="add-remove-one")
+        reserve(ledger, "survey", "b", REQUEST, 0.4, neighbours="add-remove-one")
 
 
 def test_a_full_or_read_only_disk_stops_releases(problem, tmp_path, monkeypatch):
@@ -323,7 +323,7 @@ def test_writers_whose_key_comes_from_elsewhere_wait_for_one_another(tmp_path, m
     Ledger(place).cap("survey", 3.0)
 
     def spent(at):
-        Ledger(place).reserve("survey", f"k{at}", REQUEST, 0.1, neighbours="replace-one")
+        reserve(Ledger(place), "survey", f"k{at}", REQUEST, 0.1, neighbours="replace-one")
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(spent, range(40)))
@@ -336,7 +336,7 @@ def test_many_threads_hold_few_connections(postgres):
     Ledger(address).cap("survey", 3.0)
 
     def spent(at):
-        Ledger(address).reserve("survey", f"k{at}", REQUEST, 0.1, neighbours="replace-one")
+        reserve(Ledger(address), "survey", f"k{at}", REQUEST, 0.1, neighbours="replace-one")
         return Ledger(address)
 
     with ThreadPoolExecutor(60) as pool:

@@ -15,7 +15,7 @@ from pmtcore.ledger import chain, database
 from pmtcore.ledger.chain import Damaged, LedgerError
 from pmtcore.ledger.log import Ledger
 from pmtcore.ledger.schema import SCHEMA, STEPS
-from tests.helpers import only_grows, refused
+from tests.helpers import only_grows, refused, reserve
 from tests.ledger.tables import EVENTS
 from tests.ledger.test_limits import engine
 from tests.ledger.test_log import REQUEST, url  # noqa: F401  # fixture
@@ -47,7 +47,7 @@ def book(url):  # noqa: F811
     """Return a ledger that this process has verified, with a spend, and a request that waits for an answer."""
     ledger = Ledger(url)
     ledger.cap("survey", 1.0)
-    ledger.reserve("survey", "spent", REQUEST, 0.5, neighbours="replace-one")
+    reserve(ledger, "survey", "spent", REQUEST, 0.5, neighbours="replace-one")
     ledger.agreements.ask("survey", "waits", {**SPEND, "by": "ana"})
     assert ledger.verify()["intact"]
     return ledger
@@ -69,7 +69,7 @@ def readers(ledger: Ledger):
     return {
         "account": lambda: ledger.account("survey"),
         "accounts": ledger.accounts,
-        "spend": lambda: ledger.reserve("survey", "new", REQUEST, 0.1, neighbours="replace-one"),
+        "spend": lambda: reserve(ledger, "survey", "new", REQUEST, 0.1, neighbours="replace-one"),
         "cap": lambda: ledger.cap("survey", 2.0),
         "answer": lambda: ledger.agreements.answer("waits", True, "cleo"),
         "finish": lambda: ledger.finish("spent", RECORD),
@@ -111,7 +111,7 @@ def test_a_report_prints_no_forged_figure(tmp_path, capsys):
     place = str(tmp_path / "l.db")
     ledger = Ledger(place)
     ledger.cap("survey", 1.0)
-    ledger.reserve("survey", "spent", REQUEST, 0.5, neighbours="replace-one")
+    reserve(ledger, "survey", "spent", REQUEST, 0.5, neighbours="replace-one")
     inserted(ledger, "release", "spent", {"record": RECORD, "standing": "sound"}, None)
     for asked in (["report", "--html", str(tmp_path / "r.html")], ["ledger", "record"]):
         assert main([*asked, "--ledger", place, "--key", "spent"]) == 2
@@ -141,7 +141,7 @@ def test_a_ledger_stripped_of_its_seals_is_damaged(tmp_path, version):
     path = tmp_path / "l.db"
     ledger = Ledger(str(path))
     ledger.cap("survey", 1.0)
-    ledger.reserve("survey", "spent", REQUEST, 0.5, neighbours="replace-one")
+    reserve(ledger, "survey", "spent", REQUEST, 0.5, neighbours="replace-one")
     path.with_name("l.db.head").unlink()
     unsealed(path, version)
     try:
@@ -149,7 +149,7 @@ def test_a_ledger_stripped_of_its_seals_is_damaged(tmp_path, version):
         assert not again.verify()["intact"] and again.verify()["sealed"] == 0 and version == SCHEMA
         with pytest.raises(Damaged):
             again.account("survey")
-        again.reserve("survey", "new", REQUEST, 0.1, neighbours="replace-one")
+        reserve(again, "survey", "new", REQUEST, 0.1, neighbours="replace-one")
     except LedgerError:
         return
     pytest.fail("a stripped ledger was believed")

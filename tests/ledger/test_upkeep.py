@@ -13,7 +13,7 @@ from pmtcore.ledger import chain, database
 from pmtcore.ledger.chain import Damaged
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.ledger.schema import SCHEMA
-from tests.helpers import refused
+from tests.helpers import refused, reserve
 from tests.ledger.tables import VERSION, take_steps
 from tests.ledger.test_limits import engine
 from tests.ledger.test_log import REQUEST, url  # noqa: F401  # fixture
@@ -51,9 +51,9 @@ def test_every_earlier_version_opens(url, version):  # noqa: F811
     assert ledger.verify()["intact"] and ledger.verify()["events"] == 3
     (entry,) = ledger.account("survey").entries
     assert (entry.state, entry.mu, entry.purpose) == ("released", 0.5, "old")
-    ledger.reserve("survey", "new", REQUEST, 0.5, neighbours="replace-one")
+    reserve(ledger, "survey", "new", REQUEST, 0.5, neighbours="replace-one")
     with refused(LedgerMessage.BEYOND_CAP, LedgerError):
-        ledger.reserve("survey", "newer", REQUEST, 0.9, neighbours="replace-one")
+        reserve(ledger, "survey", "newer", REQUEST, 0.9, neighbours="replace-one")
     database._VERIFIED.clear()
     assert Ledger(url).verify()["intact"] and Ledger(url).account("survey").spent == pytest.approx(0.5**0.5)
 
@@ -64,7 +64,7 @@ def test_a_backup_is_restored(tmp_path):
     home.mkdir()
     ledger = Ledger(str(home / "l.db"))
     ledger.cap("survey", 1.0)
-    ledger.reserve("survey", "a", REQUEST, 0.5, neighbours="replace-one")
+    reserve(ledger, "survey", "a", REQUEST, 0.5, neighbours="replace-one")
     head = ledger.entry("a").hash
     shutil.copytree(home, safe)
     shutil.rmtree(home)
@@ -72,7 +72,7 @@ def test_a_backup_is_restored(tmp_path):
     database._VERIFIED.clear()
     again = Ledger(str(home / "l.db"))
     assert again.verify(head)["intact"] and again.verify()["sealed"]
-    assert again.reserve("survey", "b", REQUEST, 0.5, neighbours="replace-one") is None
+    assert reserve(again, "survey", "b", REQUEST, 0.5, neighbours="replace-one") is None
 
 
 def test_the_log_is_one_json_line_for_each_event(tmp_path, caplog):
@@ -80,8 +80,8 @@ def test_the_log_is_one_json_line_for_each_event(tmp_path, caplog):
     with caplog.at_level(logging.INFO, "second_moment.ledger"):
         ledger = Ledger(str(tmp_path / "l.db"))
         ledger.cap("survey", 1.0)
-        ledger.reserve(
-            "survey", "a", {**REQUEST, "method": "planted"}, 0.5, neighbours="replace-one", purpose="planted"
+        reserve(
+            ledger, "survey", "a", {**REQUEST, "method": "planted"}, 0.5, neighbours="replace-one", purpose="planted"
         )
         ledger.finish("a", {"standing": "sound", "coefficients": {"planted": 4711.0}})
     found = [json.loads(record.message) for record in caplog.records]
@@ -99,14 +99,14 @@ def test_links_to_a_ledger_are_the_ledger(tmp_path):
     Ledger(str(ways[0])).cap("survey", 1.0)
     older_one = place.read_bytes()
     for at, way in enumerate(ways):
-        Ledger(str(way)).reserve("survey", f"k{at}", REQUEST, 0.5, neighbours="replace-one")
+        reserve(Ledger(str(way)), "survey", f"k{at}", REQUEST, 0.5, neighbours="replace-one")
     assert len(Ledger(f"sqlite:///{ways[0]}").account("survey").entries) == 3
     assert {path.resolve() for path in tmp_path.rglob("*.key")} == {place.with_name("l.db.key")}
     place.write_bytes(older_one)
     database._VERIFIED.clear()
     (tmp_path / "new.db").symlink_to(place)
     with refused(Damage.CUT_SHORT, Damaged):
-        Ledger(str(tmp_path / "new.db")).reserve("survey", "k", REQUEST, 0.5, neighbours="replace-one")
+        reserve(Ledger(str(tmp_path / "new.db")), "survey", "k", REQUEST, 0.5, neighbours="replace-one")
 
 
 SEALED = "sqlite:///l.db?mode=ro&uri=true"

@@ -311,10 +311,10 @@ def test_a_refused_randomize_leaves_the_file_as_it_was(name, before, tmp_path, c
     rows.write_text(",".join([*names, made.target]) + "\n" + ",".join("1" for _ in range(len(names) + 1)) + "\n")
 
     def stopped(*_):
-        yield np.zeros((1, made.dimension))
+        yield "{}"
         raise InputError("in the middle")
 
-    monkeypatch.setattr("pmtcore.cli.local._blocks", stopped)
+    monkeypatch.setattr("pmtcore.cli.local.report_lines", stopped)
     assert main(ask) == 2
     assert {path.name for path in tmp_path.iterdir()} == there and (before is None or out.read_bytes() == before)
     capsys.readouterr()

@@ -14,7 +14,7 @@ from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm.families import BOOSTING, LOGISTIC, POISSON, family
 from pmtcore.mechanisms.grid import SCALE
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
-from pmtcore.mechanisms.passes import GRADIENT, CurvatureSum, GradientSum, release_curvatures, release_gradients
+from pmtcore.mechanisms.passes import GRADIENT, CurvatureSum, GradientSum
 from pmtcore.mechanisms.quantized_rows import Quantizer
 from pmtcore.methods.baselines import exact_fit, public_bands
 from pmtcore.methods.gradients.frame import Frame
@@ -41,12 +41,12 @@ def pieces(z):
 
 def gradients(z, fam, points, bounds, mu=1.0, source=None):
     """In units of their bounds; without noise unless a source is given."""
-    return release_gradients(pieces(z), GradientSum(fam, points, bounds), mu, len(z), source=source or ZeroNoise())
+    return GradientSum(fam, points, bounds).release(pieces(z), mu, len(z), source or ZeroNoise())
 
 
 def curvatures(z, fam, points, bounds, mu=1.0, source=None):
     """Without noise unless a source is given."""
-    return release_curvatures(pieces(z), CurvatureSum(fam, points, bounds), mu, len(z), source=source or ZeroNoise())
+    return CurvatureSum(fam, points, bounds).release(pieces(z), mu, len(z), source or ZeroNoise())
 
 
 def distances(found, exact):

@@ -13,7 +13,6 @@ from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import LOGISTIC, POISSON
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.gradients.frame import mean_excess
 from pmtcore.methods.gradients.passes import (
     Observation,
     State,
@@ -23,8 +22,9 @@ from pmtcore.methods.gradients.passes import (
     combine_curvature,
     curvature_at,
 )
+from pmtcore.public.clipping import ExponentialTail, mean_excess
 from pmtcore.public.moments import INTERCEPT, public_from_rows
-from pmtcore.public.weak_prior import COEFFICIENT_SD, INTERCEPT_SD, prior_precision
+from pmtcore.public.ridge import COEFFICIENT_SD, INTERCEPT_SD, prior_precision
 from tests.helpers import FALSE_ALARM, TEST, names, plan
 from tests.methods.test_gradients import ID, glm
 
@@ -102,7 +102,7 @@ def test_the_price_of_a_bound_falls_for_ever():
     """Against the sum over rows and a numerical integral of half an exponential row beyond the longest."""
     lengths = np.sort(np.random.default_rng(2).chisquare(5, 40))
     bounds = np.append(np.linspace(0.1, 3, 12) * lengths[-1], 30 * lengths[-1])
-    square, line = (each[0] for each in mean_excess(lengths[None], bounds[None]))
+    square, line = (each[0] for each in mean_excess(lengths[None], bounds[None], ExponentialTail))
     start = lengths[-9]
     scale = (np.sum(lengths[-8:] - start) + 5 * start) / 18
     grid = np.linspace(0, 60 * scale, 400_001)

@@ -11,9 +11,9 @@ from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.bands import Part, limits
+from pmtcore.public.clipping import GradientNorms, common_direction, harmless_bound
+from pmtcore.public.gaussian_update import raised
 from pmtcore.public.moments import public_from_rows
-from pmtcore.public.secant import raised
-from pmtcore.public.sizes import GradientNorms, common_direction, harmless_bound
 from tests.helpers import names, plan
 
 TEST = Curator("a test of the filter on synthetic rows")

@@ -19,7 +19,7 @@ from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.joint_moment.derived import Rule, parse
 from pmtcore.methods.joint_moment.influence import Gaussian, Moments, Rows
 from pmtcore.methods.joint_moment.linear import solve
-from pmtcore.methods.joint_moment.norm import _kurtosis
+from pmtcore.methods.joint_moment.method import _kurtosis
 from pmtcore.methods.joint_moment.record import Record, _digest, record_from_bytes
 from pmtcore.public.moments import INTERCEPT, public_from_moment, public_from_rows
 from tests.helpers import TEST, plan, refused

@@ -19,10 +19,10 @@ from pmtcore.mechanisms.grid import FINE, from_words, grid_rows, in_words
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.mechanisms.passes import GRADIENT, GradientSum
 from pmtcore.methods.baselines import exact_fit
+from pmtcore.methods.joint.passes import SecondPass
 from pmtcore.methods.joint.plan import expected_truncated_fraction, gradient_norms
-from pmtcore.methods.joint.second_pass import SecondPass
+from pmtcore.public.clipping import Ball
 from pmtcore.public.moments import public_from_moment, public_from_rows, whiten
-from pmtcore.public.radius import Ball
 from pmtcore.public.ridge import ridge_regularized_public
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan, refused
 from tests.mechanisms.test_sensitivity import NEIGHBOURS, D, pair, public

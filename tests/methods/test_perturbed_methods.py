@@ -21,9 +21,8 @@ from pmtcore.accounting.budgets import (
     mu_from_pure_epsilon,
     pure_epsilon_from_mu,
 )
-from pmtcore.accounting.gdp import Gdp, cost, log_upper, noise_size, spend_mu
+from pmtcore.accounting.gdp import Gdp, cost, log_upper, noise_size, removed_delta, spend_mu
 from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, equation_4, noise_for, spend
-from pmtcore.accounting.tails import removed_delta
 from pmtcore.auditing.lower_bound import audit
 from pmtcore.base.messages import AccountingMessage, InputError, MethodMessage
 from pmtcore.base.private_rows import PrivateRows

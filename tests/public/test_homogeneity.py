@@ -9,11 +9,11 @@ from scipy.stats import binom
 
 from pmtcore.base.private_rows import Curator
 from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.public.clipping import Ball
 from pmtcore.public.deduplicate import one_copy
 from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.homogeneity import FALSE_ALARMS, FALSE_ALARMS_OF_FEW, bootstrap_null, words
 from pmtcore.public.moments import public_from_rows
-from pmtcore.public.radius import Ball
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table

@@ -7,8 +7,8 @@ import pytest
 
 from pmtcore.mechanisms.noise import sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
-from pmtcore.public import radius
-from pmtcore.public.radius import _Candidates
+from pmtcore.public import clipping
+from pmtcore.public.clipping import _Candidates
 
 
 def rows_of(d, seed, tails=False):
@@ -25,7 +25,7 @@ def naive(rows, size, scale):
     inverse = np.linalg.inv(sum(w * np.outer(z, z) for w, z in zip(weights, x, strict=True)) / m)
     moves = np.array([(1 - w) * r * inverse @ z for w, r, z in zip(weights, rows[:, -1], x, strict=True)])
     line = np.sum(np.abs(moves), axis=0) / m
-    return np.sum(np.mean(moves, axis=0) ** 2) + radius.ABSOLUTE_SHARE * np.sum(line**2), np.sum(inverse**2)
+    return np.sum(np.mean(moves, axis=0) ** 2) + clipping.ABSOLUTE_SHARE * np.sum(line**2), np.sum(inverse**2)
 
 
 @pytest.mark.parametrize("tails", [False, True], ids=["alike", "tails"])
@@ -54,8 +54,8 @@ def test_the_ball_is_that_of_the_least_naive_price(d, tails, seed):
 def test_few_balls_take_an_inverse(monkeypatch, seed):
     """One for all that cut nothing, and one for each that may be the best at some budget."""
     rows, inverses = rows_of(60, seed), []
-    plain = radius._inverse_gram
-    monkeypatch.setattr(radius, "_inverse_gram", lambda *each: inverses.append(1) or plain(*each))
+    plain = clipping._inverse_gram
+    monkeypatch.setattr(clipping, "_inverse_gram", lambda *each: inverses.append(1) or plain(*each))
     candidates = _Candidates.of(rows)
     for mu in (0.2, 0.3, 0.5):
         candidates.best(0.3, 10**5, mu)

@@ -50,7 +50,7 @@ def test_two_stages_are_those_of_others(exact):
 def test_instruments_for_themselves_are_least_squares(exact):
     """With each feature its own instrument, two stages are one."""
     moment, _ = exact
-    from pmtcore.explore.instruments import two_stage
+    from pmtcore.explore.regression import two_stage
 
     fit = moment.regress("hit ~ a + b").fit
     staged = two_stage(moment.state, fit.response, fit.features, fit.features)
@@ -105,7 +105,7 @@ def test_gradients_are_those_of_the_figures(exact, what):
 
 def test_the_noise_of_two_stages(exact):
     """The privacy part of two-stage least squares against its own differences under small noise."""
-    from pmtcore.explore.instruments import two_stage
+    from pmtcore.explore.regression import two_stage
 
     moment, _ = exact
     state, rng, drawn = moment.state, np.random.default_rng(8), []

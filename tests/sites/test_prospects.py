@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from pmtcore.releases import planning
 from pmtcore.releases.planning import planned
-from pmtcore.sites import prospects as module
 from pmtcore.sites.prospects import noise_mus, prospects
 from tests.helpers import make
 
@@ -30,8 +30,8 @@ def test_more_sites_narrow_the_band_and_colluders_widen_it():
 def test_another_coefficient_is_predicted_from_the_same_plans(monkeypatch):
     """Plans of one table are made once, whichever coefficient is drawn; another budget's are others."""
     _, public, _ = make(100, 200, 5)
-    plans = []
-    monkeypatch.setattr(module, "planned", lambda *each: plans.append(each[1:]) or planned(*each))
+    plans, plan = [], planning._plan
+    monkeypatch.setattr(planning, "_plan", lambda *each: plans.append(each[1:]) or plan(*each))
     first, second = (prospects(public, 400, "joint-pmt", 1.0, coefficient=at, counts=(2, 5)) for at in (1, 2))
     assert len(plans) == len(set(plans)) and [each.half_width for each in first] != [each.half_width for each in second]
     assert second[0].half_width == planned(public, 400, "joint-pmt", 1.0).half_width(2)

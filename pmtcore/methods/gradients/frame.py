@@ -20,10 +20,9 @@ from pmtcore.base.symmetric import from_upper_triangle
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.public.bands import Part, robust_part
+from pmtcore.public.clipping import ExponentialTail, candidate_bounds, mean_excess
 from pmtcore.public.moments import PosteriorMode, PublicData, back_transform, left_out_norm, whiten
-from pmtcore.public.ridge import RidgePrior, ridge_prior
-from pmtcore.public.sizes import excess_sums
-from pmtcore.public.weak_prior import prior_precision, weakly_informed_fit
+from pmtcore.public.ridge import RidgePrior, prior_precision, ridge_prior, weakly_informed_fit
 
 _MOST_ROWS = 4000  # public rows behind a choice; more change it by less than its own error
 _NUMBERS_AT_ONCE = 4_000_000  # numbers in memory at once: 32 MB
@@ -38,10 +37,6 @@ _LEAST_BOUND, _LARGEST_BOUND, _BOUNDS_TRIED = 0.3, 100.0, 40
 _ENOUGH_ROWS_PER_COLUMN = 4
 # Private rows may lose this share of what is clipped in one direction, as no sample of public rows tells.
 _COMMON_SHARE = 0.02
-# Beyond the longest of m left-out lengths a private one lies with chance 1/(m + 1) at most: half a row is expected.
-_ROWS_BEYOND = 0.5
-# The mean excess of the largest fifth is drawn towards half of where the fifth begins by as much as ten rows.
-_TAIL_ROWS, _TAIL_EXCESS = 10, 0.5
 
 
 @dataclass(frozen=True)
@@ -268,9 +263,7 @@ class Frame:
     def candidates(self, residuals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return bounds to choose from (t, K), and the variance that clipping at each leaves over all coordinates."""
         lengths = self.norms * np.abs(residuals)
-        longest = np.maximum(np.max(lengths, axis=1), 1e-290)
-        low = np.maximum(_LEAST_BOUND * np.median(lengths, axis=1), 1e-9 * longest)
-        bounds = np.geomspace(low, _LARGEST_BOUND * longest, _BOUNDS_TRIED, axis=1)
+        bounds = candidate_bounds(lengths, _LEAST_BOUND, _LARGEST_BOUND, _BOUNDS_TRIED)
         return bounds, self.clipping_variance(lengths, bounds)
 
     def clipping_variance(self, lengths: np.ndarray, bounds: np.ndarray) -> np.ndarray:
@@ -278,7 +271,7 @@ class Frame:
 
         The sampling variance of the mean excess over m public and n private rows, and a fiftieth of its square.
         """
-        square, excess = mean_excess(lengths, bounds)
+        square, excess = mean_excess(lengths, bounds, ExponentialTail)
         return np.asarray(square / self.m * (1 + self.m / self.n) + _COMMON_SHARE * excess**2)
 
     def to_table(self, points: np.ndarray) -> np.ndarray:
@@ -306,25 +299,3 @@ def in_frame(public: PublicData) -> PublicData:
 def has_few_rows(public: PublicData) -> bool:
     """Return whether there are fewer than four public rows for a column, whose Hessian is too rough to rely on."""
     return (public.m or 0) < _ENOUGH_ROWS_PER_COLUMN * public.d
-
-
-def mean_excess(lengths: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean squared and mean excess (t, K) of lengths (t, m) over bounds (t, K), with a tail.
-
-    Up to the longest one the lengths count as they are. Beyond it half a row is expected, at an excess that falls off
-    exponentially with the mean excess of the largest fifth: no bound is beyond all rows, and the price of a bound
-    falls for ever, so it grows with the budget. A power law there is too heavy: its price exceeds what clipping takes
-    on tables with bounded columns (tune, five public rows a column: 1.4 and 2.0 times the error at mu 1.5 and 4.5).
-    """
-    ordered = np.sort(lengths, axis=1)
-    m = ordered.shape[1]
-    largest = min(max(m // 5, 5), m - 1)
-    start, longest = ordered[:, -largest - 1, None], ordered[:, -1:]
-    excess = np.sum(ordered[:, -largest:] - start, axis=1, keepdims=True) + _TAIL_ROWS * _TAIL_EXCESS * start
-    scale = np.maximum(excess / (largest + _TAIL_ROWS), 1e-12 * longest + 1e-300)
-    gap = np.maximum(longest - bounds, 0.0)
-    rows = _ROWS_BEYOND * np.exp(-np.maximum(bounds - longest, 0.0) / scale)
-    square = rows * (gap**2 + 2 * gap * scale + 2 * scale**2)
-    line = rows * (gap + scale)
-    body = excess_sums(ordered, bounds)
-    return (square + body[0]) / m, (line + body[1]) / m

@@ -24,10 +24,8 @@ from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.passes import CURVATURE_SENSITIVITY, GRADIENT_SENSITIVITY
 from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.methods.gradients.frame import ClippedPart, Frame
-from pmtcore.public.gaussian_update import gaussian_update, inflate_on_conflict, is_conflict
-from pmtcore.public.radius import ABSOLUTE_SHARE
-from pmtcore.public.secant import raised
-from pmtcore.public.sizes import beyond
+from pmtcore.public.clipping import ABSOLUTE_SHARE, PowerTail, least_error, mean_excess
+from pmtcore.public.gaussian_update import gaussian_update, inflate_on_conflict, is_conflict, raised
 
 # Of the mean eigenvalue: no direction of a public Hessian is without curvature.
 _LEAST_CURVATURE = 0.02
@@ -140,8 +138,7 @@ def choose_bounds(frame: Frame, state: State, mu: float) -> ClippingChoice:
     residuals = frame.residuals(state.points)
     bounds, clipping = frame.candidates(residuals)
     unit = GRADIENT_SENSITIVITY / (mu * frame.n)
-    best = np.argmin(clipping + d * (unit * bounds) ** 2, axis=1)
-    chosen = np.take_along_axis(bounds, best[:, None], axis=1)[:, 0]
+    chosen = least_error(bounds, clipping + d * (unit * bounds) ** 2)
     scale = np.trace(curvature.hessian + frame.penalty, axis1=1, axis2=2) / d
     free = _HARMLESS_NOISE * np.sqrt(frame.prior.dispersion * scale / frame.n) / unit
     chosen = np.maximum(chosen, np.minimum(free, bounds[:, -1]))
@@ -276,9 +273,8 @@ def ball_bounds(frame: Frame, state: State, mu: float) -> np.ndarray:
     first = np.maximum(low * np.median(lengths, axis=1), 1e-9)
     radii = np.geomspace(first, np.maximum(high * lengths[:, -1], 2 * first), count, axis=1)
     noise = (CURVATURE_SENSITIVITY * radii**2 / (mu * frame.n)) ** 2 * d * (d + 1) / 2
-    square, excess = beyond(lengths**2, radii**2)
-    price = square / frame.m + ABSOLUTE_SHARE * excess**2 + noise
-    return np.asarray(np.take_along_axis(radii, np.argmin(price, axis=1)[:, None], axis=1)[:, 0])
+    square, excess = mean_excess(lengths**2, radii**2, PowerTail)
+    return least_error(radii, square / frame.m + ABSOLUTE_SHARE * excess**2 + noise)
 
 
 def combine_curvature(frame: Frame, state: State, bounds: np.ndarray, mu: float, *, released: np.ndarray) -> State:

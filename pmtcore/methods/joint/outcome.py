@@ -1,22 +1,37 @@
-"""What ``joint-pmt`` gives back of its released figures: coefficients at any penalty, bands, moments, notes."""
+"""What ``joint-pmt`` gives back of its released figures: coefficients at any penalty, bands, moments, notes.
+
+Bands, and the test whether the private rows look like the public ones: proofs/bands.md, 7.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from pmtcore.base.bands import Bands
+from pmtcore.base.distributions import chi2, f_distribution
 from pmtcore.base.strict_json import Json
-from pmtcore.methods.joint.bands import alone, bands, looks_shifted
-from pmtcore.methods.joint.fit import FirstFit
-from pmtcore.methods.joint.refined import Fit
+from pmtcore.methods.joint.fit import FirstFit, Fit
 from pmtcore.methods.registry import Outcome
+from pmtcore.public.bands import Part, limits, robust_part
+from pmtcore.public.cholesky import triangular_root
+from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.homogeneity import bootstrap_null, words
-from pmtcore.public.moments import back_transform, conditioning, ridge_from_least_squares
+from pmtcore.public.moments import back_transform, conditioning, equilibrated_solve, ridge_from_least_squares
 
 _PATH_POINTS = 31  # of the ridge path: three a decade over ten decades
+_DECISIVE_LEVERAGE = 0.5  # leverage of a public row
+# Chance that public rows show no less of a direction than the floor of the bands assumes
+_FLOOR_CHANCE = 0.95
+_FALSE_ALARMS = 1e-3  # of each of two tests for a shift
+_MANY_DEGREES = 1e9  # more are infinitely many
+
+# Of a column of length one, what others must leave of it to be none of their combinations: root of the rounding error.
+_LEAST_INDEPENDENT_PART = float(np.sqrt(np.finfo(float).eps))
 
 
 class JointOutcome(Outcome):
@@ -130,3 +145,166 @@ class JointOutcome(Outcome):
         if self.pilot.gram_precision[0] < 0.5:
             notes.append("At this budget the released moment weighs less than the public one.")
         return tuple(notes)
+
+
+def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
+    """Return the error bands of the first trial: privacy, sampling and truncation parts, and 95 % limits of their sum.
+
+    The limits are around the unshrunk fit, so they do not assume that the public fit is right. With public rows and
+    without a penalty the two are combined by precision, the public one trusted no further than samples of one
+    population allow (proofs/homogeneity.md, 23). Limits that leave out the published coefficient are widened to
+    contain it.
+
+    Args:
+        first: fit of the first pass.
+        fit: fit of all passes; the same without others.
+        ridge: the published coefficients (d,) at the penalty ``lam``.
+        lam: ridge penalty in the units of the table.
+    """
+    public = first.public
+    if lam == 0 and first.shrinks and public.rows is not None and public.m is not None:
+        return _with_public(first, fit, ridge)
+    root, gram = public.feature_root, fit.unclipped_share[0] * fit.gram_estimate[0]
+    solved, centre = fit.unshrunk[0], ridge
+    if lam == 0:
+        inverse = public.residual_scale * back_transform(root, np.linalg.inv(gram)).T
+        centre = public.fit + public.residual_scale * back_transform(root, fit.unshrunk[0])
+    else:
+        penalty = np.diag(fit.unclipped_share[0] * lam * public.penalized)
+        inverse = public.residual_scale * equilibrated_solve(root @ gram @ root.T + penalty, root)
+        solved = (root.T @ ridge - public.factor[-1, : public.d]) / public.residual_scale
+    privacy = Part.of(inverse @ fit.noise_covariance(solved) @ inverse.T)
+    sampling = _sampling_part(first, fit.clip_weights, inverse, fit.unshrunk[0] - solved)
+    moved = inverse @ (gram @ fit.last_step)
+    return limits(ridge, privacy, sampling, _with_step(fit.truncation_part(inverse), moved), centre=centre)
+
+
+def _with_step(truncation: Part | None, moved: np.ndarray) -> Part | None:
+    """Return the truncation part with the last step in it, which moved the coefficients by ``moved`` (d,)."""
+    return None if truncation is None else truncation.plus(Part.of(np.outer(moved, moved)))
+
+
+def alone(first: FirstFit, fit: Fit) -> dict[str, Json]:
+    """Return what the private rows say by themselves, in the units of the table, for combining two releases of them.
+
+    Coefficients (d,) of the first trial without the public fit, the covariance (d, d) of their noise, and variances
+    (d,) for truncation.
+    """
+    public, deviation = first.public, fit.unshrunk[0]
+    table = public.residual_scale * back_transform(public.feature_root, np.eye(len(deviation))).T
+    solve = table @ np.linalg.inv(fit.unclipped_share[0] * fit.gram_estimate[0])
+    noise = solve @ fit.noise_covariance(deviation) @ solve.T
+    cut = _with_step(fit.truncation_part(solve), table @ fit.last_step)
+    lost = np.zeros(len(deviation)) if cut is None else cut.variance
+    centre = public.fit + table @ deviation
+    return {"coefficients": centre.tolist(), "privacy": noise.tolist(), "truncation": lost.tolist()}
+
+
+def _two_estimates(first: FirstFit, fit: Fit, inverse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return covariances (d, d) of the unshrunk correction around the population's, and of the public fit around it.
+
+    Args:
+        first: fit of the first pass.
+        fit: fit of all passes.
+        inverse: (d, d), from the equation that is solved to the correction.
+    """
+    public = first.public
+    cut = fit.truncation_part(inverse)
+    sampling = first.stable_gram[0] * first.residual_variance / first.first.n
+    mine = inverse @ (fit.noise_covariance(fit.unshrunk[0]) + sampling) @ inverse.T
+    mine = mine + (0.0 if cut is None else np.diag(cut.variance))
+    influence = public.fit_influence
+    return mine, influence.T @ influence / len(influence) ** 2 + public.fit_pull
+
+
+def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
+    """Return bands around the unshrunk fit and the public one by precision, no wider than those of the public fit."""
+    public, deviation = first.public, fit.unshrunk[0]
+    inverse = np.linalg.inv(fit.unclipped_share[0] * fit.gram_estimate[0])
+    mine, theirs = _two_estimates(first, fit, inverse)
+    identity: np.ndarray = np.eye(len(deviation))
+    both = gaussian_update(theirs, identity, deviation, mine, prior_dof=first.prior_dof)
+    inflation, influence = float(both.inflation), public.fit_influence
+    table = public.residual_scale * back_transform(public.feature_root, identity).T
+    solve, rest = table @ both.gain @ inverse, table @ both.shrinkage
+    privacy = Part.of(solve @ fit.noise_covariance(deviation) @ solve.T)
+    sampling = _sampling_part(first, fit.clip_weights, solve, np.zeros_like(deviation))
+    pull = Part.of(rest @ (inflation * public.fit_pull) @ rest.T)
+    theirs_part = robust_part(influence @ rest.T, inflation, len(influence), public.clusters)
+    together = sampling.plus(theirs_part).plus(pull)
+    together = together.with_variance(np.maximum(together.variance, _least_squares_variance(first)))
+    truncation = _with_step(fit.truncation_part(solve), table @ fit.last_step)
+    return limits(estimate, privacy, together, truncation, centre=public.fit + table @ both.step)
+
+
+def _least_squares_variance(first: FirstFit) -> np.ndarray:
+    """Return the sampling variances (d,) of least squares without a prior on all rows, public and private.
+
+    Where columns nearly determine each other the public prior says how far their coefficients go, the rows do not: no
+    release knows more of a coefficient than the rows themselves. Of an inverse moment of m Gaussian rows an entry on
+    the diagonal is ``m/chi2(m - d + 1)`` times the population's: the least that it leaves open at 5 % counts. Nothing
+    is known of fewer rows, nor of columns that agree to half the digits.
+    """
+    public = first.public
+    if public.rows is None or len(public.rows) <= public.d + 1:
+        return np.zeros(public.d)
+    features, m = public.rows[:, :-1], len(public.rows)
+    scale = np.sqrt(np.mean(features**2, axis=0))
+    basis = triangular_root(features / scale) / math.sqrt(m)
+    if np.min(np.abs(np.diag(basis))) < _LEAST_INDEPENDENT_PART:
+        return np.zeros(public.d)
+    inverse = solve_triangular(basis, np.eye(public.d)) / scale[:, None]
+    variance = first.residual_variance * public.residual_scale**2 / (first.first.n + m)
+    known = float(chi2.isf(_FLOOR_CHANCE, m - public.d + 1)) / m
+    return np.asarray(variance * known * np.sum(inverse**2, axis=1))
+
+
+def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, deviation: np.ndarray) -> Part:
+    """Return the sampling part ``inverse Omega inverse'/n`` with ``Omega = E[w^2 r^2 x x']``.
+
+    The shape of Omega comes from public rows, its size from the released residual variance. In a direction that one
+    public row decides its residual says nothing, and equal variances are assumed there.
+
+    Args:
+        first: fit of the first pass.
+        weights: truncation weights (m,) of the public rows, as the passes clip them.
+        inverse: (d, d), from the equation that is solved to the correction.
+        deviation: from the penalized correction to the one without a penalty (d,); it adds to every residual.
+    """
+    public, n = first.public, first.first.n
+    equal = Part.of(inverse @ (first.stable_gram[0] * first.residual_variance) @ inverse.T / n)
+    if public.rows is None or public.m is None:
+        return equal
+    x, residual = public.whitened_in_sample[:, :-1], public.left_out_residual
+    scale = first.residual_variance / np.mean(weights * residual**2)
+    rows = x * (weights * (residual + x @ deviation / math.sqrt(scale)))[:, None]
+    robust = robust_part(
+        (rows - rows.mean(axis=0)) @ inverse.T if np.any(deviation) else rows @ inverse.T, scale, n, public.clusters
+    )
+    if np.max(np.sum(x**2, axis=1)) / len(x) < _DECISIVE_LEVERAGE:
+        return robust
+    return robust.with_variance(np.maximum(robust.variance, equal.variance))
+
+
+def looks_shifted(first: FirstFit, fit: Fit) -> bool:
+    """Return whether the correction is far larger than alike samples give: about one false alarm in 1,000.
+
+    With public rows the ratio of section 6.1, by the robust covariances that bands have, truncation included. With a
+    moment alone ``|delta|^2 (m - d)/d`` is F-distributed for Gaussian errors, since ``delta`` is the error of the
+    public fit in its own units; noise and private sampling come on top.
+    """
+    public, delta = first.public, fit.unshrunk[0]
+    if public.m is None:
+        return False
+    inverse = np.linalg.inv(fit.unclipped_share[0] * fit.gram_estimate[0])
+    d = public.d
+    if public.rows is not None:
+        mine, theirs = _two_estimates(first, fit, inverse)
+        solved = np.linalg.solve(mine + theirs, np.column_stack([theirs, delta]))
+        share = float(np.clip(np.trace(solved[:, :d]) / d, 1e-6, 1.0))
+        dof = min(first.prior_dof / share**2, _MANY_DEGREES)
+        return bool(delta @ solved[:, d] / d > f_distribution.isf(_FALSE_ALARMS, d, dof))
+    rest = public.m - d
+    own = d / rest * f_distribution.isf(_FALSE_ALARMS, d, rest)
+    noise = float(np.linalg.eigvalsh(inverse @ fit.noise_covariance(delta) @ inverse)[-1])
+    return bool(delta @ delta > own + (noise + 1 / first.first.n) * chi2.isf(_FALSE_ALARMS, d))

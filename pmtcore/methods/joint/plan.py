@@ -23,18 +23,24 @@ from pmtcore.base.private_rows import Private, PrivateRows, RowCache
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import QuantizedRows
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.joint.first_pass import FirstPass
-from pmtcore.methods.joint.fit import FirstFit
+from pmtcore.methods.joint.fit import FirstFit, Fit, RefinedFit
 from pmtcore.methods.joint.outcome import JointOutcome
-from pmtcore.methods.joint.refined import Fit, RefinedFit
-from pmtcore.methods.joint.second_pass import COUNTING, SecondPass, Shares
+from pmtcore.methods.joint.passes import COUNTING, FirstPass, SecondPass, Shares
 from pmtcore.methods.outcome_interval import OF_JOINT
 from pmtcore.methods.parameters import Parameters, choice, parameter, penalty, small_budgets, truncation_radius, unset
 from pmtcore.methods.registry import Method, Origin, Prediction, StatisticPlan, sound
+from pmtcore.public.clipping import (
+    Ball,
+    GradientNorms,
+    PowerTail,
+    accurate_ball,
+    harmless_bound,
+    inference_ball,
+    mean_excess,
+    truncation_variance,
+)
 from pmtcore.public.moments import PublicData
-from pmtcore.public.radius import Ball, accurate_ball, inference_ball, truncation_variance
 from pmtcore.public.ridge import ridge_regularized_public
-from pmtcore.public.sizes import GradientNorms, beyond, harmless_bound
 
 _PILOT_SHARES = (0.05, 0.1, 0.15, 0.25, 0.4)  # of mu^2 for the pilot: tried, and the least predicted error taken
 _BALL_FACTORS = (1.0, 1.5, 2.25)  # than the ball that is best for a pilot alone: its Gram matrix serves all passes
@@ -279,7 +285,7 @@ def expected_truncated_fraction(public: PublicData, ball: Ball) -> float:
     if rows is None:
         return 0.0
     squares = np.sort(public.whitened_squares + (ball.response_scale * rows[:, -1]) ** 2)
-    lost = float(beyond(squares[None], np.array([[ball.radius**2]]))[1][0, 0])
+    lost = float(mean_excess(squares[None], np.array([[ball.radius**2]]), PowerTail)[1][0, 0])
     return min(lost / float(np.mean(squares)), 1.0)
 
 

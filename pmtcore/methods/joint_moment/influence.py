@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, permutations
 from math import factorial
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from pmtcore.base.distributions import chi
 from pmtcore.mechanisms.truncation import ball_weights
 from pmtcore.public.bands import group_sums
-from pmtcore.public.tails import PRIOR_ROWS, PowerTail
+from pmtcore.public.clipping import PRIOR_ROWS, PowerTail
 
 _TAIL_SHARE = 10  # a tenth of the rows is the tail
 _QUANTILES = 40  # cells of the tail, on a log scale
@@ -78,13 +78,21 @@ class Tail:
 def _outermost(lengths: np.ndarray) -> tuple[np.ndarray, PowerTail]:
     """Return the order (m,) of lengths, and the power law of the outermost tenth."""
     order = np.argsort(lengths)
-    return order, PowerTail.of(lengths[order], _TAIL_SHARE)
+    return order, PowerTail.of(lengths[order], _TAIL_SHARE, 0.0)
 
 
 class Influence(ABC):
-    """Second moments of what a row adds to figures, for directions a (q, D) and b (D,), or matrices J (q, D, D)."""
+    """Second moments of what a row adds to figures, for directions a (q, D) and b (D,), or matrices J (q, D, D).
 
-    m: int  # rows behind it; 0 where nothing is known of rows
+    What truncation takes is zero here: nothing is known of it without rows.
+
+    Attributes:
+        m: rows behind it; 0 where nothing is known of rows.
+        residual_moment: ``mean (1 - w) y y'`` (D, D) over left-out rows.
+    """
+
+    m: int
+    residual_moment: np.ndarray
 
     @abstractmethod
     def spread(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -95,18 +103,6 @@ class Influence(ABC):
         """Return ``mean w (b'y)^2``."""
 
     @abstractmethod
-    def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean (q,) and covariance (q, q) of ``(1 - w)(a'y)(b'y)`` over left-out rows: what truncation takes."""
-
-    @abstractmethod
-    def beyond(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the mean of ``(1 - w)^2 (a'y)(a'y)'(b'y)^2`` (q, q) over rows further out than public ones."""
-
-    @abstractmethod
-    def beyond_of(self, matrices: np.ndarray) -> np.ndarray:
-        """Return means (q,) of ``((1 - w) y'J y)^2`` over such rows."""
-
-    @abstractmethod
     def truncated_variances(self, matrices: np.ndarray) -> np.ndarray:
         """Return variances (q,) of ``w y'J y`` over public rows."""
 
@@ -114,14 +110,21 @@ class Influence(ABC):
     def around(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """Return covariance (q, q) of ``w y'(J o rest) y`` on public rows, J symmetrized ``a b'``; ``rest``: (D, D)."""
 
-    @abstractmethod
+    def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean (q,) and covariance (q, q) of ``(1 - w)(a'y)(b'y)`` over left-out rows: what truncation takes."""
+        return np.zeros(len(a)), np.zeros((len(a), len(a)))
+
+    def beyond(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the mean of ``(1 - w)^2 (a'y)(a'y)'(b'y)^2`` (q, q) over rows further out than public ones."""
+        return np.zeros((len(a), len(a)))
+
+    def beyond_of(self, matrices: np.ndarray) -> np.ndarray:
+        """Return means (q,) of ``((1 - w) y'J y)^2`` over such rows."""
+        return np.zeros(len(matrices))
+
     def residual_moments(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return means and variances (q,) of ``(1 - w) y'J y`` over left-out rows."""
-
-    @property
-    @abstractmethod
-    def residual_moment(self) -> np.ndarray:
-        """Return ``mean (1 - w) y y'`` (D, D) over left-out rows."""
+        return np.zeros(len(matrices)), np.zeros(len(matrices))
 
     def freedom(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return degrees of freedom (q,) behind the diagonal of :meth:`spread`: at most a quarter of the rows."""
@@ -232,8 +235,8 @@ class Rows(Influence):
         return np.mean(moves, axis=0), np.var(moves, axis=0)
 
     @cached_property
-    def residual_moment(self) -> np.ndarray:
-        """See :meth:`Influence.residual_moment`."""
+    def residual_moment(self) -> np.ndarray:  # type: ignore[override]
+        """See :class:`Influence`."""
         return np.asarray(self.left_out.T @ (self.cut[:, None] * self.left_out) / self.m)
 
 
@@ -255,14 +258,9 @@ class Moments(Influence):
     m: int
     truncated_second: np.ndarray  # mean w y y'
     truncated_four: np.ndarray  # unique entries of mean w^2 y y y y
-    lost_second: np.ndarray  # mean (1 - w) y y', left out
+    residual_moment: np.ndarray
     lost_four: np.ndarray
     far_four: np.ndarray  # of the directions furthest out
-
-    @property
-    def residual_moment(self) -> np.ndarray:
-        """See :meth:`Influence.residual_moment`."""
-        return self.lost_second
 
     @classmethod
     def of(cls, rows: Rows) -> Moments:
@@ -286,15 +284,15 @@ class Moments(Influence):
 
     def beyond(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.beyond`."""
-        return np.asarray(a @ np.einsum("ijkl,k,l->ij", self._four[2], b, b, optimize=True) @ a.T)
+        return _products(self._four[2], a, b)
 
     def beyond_of(self, matrices: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.beyond_of`."""
-        return np.asarray(np.einsum("qij,ijkl,qkl->q", matrices, self._four[2], matrices, optimize=True))
+        return _squares(self._four[2], matrices)
 
     def spread(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.spread`."""
-        return np.asarray(a @ np.einsum("ijkl,k,l->ij", self._four[0], b, b, optimize=True) @ a.T)
+        return _products(self._four[0], a, b)
 
     def square(self, b: np.ndarray) -> float:
         """See :meth:`Influence.square`."""
@@ -303,8 +301,7 @@ class Moments(Influence):
     def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`Influence.residual_products`."""
         mean = a @ self.residual_moment @ b
-        both = a @ np.einsum("ijkl,k,l->ij", self._four[1], b, b, optimize=True) @ a.T
-        return mean, np.asarray(both - np.outer(mean, mean))
+        return mean, _products(self._four[1], a, b) - np.outer(mean, mean)
 
     def around(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.around`."""
@@ -315,14 +312,23 @@ class Moments(Influence):
 
     def truncated_variances(self, matrices: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.truncated_variances`."""
-        square = np.einsum("qij,ijkl,qkl->q", matrices, self._four[0], matrices, optimize=True)
-        return np.asarray(np.maximum(square - np.einsum("qij,ij->q", matrices, self.truncated_second) ** 2, 0.0))
+        mean = np.einsum("qij,ij->q", matrices, self.truncated_second)
+        return np.maximum(_squares(self._four[0], matrices) - mean**2, 0.0)
 
     def residual_moments(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`Influence.residual_moments`."""
         mean = np.einsum("qij,ij->q", matrices, self.residual_moment)
-        square = np.einsum("qij,ijkl,qkl->q", matrices, self._four[1], matrices, optimize=True)
-        return mean, np.asarray(np.maximum(square - mean**2, 0.0))
+        return mean, np.maximum(_squares(self._four[1], matrices) - mean**2, 0.0)
+
+
+def _products(four: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return means of ``(a'y)(a'y)'(b'y)^2`` (q, q) by fourth moments (D, D, D, D)."""
+    return np.asarray(a @ np.einsum("ijkl,k,l->ij", four, b, b, optimize=True) @ a.T)
+
+
+def _squares(four: np.ndarray, matrices: np.ndarray) -> np.ndarray:
+    """Return means of ``(y'J y)^2`` (q,) by fourth moments (D, D, D, D)."""
+    return np.asarray(np.einsum("qij,ijkl,qkl->q", matrices, four, matrices, optimize=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,18 +347,6 @@ class Gaussian(Influence):
         """See :meth:`Influence.square`."""
         return float(b @ self.moment @ b)
 
-    def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return zero: nothing is known of it."""
-        return np.zeros(len(a)), np.zeros((len(a), len(a)))
-
-    def beyond(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return zero: nothing is known of it."""
-        return np.zeros((len(a), len(a)))
-
-    def beyond_of(self, matrices: np.ndarray) -> np.ndarray:
-        """Return zero: nothing is known of it."""
-        return np.zeros(len(matrices))
-
     def around(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """Return ``2 tr(J S J' S)``."""
         half = (_symmetrized(a, b) * rest) @ self.moment
@@ -363,12 +357,8 @@ class Gaussian(Influence):
         half = matrices @ self.moment
         return np.asarray(2 * np.einsum("qij,qji->q", half, half))
 
-    def residual_moments(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return zero: nothing is known of it."""
-        return np.zeros(len(matrices)), np.zeros(len(matrices))
-
     @property
-    def residual_moment(self) -> np.ndarray:
+    def residual_moment(self) -> np.ndarray:  # type: ignore[override]
         """Return zero: nothing is known of it."""
         return np.zeros_like(self.moment)
 
@@ -398,11 +388,6 @@ def _whole(unique: np.ndarray, d: int) -> np.ndarray:
     """Return the tensor (D, D, D, D) with these unique entries."""
     full = np.empty((d, d, d, d))
     places = _places(d)
-    for order in _ORDERS:
+    for order in permutations(range(4)):
         full[tuple(places[list(order)])] = unique
     return full
-
-
-_ORDERS = [
-    (a, b, c, d) for a in range(4) for b in range(4) for c in range(4) for d in range(4) if len({a, b, c, d}) == 4
-]

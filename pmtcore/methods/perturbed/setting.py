@@ -19,9 +19,9 @@ from pmtcore.glm.losses import Loss
 from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept
 from pmtcore.methods.parameters import parameter, unset
 from pmtcore.methods.registry import IterativePlan
+from pmtcore.public.clipping import moment_only_ball
 from pmtcore.public.moments import PublicData
 from pmtcore.public.penalized import PublicFit, public_fit
-from pmtcore.public.radius import moment_only_ball
 
 COORDINATES = ("scaled", "whitened")
 PLAIN = "plain"  # features as they are, which published experiments have

@@ -12,8 +12,7 @@ import plotly.graph_objects as go
 from pmtcore.base.numbers import figure as said
 from pmtcore.methods.registry import method
 from pmtcore.public.bands import Z95
-from pmtcore.releases.curves import LADDER
-from pmtcore.releases.planning import Planned, typical_ratio
+from pmtcore.releases.planning import LADDER, Planned, typical_ratio
 from pmtcore.report.figures.style import QUIET, SAMPLING, finish, log_axis
 from pmtcore.report.names import title
 from pmtcore.report.statistics import shortened_words
