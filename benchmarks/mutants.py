@@ -1100,8 +1100,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "cells: a day is another level in another type",
         "tables/cells.py",
-        "by_number.get(number, by_day.get(day, UNSEEN))",
-        "by_number.get(number, UNSEEN)",
+        "by_day.get(day, by_form.get(plain_form(text), UNSEEN) if caseless else UNSEEN)",
+        "by_form.get(plain_form(text), UNSEEN) if caseless else UNSEEN",
         "tests/tables/test_rows.py -k one_level",
     )
     plant(
@@ -1965,7 +1965,7 @@ def _page_mutants() -> list[Mutant]:
         *_of(
             "tables/problem.py",
             "tests/tables/test_findings.py -k row_numbers",
-            ("row numbers as a target", "reversed(numbers) if not _numbers_rows(public, name)", "reversed(numbers)"),
+            ("row numbers as a target", "numbers if not _numbers_rows(public, name)]", "numbers]"),
         ),
         *_of(
             "tables/problem.py",
