@@ -239,13 +239,13 @@ def iterate(
     weights = np.array(np.broadcast_to(stack.start(), (t, p)))
     first = limit(data, b, weights + 1e-9, _loose(data), start=np.zeros((t, p)))
     theta, known = first.theta, _Known(first.theta.copy(), *first.derivatives)
-    live = np.arange(t)
+    live, centre, matrix = np.arange(t), np.zeros((t, p)), np.zeros((p, p))
     for count in range(rounds - 1):
         before, weights[live] = theta[live], stack.at(live).weights(theta[live])
         selects = turned[live, None]
         sharp = np.where(selects, np.maximum(b[live], 0.0), 0.0)
         signed = np.where(selects, np.minimum(b[live], 0.0) * np.sign(before), b[live])
-        penalty = Penalty.of(signed, 2 * weights[live], 0.0, sharp)
+        penalty = Penalty(signed, 2 * weights[live], centre[: len(live)], sharp, matrix)
         if count < rounds - 2:
             # Rounds before the last only prepare the next weights, so a rough fit, begun at the last one, is enough.
             theta[live] = known.rough(data, live, penalty, before, tolerance=_loose(data) * _ROUGH_FACTOR)

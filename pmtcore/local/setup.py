@@ -20,6 +20,7 @@ _RADIUS_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _RESPONSE_ROOM = 1.5
 # Of the public data that were asked for last: they are held weakly, so that rows which a session forgets are gone.
 _CENTRED: WeakKeyDictionary[PublicData, tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
+_LARGEST: WeakKeyDictionary[PublicData, dict[bool, float]] = WeakKeyDictionary()
 _WHITENED: WeakKeyDictionary[PublicData, WhitenedRows] = WeakKeyDictionary()
 
 
@@ -171,11 +172,11 @@ def moments(public: PublicData, n: int, mu: float, gaussian: bool, *, zeta: floa
 
 def moments_radius(public: PublicData, n: int, gaussian: bool, zeta: float) -> float:
     """Return the radius of :func:`moments`, which needs no response bound."""
-    _, x = centred(public)
-    if not gaussian:
-        return float(np.max(np.linalg.norm(x, axis=1)))
-    top = float(np.linalg.norm(x.T @ x / len(x), 2))
-    return math.sqrt(5 * public.d * top * math.log(n / zeta))
+    known = _LARGEST.setdefault(public, {})
+    if gaussian not in known:
+        _, x = centred(public)
+        known[gaussian] = float(np.linalg.norm(x.T @ x / len(x), 2) if gaussian else np.linalg.norm(x, axis=1).max())
+    return math.sqrt(5 * public.d * known[True] * math.log(n / zeta)) if gaussian else known[False]
 
 
 def centred(public: PublicData) -> tuple[np.ndarray, np.ndarray]:

@@ -29,6 +29,7 @@ from pmtcore.papers.gallery.central import table_as_numbers
 from pmtcore.papers.gallery.engine import at_epsilon
 from pmtcore.public.moments import PublicData
 
+_mu = cache(mu_from_epsilon)  # the same in every trial
 _NOISE = 0.001  # C of paper C, section 6
 _TABLE_RIDGE = 1e-3  # of public moments and of the fit without privacy, where columns depend on each other
 _ROUNDING = 1e-9  # relative: a length computed in two ways
@@ -75,6 +76,10 @@ class Nested:
         return np.asarray(total[:-1] - shift * total[-1])
 
     @cached_property
+    def _signs(self) -> bool:
+        return len(np.unique(self._rows[:, 0])) <= 2
+
+    @cached_property
     def _levels(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the first of each set of equal rows, and to which set each row belongs."""
         x = self._rows[:, :-1]
@@ -83,7 +88,7 @@ class Nested:
 
     def distinct(self, shift: np.ndarray, n: int) -> PublicRows:
         """Return the first n rows less the shift, each once where they have few levels, as rows of signs do."""
-        if len(np.unique(self._rows[:, 0])) > 2:
+        if not self._signs:
             return PublicRows(self._rows[:n, :-1] - shift)
         rows, back = self._levels
         shares = np.bincount(back[:n], minlength=len(rows)) / n
@@ -164,7 +169,7 @@ def trial(
     for n, m in sizes:
         public = drawn.public_data(m)
         rows = drawn.private(n, public.names)
-        mus = [mu_from_epsilon(epsilon, n**-power) for epsilon in epsilons]
+        mus = [_mu(epsilon, n**-power) for epsilon in epsilons]
         for name, id, values in series:
             known = _known(id, target, power) | dict(values)
             clipped = id.endswith("-printed") or known.pop("responses", CLIPPED) == CLIPPED
@@ -280,7 +285,7 @@ def accuracy_trial(
         told("always the larger class", np.append(np.zeros(x.shape[1] - 1), np.mean(y[test]) - 0.5))
         start = fit(Data(LOGISTIC, x[:n], y[:n]), _TABLE_RIDGE * np.eye(x.shape[1]), start)
         told("without privacy", start)
-        mus = [mu_from_epsilon(epsilon, n**-1.1) for epsilon in epsilons]
+        mus = [_mu(epsilon, n**-1.1) for epsilon in epsilons]
         public = {scale: _unlabelled(x[theirs] / over[theirs], names) for scale, over in scales.items()}
         for name, id, scale in series:
             rows = PrivateRows.from_arrays(x[:n] / scales[scale][:n], y[:n], names)
