@@ -753,8 +753,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "objective: grid noise forgotten",
         objective,
-        "b = source.integers(FINE, trials, d)",
-        "b = 0 * source.integers(FINE, trials, d)",
+        "b = source.integers(FINE, trials, len(self.centre))",
+        "b = 0 * source.integers(FINE, trials, len(self.centre))",
         SPIED,
     )
     plant(

@@ -243,7 +243,7 @@ def test_on_the_command_line(files, tmp_path, capsys, monkeypatch):
     want = ["release", *where, "--dataset", "s", "--private", files[0], "--public", files[1], "--target", "y"]
     want += ["--features", "a,b", "--method", "joint-pmt", "--mu", "0.5", "--key", "k", "--json"]
     runs_as(monkeypatch, "ana")
-    assert main([*want, "--ask"]) == 2 and "protected otherwise" in capsys.readouterr().err
+    assert main([*want, "--ask"]) == 2 and "who" in capsys.readouterr().err
     want += ["--person", "who"]
     assert main([*want, "--ask"]) == 0 and json.loads(capsys.readouterr().out)["state"] == "asked"
     assert main(want) == 2 and "nobody agreed" in capsys.readouterr().err
