@@ -63,7 +63,7 @@ CASES: dict[str, tuple[bytes, bytes, dict, str]] = {
     "binary junk": (bytes(range(256)) * 20, csv(PUBLIC), {}, "not a table"),
     "10,000 columns": (wide(10_000), csv(PUBLIC), {}, "10000 columns"),
     "no header": (csv(PRIVATE, header=False), csv(PUBLIC), {}, "no header row"),
-    "duplicated names, private": (b"a,a,y\n4711.625,2,3\n", csv(PUBLIC), {}, "more than once"),
+    "duplicated names, private": (b"a,a,y\n4711.625,2,3\n", csv(PUBLIC), {}, "one name for columns '1', '2'"),
     "duplicated names, public": (csv(PRIVATE), b"a,a,y\n1,2,3\n", {}, "'a' more than once"),
     "title line": (b"Health survey;;\n;;\na;b;y\n4711.625;2;3\n", csv(PUBLIC), {}, "as a title has"),
     "unnamed column": (b"a,,y\n4711.625,2,3\n", csv(PUBLIC), {}, "without a name"),
