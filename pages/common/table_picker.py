@@ -66,9 +66,8 @@ _UNSEEN = {"refuse": "refuse the table", "other": "other, else missing"}
 _SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload", "registered": "Registered"}
 
 
-def source() -> None:
-    """Draw where the tables come from, and open them."""
-    st.session_state["file-refused"] = False
+def source() -> bool:
+    """Draw where the tables come from, and open them; return whether each chosen file could be read."""
     start = at_first("source", default="demo")
     sources = [name for name in _SOURCES if name != "registered" or on_offer()]
     left, beside = st.columns([3, 2], vertical_alignment="center")
@@ -91,10 +90,13 @@ def source() -> None:
         if id is not None:
             st.caption(f"{named.entry(id).summary} A release from such a split is marked as a lab figure.")
             _open_named(id)
-        elif chosen in ("upload", "registered"):
-            {"upload": own_tables, "registered": named_by_a_curator}[chosen]()
+        elif chosen == "upload":
+            return own_tables()
+        elif chosen == "registered":
+            named_by_a_curator()
     except InputError as error:
         show_error(error)
+    return True
 
 
 def _demo() -> None:

@@ -26,12 +26,8 @@ from pmtcore.tables.table import MomentTable, Table, read_moment, read_table
 _TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
 
 
-def refused() -> bool:
-    """Return whether a file was chosen that cannot be read."""
-    return bool(st.session_state.get("file-refused", False))
-
-
-def own_tables() -> None:
+def own_tables() -> bool:
+    """Draw both uploaders and open the two tables; return whether each chosen file could be read."""
     require(Action.OPEN_TABLES)
     left, right = st.columns(2)
     words = f"CSV, TSV or Parquet, also gzip'ed, with a header row. {in_words()}"
@@ -40,6 +36,7 @@ def own_tables() -> None:
             "Private table", type=_TYPES, key="upload-private", max_upload_size=MAX_UPLOAD_MB, help=words
         )
         private = _remembered("private", file, lambda data, name: read_table(data, name, "private"))
+        readable = file is None or private is not None
         st.caption("It stays in this session's memory.")
     with right:
         kind = st.segmented_control(
@@ -59,6 +56,7 @@ def own_tables() -> None:
             file,
             (lambda data, name: read_table(data, name, "public")) if kind == "rows" else read_moment,
         )
+        readable = readable and (file is None or public is not None)
         behind = 0
         if kind == "moment matrix":
             behind = number(
@@ -73,14 +71,15 @@ def own_tables() -> None:
     if private is None or public is None:
         tables = state.session().tables
         opened = plain(tables.title) if tables else "nothing"
-        until = "Replace the one that was refused." if refused() else f"Until then {opened} is open."
+        until = f"Until then {opened} is open." if readable else "Replace the one that was refused."
         st.info(f"It takes two files that can be read. {until}", icon=":material/upload:")
-        return
+        return readable
     mark = repr((private[0], public[0], kind, behind))
     if st.session_state.get("opened") != mark:
         with st.spinner("Looking at both tables", show_time=True):
             _open_own(private[1], public[1], int(behind) or None)
         st.session_state["opened"] = mark
+    return True
 
 
 def _remembered(role: str, file: UploadedFile | None, read: Callable[[bytes, str], Any]) -> tuple[str, Any] | None:
@@ -94,7 +93,6 @@ def _remembered(role: str, file: UploadedFile | None, read: Callable[[bytes, str
             tables[role] = (file.file_id, read(file.getvalue(), file.name))
         except InputError as error:
             show_error(error)
-            st.session_state["file-refused"] = True
             return None
     if file is None and role in tables:
         st.caption(f"Open: **{plain(tables[role][1].name)}**. Choose another file to replace it.")

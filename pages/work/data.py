@@ -8,7 +8,6 @@ import streamlit as st
 
 from pages.common import cautions, table_picker, workflow_state
 from pages.common.session import quick, session
-from pages.common.uploads import refused
 from pages.common.widgets import badge, chart, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -124,21 +123,15 @@ def result(problem: Problem) -> None:
 
 st.title("Data")
 thread = st.container()
-table_picker.source()
+readable = table_picker.source()
 tables = session().tables
-if refused() and tables is not None and tables.may_be_studied:  # a study table below is not what was asked for
-    with thread:
-        workflow_state.steps("data", None)
-    st.stop()
+studied = tables is not None and tables.may_be_studied
 # On tables that are ready to be studied the picture comes before the choices; on one's own, choices come first.
-picture = st.container() if tables is not None and tables.may_be_studied else None
-problem = table_picker.columns()
+picture = st.container() if studied else None
+# Under a file that was refused a study table is not what was asked for.
+problem = table_picker.columns() if readable or not studied else None
 with thread:
     workflow_state.steps("data", problem)
 if problem is not None:
     with picture or st.container():
         result(problem)
-    table_picker.notes(problem)
-    table_picker.shared_rows(problem)
-    table_picker.preview()
-    workflow_state.onward("conditioning", "Conditioning")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -128,16 +128,12 @@ def test_the_integer_sums_are_those_of_the_definition(seed):
     assert np.all(np.isfinite(secure.coefficients)) and 0 <= secure.released()["clipped_share"] <= 1
 
 
-@dataclass(frozen=True)
-class Wide:
-    """Sums clipped far out, in the units of a narrow bound."""
-
-    wide: GradientSum
-    points: np.ndarray
-    bounds: np.ndarray
+class Wide(GradientSum):
+    """A planted fault: sums in the units of a narrow bound, clipped far out."""
 
     def __call__(self, pieces):
-        total = from_words(self.wide(pieces)) * (1e6 / self.bounds)[:, None]
+        far = GradientSum(self.family, self.points, 1e6 * np.ones_like(self.bounds))
+        total = from_words(far(pieces)) * (1e6 / self.bounds)[:, None]
         return in_words(np.rint(total).astype(np.int64))
 
 
@@ -145,7 +141,7 @@ class Unclipped(SecondPass):
     """A planted fault: noise for clipped gradients, gradients hardly clipped."""
 
     def gradients(self, points, bound):
-        return Wide(super().gradients(points, 1e6 * np.ones_like(bound)), points, bound)
+        return Wide(**vars(super().gradients(points, bound)))
 
 
 class Uncounted(SecondPass):
