@@ -43,6 +43,7 @@ from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import by_person
 from pmtcore.tables.schema import (
     Schema,
+    code_for_missing,
     frequencies,
     has_many_whole_numbers,
     like_identifier,
@@ -449,6 +450,9 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     elif choices.model is not GAUSSIAN and np.ptp(rows.y[complete]) == 0:
         notes += (Note(TableNote.ONE_PUBLIC_LABEL, column=choices.target),)
     coder, x, dropped = _independent(coder, rows.x[complete])
+    for name, numbers in zip(coder.names, x.T, strict=True):
+        if name in public.columns and (code := code_for_missing(numbers)) is not None:
+            notes += (Note(TableNote.CODE_FOR_MISSING, column=name, number=code),)
     if choices.groups in public.columns:
         notes += (Note(TableNote.CLUSTERED, column=choices.groups),)
     if choices.weights:

@@ -226,16 +226,23 @@ def code_for_missing(values: np.ndarray) -> float | None:
     Args:
         values: numbers (m,) of a public column, NaN where missing.
     """
-    distinct = np.unique(values[np.isfinite(values)])
+    finite = values[np.isfinite(values)]
+    if not len(finite) or not (_is_of_nines(np.min(finite)) or _is_of_nines(np.max(finite))):
+        return None  # most columns: nothing has to be sorted
+    distinct = np.unique(finite)
     if len(distinct) < _FEWEST_VALUES:
         return None
     for end, nearest, others in (
         (distinct[0], distinct[1], distinct[1:]),
         (distinct[-1], distinct[-2], distinct[:-1]),
     ):
-        if set(f"{abs(end):g}") == {"9"} and abs(end) >= _SHORTEST_CODE and abs(end - nearest) > np.ptp(others):
+        if _is_of_nines(end) and abs(end - nearest) > np.ptp(others):
             return float(end)
     return None
+
+
+def _is_of_nines(value: float) -> bool:
+    return set(f"{abs(value):g}") == {"9"} and abs(value) >= _SHORTEST_CODE
 
 
 def like_identifier(numbers: np.ndarray) -> bool:
