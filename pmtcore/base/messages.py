@@ -446,6 +446,9 @@ class TableMessage(Message):
         "table, or write it as Parquet."
     )
     LEVELS_TWICE = "The levels of column {column!r} must be listed, each once."
+    CODES_FORM = (
+        "Column {column!r} of kind coded needs the numbers that stand for a missing value as its levels, such as -999."
+    )
     NO_SCHEMA_COLUMN = "The schema has no column {column!r}; it has {present:listed}."
     SCHEMA_FORM = (
         "A schema is an object with 'columns' (name, kind, levels) and 'dialect' (encoding, decimal, quoting, "
@@ -700,6 +703,7 @@ class TableNote(Message):
         "{column!r} has a different whole number in every public row, as row numbers and identifiers have; its "
         "coefficient says nothing about other rows."
     )
+    CODED = "In {column!r} {levels:listed} counts as a missing value."
     DATES = "Dates of {column!r} count as days since 1970-01-01."
     SLASHED_DATES = "Dates of {column!r} are read with the {first} first, and count as days since 1970-01-01."
     OPEN_DATES = (
@@ -749,7 +753,8 @@ class TableNote(Message):
     )
     CODE_FOR_MISSING = (
         "{column!r} holds {number:g}, further from all other public values than these are from each other. Where that "
-        "stands for a missing value, write an empty cell in both tables: as a number it decides the fit."
+        "stands for a missing value, read it so (kind coded), or write an empty cell in both tables: as a number it "
+        "decides the fit."
     )
     SOME_NOT_NUMBERS = "Some public cells of {column!r} are not numbers: they count as missing."
 

@@ -431,7 +431,7 @@ def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> No
         action="append",
         default=[],
         metavar="COLUMN=KIND",
-        help="number, level, caseless, day-first, percent, ...",
+        help="number, coded (its levels, such as -999, are missing), level, caseless, day-first, percent, ...",
     )
     parser.add_argument("--collinear", default="drop", metavar="drop|refuse", help="columns that others determine")
     parser.add_argument(

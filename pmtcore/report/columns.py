@@ -9,7 +9,7 @@ import pandas as pd
 
 from pmtcore.base.messages import Note, TableNote
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import DATES, SIGNS
+from pmtcore.tables.kinds import CODED, DATES, SIGNS
 from pmtcore.tables.problem import schema_summary
 from pmtcore.tables.schema import as_kind, frequencies, read_alike
 from pmtcore.tables.schema import values as read_values
@@ -42,7 +42,7 @@ def at_a_glance(
     dropped |= {name for note in noted if note.kind is TableNote.LEFT_OUT for name in note.facts["columns"]}
     part = ["left out" if name in dropped else _part(name, choices) for name in summary["column"]]
     summary.insert(1, "part", part)
-    words = {**dict.fromkeys(("number", *SIGNS), "numeric"), **dict.fromkeys(DATES, "dates")}
+    words = {**dict.fromkeys(("number", CODED, *SIGNS), "numeric"), **dict.fromkeys(DATES, "dates")}
     summary["kind"] = summary["column"].map(choices.kinds).map(words).fillna(summary["kind"])
     summary = summary.iloc[np.argsort([kind != "target" for kind in part], kind="stable")].head(_MOST)
     if isinstance(public, Table):
@@ -74,8 +74,9 @@ def _edges(numbers: np.ndarray) -> np.ndarray:
 
 def _counts(public: Table, name: str, choices: Choices) -> list[int]:
     kind = choices.kinds.get(name)
-    if kind == "number" or kind in SIGNS:
-        numbers = read_values(public.column(name), as_kind(kind), public.decimal)
+    if kind in ("number", CODED, *SIGNS):
+        codes = choices.levels.get(name, ()) if kind == CODED else ()
+        numbers = read_values(public.column(name), as_kind(kind), public.decimal, name=name, levels=codes)
         return _bars(numbers)
     values = public.typed.column(name).to_pandas().dropna()
     if kind == "caseless":

@@ -19,7 +19,7 @@ from pmtcore.base.messages import InputError, Note, TableMessage, TableNote
 from pmtcore.public.moments import OTHER
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import DATES, LEVELS, ORDERS, SIGNS, Kind
+from pmtcore.tables.kinds import CODED, DATES, LEVELS, ORDERS, SIGNS, Kind
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column, as_kind
 
@@ -104,19 +104,23 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     kind = as_kind(choices.kinds.get(rule.name, "level" if declared else rule.kind))
     if kind in LEVELS:
         return _categories(rule.name, schema.frequencies(public), choices, kind)
-    values = schema.values(public, kind, decimal)
+    codes = tuple(declared) if kind == CODED else ()
+    values = schema.values(public, kind, decimal, name=rule.name, levels=codes)
     if not np.any(np.isfinite(values)):
         raise InputError(TableMessage.EMPTY_COLUMN, column=rule.name)
     notes = []
+    if codes:
+        notes.append(Note(TableNote.CODED, column=rule.name, levels=codes))
     if kind in DATES:
         notes.append(date_note(rule.name, kind))
     elif schema.like_identifier(values):
         notes.append(Note(TableNote.LIKE_IDENTIFIER, column=rule.name))
-    lost = int(np.sum(np.isnan(values))) - _blank(public)
+    readable = schema.values(public, "number", decimal) if codes else values
+    lost = int(np.sum(np.isnan(readable))) - _blank(public)
     if lost > 0:
         cells_lost = TableNote.UNREADABLE_CELL if lost == 1 else TableNote.UNREADABLE_CELLS
         notes.append(Note(cells_lost, count=lost, column=rule.name, form=_FORMS.get(kind, kind)))
-    return Feature(Column(rule.name, kind), float(np.nanmedian(values)), notes=tuple(notes))
+    return Feature(Column(rule.name, kind, codes), float(np.nanmedian(values)), notes=tuple(notes))
 
 
 def date_note(name: str, kind: str) -> Note:

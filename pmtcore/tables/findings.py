@@ -19,7 +19,7 @@ from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.features import date_note
-from pmtcore.tables.kinds import DATES, ORDERS, SIGNS, Kind
+from pmtcore.tables.kinds import CODED, DATES, ORDERS, SIGNS, Kind
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.problem import PublicSide, default_choices, features_taken, public_side
 from pmtcore.tables.schema import Schema
@@ -258,6 +258,13 @@ def _as_alike(name: str, choices: Choices) -> tuple[Repair, ...]:
     return () if choices.formula else (alike,)
 
 
+def _as_coded(name: str, code: float, choices: Choices) -> tuple[Repair, ...]:
+    """Return the repair that reads one number of a column as a missing value."""
+    text = f"{code:g}"
+    changes = {"kinds": {**choices.kinds, name: CODED}, "levels": {**choices.levels, name: (text,)}}
+    return () if choices.formula else (Repair(f"Read {text} in {name!r} as missing", changes),)
+
+
 def _as_kind(name: str, kind: str, choices: Choices, more: str = "") -> Repair:
     words = "categories" if kind == "level" else f"numbers{more}"
     words = f"dates, {ORDERS[kind]} first" if kind in ORDERS else words
@@ -308,9 +315,9 @@ def _features(private: Table, public: Table, choices: Choices, going_in: tuple[s
         numbers = schema.values(column, schema.as_kind(kind), public.decimal) if numeric else np.empty(0)
         code = schema.code_for_missing(numbers)
         if code is not None:
-            leave = _without(going_in, (name,))
+            repairs = (*_as_coded(name, code, choices), _without(going_in, (name,)))
             yield Finding(
-                "numbers", Note(TableNote.CODE_FOR_MISSING, column=name, number=code), (name,), False, (leave,)
+                "numbers", Note(TableNote.CODE_FOR_MISSING, column=name, number=code), (name,), False, repairs
             )
         if kind in DATES:
             leave = _without(going_in, (name,))

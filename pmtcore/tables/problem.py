@@ -38,7 +38,7 @@ from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
 from pmtcore.tables.identifiers import identifiers, in_order_met
-from pmtcore.tables.kinds import DATES, ORDERS, SIGNS
+from pmtcore.tables.kinds import CODED, DATES, ORDERS, SIGNS
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import by_person
 from pmtcore.tables.schema import (
@@ -304,7 +304,7 @@ def _by_formula(
 
 def _expanded_choices(choices: Choices, expansion: Expansion) -> Choices:
     """Return the same choices about the columns that a formula makes."""
-    kinds = {name: kind for name, kind in choices.kinds.items() if kind not in ("caseless", *ORDERS, *SIGNS)}
+    kinds = {name: kind for name, kind in choices.kinds.items() if kind not in ("caseless", CODED, *ORDERS, *SIGNS)}
     return replace(choices, formula="", features=expansion.names, intercept=expansion.intercept, kinds=kinds)
 
 

@@ -376,6 +376,39 @@ def test_numbers_with_a_sign_are_called_so(form):
     assert said.facts["cause"] is TableMessage.SIGNED_NUMBERS
 
 
+def test_a_code_for_missing_values_is_read_as_missing_by_one_click():
+    """The fit is that of tables with empty cells; the record says which number counts as a missing value."""
+    rng = np.random.default_rng(3)
+
+    def made(n: int) -> dict:
+        age, a = rng.integers(18, 80, n), rng.normal(size=n)
+        return {"age": np.where(np.arange(n) % 9 == 0, -999, age), "a": a, "y": a + age + rng.normal(size=n)}
+
+    coded = [made(n) for n in (300, 150)]
+    private, public = pair(*coded)
+    (one,) = [one for one in findings(private, public, Choices(target="y")) if one.columns == ("age",)]
+    chosen = one.repairs[0].apply(Choices(target="y"))
+    assert not any(one.columns == ("age",) for one in findings(private, public, chosen))
+    empty = [{**one, "age": [None if v == -999 else float(v) for v in one["age"]]} for one in coded]
+    read, usual = prepare(private, public, chosen), prepare(*pair(*empty), Choices(target="y"))
+    assert np.array_equal(read.public.moment, usual.public.moment)
+    assert exact_moment(read) == pytest.approx(exact_moment(usual), rel=1e-12)
+    assert TableNote.CODED in map(kind_of, read.notes) and TableNote.CODE_FOR_MISSING not in map(kind_of, read.notes)
+
+
+@pytest.mark.parametrize("codes", [(), ("none",), ("-999", "x"), ("inf",)], ids=["no code", "text", "one text", "inf"])
+def test_codes_for_missing_values_are_numbers(codes):
+    """Without them the kind says nothing."""
+    private, public = pair(*[{"a": np.arange(n), "y": np.arange(n) % 7} for n in (60.0, 40.0)])
+    with refused(TableMessage.CODES_FORM):
+        prepare(private, public, Choices(target="y", features=("a",), kinds={"a": "coded"}, levels={"a": codes}))
+
+
+def exact_moment(problem) -> np.ndarray:
+    rows = problem.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+    return rows.T @ rows
+
+
 def test_a_column_with_a_sign_is_read_as_numbers_by_one_click():
     """Left out for its many texts, taken for categories, or the target: the same repair, and the numbers' own fit."""
     rng = np.random.default_rng(9)
