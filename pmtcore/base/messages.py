@@ -718,6 +718,7 @@ class TableNote(Message):
         "In {column!r} {levels:listed} differ in capitals or blanks alone, and count as different; read them alike "
         "(kind caseless), or write them so in both tables."
     )
+    READ_ALIKE = "In {column!r} levels that differ in capitals or blanks alone count as one, such as {levels:listed 2}."
     UNKNOWN_LEVELS = "Categories of {columns:listed 99} that the public table does not have count as {become}."
     FEW_PRIVATE_ROWS = "The private table has {rows:plural row}: no budget lets a release say anything about so few."
     NEARLY_COLLINEAR = (
@@ -750,6 +751,10 @@ class TableNote(Message):
     COUNT_TARGET = (
         "The target {column!r} has small whole numbers from 0 on in the public rows: where they are counts, a Poisson "
         "regression models their rate, and the linear one their difference."
+    )
+    LABEL_TARGET = (
+        "The target {column!r} is 0 or 1 in all public rows: a logistic regression models the chance of 1 in log-odds, "
+        "and the linear one the chance itself."
     )
     CODE_FOR_MISSING = (
         "{column!r} holds {number:g}, further from all other public values than these are from each other. Where that "

@@ -142,6 +142,7 @@ def _blank(public: pa.ChunkedArray) -> int:
 def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind) -> Feature:
     """Make the feature of a categorical column: public levels with at least two rows, or the declared among them."""
     declared = {cells.canonical(level) for level in choices.levels.get(name, ())}
+    alike = schema.spelled_alike(counts) if kind == "caseless" else []
     if kind == "caseless":
         declared = set(schema.read_alike(dict.fromkeys(sorted(declared), 1)))
         counts = schema.read_alike(counts, declared)
@@ -167,7 +168,8 @@ def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind)
     home = OTHER if OTHER in dummies else None
     levels = tuple(dict.fromkeys([*dummies, reference, *sorted(rare)]))
     known = levels if home is not None else tuple(level for level in levels if level not in rare)
-    return Feature(Column(name, kind, known), 0.0, tuple(dummies), frozenset(rare), home, reference)
+    notes = (Note(TableNote.READ_ALIKE, column=name, levels=alike),) if alike else ()
+    return Feature(Column(name, kind, known), 0.0, tuple(dummies), frozenset(rare), home, reference, notes)
 
 
 def category_notes(features: Sequence[Feature], unseen: str) -> tuple[str, ...]:

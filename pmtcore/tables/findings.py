@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pmtcore.base.messages import InputError, Message, Note, PublicMessage, TableMessage, TableNote, kind_of, listed
-from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
+from pmtcore.glm.families import FAMILIES, GAUSSIAN, LOGISTIC, POISSON
 from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
@@ -234,6 +234,10 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
     if choices.family == GAUSSIAN.id and schema.like_counts(schema.values(column, kind, public.decimal)):
         counts = Repair(f"{FAMILIES[POISSON.id].title} regression of counts", {"family": POISSON.id, "lam": None})
         yield Finding("target", Note(TableNote.COUNT_TARGET, column=name), (name,), False, (counts,))
+    if choices.family == GAUSSIAN.id and choices.positive is None and set(levels) == {"0", "1"}:
+        title = FAMILIES[LOGISTIC.id].title.capitalize()
+        chance = Repair(f"{title} regression of the two labels", {"family": LOGISTIC.id, "lam": None})
+        yield Finding("target", Note(TableNote.LABEL_TARGET, column=name), (name,), False, (chance,))
     alike = schema.spelled_alike(levels)
     if alike and (choices.model.binary or share < 0.5):
         note = Note(TableNote.SPELLINGS, column=name, levels=alike)

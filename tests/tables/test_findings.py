@@ -376,6 +376,20 @@ def test_numbers_with_a_sign_are_called_so(form):
     assert said.facts["cause"] is TableMessage.SIGNED_NUMBERS
 
 
+@pytest.mark.parametrize(("values", "offered"), [((0, 1), True), ((0, 2), False), ((0, 1, 2), False)])
+def test_a_target_of_zeros_and_ones_is_offered_the_chance_of_one(values, offered):
+    """A linear fit of it is taken where nobody chose, and the other one is a click away."""
+    private, public = pair(
+        *[{"a": np.arange(n) % 11, "y": np.array(values)[np.arange(n) % len(values)]} for n in (60, 45)]
+    )
+    noted = [one for one in findings(private, public, Choices(target="y")) if one.kind is TableNote.LABEL_TARGET]
+    assert len(noted) == offered
+    for one in noted:
+        chosen = one.repairs[0].apply(Choices(target="y"))
+        assert prepare(private, public, chosen).positive == "1"
+        assert not any(other.kind is TableNote.LABEL_TARGET for other in findings(private, public, chosen))
+
+
 def test_a_code_for_missing_values_is_read_as_missing_by_one_click():
     """The fit is that of tables with empty cells; the record says which number counts as a missing value."""
     rng = np.random.default_rng(3)
@@ -582,6 +596,7 @@ def test_levels_spelled_alike_are_read_alike_by_one_click(name):
         chosen = one.repairs[0].apply(choices)
         assert chosen.kinds == {"t": "caseless"} and not any(one.stops for one in findings(private, public, chosen))
         assert TableNote.SPELLINGS not in [one.kind for one in findings(private, public, chosen)]
+        assert TableNote.READ_ALIKE in [kind_of(note) for note in prepare(private, public, chosen).notes]
         assert np.array_equal(rows_read(private, public, chosen), rows_read(*usual, choices))
         read, same = prepare(private, public, chosen), prepare(*usual, choices)
         assert (read.public.names, read.positive, read.other_label) == (
@@ -609,7 +624,7 @@ def test_public_rows_that_cannot_be_filled_are_said_with_their_columns():
     filled = prepare(private, public, Choices(target="y", missing="public-median"))
     (said,) = [note for note in filled.notes if kind_of(note) is TableNote.PUBLIC_ROWS_UNFILLED]
     assert said.facts["count"] == 2 and set(said.facts["columns"]) == {"sex", "y"} and filled.public.m == 58
-    assert left_out_words(filled, public) == "2 more left out, for their 'sex', 'y'"
+    assert left_out_words(filled, public) == "2 more left out, for a rare or missing 'sex', 'y'"
     usual = prepare(private, public, Choices(target="y"))
     assert left_out_words(usual, public) == "3 more with gaps left out"
     assert TableNote.PUBLIC_ROWS_UNFILLED not in map(kind_of, usual.notes)
