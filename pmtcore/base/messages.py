@@ -588,6 +588,10 @@ class ReleaseMessage(Message):
         "{method} states errors as if rows were independent; with a cluster choose {methods:listed}, or joint-moment "
         "with public_rows=yes."
     )
+    PLACES_SHARE_NOISE = (
+        "{method} with PrivUnit protects a row at its place in the table, and with a person column rows move up where "
+        "another person has fewer; set randomizer=gaussian, or leave the person column out."
+    )
     PERSON_UNPROTECTED = (
         "A person with {rows:,} rows would be protected at mu = {mu:,.0f}, which is no protection at all; at most "
         "{limit:,.0f} is released: lower the budget, or the rows of a person."
