@@ -32,11 +32,12 @@ _NAMED = 12
 
 
 def linear(problem: Problem) -> Problem:
-    """Return the problem with a label target as a 0/1 column, so that its moment can be released."""
+    """Return the problem of a linear fit, whose moment can be released: a label is a 0/1 column, a count a number."""
     tables = session().tables
-    if problem.positive is None or problem.public.family is GAUSSIAN or tables is None:
+    if problem.public.family is GAUSSIAN or tables is None:
         return problem
-    return prepared(tables, replace(problem.choices, family=GAUSSIAN.id, lam=None, positive=problem.positive))
+    choices = replace(problem.choices, family=GAUSSIAN.id, lam=None, positive=problem.positive, exposure="")
+    return prepared(tables, choices)
 
 
 def releasing(problem: Problem) -> Release | None:
