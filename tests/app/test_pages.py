@@ -669,3 +669,14 @@ def test_a_release_of_few_rows_and_a_plan_of_one_label_promise_nothing(app):
     go(app, "plan")
     assert any("All public rows have one value" in one.value for one in app.warning)
     assert not app.metric and "times as precise" not in words(app)
+
+
+def test_a_code_read_as_missing_leaves_the_page_as_it_was(app):
+    """After the click stands the same page: no sentence against what the click itself declared."""
+    rows = [f"{-999 if k % 40 == 0 else 20 + k % 50},{k % 7},{(k * k) % 11}.5\n" for k in range(600)]
+    upload(app, ("age,a,y\n" + "".join(rows)).encode(), ("age,a,y\n" + "".join(rows[:200])).encode())
+    label = "Read -999 in 'age' as missing"
+    next(one for one in app.button if one.label == label).click().run()
+    assert not app.exception and not app.error
+    assert label not in [one.label for one in app.button]
+    assert session(app).problem.choices.levels == {"age": ("-999",)}
