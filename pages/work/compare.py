@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.common import runs, workflow_state
 from pages.common.live import redrawn, work
@@ -33,6 +34,8 @@ from pmtcore.report.words import comparison_words
 from pmtcore.tables.problem import Problem
 
 KEEP: dict[str, Any] = {"persist_state": "session"}
+# Rows of the form below the methods, at most.
+_ROWS = 4
 # Ends of the budgets that are tried at first.
 FIRST_PLACES = (0.1, 10.0)
 SCALES = {"z": "z-scores", "none": "as it is", "minmax": "to [0, 1]", "max": "by the largest"}
@@ -53,7 +56,7 @@ _ENDS = {
 }
 
 
-def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
+def _places(problem: Problem, axis: str, cells: Iterator[DeltaGenerator]) -> tuple[float, float, int, float]:
     """Draw the range on the axis, how many places, and the budget where the axis is another."""
     d, m = problem.public.d, problem.public.m or 0
     ranges: dict[str, tuple[float, float]] = {
@@ -65,13 +68,11 @@ def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
     }
     name = _ENDS[axis]
     words = _AXIS_HELP[axis]
-    a, b = st.columns(2)
-    c, e = st.columns(2)
     start = ranges[axis]
-    low = number(a, f"Smallest {name}", 1e-9, 1e9, start=start[0], key=f"compare-low-{axis}", words=words)
-    high = number(b, f"Largest {name}", 1e-9, 1e9, start=start[1], key=f"compare-high-{axis}", words=words)
+    low = number(next(cells), f"Smallest {name}", 1e-9, 1e9, start=start[0], key=f"compare-low-{axis}", words=words)
+    high = number(next(cells), f"Largest {name}", 1e-9, 1e9, start=start[1], key=f"compare-high-{axis}", words=words)
     count = number(
-        c,
+        next(cells),
         "Places",
         1,
         50,
@@ -82,7 +83,7 @@ def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
     mu = (
         1.0
         if axis == "budget"
-        else number(e, "Total mu", 1e-3, 100.0, start=1.0, key="compare-mu", words=help_for("mu"))
+        else number(next(cells), "Total mu", 1e-3, 100.0, start=1.0, key="compare-mu", words=help_for("mu"))
     )
     return low, high, count, mu
 
@@ -115,8 +116,10 @@ def controls(problem: Problem, axis: str) -> None:
     """Draw what to run; start a comparison."""
     with st.form("compare-form"):
         chosen = _methods(problem, axis)
-        low, high, count, mu = _places(problem, axis)
-        trials, seed, scale = _trials()
+        # Two in a row, made as they are needed: the button stands on the first screen.
+        cells = (column for _ in range(_ROWS) for column in st.columns(2))
+        low, high, count, mu = _places(problem, axis, cells)
+        trials, seed, scale = _trials(cells)
         pressed = st.form_submit_button("Run", type="primary", key="compare-run", icon=":material/play_arrow:")
     if not pressed:
         return
@@ -152,13 +155,12 @@ def _methods(problem: Problem, axis: str) -> list[str]:
     return [*chosen, *([of_role("public").id] if problem.public.labelled else [])]
 
 
-def _trials() -> tuple[int, int, Any]:
-    a, b = st.columns(2)
-    c = st.container()
-    trials = number(a, "Trials", 1, 5000, start=100, key="compare-trials", words="Repeated releases of the same rows.")
+def _trials(cells: Iterator[DeltaGenerator]) -> tuple[int, int, Any]:
+    words = "Repeated releases of the same rows."
+    trials = number(next(cells), "Trials", 1, 5000, start=100, key="compare-trials", words=words)
     words = f"{help_for('seed')} The same seed gives the same figure."
-    seed = number(b, "Seed", 0, 2**31, start=1, key="compare-seed", words=words)
-    scale = c.selectbox(
+    seed = number(next(cells), "Seed", 0, 2**31, start=1, key="compare-seed", words=words)
+    scale = next(cells).selectbox(
         "Scale the whole table",
         list(SCALES),
         format_func=SCALES.__getitem__,

@@ -19,7 +19,8 @@ from pmtcore.report.figures import compare as figures
 from pmtcore.report.words import columns_words, comparison_words
 from pmtcore.tables.problem import Problem
 
-# Pixels of the table of columns at most, and of one of its lines.
+# Pixels of the picture, whose axis a projector shows too, of the table of columns at most, and of one of its lines.
+_PICTURE = 345
 _GLANCE, _LINE = 330, 35
 
 
@@ -36,7 +37,7 @@ def showcase() -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
         chart(
-            figures.comparison(shown.summaries, measure=shown.measure),
+            figures.comparison(shown.summaries, measure=shown.measure, height=_PICTURE),
             "showcase",
             f"{shown.measure.capitalize()}, against the total budget",
             figures.comparison_table(shown.summaries),
