@@ -729,7 +729,10 @@ class TableNote(Message):
         "In the public rows {columns:listed} nearly determine each other: {rows:,} rows cannot tell their effects "
         "apart, and bands are those of a fit that is shrunk slightly towards zero. Leave out one of them."
     )
-    FEW_PUBLIC_ROWS = "{rows} public rows for {count} columns are few: whitening will be rough; add public rows."
+    FEW_PUBLIC_ROWS = (
+        "{rows} public rows for {count} columns are few: whitening is rough, and so is what is predicted of truncation "
+        "and errors. More public rows help most."
+    )
     SWAPPED = (
         "The public table has {public_rows:,} rows, the private one {private_rows:,}: check that they are not swapped."
     )
