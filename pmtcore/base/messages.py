@@ -697,6 +697,7 @@ class TableNote(Message):
     )
     LEFT_OUT = "{statement}: left out."
     ZERO = "{column!r} is zero in every public row: left out."
+    TINY = "{column!r} has no public number beyond {limit:g}: left out; write it in a smaller unit in both tables."
     CONSTANT = "{column!r} is constant in the public rows: left out."
     COLLINEAR = "{column!r} is a combination of {columns:listed} in the public rows (collinear): left out."
     IDENTIFIER_LEFT_OUT = (
