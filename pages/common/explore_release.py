@@ -8,6 +8,7 @@ from uuid import uuid4
 import streamlit as st
 
 from pages.common.agreements import ask_for
+from pages.common.controls import control
 from pages.common.ledger_form import SURE, spend_form
 from pages.common.session import current_problem, session
 from pages.common.widgets import badge, budget_input, frame, guarantee_line, parameter_form, show_error
@@ -110,7 +111,7 @@ def completing(moment: Moment) -> Moment | None:
             continue
         if state.tables is None or state.sources[id] != state.tables.private.sha256:
             break
-        if not st.button("Put public rows into the record", key="explore-complete", icon=":material/public:"):
+        if not st.button(**control("explore-complete")):
             return None
         request = state.requests[id]
         try:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from pages.common.controls import control
 from pages.common.session import current_problem, prospect, session
-from pages.common.widgets import at_first, badge, chart
+from pages.common.widgets import badge, chart
 from pages.common.workflow_state import planned
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.perturbed import CHOICES
@@ -78,13 +79,10 @@ def open_table() -> Problem | None:
         return None
     tables = session().tables
     mu = st.select_slider(
-        f"Total budget mu on {plain(tables.title if tables else 'the open table')}",
-        LADDER,
-        key="retrieval-open-mu",
+        **control("retrieval-open-mu", value=min(LADDER, key=lambda rung: abs(rung - planned(problem).budget.mu))),
+        label=f"Total budget mu on {plain(tables.title if tables else 'the open table')}",
+        options=LADDER,
         format_func=said,
-        persist_state="session",
-        help=help_for("mu"),
-        **at_first("retrieval-open-mu", value=min(LADDER, key=lambda rung: abs(rung - planned(problem).budget.mu))),
     )
     planned_on_open_table(problem, float(mu), "retrieval-open")
     return problem

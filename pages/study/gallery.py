@@ -12,6 +12,7 @@ from typing import Any
 import streamlit as st
 
 from pages.common import actors, gallery_wall
+from pages.common.controls import control, pick
 from pages.common.live import redrawn
 from pages.common.widgets import chart, show_error
 from pmtcore.base.escaping import markdown as plain
@@ -26,7 +27,6 @@ from pmtcore.papers.gallery.claims import Answer
 from pmtcore.papers.gallery.engine import Computation, Figure, load_stored, store
 from pmtcore.papers.gallery.unsettled import OpenClaim, open_claims
 from pmtcore.releases import job_slots
-from pmtcore.report.glossary import help_for
 from pmtcore.report.names import source
 
 KEY = "gallery-run"
@@ -37,14 +37,7 @@ def choose() -> Figure:
     ids = [entry.id for entry in figures()]
     stored = next((id for id in ids if load_stored(figure(id))), ids[0])
     asked = st.query_params.get("figure", stored)
-    chosen = st.selectbox(
-        "Figure",
-        ids,
-        index=ids.index(asked) if asked in ids else 0,
-        format_func=lambda id: f"{id}  {figure(id).title} ({figure(id).source})",
-        key="gallery-figure",
-        help=f"{help_for('papers')} The link in the address bar opens the chosen figure.",
-    )
+    chosen = pick(st, "gallery-figure", ids, asked, words=lambda id: f"{id}  {figure(id).title} ({figure(id).source})")
     st.query_params["figure"] = chosen
     return figure(chosen)
 
@@ -76,15 +69,7 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
     if short := pictures.abbreviations(chosen, record):
         st.caption(plain(f"{short}."))
     st.download_button(
-        "Download all numbers",
-        lambda: json.dumps(record, indent=1),
-        f"{chosen.id}.json",
-        "application/json",
-        key="gallery-numbers",
-        on_click="ignore",
-        icon=":material/download:",
-        help="As stored: settings, the error of every trial at each point, means, deviations, quantiles, counts, "
-        "verdict, and which code made it.",
+        **control("gallery-numbers"), data=lambda: json.dumps(record, indent=1), file_name=f"{chosen.id}.json"
     )
     explained(chosen)
 
@@ -150,8 +135,8 @@ def start(chosen: Figure) -> None:
         f"Recompute, {plural(count, 'trial')}" + (f" ({wait})" if wait else "")
         for count, wait in zip((chosen.quick, chosen.trials), waits, strict=True)
     ]
-    quick = row.button(labels[0], key="gallery-quick", icon=":material/bolt:")
-    full = row.button(labels[1], key="gallery-full", icon=":material/replay:")
+    quick = row.button(**control("gallery-quick"), label=labels[0])
+    full = row.button(**control("gallery-full"), label=labels[1])
     if quick or full:
         try:
             made = Computation(chosen, chosen.quick if quick else chosen.trials)
@@ -182,7 +167,7 @@ def live() -> bool:
         return False
     made, steps, alone = st.session_state[KEY]
     st.progress(min(made.share, 1.0), f"{percent(made.share)} of {plural(made.trials or 0, 'trial')}")
-    if st.button("Stop, keep what is done", key="gallery-stop", icon=":material/stop:"):
+    if st.button(**control("gallery-stop")):
         made.stop()
     job_slots.note(made)
     if advance(steps, alone):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.common.controls import control, pick, segments
 from pages.common.retrieved import open_table
 from pages.common.session import curator, session
 from pages.common.widgets import badge, chart, figure_first, show_error
@@ -35,44 +36,15 @@ _HELP = {
 def ask() -> tuple[Plan, float]:
     """Draw what is planned; return it, and the modulus in units of Lambda0."""
     a, b, c = st.columns(3)
-    loss = a.selectbox(
-        "Loss",
-        list(TITLES),
-        format_func=TITLES.__getitem__,
-        key="retrieval-loss",
-        help="What is minimized; its curvature decides what one row can bend.",
-    )
-    relation = b.selectbox(
-        "Neighbouring relation", list(RELATIONS), key="retrieval-relation", help=help_for("neighbours")
-    )
-    kind = c.selectbox("Noise", list(_DELTAS), key="retrieval-delta", help="Pure noise, or Gaussian at one delta.")
+    loss = pick(a, "retrieval-loss", TITLES)
+    relation = pick(b, "retrieval-relation", list(RELATIONS))
+    kind = pick(c, "retrieval-delta", list(_DELTAS))
     a, b, c = st.columns(3)
-    epsilon = a.slider("Planned epsilon", 0.1, 10.0, 1.0, 0.1, key="retrieval-epsilon", help=help_for("epsilon"))
-    share = b.slider(
-        "Share planned for the noise (r)",
-        0.1,
-        0.9,
-        0.5,
-        0.05,
-        key="retrieval-share",
-        help="The rest is planned for the Jacobian.",
-    )
-    factor = c.select_slider(
-        "Lambda/Lambda0",
-        _FACTORS,
-        10.0,
-        key="retrieval-modulus",
-        help=help_for("modulus", "Lambda0"),
-    )
-    choice = st.segmented_control(
-        "Retrieved budget, chosen before a private row is read",
-        list(CHOICES),
-        default="recycle",
-        key="retrieval-choice",
-        required=True,
-        help="recycle: into less noise at the planned guarantee; return: a smaller guarantee at the planned noise.",
-    )
-    plan = Plan(loss, float(epsilon), _DELTAS[kind], relation, float(share), choice or "recycle")
+    epsilon = a.slider(**control("retrieval-epsilon"), min_value=0.1, max_value=10.0, value=1.0)
+    share = b.slider(**control("retrieval-share"), min_value=0.1, max_value=0.9, value=0.5)
+    factor = c.select_slider(**control("retrieval-modulus"), options=_FACTORS, value=10.0)
+    choice = segments("retrieval-choice", list(CHOICES), "recycle")
+    plan = Plan(loss, float(epsilon), _DELTAS[kind], relation, float(share), choice)
     return plan, float(factor)
 
 
@@ -151,18 +123,12 @@ def selection() -> None:
     st.header("Variable selection (lab)")
     a, b, c = st.columns(3)
     kinds = ["logistic", "linear", "poisson", *([_OWN] if own_table() is not None else [])]
-    kind = a.selectbox(
-        "Rows",
-        kinds,
-        key="selection-kind",
-        help="A setting of the paper's Table 4, on synthetic rows, or the open table: NAPP-ERM, NAPP-VS and NAPP-VS+ "
-        "as published.",
-    )
-    epsilon = b.slider("Epsilon, add-remove-one", 0.2, 5.0, 1.0, 0.2, key="selection-epsilon", help=help_for("epsilon"))
-    lam = c.select_slider("Lambda", list(LAMS), 5.0, key="selection-lam", help=help_for("ridge"))
+    kind = pick(a, "selection-kind", kinds)
+    epsilon = b.slider(**control("selection-epsilon"), min_value=0.2, max_value=5.0, value=1.0)
+    lam = c.select_slider(**control("selection-lam"), options=list(LAMS), value=5.0)
     tables = session().tables
     mark = (kind, tables.key if tables and kind == _OWN else "")
-    if st.button("Select 10 times", key="selection-run", icon=":material/filter_alt:"):
+    if st.button(**control("selection-run")):
         with st.spinner("Six methods, eight Lambdas, ten noise draws", show_time=True):
             st.session_state["selection"] = (mark, selected(kind, float(epsilon), float(lam)))
     drawn = st.session_state.get("selection")

@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.common.actors import actor, require
 from pages.common.agreements import answers
+from pages.common.controls import control
 from pages.common.curate import forms
 from pages.common.session import session
 from pages.common.widgets import badge, chart, show_error
@@ -23,7 +24,6 @@ from pmtcore.releases.record import Release
 from pmtcore.releases.retrieval import retrieved
 from pmtcore.report.figures import budget as figures
 from pmtcore.report.figures import release as tradeoff
-from pmtcore.report.glossary import help_for
 from pmtcore.report.ledger_words import balance
 
 _HEAD = (
@@ -68,7 +68,7 @@ def account_page(ledger: Ledger, account: Account) -> None:
         tradeoff.tradeoff_table(total.mu),
         label=Label.PUBLIC,
     )
-    mu = st.slider("One more release of mu", 0.05, 5.0, 1.0, 0.05, key="budget-more", help=help_for("mu", "cap"))
+    mu = st.slider(**control("budget-more"), min_value=0.05, max_value=5.0, value=1.0)
     after = compose([account.spent, mu])
     fits = account.cap is not None and after <= account.cap
     st.markdown(
@@ -146,13 +146,7 @@ def page() -> None:
         st.error(f"The ledger is not what was written: {plain(checked['why'])}. Nothing can be spent on it.")
     unwritten({entry.key for account in accounts.values() for entry in account.entries})
     if accounts:
-        name = st.selectbox(
-            "Data set",
-            list(accounts),
-            index=of_open_table(accounts),
-            key="budget-dataset",
-            help="Each has its own cap; releases from it add up.",
-        )
+        name = st.selectbox(**control("budget-dataset"), options=list(accounts), index=of_open_table(accounts))
         account_page(ledger, accounts[name])
     else:
         st.info(

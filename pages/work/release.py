@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.common import cautions, jobs, released, workflow_state
 from pages.common import release_form as form
 from pages.common.agreements import ask_for, waiting
+from pages.common.controls import control
 from pages.common.ledger_form import SURE, Spend, spend_form
 from pages.common.persons import declared
 from pages.common.session import prospect, session
@@ -17,7 +18,6 @@ from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import method
 from pmtcore.releases.job import Job
 from pmtcore.releases.release import Preview, Request
-from pmtcore.report.glossary import help_for
 from pmtcore.tables.problem import Problem
 
 
@@ -39,13 +39,8 @@ def ask(problem: Problem) -> tuple[Request, Preview] | None:
 def source() -> NoiseSource:
     """Return the source of noise: the system's entropy, unless the lab asks for a seed."""
     with st.expander("Lab: repeatable noise", icon=":material/science:"):
-        seeded = st.toggle(
-            "Use a seed",
-            key="release-seeded",
-            persist_state="session",
-            help="The result can be repeated, so it is a lab figure.",
-        )
-        seed = number(st, "Seed", 0, 2**31, start=1, key="release-seed", words=help_for("seed")) if seeded else 0
+        seeded = st.toggle(**control("release-seeded"))
+        seed = number(st, "release-seed", 0, 2**31, start=1) if seeded else 0
     if seeded:
         st.warning("With a seed the result is a lab figure and may not leave.", icon=":material/science:")
     return SeededNoise(seed) if seeded else SecureNoise()
