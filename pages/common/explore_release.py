@@ -33,11 +33,13 @@ _NAMED = 12
 
 
 def linear(problem: Problem) -> Problem:
-    """Return the problem with a label target as a 0/1 column, so that its moment can be released."""
+    """Return the problem of a linear fit, whose moment can be released: a label is a 0/1 column, a count a number."""
     tables = session().tables
-    if problem.positive is None or problem.public.family is GAUSSIAN or tables is None:
+    if problem.public.family is GAUSSIAN or tables is None:
         return problem
-    return tables.problem(replace(problem.choices, family=GAUSSIAN.id, lam=None, positive=problem.positive))
+    return tables.problem(
+        replace(problem.choices, family=GAUSSIAN.id, lam=None, positive=problem.positive, exposure="")
+    )
 
 
 def releasing(problem: Problem) -> Release | None:

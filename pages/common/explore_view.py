@@ -243,6 +243,8 @@ def models(here: Held, fit: Regression) -> None:
     if len(pinned) > 1:
         figure, table = figures.side_by_side(pinned, here.moment)
         chart(figure, "explore-side", "Coefficients of the pinned models side by side", table, label=here.label)
+        if words := figures.nested_words(pinned):
+            st.markdown(f"{badge(here.label)} {plain(words)}")
         beside = figures.regression_table(pinned)
         st.caption("Value ± half the width of its 95 % band.")
         frame(beside, "The pinned models as one table, as the report has it")

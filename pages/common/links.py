@@ -18,7 +18,7 @@ from pmtcore.releases.release import Request
 from pmtcore.report.demo_knobs import KNOBS
 from pmtcore.report.link import choices_of, demo_knobs, fields_of, number
 from pmtcore.tables import named
-from pmtcore.tables.problem import schema_summary
+from pmtcore.tables.problem import common_columns
 
 _OWN = "own"
 
@@ -61,7 +61,7 @@ def _open(table: str, asked: dict[str, str]) -> None:
         st.session_state.update({f"demo-{name}": value for name, value in knobs.items()})
     else:
         st.session_state["table-name"] = table
-    choices = choices_of(asked, tables.first, schema_summary(tables.private, tables.public)["column"].tolist())
+    choices = choices_of(asked, tables.first, common_columns(tables.private, tables.public))
     state.take(choices)
     if "method" in asked:
         mu = number("mu", asked.get("mu", "1"))

@@ -33,7 +33,7 @@ from pmtcore.tables.choices import (
 )
 from pmtcore.tables.findings import Finding, findings, repaired
 from pmtcore.tables.formula import target_of
-from pmtcore.tables.problem import Problem, features_taken, schema_summary
+from pmtcore.tables.problem import Problem, common_columns, features_taken
 from pmtcore.tables.schema import schema_from_json
 from pmtcore.tables.table import Table
 
@@ -49,6 +49,7 @@ _OPEN = (
     TableNote.PUBLIC_ONLY,
     TableNote.FEW_PRIVATE_ROWS,
     TableNote.COUNT_TARGET,
+    TableNote.LABEL_TARGET,
     TableNote.SWAPPED,
 )
 # Features up to which all of them are listed, so that one is left out by one click.
@@ -215,7 +216,7 @@ def take(choices: Choices) -> None:
 
 def _choices(tables: Tables, current: Choices) -> Choices:
     """Draw what every fit needs in two rows, the rest folded; return the choices."""
-    names = schema_summary(tables.private, tables.public)["column"].tolist()
+    names = common_columns(tables.private, tables.public)
     made = st.session_state.get("choices-made", 0)  # a repair is a new start for the widgets
     key = tables.key[:12] + (f"-{made}" if made else "")
     left, right = st.columns([1, 3])

@@ -21,7 +21,7 @@ from pmtcore.releases.opened import Tables
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import repairing
 from pmtcore.tables.limits import MAX_UPLOAD_MB, in_words
-from pmtcore.tables.problem import schema_summary
+from pmtcore.tables.problem import common_columns
 from pmtcore.tables.table import MomentTable, Table, read_moment, read_table
 
 _TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
@@ -96,9 +96,8 @@ def _open_own(private: Table, public: Table | MomentTable, rows: int | None) -> 
     chosen = None if before is None or current.problem is None else before.features
     tables = Tables(uuid4().hex, f"{private.name}, {public.name}", private, public, (), rows)
     current.open(tables)
-    names = schema_summary(private, public)["column"].tolist()
     try:
-        first = tables.first
+        names, first = common_columns(private, public), tables.first
         if before is not None and before.target in names:
             first = replace(before, features=chosen if set(chosen or ()) <= set(names) else None)
         current.take(mended(tables, first))

@@ -132,3 +132,7 @@ with thread:
 if problem is not None:
     with picture or st.container():
         result(problem)
+    table_picker.notes(problem)
+    table_picker.shared_rows(problem)
+    table_picker.preview()
+    workflow_state.onward("conditioning", "Conditioning")

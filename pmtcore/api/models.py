@@ -108,8 +108,9 @@ class PrivateModel(Parametrized, Reported):
         family: what is fitted: ``gaussian`` or ``poisson``, for a classifier ``logistic`` or ``boosting``; ``None``:
             the first of these.
         missing, unseen: what becomes of a missing value and of a category that no public row has.
-        levels: declared categories by column.
-        kinds: columns to be read as ``number``, ``level``, ``caseless`` (levels that differ in capitals or
+        levels: declared categories by column; of one of kind ``coded`` the numbers that stand for a missing value.
+        kinds: columns to be read as ``number``, ``coded`` (numbers; those declared as its levels stand for a missing
+            value), ``level``, ``caseless`` (levels that differ in capitals or
             blanks alone are one), ``date``, for dates with slashes ``day-first`` or
             ``month-first``, for numbers with a sign ``percent``, ``euro``, ``dollar`` or ``pound``, whatever the
             public rows suggest.

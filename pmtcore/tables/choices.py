@@ -32,7 +32,7 @@ class Choices:
         missing: what becomes of a row that lacks a value. ``refuse`` answers about private rows before anything is
             recorded, outside the guarantee; the others never refuse.
         unseen: what becomes of a category that the public table does not have; ``refuse`` as above.
-        levels: declared categories of a column.
+        levels: declared categories of a column; of kind ``coded``, the numbers that stand for a missing value.
         kinds: columns to be read as numbers, levels (``caseless``: those that differ in capitals or
             blanks alone are one), dates (those with slashes ``day-first`` or ``month-first``) or
             numbers with a sign (``percent``, ``euro``, ``dollar``, ``pound``), whatever the public table suggests.

@@ -14,12 +14,12 @@ from typing import Any, Literal
 import numpy as np
 
 from pmtcore.base.messages import InputError, Message, Note, PublicMessage, TableMessage, TableNote, kind_of, listed
-from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
+from pmtcore.glm.families import FAMILIES, GAUSSIAN, LOGISTIC, POISSON
 from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.features import date_note
-from pmtcore.tables.kinds import DATES, ORDERS, SIGNS, Kind
+from pmtcore.tables.kinds import CODED, DATES, ORDERS, SIGNS, Kind
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.problem import PublicSide, default_choices, features_taken, public_side
 from pmtcore.tables.schema import Schema
@@ -234,6 +234,10 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
     if choices.family == GAUSSIAN.id and schema.like_counts(schema.values(column, kind, public.decimal)):
         counts = Repair(f"{FAMILIES[POISSON.id].title} regression of counts", {"family": POISSON.id, "lam": None})
         yield Finding("target", Note(TableNote.COUNT_TARGET, column=name), (name,), False, (counts,))
+    if choices.family == GAUSSIAN.id and choices.positive is None and set(levels) == {"0", "1"}:
+        title = FAMILIES[LOGISTIC.id].title.capitalize()
+        chance = Repair(f"{title} regression of the two labels", {"family": LOGISTIC.id, "lam": None})
+        yield Finding("target", Note(TableNote.LABEL_TARGET, column=name), (name,), False, (chance,))
     alike = schema.spelled_alike(levels)
     if alike and (choices.model.binary or share < 0.5):
         note = Note(TableNote.SPELLINGS, column=name, levels=alike)
@@ -256,6 +260,13 @@ def _as_alike(name: str, choices: Choices) -> tuple[Repair, ...]:
     """Return the repair that reads texts of a column alike where they differ in capitals or blanks alone."""
     alike = Repair(f"Read the spellings of {name!r} alike", {"kinds": {**choices.kinds, name: "caseless"}})
     return () if choices.formula else (alike,)
+
+
+def _as_coded(name: str, code: float, choices: Choices) -> tuple[Repair, ...]:
+    """Return the repair that reads one number of a column as a missing value."""
+    text = f"{code:g}"
+    changes = {"kinds": {**choices.kinds, name: CODED}, "levels": {**choices.levels, name: (text,)}}
+    return () if choices.formula else (Repair(f"Read {text} in {name!r} as missing", changes),)
 
 
 def _as_kind(name: str, kind: str, choices: Choices, more: str = "") -> Repair:
@@ -308,9 +319,9 @@ def _features(private: Table, public: Table, choices: Choices, going_in: tuple[s
         numbers = schema.values(column, schema.as_kind(kind), public.decimal) if numeric else np.empty(0)
         code = schema.code_for_missing(numbers)
         if code is not None:
-            leave = _without(going_in, (name,))
+            repairs = (*_as_coded(name, code, choices), _without(going_in, (name,)))
             yield Finding(
-                "numbers", Note(TableNote.CODE_FOR_MISSING, column=name, number=code), (name,), False, (leave,)
+                "numbers", Note(TableNote.CODE_FOR_MISSING, column=name, number=code), (name,), False, repairs
             )
         if kind in DATES:
             leave = _without(going_in, (name,))

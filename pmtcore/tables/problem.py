@@ -26,7 +26,6 @@ from pmtcore.base.messages import (
     TableNote,
     kind_of,
 )
-from pmtcore.base.numbers import plural
 from pmtcore.base.private_rows import MOST_KEPT, PrivateRows, StaysInSession
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.cholesky import partners
@@ -38,11 +37,12 @@ from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
 from pmtcore.tables.identifiers import identifiers, in_order_met
-from pmtcore.tables.kinds import DATES, ORDERS, SIGNS
+from pmtcore.tables.kinds import CODED, ORDERS, SIGNS
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import by_person
 from pmtcore.tables.schema import (
     Schema,
+    code_for_missing,
     frequencies,
     has_many_whole_numbers,
     like_identifier,
@@ -56,8 +56,6 @@ from pmtcore.tables.table import MomentTable, Table
 from pmtcore.tables.targets import coding
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pmtcore.tables.formula import Expansion
 
 _DEPENDENT = 2e-6  # share of a column left after those before it; beyond what public_from_rows asks for
@@ -158,7 +156,7 @@ def default_choices(private: Table, public: Table | MomentTable) -> Choices:
     Raises:
         InputError: the tables have no column in common that could be a target.
     """
-    names = _common(private, public)
+    names = common_columns(private, public)
     if isinstance(public, MomentTable):
         return Choices(target=names[-1])
     rules = public.schema
@@ -303,7 +301,7 @@ def _by_formula(
 
 def _expanded_choices(choices: Choices, expansion: Expansion) -> Choices:
     """Return the same choices about the columns that a formula makes."""
-    kinds = {name: kind for name, kind in choices.kinds.items() if kind not in ("caseless", *ORDERS, *SIGNS)}
+    kinds = {name: kind for name, kind in choices.kinds.items() if kind not in ("caseless", CODED, *ORDERS, *SIGNS)}
     return replace(choices, formula="", features=expansion.names, intercept=expansion.intercept, kinds=kinds)
 
 
@@ -421,6 +419,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     target = coding(labels, choices.target, choices.model, choices.positive, decimal=decimal, kind=choices.target_kind)
     coder = Coder(tuple(features), choices, target, decimal, weights=_weights(public, choices, decimal))
     check_width(coder)
+    if target.kind == "caseless" and (alike := spelled_alike(frequencies(labels or ()))):
+        notes += (Note(TableNote.READ_ALIKE, column=target.name, levels=alike),)
     notes = target.notes + notes + tuple(note for encoded in features for note in encoded.notes)
     notes += category_notes(features, choices.unseen)
     block = _one_block(public, coder, labelled)
@@ -449,6 +449,9 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     elif choices.model is not GAUSSIAN and np.ptp(rows.y[complete]) == 0:
         notes += (Note(TableNote.ONE_PUBLIC_LABEL, column=choices.target),)
     coder, x, dropped = _independent(coder, rows.x[complete])
+    for name, numbers in zip(coder.names, x.T, strict=True):
+        if name in public.columns and (code := code_for_missing(numbers)) is not None:
+            notes += (Note(TableNote.CODE_FOR_MISSING, column=name, number=code),)
     if choices.groups in public.columns:
         notes += (Note(TableNote.CLUSTERED, column=choices.groups),)
     if choices.weights:
@@ -598,7 +601,12 @@ def _left_out(name: str, scaled: np.ndarray, independent: list[int], j: int, *, 
     return Note(TableNote.COLLINEAR, column=name, columns=others)
 
 
-def _common(private: Table, public: Table | MomentTable) -> list[str]:
+def common_columns(private: Table, public: Table | MomentTable) -> list[str]:
+    """Return the names of the columns that both tables have, in public order.
+
+    Raises:
+        InputError: there is none.
+    """
     common = [name for name in public.columns if name in private.columns]
     if not common:
         raise InputError(TableMessage.NO_COMMON_COLUMN)
@@ -607,7 +615,7 @@ def _common(private: Table, public: Table | MomentTable) -> list[str]:
 
 def _features(private: Table, public: Table | MomentTable, choices: Choices) -> list[str]:
     """Return the chosen features in public order."""
-    common = _common(private, public)
+    common = common_columns(private, public)
     columns = list(public.columns)
     missing = [name for name in choices.weighing if name not in private.columns]
     if missing:
@@ -675,17 +683,3 @@ def _gap_notes(choices: Choices) -> tuple[Note, ...]:
     """Return what becomes of private rows with gaps under a policy that fills them."""
     kinds = {"empty-row": TableNote.EMPTY_ROWS, "public-median": TableNote.FILLED_GAPS}
     return (Note(kinds[choices.missing]),) if choices.missing in kinds else ()
-
-
-def schema_summary(private: Table, public: Table | MomentTable) -> pd.DataFrame:
-    """Return columns that both tables have, with their kind in the public table: names from public data only."""
-    import pandas as pd  # noqa: PLC0415
-
-    names = _common(private, public)
-    if isinstance(public, MomentTable):
-        return pd.DataFrame({"column": names, "kind": ["numeric"] * len(names)})
-    rules = public.schema
-    words = {"number": "numeric", **dict.fromkeys(DATES, "dates")}
-    kinds = [words.get(rules[name].kind, plural(len(rules[name].levels), "category", "categories")) for name in names]
-    missing = [int(public.missing(name)) for name in names]
-    return pd.DataFrame({"column": names, "kind": kinds, "missing in public rows": missing})

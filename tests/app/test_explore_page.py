@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from pages.common import explore_view
@@ -14,6 +16,8 @@ from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.releases.release import Request, release
 from pmtcore.report.figures import explore as figures
 from tests.app.conftest import go, words
+from tests.app.test_more_choices import widget
+from tests.app.test_pages import upload
 
 
 @pytest.fixture
@@ -121,6 +125,37 @@ def test_pinned_models_become_one_table(explored):
     held = explored.session_state["explore-held"]
     fits = {f.formula: f for f in held.moment.looked}
     assert "Side by side" in figures.section(fits, held.moment, 2)
+
+
+def test_two_nested_models_are_compared(explored):
+    """The list says what a model has more than the one before; of two pinned ones the F test of that is given."""
+    explored.button(key="explore-pin").click().run()
+    fit = explored.session_state["explore-held"].moment.looked[0]
+    explored.session_state["explore-features-y"] = ["x1"]
+    explored.run()
+    explored.button(key="explore-pin").click().run()
+    assert not explored.exception
+    (table,) = [frame.value for frame in explored.dataframe if "beside the one before" in frame.value]
+    more = [name for name in fit.features if name != "x1"]
+    assert list(table["beside the one before"]) == [" ".join(f"\N{MINUS SIGN} {name}" for name in more), ""]
+    assert f"F = {fit.test(more).statistic:.4g}" in words(explored)
+
+
+def test_a_count_is_explored_as_a_number(app):
+    """Counts with an exposure: the moment of all columns is released, the count among them."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"a": rng.normal(size=700), "days": rng.gamma(4, 1, 700)})
+    frame["visits"] = rng.poisson(frame["days"] * np.exp(0.3 * frame["a"]))
+    upload(app, frame[:600].to_csv(index=False).encode(), frame[600:].to_csv(index=False).encode())
+    for name, value in (("target", "visits"), ("family", "poisson"), ("exposure", "days")):
+        widget(app, "selectbox", name).set_value(value).run()
+    assert app.session_state["second_moment"].problem.public.family.id == "poisson"
+    go(app, "explore")
+    assert not app.error
+    app.checkbox[0].check().run()
+    next(b for b in app.button if b.label == "Release").click().run()
+    assert not app.exception and not app.error
+    assert {"a", "visits"} <= set(app.session_state["explore-held"].moment.columns)
 
 
 def test_a_label_gets_its_logistic_regression_after_a_release_without_public_rows(app):

@@ -47,6 +47,15 @@ def upload(app, private=None, public=None):
     return app
 
 
+def test_files_that_do_not_go_together_get_one_sentence(app):
+    """While one of two new files is still the old one: what is wrong is said once, under both uploaders."""
+    upload(app)
+    other = pd.DataFrame({name: np.arange(90.0) for name in ("p", "q")}).to_csv(index=False).encode()
+    upload(app, other)
+    (error,) = app.error
+    assert "no column in common" in error.value
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["data", "conditioning", "release", "compare"])
 def test_every_page_opens_on_the_demo(app, page):

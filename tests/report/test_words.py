@@ -16,7 +16,7 @@ from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis
 from pmtcore.base.bands import Bands
 from pmtcore.base.labels import Label, ReleaseStatus
-from pmtcore.base.messages import ArgumentMessage, Note, TableNote
+from pmtcore.base.messages import ArgumentMessage, Note, TableNote, kind_of
 from pmtcore.base.numbers import figure, percent
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import Prediction, methods
@@ -350,6 +350,7 @@ def test_codes_for_missing_values_are_in_the_promise_of_regressions():
         request = Request("joint-moment", Budget(1.0))
         facts = preview(problem, request).facts
         assert ("pull one way" in prospects_words(facts)) == coded
+        assert (TableNote.CODE_FOR_MISSING in map(kind_of, problem.notes)) == coded  # so it is in the record too
         fit = problem.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
         x, y = fit[:, :-1], fit[:, -1]
         exact = np.linalg.lstsq(x, y, rcond=None)[0]

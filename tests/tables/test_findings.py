@@ -376,6 +376,53 @@ def test_numbers_with_a_sign_are_called_so(form):
     assert said.facts["cause"] is TableMessage.SIGNED_NUMBERS
 
 
+@pytest.mark.parametrize(("values", "offered"), [((0, 1), True), ((0, 2), False), ((0, 1, 2), False)])
+def test_a_target_of_zeros_and_ones_is_offered_the_chance_of_one(values, offered):
+    """A linear fit of it is taken where nobody chose, and the other one is a click away."""
+    private, public = pair(
+        *[{"a": np.arange(n) % 11, "y": np.array(values)[np.arange(n) % len(values)]} for n in (60, 45)]
+    )
+    noted = [one for one in findings(private, public, Choices(target="y")) if one.kind is TableNote.LABEL_TARGET]
+    assert len(noted) == offered
+    for one in noted:
+        chosen = one.repairs[0].apply(Choices(target="y"))
+        assert prepare(private, public, chosen).positive == "1"
+        assert not any(other.kind is TableNote.LABEL_TARGET for other in findings(private, public, chosen))
+
+
+def test_a_code_for_missing_values_is_read_as_missing_by_one_click():
+    """The fit is that of tables with empty cells; the record says which number counts as a missing value."""
+    rng = np.random.default_rng(3)
+
+    def made(n: int) -> dict:
+        age, a = rng.integers(18, 80, n), rng.normal(size=n)
+        return {"age": np.where(np.arange(n) % 9 == 0, -999, age), "a": a, "y": a + age + rng.normal(size=n)}
+
+    coded = [made(n) for n in (300, 150)]
+    private, public = pair(*coded)
+    (one,) = [one for one in findings(private, public, Choices(target="y")) if one.columns == ("age",)]
+    chosen = one.repairs[0].apply(Choices(target="y"))
+    assert not any(one.columns == ("age",) for one in findings(private, public, chosen))
+    empty = [{**one, "age": [None if v == -999 else float(v) for v in one["age"]]} for one in coded]
+    read, usual = prepare(private, public, chosen), prepare(*pair(*empty), Choices(target="y"))
+    assert np.array_equal(read.public.moment, usual.public.moment)
+    assert exact_moment(read) == pytest.approx(exact_moment(usual), rel=1e-12)
+    assert TableNote.CODED in map(kind_of, read.notes) and TableNote.CODE_FOR_MISSING not in map(kind_of, read.notes)
+
+
+@pytest.mark.parametrize("codes", [(), ("none",), ("-999", "x"), ("inf",)], ids=["no code", "text", "one text", "inf"])
+def test_codes_for_missing_values_are_numbers(codes):
+    """Without them the kind says nothing."""
+    private, public = pair(*[{"a": np.arange(n), "y": np.arange(n) % 7} for n in (60.0, 40.0)])
+    with refused(TableMessage.CODES_FORM):
+        prepare(private, public, Choices(target="y", features=("a",), kinds={"a": "coded"}, levels={"a": codes}))
+
+
+def exact_moment(problem) -> np.ndarray:
+    rows = problem.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+    return rows.T @ rows
+
+
 def test_a_column_with_a_sign_is_read_as_numbers_by_one_click():
     """Left out for its many texts, taken for categories, or the target: the same repair, and the numbers' own fit."""
     rng = np.random.default_rng(9)
@@ -549,6 +596,7 @@ def test_levels_spelled_alike_are_read_alike_by_one_click(name):
         chosen = one.repairs[0].apply(choices)
         assert chosen.kinds == {"t": "caseless"} and not any(one.stops for one in findings(private, public, chosen))
         assert TableNote.SPELLINGS not in [one.kind for one in findings(private, public, chosen)]
+        assert TableNote.READ_ALIKE in [kind_of(note) for note in prepare(private, public, chosen).notes]
         assert np.array_equal(rows_read(private, public, chosen), rows_read(*usual, choices))
         read, same = prepare(private, public, chosen), prepare(*usual, choices)
         assert (read.public.names, read.positive, read.other_label) == (
@@ -576,7 +624,7 @@ def test_public_rows_that_cannot_be_filled_are_said_with_their_columns():
     filled = prepare(private, public, Choices(target="y", missing="public-median"))
     (said,) = [note for note in filled.notes if kind_of(note) is TableNote.PUBLIC_ROWS_UNFILLED]
     assert said.facts["count"] == 2 and set(said.facts["columns"]) == {"sex", "y"} and filled.public.m == 58
-    assert left_out_words(filled, public) == "2 more left out, for their 'sex', 'y'"
+    assert left_out_words(filled, public) == "2 more left out, for a rare or missing 'sex', 'y'"
     usual = prepare(private, public, Choices(target="y"))
     assert left_out_words(usual, public) == "3 more with gaps left out"
     assert TableNote.PUBLIC_ROWS_UNFILLED not in map(kind_of, usual.notes)

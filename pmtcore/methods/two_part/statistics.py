@@ -25,6 +25,7 @@ from pmtcore.mechanisms.truncation import (
     papers_moment_sensitivity,
     truncation_rate,
 )
+from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import OfPublicData, Outcome, Prediction, StatisticPlan
 from pmtcore.public.bands import Part, limits
@@ -42,7 +43,8 @@ class Coordinates:
 
     def statistic(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
         """Return sums of ``x~ x~'`` and ``x~ y~`` of one block, side by side (d, d + 1), integers in units of 2^-30."""
-        return gram_and_cross(features @ self.root.T, response / self.scale, self.radius, self.response_radius)
+        rows = row_products(features, self.root.T)
+        return gram_and_cross(rows, response / self.scale, self.radius, self.response_radius)
 
 
 def predicted_truncation(public: PublicData, root: np.ndarray, radius: float) -> float | None:

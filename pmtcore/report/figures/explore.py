@@ -217,7 +217,7 @@ def _looked_words(models: int) -> str:
 
 
 def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequence[str]) -> pd.DataFrame:
-    """Return the models examined, newest first, with their fits side by side."""
+    """Return the models examined, newest first, with their fits and how each differs from the one before it."""
     rows = []
     for at, fit in reversed(list(enumerate(looked, 1))):
         share = fit.r_squared
@@ -225,6 +225,7 @@ def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequ
         rows.append(
             {
                 "model": names.get(key, f"model {at}"),
+                "beside the one before": _difference(looked[at - 2], fit) if at > 1 else "",
                 "formula": fit.formula,
                 "ridge": fit.lam,
                 "features": len(fit.names) - fit.constant,
@@ -236,6 +237,33 @@ def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequ
             }
         )
     return pd.DataFrame(rows)
+
+
+def _difference(before: Regression, fit: Regression) -> str:
+    """Return what a model has more and less than another of the same response; of another response, that."""
+    if fit.response != before.response:
+        return f"response {fit.response}"
+    more = [f"+ {name}" for name in fit.names if name not in before.names]
+    less = [f"\N{MINUS SIGN} {name}" for name in before.names if name not in fit.names]
+    ridge = [f"ridge {fit.lam:g}"] if fit.lam != before.lam else []
+    return " ".join(more + less + ridge)
+
+
+def nested_words(fits: Mapping[str, Regression]) -> str:
+    """Return the F test of what the larger one of two nested models has more; nothing of other models."""
+    if len(fits) != 2:
+        return ""
+    (_, small), (name, large) = sorted(fits.items(), key=lambda item: len(item[1].names))
+    more = [term for term in large.names if term not in small.names]
+    same = large.response == small.response and large.lam == small.lam == 0
+    if not same or not more or not set(small.names) < set(large.names):
+        return ""
+    joint = large.test(more)
+    return (
+        f"{name} has {plural(len(more), 'coefficient')} more ({english(more)}). F test that "
+        f"{'it is' if len(more) == 1 else 'all of them are'} zero: F = {joint.statistic:.4g}, p: {p_value(joint.p)} "
+        "(privacy, sampling and truncation together)."
+    )
 
 
 def _share(values: np.ndarray) -> float:
