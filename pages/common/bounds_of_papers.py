@@ -39,14 +39,8 @@ def _proved() -> None:
     mu = st.select_slider(**control("bounds-mu"), options=[0.1, 0.3, 1.0, 3.0, 10.0], value=1.0)
     with st.spinner("Measuring on made-up rows", show_time=True):
         bounds = words.central(shape, float(mu))
-    chart(
-        figures.bounds(bounds),
-        "bounds",
-        "How many times each proved bound is away from what is measured",
-        words.table(bounds),
-        label=Label.LAB,
-        words=words.sentence(bounds),
-    )
+    alt = "How many times each proved bound is away from what is measured"
+    chart(figures.bounds(bounds), "bounds", alt, words.table(bounds), label=Label.LAB, words=words.sentence(bounds))
     st.caption(
         f"{shape.d} columns, {shape.m:,} public and {shape.n:,} private rows, drawn Gaussian with an averaged "
         "condition number of 15, as the theorems assume; no row of the table is read. Open constants are 1."

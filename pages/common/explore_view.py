@@ -11,10 +11,9 @@ import streamlit as st
 
 from pages.common.controls import at_first, control, pick, segments
 from pages.common.explore_release import completing, confirming
-from pages.common.widgets import PLAIN, badge, chart, download_table, frame, number, show_error
+from pages.common.widgets import PLAIN, badge, chart, download_table, errors_shown, frame, number
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import p_value, plural
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
@@ -135,11 +134,9 @@ def question(here: Held) -> Regression | None:
     here.features[response] = chosen = [name for name in choice if name in chosen]
     if words := figures.left_out_words(choice, chosen):
         st.caption(plain(words))
-    try:
+    with errors_shown():
         return moment.regress(response=response, features=chosen, ridge=float(lam))
-    except InputError as error:
-        show_error(error)
-        return None
+    return None
 
 
 def _clear(key: str, first: list[str]) -> None:

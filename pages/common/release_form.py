@@ -84,25 +84,17 @@ def expected(prospect: Preview) -> None:
     left, right = st.columns([3, 2], gap="large")
     if figure is not None:
         with left:
-            chart(
-                figure,
-                "predicted",
-                "Predicted standard errors of each coefficient relative to the public fit alone",
-                figures.predicted_table(prospect),
-                label=Label.PUBLIC,
-                folded_note=_note(prospect),
-            )
+            alt = "Predicted standard errors of each coefficient relative to the public fit alone"
+            table = figures.predicted_table(prospect)
+            chart(figure, "predicted", alt, table, label=Label.PUBLIC, folded_note=_note(prospect))
             if left_out := figures.predicted_note(prospect):
                 st.caption(left_out)
     if prospect.guarantee.mu > 0:
         with right:
-            chart(
-                figures.tradeoff(prospect.guarantee.person.mu),
-                "tradeoff",
-                "Detections against false alarms of the best attacker at this budget",
-                figures.tradeoff_table(prospect.guarantee.person.mu),
-                label=Label.PUBLIC,
-            )
+            alt = "Detections against false alarms of the best attacker at this budget"
+            figure = figures.tradeoff(prospect.guarantee.person.mu)
+            table = figures.tradeoff_table(prospect.guarantee.person.mu)
+            chart(figure, "tradeoff", alt, table, label=Label.PUBLIC)
             deployments()
 
 

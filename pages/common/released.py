@@ -265,14 +265,8 @@ def free(release: Release) -> None:
     if "moment" in release.released:
         st.header("Second moment")
         alt = "Released second moment, entries over the root of their diagonals"
-        chart(
-            figures.moment(release),
-            "moment",
-            alt,
-            figures.moment_table(release),
-            label=kind,
-            words=figures.moment_words(release),
-        )
+        figure, table = figures.moment(release), figures.moment_table(release)
+        chart(figure, "moment", alt, table, label=kind, words=figures.moment_words(release))
 
 
 def downloads(release: Release, request: Request) -> None:

@@ -46,14 +46,9 @@ def show_retrieved(facts: Facts, recycled: bool, key: str) -> None:
     """Draw spent, retrieved and recycled, in figures and as one bar."""
     for column, (name, value) in zip(st.columns(4), figures.retrieved_metrics(facts, recycled).items(), strict=True):
         column.metric(name, f"ε {value}", help=help_for("retrieved"))
-    chart(
-        figures.retrieved(facts),
-        key,
-        "Where the planned epsilon goes: noise, Jacobian, retrieved",
-        figures.retrieved_table(facts),
-        label=Label.PUBLIC,
-        words=figures.retrieved_words(facts),
-    )
+    alt = "Where the planned epsilon goes: noise, Jacobian, retrieved"
+    drawn, table = figures.retrieved(facts), figures.retrieved_table(facts)
+    chart(drawn, key, alt, table, label=Label.PUBLIC, words=figures.retrieved_words(facts))
 
 
 def planned_on_open_table(problem: Problem, mu: float, key: str) -> None:

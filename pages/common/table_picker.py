@@ -14,7 +14,7 @@ from pages.common.controls import at_first, control, pick, segments
 from pages.common.persons import whose
 from pages.common.registered import named_by_a_curator, on_offer
 from pages.common.uploads import mended, own_tables
-from pages.common.widgets import badge, number, number_or_nothing, show_error, study_label
+from pages.common.widgets import badge, errors_shown, number, number_or_nothing, show_error, study_label
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -69,7 +69,7 @@ def source() -> bool:
     sources = {name: words for name, words in _SOURCES.items() if name != "registered" or on_offer()}
     left, beside = st.columns([3, 2], vertical_alignment="center")
     chosen = segments("source", sources, "demo", left)
-    try:
+    with errors_shown():
         with beside:
             id = _which() if chosen == "name" else None
             if chosen == "demo":
@@ -81,8 +81,6 @@ def source() -> bool:
             return own_tables()
         elif chosen == "registered":
             named_by_a_curator()
-    except InputError as error:
-        show_error(error)
     return True
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -50,6 +51,15 @@ def study_label() -> Label:
 def show_error(error: InputError) -> None:
     """Draw one sentence: what, where, what to do."""
     st.error(plain(str(error)), icon=":material/error:")
+
+
+@contextmanager
+def errors_shown() -> Iterator[None]:
+    """Draw the error that ends what is done in this context."""
+    try:
+        yield
+    except InputError as error:
+        show_error(error)
 
 
 def problem_or_sentence() -> Problem | None:
@@ -122,10 +132,8 @@ def on_tables(draw: Callable[[Problem], None], otherwise: Callable[[], object] =
     if problem is None:
         otherwise()
         return
-    try:
+    with errors_shown():
         draw(problem)
-    except InputError as error:
-        show_error(error)
 
 
 def ask_coefficient(place: DeltaGenerator, problem: Problem, key: str) -> str:

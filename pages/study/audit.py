@@ -8,7 +8,7 @@ from pages.common import actors
 from pages.common.controls import control
 from pages.common.live import redrawn, work
 from pages.common.session import current_problem
-from pages.common.widgets import badge, chart, frame, number, picture, show_error
+from pages.common.widgets import badge, chart, errors_shown, frame, number, picture, show_error
 from pmtcore.auditing import attacks
 from pmtcore.auditing.audits import TRIALS, Record, Sweep, store, stored
 from pmtcore.auditing.faults import FAULTS, wrong_shape
@@ -101,15 +101,11 @@ def details(id: str, result: Audit | None) -> None:
         if entry.origin.errata:
             st.caption(words(entry.origin.errata))
     if result is not None:
-        chart(
-            figures.points(result),
-            f"audit-{id}",
-            "The audit's test against the claim's curve",
-            figures.table([result]),
-            label=Label.LAB,
-            words=f"Tables: {result.pair}. Lower bound at {percent(result.confidence)} confidence, "
-            f"{result.trials:,} runs.",
+        alt = "The audit's test against the claim's curve"
+        tested = (
+            f"Tables: {result.pair}. Lower bound at {percent(result.confidence)} confidence, {result.trials:,} runs."
         )
+        chart(figures.points(result), f"audit-{id}", alt, figures.table([result]), label=Label.LAB, words=tested)
 
 
 def _first(ids: list[str]) -> int:
@@ -133,14 +129,9 @@ def one() -> None:
     result = st.session_state.get("audit-found")
     if result is not None:
         (st.error if result.violated else st.success)(f"{title(result.method)}: {result.verdict}.")
-        chart(
-            figures.points(result),
-            "audit",
-            "The audit's test against the claim's curve",
-            figures.table([result]),
-            label=Label.LAB,
-            words=f"Tables: {result.pair}. Lower bound at {percent(result.confidence)} confidence.",
-        )
+        alt = "The audit's test against the claim's curve"
+        tested = f"Tables: {result.pair}. Lower bound at {percent(result.confidence)} confidence."
+        chart(figures.points(result), "audit", alt, figures.table([result]), label=Label.LAB, words=tested)
 
 
 def published() -> None:
@@ -180,11 +171,9 @@ st.caption(
     "told apart as well as possible; the errors of the best test found prove that the privacy loss mu is at least so "
     "large. A proved loss below the claim refutes nothing, and proves nothing."
 )
-try:
+with errors_shown():
     overview()
     sweep()
     one()
     published()
     errata()
-except InputError as error:
-    show_error(error)

@@ -14,10 +14,9 @@ import streamlit as st
 from pages.common import actors, gallery_wall
 from pages.common.controls import control, pick
 from pages.common.live import redrawn
-from pages.common.widgets import chart, show_error
+from pages.common.widgets import chart, errors_shown
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import percent, plural
 from pmtcore.methods.registry import method
 from pmtcore.papers.errata import ERRATA
@@ -44,13 +43,8 @@ def choose() -> Figure:
 
 def show(chosen: Figure, record: dict[str, object]) -> None:
     """Draw picture, verdict and table."""
-    chart(
-        pictures.picture(chosen, record),
-        f"gallery-{chosen.id}",
-        f"{chosen.title}: {chosen.y_label} against {chosen.x_label}",
-        pictures.table(record),
-        label=Label.LAB,
-    )
+    alt = f"{chosen.title}: {chosen.y_label} against {chosen.x_label}"
+    chart(pictures.picture(chosen, record), f"gallery-{chosen.id}", alt, pictures.table(record), label=Label.LAB)
     st.caption(
         f"Line: mean; band: one standard deviation (not below the 10 % quantile on a log axis). "
         f"{pictures.trials_words(chosen, record)}"
@@ -138,13 +132,11 @@ def start(chosen: Figure) -> None:
     quick = row.button(**control("gallery-quick"), label=labels[0])
     full = row.button(**control("gallery-full"), label=labels[1])
     if quick or full:
-        try:
+        with errors_shown():
             made = Computation(chosen, chosen.quick if quick else chosen.trials)
             job_slots.take(made, actors.claimant())
             st.session_state[KEY] = (made, made.steps(), Lock())
             st.rerun()
-        except InputError as error:
-            show_error(error)
 
 
 def advance(steps: Iterator[float], alone: Lock) -> bool:

@@ -126,15 +126,14 @@ def picture(summaries: Sequence[Summary], kind: Label, axis: str, run: Sides | N
     methods, places = (run.methods, run.places) if run is not None else ((), ())
     # The sentence speaks of the epsilon that the slider above has.
     at = float(st.session_state["local-epsilon"]) if axis == "epsilon" else None
-    chart(
-        figures.comparison(summaries, axis, methods=methods, places=places),
-        "local-comparison",
-        f"Distance to the fit without privacy against {axis}, central and local",
-        figures.comparison_table(summaries),
-        label=kind,
-        words=f"{'So far: ' * bool(summaries and run and run.live)}{comparison_words(summaries, axis, at)}"
-        or "No simulated release yet.",
+    alt = f"Distance to the fit without privacy against {axis}, central and local"
+    words = (
+        f"{'So far: ' * bool(summaries and run and run.live)}{comparison_words(summaries, axis, at)}"
+        or "No simulated release yet."
     )
+    drawn = figures.comparison(summaries, axis, methods=methods, places=places)
+    table = figures.comparison_table(summaries)
+    chart(drawn, "local-comparison", alt, table, label=kind, words=words)
     st.caption(
         f"Up to {TRIALS} simulated releases of the standardized table for each point. Central: (epsilon, delta) at the "
         "reporting delta; ldp-whitened: purely epsilon for each report; paper C's Algorithms 1 to 4, as printed and "

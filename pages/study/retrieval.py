@@ -7,11 +7,10 @@ import streamlit as st
 from pages.common.controls import control, pick, segments
 from pages.common.retrieved import open_table
 from pages.common.session import curator, session
-from pages.common.widgets import badge, chart, figure_first, show_error
+from pages.common.widgets import badge, chart, errors_shown, figure_first
 from pmtcore.accounting.perturbed import BudgetSplit
 from pmtcore.auditing.comparison import grid
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.private_rows import Curator
 from pmtcore.methods.perturbed.napp_public import FAMILIES
@@ -70,24 +69,18 @@ def pictures(plan: Plan, factor: float) -> None:
     factors, splits = plan.along([plan.least * f for f in grid(0.03, 300.0, 40)])
     relative = [at / plan.least for at in factors]
     with left:
-        chart(
-            figures.parts(relative, splits, "Lambda/Lambda0"),
-            "retrieval",
-            f"Parts of epsilon by Lambda, {plan.relation}",
-            figures.table("Lambda/Lambda0", relative, splits),
-            label=Label.PUBLIC,
-            words="More curvature: the Jacobian costs less, more comes back.",
-        )
+        alt = f"Parts of epsilon by Lambda, {plan.relation}"
+        words = "More curvature: the Jacobian costs less, more comes back."
+        drawn = figures.parts(relative, splits, "Lambda/Lambda0")
+        table = figures.table("Lambda/Lambda0", relative, splits)
+        chart(drawn, "retrieval", alt, table, label=Label.PUBLIC, words=words)
     epsilons, over = plan.over_epsilon(grid(0.1, 10.0, 30), plan.least * factor)
     with right:
-        chart(
-            figures.parts(epsilons, over, "planned epsilon", relative=True),
-            "retrieval-budgets",
-            f"Shares of epsilon by budget, {plan.relation}",
-            figures.table("planned epsilon", epsilons, over),
-            label=Label.PUBLIC,
-            words="The same curvature at other budgets, as shares of each.",
-        )
+        alt = f"Shares of epsilon by budget, {plan.relation}"
+        words = "The same curvature at other budgets, as shares of each."
+        drawn = figures.parts(epsilons, over, "planned epsilon", relative=True)
+        table = figures.table("planned epsilon", epsilons, over)
+        chart(drawn, "retrieval-budgets", alt, table, label=Label.PUBLIC, words=words)
 
 
 _OWN = "the open table"
@@ -150,13 +143,8 @@ def selection() -> None:
         if chosen.roc:
             chart(figures.roc(chosen), "selection-roc", "ROC of selection", figures.roc_table(chosen), label=label)
         else:
-            chart(
-                figures.counts(chosen),
-                "selection-counts",
-                "Coefficients kept",
-                figures.counts_table(chosen),
-                label=label,
-            )
+            alt = "Coefficients kept"
+            chart(figures.counts(chosen), "selection-counts", alt, figures.counts_table(chosen), label=label)
 
 
 st.title("Retrieved budget")
@@ -164,7 +152,7 @@ st.markdown(
     "Objective perturbation pays for the noise, and for how much one row can bend the objective (the Jacobian). "
     "What was planned for the second and not needed comes back."
 )
-try:
+with errors_shown():
     if open_table() is not None:
         st.header("At any curvature")
     with figure_first("retrieval"):
@@ -178,5 +166,3 @@ try:
         icon=":material/info:",
     )
     selection()
-except InputError as error:
-    show_error(error)

@@ -9,11 +9,18 @@ import streamlit as st
 from pandas import DataFrame
 
 from pages.common.controls import control
-from pages.common.widgets import ask_coefficient, chart, figure_first, frame, number, on_tables, show_error
+from pages.common.widgets import (
+    ask_coefficient,
+    chart,
+    errors_shown,
+    figure_first,
+    frame,
+    number,
+    on_tables,
+)
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure, plural
 from pmtcore.releases.planning import plannable
 from pmtcore.releases.release import Request
@@ -104,11 +111,8 @@ def agreed() -> None:
 
 def section(title: str, icon: str, draw: Callable[[], None]) -> None:
     """Draw a part of the page in a fold; what is wrong with its files is said there."""
-    with st.expander(title, icon=f":material/{icon}:"):
-        try:
-            draw()
-        except InputError as error:
-            show_error(error)
+    with st.expander(title, icon=f":material/{icon}:"), errors_shown():
+        draw()
 
 
 def page(problem: Problem) -> None:
@@ -117,15 +121,11 @@ def page(problem: Problem) -> None:
         id, coefficient, mu, rows = ask(problem)
         with st.spinner("Predicting", show_time=True):
             predictions = prospects(problem.public, rows, id, mu, coefficient=problem.public.names.index(coefficient))
-        chart(
-            figures.widths(predictions, coefficient),
-            "sites",
-            f"Predicted half-width of {coefficient} against the number of sites",
-            figures.table(predictions),
-            label=Label.PUBLIC,
-            words="Nobody sees another's rows, and only the noisy total of all is opened.",
-            folded_note="Predictions assume that all sites' rows are like the public ones.",
-        )
+        alt = f"Predicted half-width of {coefficient} against the number of sites"
+        words = "Nobody sees another's rows, and only the noisy total of all is opened."
+        note = "Predictions assume that all sites' rows are like the public ones."
+        drawn, table = figures.widths(predictions, coefficient), figures.table(predictions)
+        chart(drawn, "sites", alt, table, label=Label.PUBLIC, words=words, folded_note=note)
     section("Create a study", "note_add", lambda: creation(id, mu))
     section("Who has agreed", "how_to_reg", agreed)
     st.markdown(

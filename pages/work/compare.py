@@ -14,14 +14,13 @@ from pages.common.session import quick, session
 from pages.common.widgets import (
     chart,
     curator_may_show,
+    errors_shown,
     number,
     on_tables,
-    show_error,
     study_label,
     take_along,
 )
 from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, grid, moves, rescaled
-from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import Curator
 from pmtcore.methods.registry import Method, of_role, recommended, suiting
 from pmtcore.releases import job_slots
@@ -97,7 +96,7 @@ def controls(problem: Problem, axis: str) -> None:
         pressed = st.form_submit_button(**control("compare-run"))
     if not pressed:
         return
-    try:
+    with errors_shown():
         places: dict[str, Any] = {"mus": budget_grid(low, high, count)}
         if axis != "budget":
             places = {"mus": [mu], "axis": axis, "values": grid(low, high, count, integers=axis not in ("penalty",))}
@@ -106,8 +105,6 @@ def controls(problem: Problem, axis: str) -> None:
         asked = {names.get(name, name): value for name, value in places.items()}
         asked |= {"methods": chosen, "trials": trials, "seed": seed, "scale": scale}
         runs.start(run, reproduce.compared(problem.choices.as_dict(), **asked))
-    except InputError as error:
-        show_error(error)
 
 
 def _methods(problem: Problem, axis: str) -> list[str]:
@@ -176,14 +173,11 @@ def picture(
     mean = bool(st.session_state.get("compare-mean", False))
     methods = run.methods if run is not None else ()
     places = run.places if run is not None else ()
-    chart(
-        figures.comparison(summaries, axis, mean, sampling, methods=methods, places=places, measure=measure),
-        "comparison",
-        f"{measure[0].upper()}{measure[1:]} against {AXES[axis]}, with bands",
-        figures.comparison_table(summaries),
-        label=study_label(),
-        words=comparison_words(summaries, axis) or "Computing: no trial is done yet.",
-    )
+    alt = f"{measure[0].upper()}{measure[1:]} against {AXES[axis]}, with bands"
+    words = comparison_words(summaries, axis) or "Computing: no trial is done yet."
+    drawn = figures.comparison(summaries, axis, mean, sampling, methods=methods, places=places, measure=measure)
+    table = figures.comparison_table(summaries)
+    chart(drawn, "comparison", alt, table, label=study_label(), words=words)
     st.toggle(**control("compare-mean"))
     off = " The dotted line is how far that fit itself is expected to be from the truth, by sampling alone."
     st.caption(f"{note} The {measure}.{off if sampling else ''}")

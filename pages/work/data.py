@@ -36,14 +36,10 @@ def showcase() -> None:
         return
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        chart(
-            figures.comparison(shown.summaries, measure=shown.measure),
-            "showcase",
-            f"{shown.measure.capitalize()}, against the total budget",
-            figures.comparison_table(shown.summaries),
-            label=Label.LAB,
-            words=comparison_words(shown.summaries),
-        )
+        alt = f"{shown.measure.capitalize()}, against the total budget"
+        drawn = figures.comparison(shown.summaries, measure=shown.measure)
+        table = figures.comparison_table(shown.summaries)
+        chart(drawn, "showcase", alt, table, label=Label.LAB, words=comparison_words(shown.summaries))
         of = ", for the typical coefficient, as on Plan, in standard errors of the public fit" if shown.typical else ""
         st.caption(
             f"Medians of {shown.trials} repeated releases each{of}; bands from 10 to 90 % of them. Plan and Release "

@@ -9,8 +9,7 @@ from pages.common import explore_view as parts
 from pages.common.controls import control
 from pages.common.explore_release import releasing
 from pages.common.session import current_problem, session
-from pages.common.widgets import show_error
-from pmtcore.base.messages import InputError
+from pages.common.widgets import errors_shown
 from pmtcore.explore.moment import Moment
 
 
@@ -23,23 +22,19 @@ def opening() -> None:
         file = st.file_uploader(**control("explore-file"))
         if file is not None and st.session_state.get("explore-read") != file.file_id:
             st.session_state["explore-read"] = file.file_id
-            try:
+            with errors_shown():
                 parts.take_up(Moment.from_bytes(file.getvalue()), file.name)
                 st.rerun()
-            except InputError as error:
-                show_error(error)
         earlier()
     with left:
         st.header("Release one here")
-        try:
+        with errors_shown():
             problem = current_problem()
             cautions.say(problem)
             release = releasing(problem)
             if release is not None:
                 parts.take_up(Moment.of(release.as_dict()), title_of(list(session().releases)[-1]), release.notes)
                 st.rerun()
-        except InputError as error:
-            show_error(error)
 
 
 def title_of(id: str) -> str:
@@ -68,7 +63,5 @@ if record is None:
     )
     opening()
 else:
-    try:
+    with errors_shown():
         parts.page(record)
-    except InputError as error:
-        show_error(error)

@@ -111,14 +111,10 @@ def page(problem: Problem) -> None:
     st.markdown(f"{badge(Label.PUBLIC)} **{plain(verdict_of(problem.public, here))}**")
     left, right = st.columns([3, 2], gap="large")
     with left:
-        chart(
-            figures.widths(curves.drawn(), coefficient, mu),
-            "plan",
-            f"Predicted half-width of {coefficient} against the budget, all methods",
-            figures.table(curves.drawn(), coefficient),
-            label=Label.PUBLIC,
-            folded_note="Predictions assume that private rows are like the public ones.",
-        )
+        alt = f"Predicted half-width of {coefficient} against the budget, all methods"
+        note = "Predictions assume that private rows are like the public ones."
+        drawn, table = figures.widths(curves.drawn(), coefficient, mu), figures.table(curves.drawn(), coefficient)
+        chart(drawn, "plan", alt, table, label=Label.PUBLIC, folded_note=note)
         if words := figures.left_out_words(curves.drawn()):
             st.caption(plain(words))
         cautions.say(problem)

@@ -12,8 +12,7 @@ from pages.common.controls import control
 from pages.common.ledger_form import SURE, Spend, spend_form
 from pages.common.persons import declared
 from pages.common.session import prospect, session
-from pages.common.widgets import budget_input, number, on_tables, parameter_form, show_error
-from pmtcore.base.messages import InputError
+from pages.common.widgets import budget_input, errors_shown, number, on_tables, parameter_form
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import method
 from pmtcore.releases.job import Job
@@ -23,7 +22,7 @@ from pmtcore.tables.problem import Problem
 
 def ask(problem: Problem) -> tuple[Request, Preview] | None:
     """Draw method, budget and parameters; return the request with its cost, or ``None`` under a sentence."""
-    try:
+    with errors_shown():
         chosen = form.method_choice(problem.public)
         budget, delta = budget_input("release", problem.private.n)
         with st.expander("Parameters", icon=":material/tune:"):
@@ -31,9 +30,7 @@ def ask(problem: Problem) -> tuple[Request, Preview] | None:
         request = Request(chosen, budget, values, delta, declared(problem))
         with st.spinner("Predicting", show_time=True):
             return request, prospect(problem, request)
-    except InputError as error:
-        show_error(error)
-        return None
+    return None
 
 
 def source() -> NoiseSource:
@@ -74,7 +71,7 @@ def confirm(problem: Problem, request: Request, expected: Preview) -> None:
 def run(problem: Problem, request: Request, where: Spend, *, noise: NoiseSource, id: str) -> None:
     """Start the release of this request id, unless it was started before, and show it."""
     state = session()
-    try:
+    with errors_shown():
         if id not in state.releases and state.job is None:
             ready = where.ready(problem, request, noise, id)
             of = None if state.tables is None else state.tables.private.sha256
@@ -86,8 +83,6 @@ def run(problem: Problem, request: Request, where: Spend, *, noise: NoiseSource,
             if state.job.over:
                 jobs.ended(state.job)
         st.rerun()
-    except InputError as error:
-        show_error(error)
 
 
 def head(thread: DeltaGenerator, problem: Problem) -> None:
@@ -106,10 +101,8 @@ def page(problem: Problem) -> None:
             head(thread, problem)
             jobs.show(state.job)
             return
-        try:
+        with errors_shown():
             jobs.ended(state.job)
-        except InputError as error:
-            show_error(error)
     done = state.releases.get(state.next_request)
     if done is not None:
         head(thread, problem)
