@@ -1,7 +1,5 @@
 """Who is at the screen: signed in by OpenID Connect, or the only user of this machine; asked where things are done."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Mapping

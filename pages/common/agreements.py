@@ -1,7 +1,5 @@
 """Releases that two people stand for, on the pages: asked for and carried out on Release, answered on Budget."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from uuid import uuid4
 

@@ -1,7 +1,5 @@
 """What the papers prove, at the open table's shape, beside what is measured on made-up rows."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.common.controls import control

@@ -1,7 +1,5 @@
 """Cards in a grid: a small picture, a sentence, a button that opens what it shows, all over the card."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Controls of the pages: what each says of itself is read from ``controls.toml``, by its key."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """What curators do with data sets, as forms; roles are asked in the functions behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import streamlit as st

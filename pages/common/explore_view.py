@@ -42,6 +42,7 @@ class Held:
     names: dict[str, str] = field(default_factory=dict)
     pinned: list[str] = field(default_factory=list)
     features: dict[str, list[str]] = field(default_factory=dict)  # chosen last, by response
+    latest: list[str] = field(default_factory=list)  # chosen last, of whatever response
     logistics: dict[tuple[str, tuple[str, ...]], Logistic] = field(default_factory=dict)  # by response and names
     references: dict[str, str] = field(default_factory=dict)  # level without a column of its own, by source column
     modelled: dict[str, str] = field(default_factory=dict)  # level that counts as 1, by label
@@ -112,7 +113,8 @@ def question(here: Held) -> Regression | None:
     lam = number(middle, "explore-ridge", 0.0, 1e9, start=0.0)
     pick(right, "explore-correction", _WORDS)
     choice = [name for name in moment.columns if name != response]
-    first = here.features.get(response) or figures.first_features(moment, response, _MOST_PILLS)
+    latest = [name for name in here.latest if name != response]  # another response keeps the model's columns
+    first = here.features.get(response) or latest or figures.first_features(moment, response, _MOST_PILLS)
     key = f"explore-features-{response}"
     if len(choice) <= _MOST_PILLS:
         pills, clear = st.columns([7, 1], vertical_alignment="bottom")
@@ -131,7 +133,7 @@ def question(here: Held) -> Regression | None:
     else:
         many = at_first(key, default=first)
         chosen = st.multiselect("Features", choice, key=key, help=_FEATURES, **many)
-    here.features[response] = chosen = [name for name in choice if name in chosen]
+    here.latest = here.features[response] = chosen = [name for name in choice if name in chosen]
     if words := figures.left_out_words(choice, chosen):
         st.caption(plain(words))
     with errors_shown():
@@ -150,7 +152,8 @@ def answer(here: Held, fit: Regression) -> None:
     correction = st.session_state.get("explore-correction") or "none"
     table = figures.table(fit, correction, many)
     scales = figures.in_deviations(here.moment, fit)
-    if words := figures.fit_words(fit, many, correction):
+    example = figures.example_words(table, fit, here.references)
+    if words := f"{figures.fit_words(fit, many, correction)} {example}".strip():
         st.markdown(f"{badge(here.label)} {plain(words)}")
     left, right = st.columns([2, 3], gap="medium")
     with left:
@@ -171,10 +174,13 @@ def answer(here: Held, fit: Regression) -> None:
 def logistic(here: Held, fit: Regression) -> None:
     """Draw the logistic regression of a label; without public rows in the record, how to get them into it."""
     if not here.moment.has_rows:
+        change = ", and so do their bands"
+        if here.moment.assumes_gaussian:
+            change = "; bands, tests and R² no longer assume Gaussian rows, and change"
         st.markdown(
             f"A logistic regression of {plain(fit.response)} needs public rows in the record, and this one has "
             "none. They can join it at no further cost; who has the record can then read up to 2,000 of them. "
-            "Coefficients stay as they are; bands, tests and R² get more exact, and so change a little."
+            f"Coefficients stay as they are{change}."
         )
         if (completed := completing(here.moment)) is not None:
             here.moment = completed
@@ -283,9 +289,12 @@ def _test(here: Held, fit: Regression) -> None:
             f"{badge(here.label)} F = {joint.statistic:.4g} for {plural(joint.among, 'coefficient')}, p: "
             f"{p_value(joint.p)} (privacy, sampling and truncation together)."
         )
-    given = [name for name in here.moment.record.derived.base if name in here.moment.columns and name != fit.response]
+    inputs = here.moment.inputs(fit)
+    base = [name for name in here.moment.record.derived.base if name in here.moment.columns and name != fit.response]
+    # Of a column with levels all, also those without a coefficient in this model.
+    given = [name for levels in figures.by_source(base).values() if inputs & set(levels) for name in levels]
     with st.form("explore-predict"):
-        st.caption("Prediction at these values; derived columns are computed.")
+        st.caption("Prediction at these values of the columns in the model; derived ones are computed.")
         values = _values(here, given)
         asked = st.form_submit_button(**control("explore-predict-go"))
     if asked:
@@ -332,7 +341,7 @@ def _paths(here: Held, fit: Regression) -> None:
 def _correlations(here: Held, _: Regression) -> None:
     partial = st.toggle(**control("explore-partial"))
     figure, table = figures.heat(here.moment, partial)
-    words = "Blank where the 95 % band holds zero: the noise does not let one tell."
+    words = "Blank where the 95 % band, of noise and sampling, holds zero."
     words = f"{words} {figures.chance_words(len(table))}"
     chart(figure, "explore-heat", "Correlations of all pairs of columns", table, label=here.label, words=words)
 

@@ -48,6 +48,7 @@ _OPEN = (
     TableNote.OPEN_DATES,
     TableNote.PUBLIC_ONLY,
     TableNote.FEW_PRIVATE_ROWS,
+    TableNote.FEW_PUBLIC_ROWS,
     TableNote.COUNT_TARGET,
     TableNote.LABEL_TARGET,
     TableNote.SWAPPED,

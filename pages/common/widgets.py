@@ -154,11 +154,20 @@ def figure_first(key: str) -> DeltaGenerator:
     return st.container(key=f"figure-first-{key}")
 
 
+# Pixels of a letter in a table and beside a cell, and letters of a heading that are always in sight.
+_LETTER, _EDGES, _HEADING = 7, 22, 12
+
+
 def frame(table: pd.DataFrame, alt: str) -> None:
     """Draw a table that can be searched and sorted."""
-    numbers = [name for name in table.columns if pd.api.types.is_float_dtype(table[name])]
-    # Four digits that count, also of a small number.
-    columns: dict[str, Any] = {name: st.column_config.NumberColumn(format="%.4g") for name in numbers}
+    columns: dict[str, Any] = {}
+    for name in table.columns:
+        if pd.api.types.is_float_dtype(table[name]):
+            # Four digits that count, also of a small number. The browser measures a table once: without a width of its
+            # own, a column that gets longer figures later shows them without their sign.
+            longest = max([f"{value:.4g}" for value in table[name]], key=len, default="")
+            letters = max(len(longest), min(len(str(name)), _HEADING))
+            columns[name] = st.column_config.NumberColumn(format="%.4g", width=_LETTER * letters + _EDGES)
     columns |= {"model": st.column_config.TextColumn(width="medium")}  # names that somebody gave are read as a whole
     st.dataframe(table, hide_index=True, width="stretch", alt=alt, column_config=columns)
 

@@ -222,7 +222,7 @@ class Choices:
 
 
 def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Read declared categories from lines such as ``town = north | south | west``.
+    """Read declared categories, or codes for missing values, from lines such as ``town = north | south | west``.
 
     Raises:
         InputError: a line of another form.
@@ -231,7 +231,7 @@ def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
     for line in lines:
         name, _, levels = line.partition("=")
         by_column[name.strip()] = tuple(part.strip() for part in levels.split("|") if part.strip())
-        if len(by_column[name.strip()]) < 2:
+        if not by_column[name.strip()]:
             raise InputError(TableMessage.CATEGORIES_FORM, given=line.strip())
     return by_column
 

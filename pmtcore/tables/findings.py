@@ -21,7 +21,7 @@ from pmtcore.tables.choices import Choices
 from pmtcore.tables.features import date_note
 from pmtcore.tables.kinds import CODED, DATES, ORDERS, SIGNS, Kind
 from pmtcore.tables.limits import MAX_LEVELS
-from pmtcore.tables.problem import PublicSide, default_choices, features_taken, public_side
+from pmtcore.tables.problem import default_choices, features_taken, public_side
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table
 
@@ -357,7 +357,8 @@ def _rest(
     ]
     # Where persons have several rows, their number is private.
     near = [] if choices.unit is not None else [*_nearly_collinear(side.data, private.n, going_in, choices)]
-    return noted + _thin(side) + near
+    few = few_public_rows(side.data)
+    return noted + ([] if few is None else [Finding("rows", few)]) + near
 
 
 def _read_otherwise(public: Table | MomentTable, note: str, choices: Choices) -> tuple[Repair, ...]:
@@ -386,11 +387,10 @@ def _nearly_collinear(data: PublicData, rows: int, going_in: tuple[str, ...], ch
         yield Finding("collinear", note, names, False, leave)
 
 
-def _thin(side: PublicSide) -> list[Finding]:
-    m, d = side.data.m, side.data.d
-    if m is None or m >= 3 * d:
-        return []
-    return [Finding("rows", Note(TableNote.FEW_PUBLIC_ROWS, rows=m, count=d))]
+def few_public_rows(data: PublicData) -> Note | None:
+    """Return a note where public rows are few for their columns; else ``None``."""
+    few = data.m is not None and data.m < 3 * data.d
+    return Note(TableNote.FEW_PUBLIC_ROWS, rows=data.m, count=data.d) if few else None
 
 
 def _stopping(error: InputError, going_in: tuple[str, ...], choices: Choices) -> Finding:

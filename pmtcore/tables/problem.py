@@ -38,6 +38,7 @@ from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
 from pmtcore.tables.identifiers import identifiers, in_order_met
 from pmtcore.tables.kinds import CODED, ORDERS, SIGNS
+from pmtcore.tables.limits import SMALLEST
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import by_person
 from pmtcore.tables.schema import (
@@ -565,8 +566,10 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
     ridged, refused = coder.choices.public_ridge > 0, coder.choices.collinear == "refuse"
     if (ridged and coder.choices.model is GAUSSIAN) or (refused and not ridged) or len(x) <= x.shape[1]:
         return coder, x, ()
-    sizes = np.sqrt(np.mean(x**2, axis=0))
-    scaled = x / np.where(sizes > 0, sizes, 1.0) / np.sqrt(len(x))
+    largest = np.max(np.abs(x), axis=0)
+    used = np.where(largest > SMALLEST, x, 0.0)
+    sizes = np.sqrt(np.mean(used**2, axis=0))
+    scaled = used / np.where(sizes > 0, sizes, 1.0) / np.sqrt(len(x))
     basis = np.zeros((len(x), x.shape[1]))
     independent: list[int] = []
     notes = []
@@ -579,7 +582,9 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
             basis[:, len(independent)] = rest / length
             independent.append(j)
         else:
-            notes.append(_left_out(name, scaled, independent, j, names=coder.names))
+            notes.append(
+                _left_out(name, scaled, independent, j, names=coder.names, tiny=bool(0 < largest[j] <= SMALLEST))
+            )
     if not independent or (independent == [0] and coder.choices.intercept):
         raise InputError(TableMessage.ALL_CONSTANT)
     combinations = [note for note in notes if note.kind is TableNote.COLLINEAR]
@@ -591,8 +596,12 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
     return replace(coder, used=tuple(independent)), x[:, independent], tuple(notes)
 
 
-def _left_out(name: str, scaled: np.ndarray, independent: list[int], j: int, *, names: tuple[str, ...]) -> Note:
+def _left_out(
+    name: str, scaled: np.ndarray, independent: list[int], j: int, *, names: tuple[str, ...], tiny: bool
+) -> Note:
     """Say why a column is left out."""
+    if tiny:
+        return Note(TableNote.TINY, column=name, limit=SMALLEST)
     if not np.any(scaled[:, j]):
         return Note(TableNote.ZERO, column=name)
     others = partners(scaled[:, independent], scaled[:, j], [names[i] for i in independent])

@@ -300,6 +300,8 @@ def _column(name: str, column: pa.ChunkedArray, decimal: str | None) -> Column:
         return Column(name, "date")
     if pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind) or pt.is_decimal(kind):
         return Column(name)
+    if pt.is_string(kind) or pt.is_large_string(kind):
+        column = column.dictionary_encode()  # each text is read once, however many cells hold it
     filled = len(column) - sum(cells.texts(chunk).null_count for chunk in column.chunks)
     tries: tuple[Kind, ...] = ("number", "date")
     for tried in tries:

@@ -141,6 +141,36 @@ def test_two_nested_models_are_compared(explored):
     assert f"F = {fit.test(more).statistic:.4g}" in words(explored)
 
 
+def test_a_prediction_asks_for_the_columns_of_the_model_alone(explored):
+    """A column that is not in the model has no field; a squared one asks for the column it is made of."""
+    explored.segmented_control(key="explore-more").set_value("Test and predict").run()
+    explored.session_state["explore-features-y"] = ["x1"]
+    explored.run()
+    assert [field.key for field in explored.number_input if field.key.startswith("explore-at-")] == ["explore-at-x1"]
+    assert not explored.exception
+
+
+def test_another_response_keeps_the_chosen_columns(explored):
+    """The columns of the model before, without the new response."""
+    explored.session_state["explore-features-y"] = ["x1", "x2"]
+    explored.run()
+    explored.selectbox(key="explore-response").set_value("x1").run()
+    assert explored.session_state["explore-held"].features["x1"] == ["x2"]
+
+
+def test_a_column_of_figures_is_as_wide_as_its_longest(explored):
+    """The browser measures a table once, and would cut the sign of figures that come later."""
+    widths = {}
+    for response in ("y", "x1"):
+        explored.selectbox(key="explore-response").set_value(response).run()
+        for one in explored.dataframe:
+            if list(one.value.columns[:4]) == ["coefficient", "value", "low", "high"]:
+                widths[response] = json.loads(one.proto.columns)["low"]["width"], one.value["low"]
+    for width, values in widths.values():
+        assert width >= 7 * max(len(f"{value:.4g}") for value in values)
+    assert len(widths) == 2
+
+
 def test_a_count_is_explored_as_a_number(app):
     """Counts with an exposure: the moment of all columns is released, the count among them."""
     rng = np.random.default_rng(5)

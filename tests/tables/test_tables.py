@@ -139,6 +139,7 @@ def test_declared_levels():
     assert any("'far'" in note for note in problem.notes)
     with refused(TableMessage.CATEGORIES_FORM):
         levels_from_text(["town: north"])
+    assert levels_from_text(["age = -999"]) == {"age": ("-999",)}, "one code is a declaration too"
 
 
 def holes(table):

@@ -196,6 +196,29 @@ def fit_words(fit: Regression, models: int, correction: str) -> str:
     return " ".join(parts)
 
 
+def example_words(shown: pd.DataFrame, fit: Regression, references: Mapping[str, str]) -> str:
+    """Say of the clearest coefficient what it means in the units of the table; empty where no band leaves out zero.
+
+    Args:
+        shown: as of :func:`table`.
+        fit: the regression.
+        references: levels that categories are compared with, by column.
+    """
+    rows = shown[shown["coefficient"].isin(fit.features)]
+    clear = (np.abs(rows["value"]) / (rows["high"] - rows["low"])).where((rows["low"] > 0) | (rows["high"] < 0))
+    if not clear.notna().any():
+        return ""
+    row = rows.loc[clear.idxmax()]
+    name, column = row["coefficient"], source(row["coefficient"])
+    cause = (
+        f"one unit more of {name}" if name == column else f"{name}, compared with {references.get(column, 'the rest')},"
+    )
+    return (
+        f"For example, {cause} goes with a change of {fit.response} by {said(row['value'])} "
+        f"(95 % limits {said(row['low'])} to {said(row['high'])})."
+    )
+
+
 def _noise_words(fit: Regression) -> str:
     """Say how much wider privacy makes the typical band than sampling alone, where that hides most effects."""
     bands = fit.bands
@@ -531,11 +554,13 @@ def record_words(moment: Moment) -> str:
     record = moment.record
     promise, note = of_person(record.guarantee), person_note(record.guarantee)
     rows = "an unknown number of" if record.m is None else f"{record.m:,}"
-    exact = " Its public rows make bands, tests and R² more exact than without them." if moment.has_rows else ""
+    gaussian = (
+        " Bands, tests and R² assume Gaussian rows: no public rows went along." if moment.assumes_gaussian else ""
+    )
     return (
         f"{len(moment.columns)} columns, {record.n:,} private and {rows} public rows; released at mu = "
         f"{said(promise['mu'], 4)} (epsilon {said(promise['epsilon'], 4)} at delta {power_of_ten(promise['delta'])}, "
-        f"replace-one{f'; {note}' if note else ''}). Every question from here on is free.{exact}"
+        f"replace-one{f'; {note}' if note else ''}). Every question from here on is free.{gaussian}"
     )
 
 
