@@ -1,7 +1,5 @@
 """What may mislead about the fit that is worked on, said by Data beside its repair and before a budget is spent."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st
