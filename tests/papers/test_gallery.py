@@ -134,6 +134,24 @@ def test_medians_are_compared_trial_by_trial():
     assert amount.answer is Answer.HOLDS
 
 
+def test_a_curve_without_estimates_in_most_trials_is_above_one_that_has_them():
+    """A ratio of 0 in most trials has no standard error, and is below 1 all the same; in half of them nobody knows."""
+    draws = np.random.default_rng(5).standard_normal((TRIALS, 1))
+    every = curve("every", [1.0], common=draws)
+
+    def lacking(share: float) -> Curve:
+        values = every.values.copy()
+        values[: int(share * TRIALS)] = np.inf
+        return Curve("lacking", every.x, values)
+
+    known = {"every": every, "lacking": lacking(0.8)}
+    finding = checks.below("every", "lacking", "median")(known)
+    assert finding.answer is Answer.HOLDS and "no estimate in most trials" in finding.figures
+    assert checks.below("lacking", "every", "median")(known).answer is Answer.FAILS
+    known["lacking"] = lacking(0.52)
+    assert checks.below("every", "lacking", "median")(known).answer is Answer.OPEN
+
+
 def test_ratios_near_one_show_their_side():
     """0.99992 is not written as 1."""
     near, far = curve("near", [0.99992], [1.0], spread=0.0), curve("far", [1.0], [1.0], spread=0.0)

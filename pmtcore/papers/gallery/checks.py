@@ -148,8 +148,10 @@ def _with_interval(log: float, margin: float) -> str:
     """Return a figure from its log, with the interval of that margin in logs, or why there is none."""
     if np.isnan(log):
         return "unknown, since neither has a number there"
+    if np.isinf(log):
+        return f"{said(float(np.exp(log)))}: one of the two has no estimate in most trials"
     value = _multiple(float(np.exp(log)))
-    if not np.isfinite(margin) or not np.isfinite(log):
+    if not np.isfinite(margin):
         return f"{value} {_TOO_FEW}"
     return f"{value} [{_multiple(float(np.exp(log - margin)))}, {_multiple(float(np.exp(log + margin)))}]"
 
