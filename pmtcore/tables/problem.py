@@ -360,7 +360,7 @@ def public_side(
     return _public_side(public, choices, features, schema)
 
 
-def prepare_public(public: Table, choices: Choices) -> PublicData:
+def prepare_public(public: Table, choices: Choices) -> PublicSide:
     """Prepare the public side alone, where private rows stay on other devices.
 
     Raises:
@@ -369,13 +369,13 @@ def prepare_public(public: Table, choices: Choices) -> PublicData:
     if choices.formula:
         expansion = _expansion(public, choices).passing((*choices.weighing, choices.cluster))
         inner = _expanded_choices(choices, expansion)
-        return _public_side(expansion.table(public), inner, list(expansion.names), expansion.schema).data
+        return _public_side(expansion.table(public), inner, list(expansion.names), expansion.schema)
     beside = (choices.target, choices.cluster, *choices.weighing)
     names = [name for name in public.columns if name not in beside]
     missing = [name for name in choices.features or () if name not in names]
     if missing:
         raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=missing, present=names)
-    return _public_side(public, choices, list(choices.features or names), None).data
+    return _public_side(public, choices, list(choices.features or names), None)
 
 
 def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | None) -> PublicData:
@@ -637,7 +637,7 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
     ]
     if isinstance(public, MomentTable):
         names = [name for name in names if name not in _INTERCEPT_NAMES]
-    if not names and len(common) == 1:
+    if not names and len(common) == 1 < max(len(columns), len(private.columns)):
         raise InputError(TableMessage.NO_OTHER_COMMON_COLUMN, column=common[0])
     if not names:
         raise InputError(TableMessage.NO_FEATURES)
