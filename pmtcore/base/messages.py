@@ -358,7 +358,7 @@ class TableMessage(Message):
         "row of column names."
     )
     UNNAMED_COLUMN = "{where} has a column without a name (number {number}); name every column."
-    EMPTY_COLUMN = "Column {column!r} of the public table is empty; leave it out."
+    EMPTY_COLUMN = "Column {column!r} of the public table has no number, date or text in it; leave it out."
     ONE_CATEGORY = "Column {column!r} has fewer than two categories with public rows; leave it out."
     FORMULA_OF_OTHER_VERSION = "The record's formula makes other columns here; use the version that wrote it."
     FORMULA_LACKS_COLUMNS = (
