@@ -8,9 +8,10 @@ from uuid import uuid4
 import streamlit as st
 
 from pages.common.agreements import ask_for
+from pages.common.controls import control
 from pages.common.ledger_form import SURE, spend_form
 from pages.common.session import current_problem, prepared, prospect, session
-from pages.common.widgets import badge, budget_input, frame, guarantee_line, parameter_form, show_error
+from pages.common.widgets import badge, budget_input, errors_shown, frame, guarantee_line, parameter_form, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
@@ -74,7 +75,7 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
     if state.tables is None:
         st.caption("It needs the private table: open it on the Data page.")
         return
-    try:
+    with errors_shown():
         problem = problem_of(linear(current_problem()), moment.record, fit)
         budget, delta = budget_input("explore-confirm", problem.private.n)
         request = Request("joint-pmt", budget, {}, delta)
@@ -82,8 +83,6 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
         st.markdown(f"{badge(Label.PUBLIC)} **{plain(figures.confirming_words(fit, expected.predicted))}**")
         if _spending(problem, request, expected, "explore-confirm") is not None:
             st.rerun()
-    except InputError as error:
-        show_error(error)
 
 
 def _second(moment: Moment, fit: Regression) -> Release | None:
@@ -111,7 +110,7 @@ def completing(moment: Moment) -> Moment | None:
             continue
         if state.tables is None or state.sources[id] != state.tables.private.sha256:
             break
-        if not st.button("Put public rows into the record", key="explore-complete", icon=":material/public:"):
+        if not st.button(**control("explore-complete")):
             return None
         request = state.requests[id]
         try:

@@ -11,9 +11,8 @@ import streamlit as st
 
 from pages.common import scripts, workflow_state
 from pages.common.session import begun, named_tables, session
-from pages.common.widgets import show_error
+from pages.common.widgets import errors_shown
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.messages import InputError
 from pmtcore.releases.release import Request
 from pmtcore.report.demo_knobs import KNOBS
 from pmtcore.report.link import choices_of, demo_knobs, fields_of, number
@@ -45,10 +44,8 @@ def restore() -> None:
             )
             st.page_link("pages/work/budget.py", label="Reports of earlier releases", icon=":material/account_balance:")
         return
-    try:
+    with errors_shown():
         _open(table, asked)
-    except InputError as error:
-        show_error(error)
 
 
 def _open(table: str, asked: dict[str, str]) -> None:

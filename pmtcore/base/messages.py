@@ -358,7 +358,7 @@ class TableMessage(Message):
         "row of column names."
     )
     UNNAMED_COLUMN = "{where} has a column without a name (number {number}); name every column."
-    EMPTY_COLUMN = "Column {column!r} of the public table is empty; leave it out."
+    EMPTY_COLUMN = "Column {column!r} of the public table has no number, date or text in it; leave it out."
     ONE_CATEGORY = "Column {column!r} has fewer than two categories with public rows; leave it out."
     FORMULA_OF_OTHER_VERSION = "The record's formula makes other columns here; use the version that wrote it."
     FORMULA_LACKS_COLUMNS = (
@@ -697,6 +697,7 @@ class TableNote(Message):
     )
     LEFT_OUT = "{statement}: left out."
     ZERO = "{column!r} is zero in every public row: left out."
+    TINY = "{column!r} has no public number beyond {limit:g}: left out; write it in a smaller unit in both tables."
     CONSTANT = "{column!r} is constant in the public rows: left out."
     COLLINEAR = "{column!r} is a combination of {columns:listed} in the public rows (collinear): left out."
     IDENTIFIER_LEFT_OUT = (
@@ -730,7 +731,10 @@ class TableNote(Message):
         "In the public rows {columns:listed} nearly determine each other: {rows:,} rows cannot tell their effects "
         "apart, and bands are those of a fit that is shrunk slightly towards zero. Leave out one of them."
     )
-    FEW_PUBLIC_ROWS = "{rows} public rows for {count} columns are few: whitening will be rough; add public rows."
+    FEW_PUBLIC_ROWS = (
+        "{rows} public rows for {count} columns are few: whitening is rough, and so is what is predicted of truncation "
+        "and errors. More public rows help most."
+    )
     SWAPPED = (
         "The public table has {public_rows:,} rows, the private one {private_rows:,}: check that they are not swapped."
     )

@@ -222,7 +222,7 @@ class Choices:
 
 
 def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Read declared categories, or codes for a missing value, from lines such as ``town = north | south | west``.
+    """Read declared categories, or codes for missing values, from lines such as ``town = north | south | west``.
 
     Raises:
         InputError: a line of another form.

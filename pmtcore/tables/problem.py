@@ -38,6 +38,7 @@ from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
 from pmtcore.tables.identifiers import identifiers, in_order_met
 from pmtcore.tables.kinds import CODED, ORDERS, SIGNS
+from pmtcore.tables.limits import SMALLEST
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import by_person
 from pmtcore.tables.schema import (
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from pmtcore.tables.formula import Expansion
 
 _DEPENDENT = 2e-6  # share of a column left after those before it; beyond what public_from_rows asks for
+_FEW_FOR_A_COLUMN = 3  # public rows for each column, below which whitening and predictions are called rough
 # Names of columns that are there to be explained.
 _TARGETS = ("y", "target", "outcome", "label", "response")
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
@@ -357,7 +359,7 @@ def public_side(
     return _public_side(public, choices, features, schema)
 
 
-def prepare_public(public: Table, choices: Choices) -> PublicData:
+def prepare_public(public: Table, choices: Choices) -> PublicSide:
     """Prepare the public side alone, where private rows stay on other devices.
 
     Raises:
@@ -366,13 +368,13 @@ def prepare_public(public: Table, choices: Choices) -> PublicData:
     if choices.formula:
         expansion = _expansion(public, choices).passing((*choices.weighing, choices.cluster))
         inner = _expanded_choices(choices, expansion)
-        return _public_side(expansion.table(public), inner, list(expansion.names), expansion.schema).data
+        return _public_side(expansion.table(public), inner, list(expansion.names), expansion.schema)
     beside = (choices.target, choices.cluster, *choices.weighing)
     names = [name for name in public.columns if name not in beside]
     missing = [name for name in choices.features or () if name not in names]
     if missing:
         raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=missing, present=names)
-    return _public_side(public, choices, list(choices.features or names), None).data
+    return _public_side(public, choices, list(choices.features or names), None)
 
 
 def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | None) -> PublicData:
@@ -477,6 +479,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         data = replace(data, covariates_are_public=True)
         coder = replace(coder, expected=tuple(data.fit.tolist()))
         notes += (Note(TableNote.COVARIATES_PUBLIC),)
+    if data.m is not None and data.m < _FEW_FOR_A_COLUMN * data.d:
+        notes += (Note(TableNote.FEW_PUBLIC_ROWS, rows=data.m, count=data.d),)
     if data.m is not None and data.m < len(x):
         notes += (Note(TableNote.PASTED, count=len(x) - data.m, rows=len(x)),)
     notes += dropped + _gap_notes(choices)
@@ -565,8 +569,10 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
     ridged, refused = coder.choices.public_ridge > 0, coder.choices.collinear == "refuse"
     if (ridged and coder.choices.model is GAUSSIAN) or (refused and not ridged) or len(x) <= x.shape[1]:
         return coder, x, ()
-    sizes = np.sqrt(np.mean(x**2, axis=0))
-    scaled = x / np.where(sizes > 0, sizes, 1.0) / np.sqrt(len(x))
+    largest = np.max(np.abs(x), axis=0)
+    used = np.where(largest > SMALLEST, x, 0.0)
+    sizes = np.sqrt(np.mean(used**2, axis=0))
+    scaled = used / np.where(sizes > 0, sizes, 1.0) / np.sqrt(len(x))
     basis = np.zeros((len(x), x.shape[1]))
     independent: list[int] = []
     notes = []
@@ -579,7 +585,9 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
             basis[:, len(independent)] = rest / length
             independent.append(j)
         else:
-            notes.append(_left_out(name, scaled, independent, j, names=coder.names))
+            notes.append(
+                _left_out(name, scaled, independent, j, names=coder.names, tiny=bool(0 < largest[j] <= SMALLEST))
+            )
     if not independent or (independent == [0] and coder.choices.intercept):
         raise InputError(TableMessage.ALL_CONSTANT)
     combinations = [note for note in notes if note.kind is TableNote.COLLINEAR]
@@ -591,8 +599,12 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
     return replace(coder, used=tuple(independent)), x[:, independent], tuple(notes)
 
 
-def _left_out(name: str, scaled: np.ndarray, independent: list[int], j: int, *, names: tuple[str, ...]) -> Note:
+def _left_out(
+    name: str, scaled: np.ndarray, independent: list[int], j: int, *, names: tuple[str, ...], tiny: bool
+) -> Note:
     """Say why a column is left out."""
+    if tiny:
+        return Note(TableNote.TINY, column=name, limit=SMALLEST)
     if not np.any(scaled[:, j]):
         return Note(TableNote.ZERO, column=name)
     others = partners(scaled[:, independent], scaled[:, j], [names[i] for i in independent])
@@ -636,7 +648,7 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
     ]
     if isinstance(public, MomentTable):
         names = [name for name in names if name not in _INTERCEPT_NAMES]
-    if not names and len(common) == 1:
+    if not names and len(common) == 1 < max(len(columns), len(private.columns)):
         raise InputError(TableMessage.NO_OTHER_COMMON_COLUMN, column=common[0])
     if not names:
         raise InputError(TableMessage.NO_FEATURES)

@@ -48,6 +48,30 @@ def upload(app, private=None, public=None):
     return app
 
 
+def messy(n, seed):
+    """Return a table of which each column has something to be asked about."""
+    rng = np.random.default_rng(seed)
+    made = pd.DataFrame({"age": np.where(rng.random(n) < 0.1, -999, rng.integers(18, 80, n))})
+    made["town"] = rng.choice(["North", "north", "South"], n)
+    made["rate"] = [f"{rate:.1f} %" for rate in 100 * rng.random(n)]
+    made["day"] = [f"{day:02d}/{month:02d}/2024" for day, month in rng.integers(1, 13, (n, 2))]
+    made["mixed"] = [str(v) if v else "x" for v in rng.integers(0, 20, n)]
+    made["y"] = rng.integers(0, 2, n)
+    return made.to_csv(index=False).encode()
+
+
+@pytest.mark.parametrize("at", range(8))
+def test_every_repair_that_is_offered_can_be_taken(app, at):
+    """Whatever button is clicked, the choices hold on the page: it goes on, and the same button is not there again."""
+    upload(app, messy(400, 1), messy(90, 2))
+    repairs = [button for button in app.button if str(button.key).startswith("repair-")]
+    labels = [button.label for button in repairs]
+    assert len(set(labels)) >= 8 and any("-999" in label for label in labels)
+    repairs[at].click().run()
+    assert not app.exception and not app.error, labels[at]
+    assert labels[at] not in [button.label for button in app.button]
+
+
 def test_files_that_do_not_go_together_get_one_sentence(app):
     """While one of two new files is still the old one: what is wrong is said once, under both uploaders."""
     upload(app)

@@ -28,6 +28,7 @@ from pmtcore.report import glossary, words
 from pmtcore.report.figures import coefficients
 from pmtcore.report.figures.coefficients import Unit
 from pmtcore.report.figures.explore import prospects_words
+from pmtcore.report.figures.release import results
 from pmtcore.report.names import option, spoken, title
 from pmtcore.report.strength import strength
 from pmtcore.tables.choices import Choices
@@ -376,8 +377,10 @@ def test_a_release_that_leans_on_the_public_rows_says_so(mu, swamped):
         return table_from(pd.DataFrame({"x": x, "y": x + made.normal(size=n)}), "t", role)
 
     problem = prepare(table(3000, "private"), table(100, "public"), Choices(target="y"))
-    found = words.release_words(release(problem, Request("joint-pmt", Budget(mu)), SeededNoise(1)))
+    made_one = release(problem, Request("joint-pmt", Budget(mu)), SeededNoise(1))
+    found = words.release_words(made_one)
     assert ("that of the public rows" in found) == swamped
+    assert ("Residual sd" in results(made_one)) == (not swamped)  # such a figure would be quoted
     assert ("widen error bars" in found) <= (not swamped)
 
 

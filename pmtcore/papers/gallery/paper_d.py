@@ -45,7 +45,7 @@ _RELATION = (
     "would give. zeta1, the bound on the length of a row, is that of Table 4's settings (2 for logistic rows, 1 for "
     "the others). The published methods of one trial share one draw of the noise. Objective perturbation with "
     "retrieved budget spends epsilon with delta = 0. Lines are means, as in the paper; comparisons of predictions are "
-    "of medians, which one diverging trial does not decide."
+    "of the median trial, which one diverging trial does not decide."
 )
 Tried = tuple[tuple[str, str, Mapping[str, Any]], ...]
 _SELECTING: Tried = (

@@ -248,15 +248,15 @@ def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequ
         rows.append(
             {
                 "model": names.get(key, f"model {at}"),
-                "beside the one before": _difference(looked[at - 2], fit) if at > 1 else "",
-                "formula": fit.formula,
-                "ridge": fit.lam,
-                "features": len(fit.names) - fit.constant,
                 "R^2": math.nan if share is None else _share(share.values),
                 "R^2 low": math.nan if share is None else _share(share.bands.low),
                 "R^2 high": math.nan if share is None else _share(share.bands.high),
+                "beside the one before": _difference(looked[at - 2], fit) if at > 1 else "",
                 "residual sd": fit.residual_sd,
+                "features": len(fit.names) - fit.constant,
+                "ridge": fit.lam,
                 "pinned": key in pinned,
+                "formula": fit.formula,
             }
         )
     return pd.DataFrame(rows)
