@@ -54,11 +54,10 @@ def draw() -> None:
         links.share()
         actors.draw()
         if st.button(**control("forget")):
-            releases = plural(len(state.session().releases), "release")
+            many = len(state.session().releases)
+            what = f", its choices and {plural(many, 'release')}" if many else " and its choices"
             state.forget()
-            st.session_state["deleted"] = (
-                f"Deleted: the tables of this session, its choices and {releases}. What the ledger has stays there."
-            )
+            st.session_state["deleted"] = f"Deleted: the tables of this session{what}. What the ledger has stays there."
             st.rerun()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.common import scripts, workflow_state
 from pages.common.session import begun, named_tables, session
@@ -27,7 +28,8 @@ def restore() -> None:
     """Open what the address names, once; one sentence where it cannot be, or where a reload lost something."""
     asked = dict(st.query_params)
     if deleted := st.session_state.pop("deleted", ""):
-        st.success(deleted, icon=":material/delete:")
+        with _above():
+            st.success(deleted, icon=":material/delete:")
     table = asked.get("table", "")
     if not table and not begun():
         scripts.run(scripts.REMEMBER_OWN)
@@ -37,15 +39,23 @@ def restore() -> None:
     st.session_state["link-read"] = asked
     if table == _OWN:
         if first and not deleted:
-            st.info(
-                "This page was loaded anew, and your own tables are gone with the page before: nothing of them is "
-                "kept. Open them again on Data. Reports of releases that are in the ledger are on Budget.",
-                icon=":material/info:",
-            )
-            st.page_link("pages/work/budget.py", label="Reports of earlier releases", icon=":material/account_balance:")
+            with _above():
+                st.info(
+                    "This page was loaded anew, and your own tables are gone with the page before: nothing of them is "
+                    "kept. Open them again on Data. Reports of releases that are in the ledger are on Budget.",
+                    icon=":material/info:",
+                )
+                st.page_link(
+                    "pages/work/budget.py", label="Reports of earlier releases", icon=":material/account_balance:"
+                )
         return
     with errors_shown():
         _open(table, asked)
+
+
+def _above() -> DeltaGenerator:
+    """Return the place above a page's title, clear of the browser's bar (assets/style.css)."""
+    return st.container(key="above")
 
 
 def _open(table: str, asked: dict[str, str]) -> None:

@@ -58,9 +58,9 @@ def own_tables() -> bool:
     if private is None or public is None:
         tables = state.session().tables
         opened = plain(tables.title) if tables else "nothing"
-        until = f"Until then {opened} is open." if readable else "Replace the one that was refused."
+        until = f"Until then {opened} is open on the other pages." if readable else "Replace the one that was refused."
         st.info(f"It takes two files that can be read. {until}", icon=":material/upload:")
-        return readable
+        return False
     mark = repr((private[0], public[0], kind, behind))
     if st.session_state.get("opened") != mark:
         with st.spinner("Looking at both tables", show_time=True):

@@ -18,8 +18,8 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, person_not
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, Note, TableNote
+from pmtcore.base.numbers import digits_in_columns, power_of_ten, written_number
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.numbers import power_of_ten, written_number
 from pmtcore.methods.registry import Method
 from pmtcore.report.reproduce import Recipe
 from pmtcore.report.sheet import csv
@@ -163,11 +163,12 @@ def frame(table: pd.DataFrame, alt: str) -> None:
     columns: dict[str, Any] = {}
     for name in table.columns:
         if pd.api.types.is_float_dtype(table[name]):
-            # Four digits that count, also of a small number. The browser measures a table once: without a width of its
-            # own, a column that gets longer figures later shows them without their sign.
-            longest = max([f"{value:.4g}" for value in table[name]], key=len, default="")
+            # Four digits that count, also of a small number; more of a ratio next to 1. The browser measures a table
+            # once: without a width of its own, a column that gets longer figures later shows them without their sign.
+            digits = digits_in_columns(table[name])
+            longest = max([f"{value:.{digits}g}" for value in table[name]], key=len, default="")
             letters = max(len(longest), min(len(str(name)), _HEADING))
-            columns[name] = st.column_config.NumberColumn(format="%.4g", width=_LETTER * letters + _EDGES)
+            columns[name] = st.column_config.NumberColumn(format=f"%.{digits}g", width=_LETTER * letters + _EDGES)
     columns |= {"model": st.column_config.TextColumn(width="medium")}  # names that somebody gave are read as a whole
     st.dataframe(table, hide_index=True, width="stretch", alt=alt, column_config=columns)
 

@@ -43,7 +43,7 @@ def steps(here: str, problem: Problem | None, *, elsewhere: bool = False) -> Non
     """
     planned, spent = st.session_state.get("planned"), session().spent
     states = {
-        "data": "Data: a choice is missing" if problem is None else f"Data: {plural(problem.private.n, 'row')}",
+        "data": "Data: something is missing" if problem is None else f"Data: {plural(problem.private.n, 'row')}",
         "conditioning": "Conditioning",
         "plan": f"Plan: mu {figure(planned.budget.mu)}" if isinstance(planned, Request) else "Plan",
         "release": f"Release: {_made(spent)}" if spent else "Release: not yet",

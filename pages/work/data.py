@@ -100,8 +100,8 @@ def mended(problem: Problem) -> None:
         st.caption(plain(words))
 
 
-def result(problem: Problem) -> None:
-    """Draw what is open, which level of a label is modelled, and what the tables already show."""
+def opening(problem: Problem) -> None:
+    """Draw what is open, what is explained by what, and which level of a label is modelled."""
     rows = "an unknown number of" if problem.public.m is None else f"**{count(problem.public.m)}**"
     opened = session().tables
     words = "" if opened is None else left_out_words(problem, opened.public)
@@ -111,8 +111,6 @@ def result(problem: Problem) -> None:
         f"**{plain(problem.public.target)}** from **{plain(columns_words(problem.public.names))}**."
     )
     modelled(problem)
-    mended(problem)
-    showcase()
 
 
 st.title("Data")
@@ -121,14 +119,19 @@ readable = table_picker.source()
 tables = session().tables
 studied = tables is not None and tables.may_be_studied
 # On tables that are ready to be studied the picture comes before the choices; on one's own, choices come first.
+head = st.container()
 picture = st.container() if studied else None
-# Under a file that was refused a study table is not what was asked for.
+# Under uploaders without two files that can be read, a study table is not what was asked for.
 problem = table_picker.columns() if readable or not studied else None
 with thread:
     workflow_state.steps("data", problem)
 if problem is not None:
+    # What was guessed stands above what is asked about it.
+    with head:
+        opening(problem)
     with picture or st.container():
-        result(problem)
+        mended(problem)
+        showcase()
     table_picker.notes(problem)
     table_picker.shared_rows(problem)
     table_picker.preview()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 # From here on a figure is written with a power of ten.
 _LARGEST_WRITTEN_OUT = 1e9
@@ -10,6 +11,8 @@ _LARGEST_WRITTEN_OUT = 1e9
 _SMALLEST_WRITTEN_OUT = 1e-4
 # Below this a p-value says nothing more: no normal approximation holds that far out.
 _LEAST_P_VALUE = 1e-12
+# Distances from 1 between which a ratio would be written as 1 with four digits, and is not 1.
+_ROUNDING, _NEXT_TO_ONE = 1e-9, 5e-3
 
 
 def written_number(text: str) -> float:
@@ -68,6 +71,17 @@ def alike(value: float, low: float, high: float) -> tuple[str, str, str]:
         return figure(value), figure(low), figure(high)
     places = max(1 - math.floor(math.log10(half)), 0)
     return f"{value:,.{places}f}", f"{low:,.{places}f}", f"{high:,.{places}f}"
+
+
+def digits_in_columns(values: Iterable[float]) -> int:
+    """Return how many digits a column of figures has: four, or what tells each ratio next to 1 from 1.
+
+    >>> digits_in_columns([0.9999855, 1.0, 2.0]), digits_in_columns([1.2, 3.0]), digits_in_columns([])
+    (7, 4, 4)
+    """
+    apart = [abs(value - 1) for value in values]
+    near = min((one for one in apart if _ROUNDING < one < _NEXT_TO_ONE), default=1.0)
+    return 4 if near == 1 else 2 - math.floor(math.log10(near))
 
 
 def percent(share: float, digits: int = 2) -> str:

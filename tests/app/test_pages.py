@@ -698,6 +698,23 @@ def test_a_refused_file_is_not_followed_by_a_demo(app):
     assert not app.error and session(app).tables.title == "p.csv, q.csv"
 
 
+def test_uploaders_without_files_stand_alone(app):
+    """Beneath them is no picture of a demo that nobody asked for; it stays open elsewhere, and says so."""
+    app.segmented_control(key="source").set_value("upload").run()
+    assert not app.error and not app.get("plotly_chart") and not app.dataframe
+    assert "is open on the other pages" in app.info[0].value
+    assert not go(app, "plan").error and app.get("plotly_chart")
+
+
+def test_what_was_guessed_stands_above_what_is_asked(app):
+    """The sentence with target and columns comes before the warnings about own tables."""
+    rows = [f"{-999 if k % 40 == 0 else 20 + k % 50},{k % 7},{(k * k) % 11}.5\n" for k in range(600)]
+    upload(app, ("age,a,y\n" + "".join(rows)).encode(), ("age,a,y\n" + "".join(rows[:200])).encode())
+    said = [(one.type, str(getattr(one, "value", ""))) for one in app.main]
+    guess = next(at for at, (_, text) in enumerate(said) if "**y** from" in text)
+    assert guess < min(at for at, (kind, _) in enumerate(said) if kind == "warning")
+
+
 def test_what_awaits_a_decision_is_named_on_the_closed_list(app):
     """Which columns a click would change is said outside the list that holds the buttons."""
     rows = [f"{k % 7},{'see notes' if k % 40 == 0 else k},{(k * k) % 11}.5,1\n" for k in range(300)]
