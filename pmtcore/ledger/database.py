@@ -4,8 +4,6 @@ Before each write the log is checked: through the head noted beside it, through 
 wholly the first time. Afterwards its new head is noted.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator, Mapping

@@ -7,8 +7,6 @@ after the spend is in the ledger. Sums without noise are private: they stay betw
 whose connections are to be encrypted (``tls://``) where others can listen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module

@@ -4,8 +4,6 @@ Of a public file everything may be looked at. Of a private file only the header 
 names. The rest of a private file's dialect is the public one (decision 0016).
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter

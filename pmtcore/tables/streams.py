@@ -3,8 +3,6 @@
 Only regular files are opened: a pipe or a device would be waited for without end.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import re
