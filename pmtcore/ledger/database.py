@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pmtcore.base.exports import plain
-from pmtcore.base.messages import Damage, InputError, LedgerMessage
+from pmtcore.base.messages import Damage, InputError, LedgerMessage, reraised_as
 from pmtcore.ledger import chain
 from pmtcore.ledger.chain import Damaged, LedgerError
 from pmtcore.ledger.engines import Connection, address, database_errors, engine, place_of
@@ -248,10 +248,8 @@ class Database:
             raise Damaged(Damage.CHANGED_BY_ANOTHER)
 
     def _noted(self) -> Head | None:
-        try:
+        with reraised_as(Damaged(Damage.UNREADABLE_HEAD), ValueError):
             return self._beside.head()
-        except ValueError:
-            raise Damaged(Damage.UNREADABLE_HEAD) from None
 
     def _has(self, connection: Connection, head: Head) -> bool:
         if head.seq == 0:
