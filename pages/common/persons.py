@@ -1,7 +1,5 @@
 """Who is a person: one row each, a declared number of rows, or a column that says whose a row is."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.common.controls import pick

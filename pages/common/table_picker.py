@@ -1,7 +1,5 @@
 """Choosing tables and columns: the parts of the Data page."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

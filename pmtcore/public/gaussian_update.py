@@ -10,8 +10,6 @@ difference of two released gradients says of a curvature that it was too small, 
 (:func:`raised`; proofs/radius.md, 5.1).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

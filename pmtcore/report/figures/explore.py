@@ -1,7 +1,5 @@
 """Pictures and words of the Explore page: coefficients, models side by side, the whole in pictures."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Pictures of the Release page: predicted errors, trade-off, coefficients, ridge path, moment."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -4,8 +4,6 @@ Trace colours are set outright; fonts, grid and background are left to the page'
 light and dark. Kinds of numbers and methods have one colour each, everywhere.
 """
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
