@@ -2386,9 +2386,9 @@ def _ledger_mutants() -> list[Mutant]:
         ("documents: a limit that a guide states", "MAX_PERSON_RUNNING = 3", "MAX_PERSON_RUNNING = 4"),
     )
     mutants += _of(
-        "cli/parser.py",
+        "cli/parser.toml",
         documents,
-        ("documents: an option that a guide types", 'add_argument("--colluders"', 'add_argument("--collusion"'),
+        ("documents: an option that a guide types", '"--colluders" =', '"--collusion" ='),
     )
     mutants += _of(
         "tables/identifiers.py",

@@ -206,7 +206,8 @@ def test_a_button_that_the_guides_name_is_there(button):
     """A control has the words by which a guide calls it."""
     guides = " ".join(" ".join(text.split()) for text in PAGES.values())
     assert f"*{button}*" in guides
-    assert any(f'"{button}"' in path.read_text(encoding="utf-8") for path in (ROOT / "pages").rglob("*.py"))
+    sources = [*(ROOT / "pages").rglob("*.py"), *(ROOT / "pages").rglob("*.toml")]
+    assert any(f'"{button}"' in path.read_text(encoding="utf-8") for path in sources)
 
 
 def test_the_runbook_quotes_messages():

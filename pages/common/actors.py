@@ -1,7 +1,5 @@
 """Who is at the screen: signed in by OpenID Connect, or the only user of this machine; asked where things are done."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Mapping
@@ -10,6 +8,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit import config, runtime
 
+from pages.common.controls import control
 from pmtcore.base.deployment import hours
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
@@ -96,7 +95,7 @@ def draw() -> None:
         return
     visitor = actor()
     st.caption(f"{plain(visitor.name)}, {'no role' if visitor.role is None else visitor.role.value}")
-    st.button("Sign out", on_click=st.logout, key="sign-out", icon=":material/logout:", width="stretch")
+    st.button(**control("sign-out"), on_click=st.logout)
 
 
 _WHY = {
@@ -120,4 +119,4 @@ def draw_sign_in() -> None:
         st.caption(f"{plain(visitor.name)}, no role")
         st.button("Sign out", on_click=st.logout, key="sign-out", icon=":material/logout:")
     else:
-        st.button("Sign in", on_click=st.login, key="sign-in", icon=":material/login:")
+        st.button(**control("sign-in"), on_click=st.login)

@@ -1,13 +1,12 @@
 """Releases that two people stand for, on the pages: asked for and carried out on Release, answered on Budget."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from uuid import uuid4
 
 import streamlit as st
 
 from pages.common.actors import actor, require
+from pages.common.controls import control
 from pages.common.ledger_form import Spend
 from pages.common.session import session
 from pages.common.widgets import show_error
@@ -26,7 +25,7 @@ from pmtcore.tables.problem import Problem
 def ask_for(where: Spend, problem: Problem, request: Request) -> None:
     """Draw the button that asks a second person; nothing is spent."""
     st.markdown("A second person has to agree to each release from this data set. Asking spends nothing.")
-    if not st.button("Ask for agreement", type="primary", key="ask-second", icon=":material/group:"):
+    if not st.button(**control("ask-second")):
         return
     try:
         where.ask(problem, request, session().next_request)
@@ -53,9 +52,7 @@ def waiting() -> None:
     st.header("Asked for")
     for one in requests:
         st.markdown(f"- {plain(asked_words(one))}")
-        if one.state == "agreed" and st.button(
-            "Release what was agreed to", key=f"carry-{one.key}", type="primary", icon=":material/verified_user:"
-        ):
+        if one.state == "agreed" and st.button(**control("carry", f"-{one.key}")):
             _carry_out(one)
 
 
@@ -83,10 +80,10 @@ def answers() -> None:
     for one in open_ones:
         with st.form(f"answer-{one.key}"):
             st.markdown(plain(asked_words(one)))
-            reason = st.text_input("Reason, where it is declined", key=f"reason-{one.key}", help="Kept in the ledger.")
+            reason = st.text_input(**control("reason", f"-{one.key}"))
             left, right = st.columns(2)
-            agrees = left.form_submit_button("Agree", icon=":material/check:", key=f"agree-{one.key}")
-            declines = right.form_submit_button("Decline", icon=":material/close:", key=f"decline-{one.key}")
+            agrees = left.form_submit_button(**control("agree", f"-{one.key}"))
+            declines = right.form_submit_button(**control("decline", f"-{one.key}"))
         if agrees or declines:
             try:
                 answer(actor(), Ledger(default_url()), one.key, agrees, reason=reason)

@@ -1,9 +1,8 @@
 """What the papers prove, at the open table's shape, beside what is measured on made-up rows."""
 
-from __future__ import annotations
-
 import streamlit as st
 
+from pages.common.controls import control
 from pages.common.session import current_problem
 from pages.common.widgets import chart, frame
 from pmtcore.base.labels import Label
@@ -35,28 +34,16 @@ def _proved() -> None:
     if shape is None:
         st.caption("The bounds need more public rows than columns.")
         return
-    mu = st.select_slider(
-        "mu of each part", [0.1, 0.3, 1.0, 3.0, 10.0], 1.0, key="bounds-mu", help="As the papers count their budgets."
-    )
+    mu = st.select_slider(**control("bounds-mu"), options=[0.1, 0.3, 1.0, 3.0, 10.0], value=1.0)
     with st.spinner("Measuring on made-up rows", show_time=True):
         bounds = words.central(shape, float(mu))
-    chart(
-        figures.bounds(bounds),
-        "bounds",
-        "How many times each proved bound is away from what is measured",
-        words.table(bounds),
-        label=Label.LAB,
-        words=words.sentence(bounds),
-    )
+    alt = "How many times each proved bound is away from what is measured"
+    chart(figures.bounds(bounds), "bounds", alt, words.table(bounds), label=Label.LAB, words=words.sentence(bounds))
     st.caption(
         f"{shape.d} columns, {shape.m:,} public and {shape.n:,} private rows, drawn Gaussian with an averaged "
         "condition number of 15, as the theorems assume; no row of the table is read. Open constants are 1."
     )
-    if st.toggle(
-        "Other bounds of the papers (takes seconds)",
-        key="bounds-more",
-        help="On made-up rows, at the settings named in each line; no row of your tables is read.",
-    ):
+    if st.toggle(**control("bounds-more")):
         with st.spinner("Measuring on made-up rows", show_time=True):
             frame(words.table(words.others()), "Bounds of papers A, C and D")
             st.markdown(words.rounds().sentence)

@@ -1,11 +1,10 @@
 """Cards in a grid: a small picture, a sentence, a button that opens what it shows, all over the card."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import streamlit as st
 
+from pages.common.controls import control
 from pmtcore.base.paths import assets
 from pmtcore.papers.lesson_texts import Lesson
 
@@ -24,9 +23,8 @@ def lesson_cards(lessons: Sequence[Lesson], go: Callable[[str], None], across: i
                 if picture.exists():
                     st.image(picture.read_text(), width="stretch", alt=f"Small picture of {lesson.title}")
                 st.button(
-                    f"{start + at + 1}. {lesson.title}",
-                    key=f"lesson-{lesson.id}",
-                    type="tertiary",
+                    **control("lesson", f"-{lesson.id}"),
+                    label=f"{start + at + 1}. {lesson.title}",
                     on_click=go,
                     args=(lesson.id,),
                 )

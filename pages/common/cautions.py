@@ -1,7 +1,5 @@
 """What may mislead about the fit that is worked on, said by Data beside its repair and before a budget is spent."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st
@@ -46,6 +44,7 @@ def say(problem: Problem) -> None:
     """Say what biases coefficients, with the way to its repair, and what public rows cannot show."""
     if problem.unit is None and (few := few_rows(problem.private.n)) is not None:
         st.warning(plain(few), icon=":material/warning:")
+    warn(problem.notes, (TableNote.FEW_PUBLIC_ROWS,))
     if words := " ".join(one.words for one in of_open_tables(problem)):
         st.warning(plain(f"{words} Data mends it by a click."), icon=":material/warning:")
     tables = session().tables

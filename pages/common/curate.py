@@ -1,24 +1,20 @@
 """What curators do with data sets, as forms; roles are asked in the functions behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import streamlit as st
 
 from pages.common.actors import actor
+from pages.common.controls import control, pick
+from pages.common.persons import RULES
 from pages.common.widgets import amount, number, show_error
-from pmtcore.accounting.budgets import FIRST, MEAN, MOST_ROWS, Unit
+from pmtcore.accounting.budgets import FIRST, MOST_ROWS, Unit
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import START_CAP
 from pmtcore.ledger.log import Ledger
 from pmtcore.releases import register
-from pmtcore.report.glossary import help_for
 from pmtcore.tables.schema import schema_from_json
-
-_WHY = "Kept in the ledger, with your name."
-_RULES = {FIRST: "their first rows count", MEAN: "one row, the mean of theirs"}
 
 
 def forms(ledger: Ledger, names: list[str]) -> None:
@@ -48,12 +44,9 @@ def _run(form: Callable[[Ledger, list[str]], bool], ledger: Ledger, names: list[
 
 def _cap(ledger: Ledger, names: list[str]) -> bool:
     with st.form("cap-form"):
-        name = st.selectbox(
-            "Data set", names, index=None, key="cap-dataset", help="Type another name to set the cap of a new one.",
-            accept_new_options=True, placeholder="choose one",
-        )  # fmt: skip
-        cap = amount("Cap (total mu)", "cap-mu", START_CAP, help_for("cap"))
-        why = st.text_input("Reason (needed where a cap is raised)", key="cap-why", help=_WHY)
+        name = st.selectbox(**control("cap-dataset"), options=names, index=None)
+        cap = amount("cap-mu", START_CAP)
+        why = st.text_input(**control("cap-why"))
         sent = st.form_submit_button("Set")
     if not sent or name is None:
         return False
@@ -66,42 +59,15 @@ def _cap(ledger: Ledger, names: list[str]) -> bool:
 
 def _register(ledger: Ledger, _: list[str]) -> bool:
     with st.form("register-form"):
-        name = st.text_input("Name", key="register-name-new", help="What analysts choose it by.")
-        private = st.text_input("Private table", key="register-private", help="A path on the server, or an address.")
-        public = st.text_input("Public companion", key="register-public", help="A path on the server, or an address.")
-        cap = amount("Cap (total mu)", "register-cap", START_CAP, help_for("cap"))
-        column = st.text_input(
-            "Column that says whose a row is (empty: none)",
-            key="register-person",
-            help="Then people are protected however many rows they have, and the number of people is public.",
-        )
-        rule = st.selectbox(
-            "Of each person",
-            list(_RULES),
-            format_func=_RULES.__getitem__,
-            key="register-rule",
-            help="With a column.",
-        )
-        rows = number(
-            st,
-            "Rows of one person, at most",
-            1,
-            MOST_ROWS,
-            start=1,
-            key="register-rows",
-            words="Analysts cannot declare fewer.",
-        )
-        second = st.toggle(
-            "A second person agrees to each release",
-            key="register-second",
-            help="A curator, and never who asks for the release.",
-        )
-        schema = st.file_uploader(
-            "Declared schema (else the public table's)",
-            type=["json"],
-            key="register-schema",
-            help="JSON with 'columns' (name, kind, levels) and 'dialect': how cells are read.",
-        )
+        name = st.text_input(**control("register-name-new"))
+        private = st.text_input(**control("register-private"))
+        public = st.text_input(**control("register-public"))
+        cap = amount("register-cap", START_CAP)
+        column = st.text_input(**control("register-person"))
+        rule = pick(st, "register-rule", RULES)
+        rows = number(st, "register-rows", 1, MOST_ROWS, start=1)
+        second = st.toggle(**control("register-second"))
+        schema = st.file_uploader(**control("register-schema"))
         sent = st.form_submit_button("Register")
     if not sent:
         return False
@@ -123,9 +89,9 @@ def _register(ledger: Ledger, _: list[str]) -> bool:
 
 def _part(ledger: Ledger, names: list[str]) -> bool:
     with st.form("part-form"):
-        one = st.selectbox("Data set", names, key="part-one", help="One of two that hold the same rows.")
-        other = st.selectbox("Shares nobody with", names, key="part-other", help="From then on each has its own cap.")
-        why = st.text_input("Why", key="part-why", help=_WHY)
+        one = st.selectbox(**control("part-one"), options=names)
+        other = st.selectbox(**control("part-other"), options=names)
+        why = st.text_input(**control("part-why"))
         sent = st.form_submit_button("Part")
     if not sent or one is None or other is None:
         return False
@@ -135,8 +101,8 @@ def _part(ledger: Ledger, names: list[str]) -> bool:
 
 def _retire(ledger: Ledger, names: list[str]) -> bool:
     with st.form("retire-form"):
-        name = st.selectbox("Data set", names, key="retire-name", help="Nothing more can be released from it.")
-        why = st.text_input("Why", key="retire-why", help=_WHY)
+        name = st.selectbox(**control("retire-name"), options=names)
+        why = st.text_input(**control("retire-why"))
         sent = st.form_submit_button("Retire")
     if not sent or name is None:
         return False

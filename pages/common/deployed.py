@@ -1,7 +1,5 @@
 """A server with sign-in does not start with settings under which anybody could sign in as anybody."""
 
-from __future__ import annotations
-
 import os
 import sys
 

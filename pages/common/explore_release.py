@@ -8,9 +8,10 @@ from uuid import uuid4
 import streamlit as st
 
 from pages.common.agreements import ask_for
+from pages.common.controls import control
 from pages.common.ledger_form import SURE, spend_form
-from pages.common.session import current_problem, session
-from pages.common.widgets import badge, budget_input, frame, guarantee_line, parameter_form, show_error
+from pages.common.session import current_problem, prepared, prospect, session
+from pages.common.widgets import badge, budget_input, errors_shown, frame, guarantee_line, parameter_form, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
@@ -23,7 +24,7 @@ from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.methods.registry import method
 from pmtcore.releases.record import Release
-from pmtcore.releases.release import Preview, Request, preview
+from pmtcore.releases.release import Preview, Request
 from pmtcore.report.figures import explore as figures
 from pmtcore.tables.problem import Problem
 
@@ -32,11 +33,12 @@ _NAMED = 12
 
 
 def linear(problem: Problem) -> Problem:
-    """Return the problem with a label target as a 0/1 column, so that its moment can be released."""
+    """Return the problem of a linear fit, whose moment can be released: a label is a 0/1 column, a count a number."""
     tables = session().tables
-    if problem.positive is None or problem.public.family is GAUSSIAN or tables is None:
+    if problem.public.family is GAUSSIAN or tables is None:
         return problem
-    return tables.problem(replace(problem.choices, family=GAUSSIAN.id, lam=None, positive=problem.positive))
+    choices = replace(problem.choices, family=GAUSSIAN.id, lam=None, positive=problem.positive, exposure="")
+    return prepared(tables, choices)
 
 
 def releasing(problem: Problem) -> Release | None:
@@ -52,9 +54,9 @@ def releasing(problem: Problem) -> Release | None:
         # Columns derived from one table mean nothing on another.
         values = parameter_form(method("joint-moment"), f"explore-{here}")
     request = Request("joint-moment", budget, values, delta)
-    prospect = preview(problem, request)
-    st.markdown(f"{badge(Label.PUBLIC)} **{plain(figures.prospects_words(prospect.facts))}**")
-    return _spending(problem, request, prospect, "explore")
+    expected = prospect(problem, request)
+    st.markdown(f"{badge(Label.PUBLIC)} **{plain(figures.prospects_words(expected.facts))}**")
+    return _spending(problem, request, expected, "explore")
 
 
 def confirming(moment: Moment, fit: Regression, label: Label) -> None:
@@ -73,16 +75,14 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
     if state.tables is None:
         st.caption("It needs the private table: open it on the Data page.")
         return
-    try:
+    with errors_shown():
         problem = problem_of(linear(current_problem()), moment.record, fit)
         budget, delta = budget_input("explore-confirm", problem.private.n)
         request = Request("joint-pmt", budget, {}, delta)
-        prospect = preview(problem, request)
-        st.markdown(f"{badge(Label.PUBLIC)} **{plain(figures.confirming_words(fit, prospect.predicted))}**")
-        if _spending(problem, request, prospect, "explore-confirm") is not None:
+        expected = prospect(problem, request)
+        st.markdown(f"{badge(Label.PUBLIC)} **{plain(figures.confirming_words(fit, expected.predicted))}**")
+        if _spending(problem, request, expected, "explore-confirm") is not None:
             st.rerun()
-    except InputError as error:
-        show_error(error)
 
 
 def _second(moment: Moment, fit: Regression) -> Release | None:
@@ -110,7 +110,7 @@ def completing(moment: Moment) -> Moment | None:
             continue
         if state.tables is None or state.sources[id] != state.tables.private.sha256:
             break
-        if not st.button("Put public rows into the record", key="explore-complete", icon=":material/public:"):
+        if not st.button(**control("explore-complete")):
             return None
         request = state.requests[id]
         try:
@@ -122,10 +122,10 @@ def completing(moment: Moment) -> Moment | None:
     return None
 
 
-def _spending(problem: Problem, request: Request, prospect: Preview, prefix: str) -> Release | None:
+def _spending(problem: Problem, request: Request, expected: Preview, prefix: str) -> Release | None:
     """Draw guarantee, ledger, confirmation and button; return the release once it is made."""
-    st.caption(guarantee_line(prospect.guarantee))
-    where = spend_form(prospect.guarantee.person.mu)
+    st.caption(guarantee_line(expected.guarantee))
+    where = spend_form(expected.guarantee.person.mu)
     if where is None:
         return None
     id = st.session_state.setdefault(f"{prefix}-request", uuid4().hex)
@@ -135,8 +135,8 @@ def _spending(problem: Problem, request: Request, prospect: Preview, prefix: str
         else:
             st.info("A second person agrees to each release of this data set: ask on the Release page.")
         return None
-    key = f"{prefix}-sure-{id}-{prospect.guarantee.person.mu!r}"
-    words = f"I spend mu = {prospect.guarantee.person.mu:.4g} on this table. It cannot be taken back."
+    key = f"{prefix}-sure-{id}-{expected.guarantee.person.mu!r}"
+    words = f"I spend mu = {expected.guarantee.person.mu:.4g} on this table. It cannot be taken back."
     sure = st.checkbox(words, key=key, help=SURE)
     if not st.button(
         "Release", type="primary", disabled=not sure, key=f"{prefix}-go-{id}", icon=":material/verified_user:"

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import pandas as pd
 import streamlit as st
 
+from pages.common.controls import at_first, control, pick, segments
 from pages.common.explore_release import completing, confirming
-from pages.common.widgets import PLAIN, at_first, badge, chart, download_table, frame, number, show_error
+from pages.common.widgets import PLAIN, badge, chart, download_table, errors_shown, frame, number
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import p_value, plural
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
@@ -42,6 +42,7 @@ class Held:
     names: dict[str, str] = field(default_factory=dict)
     pinned: list[str] = field(default_factory=list)
     features: dict[str, list[str]] = field(default_factory=dict)  # chosen last, by response
+    latest: list[str] = field(default_factory=list)  # chosen last, of whatever response
     logistics: dict[tuple[str, tuple[str, ...]], Logistic] = field(default_factory=dict)  # by response and names
     references: dict[str, str] = field(default_factory=dict)  # level without a column of its own, by source column
     modelled: dict[str, str] = field(default_factory=dict)  # level that counts as 1, by label
@@ -97,16 +98,8 @@ def head(here: Held) -> None:
     """Draw what is open, and how to take it along."""
     left, middle, right = st.columns([4, 1, 1], vertical_alignment="center")
     left.markdown(f"{badge(here.label)} **{plain(here.title)}**: {plain(figures.record_words(here.moment))}")
-    middle.download_button(
-        "Save record",
-        lambda: json.dumps(here.moment.record.as_dict()),
-        "R.json",
-        "application/json",
-        key="explore-save",
-        on_click="ignore",
-        width="stretch",
-    )
-    if right.button("Close", key="explore-close", icon=":material/close:", width="stretch"):
+    middle.download_button(**control("explore-save"), data=lambda: json.dumps(here.moment.record.as_dict()))
+    if right.button(**control("explore-close")):
         st.session_state.pop(_KEY)
         st.rerun()
 
@@ -116,32 +109,17 @@ def question(here: Held) -> Regression | None:
     moment = here.moment
     left, middle, right = st.columns([2, 1, 2])
     start = moment.columns.index(moment.record.target) if moment.record.target in moment.columns else 0
-    response = left.selectbox(
-        "Response", moment.columns, index=start, key="explore-response", help="The column to be explained."
-    )
-    lam = number(middle, "Ridge penalty", 0.0, 1e9, start=0.0, key="explore-ridge", words="0: none.")
-    right.selectbox(
-        "Bands hold for",
-        list(_WORDS),
-        format_func=_WORDS.__getitem__,
-        key="explore-correction",
-        help="After a search, 95 % bands no longer hold; these are wider by what the search costs.",
-    )
+    response = left.selectbox(**control("explore-response"), options=moment.columns, index=start)
+    lam = number(middle, "explore-ridge", 0.0, 1e9, start=0.0)
+    pick(right, "explore-correction", _WORDS)
     choice = [name for name in moment.columns if name != response]
-    first = here.features.get(response) or figures.first_features(moment, response, _MOST_PILLS)
+    latest = [name for name in here.latest if name != response]  # another response keeps the model's columns
+    first = here.features.get(response) or latest or figures.first_features(moment, response, _MOST_PILLS)
     key = f"explore-features-{response}"
     if len(choice) <= _MOST_PILLS:
         pills, clear = st.columns([7, 1], vertical_alignment="bottom")
         first_chosen = [name for name in choice if name in st.session_state.get(key, choice)][:1]
-        clear.button(
-            "Keep only one",
-            key="explore-clear",
-            type="tertiary",
-            disabled=not first_chosen,
-            on_click=_clear,
-            args=(key, first_chosen),
-            help="Leaves the first column of the model in it; others are put in by a click each.",
-        )
+        clear.button(**control("explore-clear"), disabled=not first_chosen, on_click=_clear, args=(key, first_chosen))
         chosen = pills.pills(
             "Features",
             choice,
@@ -155,14 +133,12 @@ def question(here: Held) -> Regression | None:
     else:
         many = at_first(key, default=first)
         chosen = st.multiselect("Features", choice, key=key, help=_FEATURES, **many)
-    here.features[response] = chosen = [name for name in choice if name in chosen]
+    here.latest = here.features[response] = chosen = [name for name in choice if name in chosen]
     if words := figures.left_out_words(choice, chosen):
         st.caption(plain(words))
-    try:
+    with errors_shown():
         return moment.regress(response=response, features=chosen, ridge=float(lam))
-    except InputError as error:
-        show_error(error)
-        return None
+    return None
 
 
 def _clear(key: str, first: list[str]) -> None:
@@ -176,7 +152,8 @@ def answer(here: Held, fit: Regression) -> None:
     correction = st.session_state.get("explore-correction") or "none"
     table = figures.table(fit, correction, many)
     scales = figures.in_deviations(here.moment, fit)
-    if words := figures.fit_words(fit, many, correction):
+    example = figures.example_words(table, fit, here.references)
+    if words := f"{figures.fit_words(fit, many, correction)} {example}".strip():
         st.markdown(f"{badge(here.label)} {plain(words)}")
     left, right = st.columns([2, 3], gap="medium")
     with left:
@@ -197,18 +174,19 @@ def answer(here: Held, fit: Regression) -> None:
 def logistic(here: Held, fit: Regression) -> None:
     """Draw the logistic regression of a label; without public rows in the record, how to get them into it."""
     if not here.moment.has_rows:
+        change = ", and so do their bands"
+        if here.moment.assumes_gaussian:
+            change = "; bands, tests and R² no longer assume Gaussian rows, and change"
         st.markdown(
             f"A logistic regression of {plain(fit.response)} needs public rows in the record, and this one has "
             "none. They can join it at no further cost; who has the record can then read up to 2,000 of them. "
-            "Coefficients stay as they are; bands, tests and R² get more exact, and so change a little."
+            f"Coefficients stay as they are{change}."
         )
         if (completed := completing(here.moment)) is not None:
             here.moment = completed
             st.rerun()
         return
-    if st.toggle(
-        "Logistic regression", key="explore-logistic", help="Approximate, from the same moment; its note says how far."
-    ):
+    if st.toggle(**control("explore-logistic")):
         fitted = here.logistic(fit)
         frame(figures.logistic_table(fitted), "Logistic coefficients with 95 % bands")
         st.caption(plain(fitted.note))
@@ -251,37 +229,25 @@ def models(here: Held, fit: Regression) -> None:
     """Draw the list of models looked at: name, pin, compare."""
     key = figures.key_of(fit)
     left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
-    name = left.text_input(
-        "Name of this model",
-        here.names.get(key, ""),
-        max_chars=80,
-        key=f"explore-name-{key}",
-        help="For the list and the report.",
-    )
+    name = left.text_input(**control("explore-name", f"-{key}"), value=here.names.get(key, ""))
     if name:
         here.names[key] = name
-    if middle.button(
-        "Unpin" if key in here.pinned else "Pin", key="explore-pin", icon=":material/keep:", width="stretch"
-    ):
+    if middle.button(**control("explore-pin"), label="Unpin" if key in here.pinned else "Pin"):
         (here.pinned.remove if key in here.pinned else here.pinned.append)(key)
         st.rerun()
     looked, many = here.moment.looked, here.moment.models
     pinned = {here.names.get(figures.key_of(f), f.formula): f for f in looked if figures.key_of(f) in here.pinned}
     right.download_button(
-        "Report section",
-        lambda: figures.section(pinned or {here.names.get(key, fit.response): fit}, here.moment, many, here.title),
-        "explored.html",
-        "text/html",
-        key="explore-report",
-        on_click="ignore",
-        width="stretch",
-        help="The pinned models, or this one, as one HTML page.",
+        **control("explore-report"),
+        data=lambda: figures.section(pinned or {here.names.get(key, fit.response): fit}, here.moment, many, here.title),
     )
     st.header(f"Models looked at: {len(looked)}")
     frame(figures.listing(looked, here.names, here.pinned), "Models looked at, newest first, with their fits")
     if len(pinned) > 1:
         figure, table = figures.side_by_side(pinned, here.moment)
         chart(figure, "explore-side", "Coefficients of the pinned models side by side", table, label=here.label)
+        if words := figures.nested_words(pinned):
+            st.markdown(f"{badge(here.label)} {plain(words)}")
         beside = figures.regression_table(pinned)
         st.caption("Value ± half the width of its 95 % band.")
         frame(beside, "The pinned models as one table, as the report has it")
@@ -291,9 +257,7 @@ def models(here: Held, fit: Regression) -> None:
 def more(here: Held, fit: Regression) -> None:
     """Draw everything else that is free, one tab each; only the open one is computed."""
     choices = ("Code", "Test and predict", "Paths", "Correlations", "Network", "Components", "Columns", "Confirm")
-    chosen = st.segmented_control(
-        "More", choices, default="Code", required=True, key="explore-more", help="All of it is free."
-    )
+    chosen = segments("explore-more", choices, "Code")
     draw = {
         "Code": _code,
         "Test and predict": _test,
@@ -304,7 +268,7 @@ def more(here: Held, fit: Regression) -> None:
         "Columns": _columns,
         "Confirm": _confirm,
     }
-    draw[chosen or "Code"](here, fit)
+    draw[chosen](here, fit)
 
 
 def _code(_: Held, fit: Regression) -> None:
@@ -318,24 +282,21 @@ def _test(here: Held, fit: Regression) -> None:
     slopes = [name for name in fit.names if not (fit.constant and name == fit.names[0])]
     if fit.features:
         frame(figures.shares_table(fit), "Partial R^2 and variance inflation of each feature with 95 % bands")
-    tested = st.multiselect(
-        "Joint test that these are zero",
-        slopes,
-        slopes[:2],
-        key="explore-test",
-        help="An F test of all of them at once.",
-    )
+    tested = st.multiselect(**control("explore-test"), options=slopes, default=slopes[:2])
     if tested:
         joint = fit.test(tested)
         st.markdown(
             f"{badge(here.label)} F = {joint.statistic:.4g} for {plural(joint.among, 'coefficient')}, p: "
             f"{p_value(joint.p)} (privacy, sampling and truncation together)."
         )
-    given = [name for name in here.moment.record.derived.base if name in here.moment.columns and name != fit.response]
+    inputs = here.moment.inputs(fit)
+    base = [name for name in here.moment.record.derived.base if name in here.moment.columns and name != fit.response]
+    # Of a column with levels all, also those without a coefficient in this model.
+    given = [name for levels in figures.by_source(base).values() if inputs & set(levels) for name in levels]
     with st.form("explore-predict"):
-        st.caption("Prediction at these values; derived columns are computed.")
+        st.caption("Prediction at these values of the columns in the model; derived ones are computed.")
         values = _values(here, given)
-        asked = st.form_submit_button("Predict", key="explore-predict-go")
+        asked = st.form_submit_button(**control("explore-predict-go"))
     if asked:
         at = here.moment.predict(fit, values)
         event = figures.event(fit.response, here.modelled) if fit.response in here.moment.labels else ""
@@ -357,26 +318,15 @@ def _values(here: Held, given: list[str]) -> dict[str, float]:
                 plain(name), value=start, format="%g", key=f"explore-at-{name}", help=help, required=True
             )
             continue
-        level = place.selectbox(
-            plain(name),
-            [here.references.get(name, _REFERENCE), *dummies],
-            format_func=lambda dummy: dummy.removeprefix(f"{name}="),  # noqa: B023  it is called here
-            key=f"explore-at-{name}",
-            help="The level that has no column of its own.",
-        )
+        options = {here.references.get(name, _REFERENCE): here.references.get(name, _REFERENCE)}
+        options |= {dummy: dummy.removeprefix(f"{name}=") for dummy in dummies}
+        level = pick(place, "explore-level", options, at=f"-{name}", label=plain(name))
         values |= {dummy: float(dummy == level) for dummy in dummies}
     return values
 
 
 def _paths(here: Held, fit: Regression) -> None:
-    kind = st.segmented_control(
-        "Penalty",
-        ("ridge", "lasso"),
-        default="ridge",
-        required=True,
-        key="explore-path",
-        help="ridge shrinks all coefficients; lasso also sets some to zero.",
-    )
+    kind = segments("explore-path", ("ridge", "lasso"), "ridge")
     path = here.moment.lasso_path(fit) if kind == "lasso" else here.moment.ridge_path(fit)
     spread = dict(zip(here.moment.names, map(float, here.moment.record.spread), strict=True))
     words = (
@@ -389,13 +339,9 @@ def _paths(here: Held, fit: Regression) -> None:
 
 
 def _correlations(here: Held, _: Regression) -> None:
-    partial = st.toggle(
-        "Partial: all other columns held",
-        key="explore-partial",
-        help="What two columns have in common beyond all the others.",
-    )
+    partial = st.toggle(**control("explore-partial"))
     figure, table = figures.heat(here.moment, partial)
-    words = "Blank where the 95 % band holds zero: the noise does not let one tell."
+    words = "Blank where the 95 % band, of noise and sampling, holds zero."
     words = f"{words} {figures.chance_words(len(table))}"
     chart(figure, "explore-heat", "Correlations of all pairs of columns", table, label=here.label, words=words)
 
@@ -418,24 +364,11 @@ def _columns(here: Held, fit: Regression) -> None:
     """Draw means and spreads, group means, synthetic rows."""
     frame(pd.DataFrame(here.moment.summary()), "Mean and spread of each column with 95 % bands")
     if here.moment.labels:
-        groups = st.multiselect(
-            "Groups (0/1 columns)",
-            here.moment.labels,
-            key="explore-groups",
-            help="The mean of the response in each of them.",
-        )
+        groups = st.multiselect(**control("explore-groups"), options=here.moment.labels)
         if groups:
             rows = here.moment.group_means(fit.response, groups)
             frame(pd.DataFrame(rows), f"Mean of {fit.response} in each group")
-    st.download_button(
-        "Synthetic rows (for trying code)",
-        lambda: csv(here.moment.synthetic(1000)),
-        "synthetic.csv",
-        "text/csv",
-        key="explore-synthetic",
-        on_click="ignore",
-        help="Drawn from the released moment and marked in a column of their own; never for inference.",
-    )
+    st.download_button(**control("explore-synthetic"), data=lambda: csv(here.moment.synthetic(1000)))
 
 
 def _confirm(here: Held, fit: Regression) -> None:

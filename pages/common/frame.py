@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.common import actors, links, scripts
 from pages.common import session as state
+from pages.common.controls import control
 from pages.common.widgets import badge
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.escaping import markdown as plain
@@ -42,13 +43,7 @@ def draw() -> None:
     st.logo(_ASSETS / "logo.svg", icon_image=_ASSETS / "icon.svg", size="large")
     with st.sidebar:
         _tables()
-        st.toggle(
-            "Show figures for the curator's eyes",
-            key="curator",
-            persist_state="session",
-            help="Exact figures of private rows, without noise. They are for whoever holds the rows anyway, and "
-            "appear in no download.",
-        )
+        st.toggle(**control("curator"))
         _spent()
         st.caption(
             f"{badge(Label.PUBLIC)} from public rows and sizes\n\n"
@@ -58,7 +53,7 @@ def draw() -> None:
         )
         links.share()
         actors.draw()
-        if st.button("Delete my data", key="forget", icon=":material/delete:", width="stretch"):
+        if st.button(**control("forget")):
             releases = plural(len(state.session().releases), "release")
             state.forget()
             st.session_state["deleted"] = (

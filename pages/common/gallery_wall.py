@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common.bounds_of_papers import bounds_of_papers
+from pages.common.controls import control
 from pages.common.widgets import badge
 from pmtcore.base.citations import CITATIONS
 from pmtcore.base.escaping import markdown as plain
@@ -38,7 +39,7 @@ def drawn() -> bool:
     """Draw the title, then the wall or, where a figure is open, the way back to it; return whether it was the wall."""
     st.title("Gallery")
     if "figure" in st.query_params or "gallery-run" in st.session_state:
-        st.button("All figures", key="gallery-all", icon=":material/apps:", on_click=_open, args=("",))
+        st.button(**control("gallery-all"), on_click=_open, args=("",))
         return False
     st.markdown(
         f"{badge(Label.LAB)} The experiments of four papers, recomputed on data of the same kind: what the paper says "
@@ -49,22 +50,8 @@ def drawn() -> bool:
     papers = sorted({tile.source[0] for tile in every})
     answers = list(_MARKS)
     left, right = st.columns([1, 2])
-    paper = left.segmented_control(
-        "Paper",
-        papers,
-        key="gallery-paper",
-        persist_state="session",
-        help="Figures of one paper; none chosen: all.",
-    )
-    answer = right.selectbox(
-        "With a claim that",
-        answers,
-        index=None,
-        placeholder="has any answer",
-        key="gallery-answer",
-        help="Figures of which at least one claim came out so.",
-        persist_state="session",
-    )
+    paper = left.segmented_control(**control("gallery-paper"), options=papers)
+    answer = right.selectbox(**control("gallery-answer"), options=answers, index=None)
     shown = [
         tile
         for tile in every
@@ -90,9 +77,8 @@ def _draw(tile: Tile) -> None:
         st.markdown(f":grey[{plain(tile.wanting)}]")
     verdicts = " ".join(f"{mark}\u00a0{tile.answers[one]}" for one, mark in _MARKS.items() if one in tile.answers)
     st.button(
-        plain(f"{tile.id} {tile.title}"),
-        key=f"gallery-open-{tile.id}",
-        type="tertiary",
+        **control("gallery-open", f"-{tile.id}"),
+        label=plain(f"{tile.id} {tile.title}"),
         on_click=_open,
         args=(tile.id,),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.common.controls import control
 from pages.common.live import redrawn
 from pages.common.session import session
 from pmtcore.base.messages import InputError
@@ -41,7 +42,7 @@ def _how_far(job: Job) -> bool:
     report = job.report
     st.progress(0.0 if report is None else report.done, text="Begun" if report is None else report.words)
     if job.stoppable:
-        st.button("Stop before the spend", on_click=job.stop, key="release-stop", icon=":material/stop_circle:")
+        st.button(**control("release-stop"), on_click=job.stop)
     else:
         st.caption("The budget is being spent: the release finishes, and waits on this page.")
     return not job.over

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.common.actors import actor, require
+from pages.common.controls import control
 from pages.common.session import session
 from pages.common.widgets import amount, show_error
 from pmtcore.base.escaping import markdown as plain
@@ -89,21 +90,11 @@ def spend_form(mu: float) -> Spend | None:
     tables = session().tables
     if tables is None:
         return None
-    if tables.may_be_studied and not st.toggle("Keep it in the ledger", False, key="ledger-study", help=_STUDY_HELP):
+    if tables.may_be_studied and not st.toggle(**control("ledger-study"), value=False, help=_STUDY_HELP):
         return Spend()
     # One below the other: a name that is cut is no name.
-    name = tables.registered or st.text_input(
-        "Data set, in the ledger",
-        tables.title,
-        key=f"ledger-name-{tables.key[:12]}",
-        help="Releases under one name are added up under one cap; name the rows, not the file.",
-    )
-    purpose = st.text_input(
-        "Purpose",
-        key="ledger-purpose",
-        persist_state="session",
-        help="What the release is for, in a few words: it stands in the ledger and in the report.",
-    )
+    name = tables.registered or st.text_input(**control("ledger-name", f"-{tables.key[:12]}"), value=tables.title)
+    purpose = st.text_input(**control("ledger-purpose"))
     try:
         with before_spend():
             ledger = Ledger(default_url())
@@ -127,8 +118,7 @@ def spend_form(mu: float) -> Spend | None:
             icon=":material/link:",
         )
     if account.cap is None:
-        words = "Set with the first spend; all later releases count against it."
-        cap = amount("Cap of this data set (total mu)", f"ledger-cap-{name}", START_CAP, words)
+        cap = amount("ledger-cap", START_CAP, f"-{name}")
         try:
             number_between("cap", cap, *CAP_RANGE)
             if cap < mu:

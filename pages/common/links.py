@@ -11,14 +11,13 @@ import streamlit as st
 
 from pages.common import scripts, workflow_state
 from pages.common.session import begun, named_tables, session
-from pages.common.widgets import show_error
+from pages.common.widgets import errors_shown
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.messages import InputError
 from pmtcore.releases.release import Request
 from pmtcore.report.demo_knobs import KNOBS
 from pmtcore.report.link import choices_of, demo_knobs, fields_of, number
 from pmtcore.tables import named
-from pmtcore.tables.problem import schema_summary
+from pmtcore.tables.problem import common_columns
 
 _OWN = "own"
 
@@ -44,10 +43,8 @@ def restore() -> None:
             )
             st.page_link("pages/work/budget.py", label="Reports of earlier releases", icon=":material/account_balance:")
         return
-    try:
+    with errors_shown():
         _open(table, asked)
-    except InputError as error:
-        show_error(error)
 
 
 def _open(table: str, asked: dict[str, str]) -> None:
@@ -61,7 +58,7 @@ def _open(table: str, asked: dict[str, str]) -> None:
         st.session_state.update({f"demo-{name}": value for name, value in knobs.items()})
     else:
         st.session_state["table-name"] = table
-    choices = choices_of(asked, tables.first, schema_summary(tables.private, tables.public)["column"].tolist())
+    choices = choices_of(asked, tables.first, common_columns(tables.private, tables.public))
     state.take(choices)
     if "method" in asked:
         mu = number("mu", asked.get("mu", "1"))

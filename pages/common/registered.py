@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.common import actors
 from pages.common import session as state
+from pages.common.controls import control
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger, default_url
@@ -29,13 +30,7 @@ def named_by_a_curator() -> None:
     if not known:
         st.info("No data set is registered here; curators register them.", icon=":material/info:")
         return
-    chosen = st.selectbox(
-        "Data set",
-        known,
-        key="registered-name",
-        persist_state="session",
-        help="Registered by a curator; rows cannot be seen here.",
-    )
+    chosen = st.selectbox(**control("registered-name"), options=known)
     ledger = Ledger(default_url())
     mark = repr(("registered", chosen, ledger.registered().get(chosen)))
     if st.session_state.get("opened") != mark:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common import workflow_state
+from pages.common.controls import control, pick
 from pages.common.session import session
 from pages.common.widgets import (
-    at_first,
     badge,
     chart,
     deployments,
@@ -32,19 +32,7 @@ from pmtcore.report.strength import unprotected_words
 def method_choice(public: PublicData) -> str:
     """Draw the sound methods that suit the problem; return the chosen id."""
     sound = [entry.id for entry in offered(public)]
-    key = f"release-method-{public.family.id}"
-    start = at_first(key, index=0)
-    chosen: str = st.selectbox(
-        "Method",
-        sound,
-        format_func=option,
-        key=key,
-        persist_state="session",
-        help="Sound methods that suit the tables: the recommended one first, those that the public fit mostly beats "
-        "last. The id is small behind it.",
-        **start,
-    )
-    return chosen
+    return pick(st, "release-method", sound, at=f"-{public.family.id}", words=option)
 
 
 def more(public: PublicData) -> None:
@@ -96,25 +84,17 @@ def expected(prospect: Preview) -> None:
     left, right = st.columns([3, 2], gap="large")
     if figure is not None:
         with left:
-            chart(
-                figure,
-                "predicted",
-                "Predicted standard errors of each coefficient relative to the public fit alone",
-                figures.predicted_table(prospect),
-                label=Label.PUBLIC,
-                folded_note=_note(prospect),
-            )
+            alt = "Predicted standard errors of each coefficient relative to the public fit alone"
+            table = figures.predicted_table(prospect)
+            chart(figure, "predicted", alt, table, label=Label.PUBLIC, folded_note=_note(prospect))
             if left_out := figures.predicted_note(prospect):
                 st.caption(left_out)
     if prospect.guarantee.mu > 0:
         with right:
-            chart(
-                figures.tradeoff(prospect.guarantee.person.mu),
-                "tradeoff",
-                "Detections against false alarms of the best attacker at this budget",
-                figures.tradeoff_table(prospect.guarantee.person.mu),
-                label=Label.PUBLIC,
-            )
+            alt = "Detections against false alarms of the best attacker at this budget"
+            figure = figures.tradeoff(prospect.guarantee.person.mu)
+            table = figures.tradeoff_table(prospect.guarantee.person.mu)
+            chart(figure, "tradeoff", alt, table, label=Label.PUBLIC)
             deployments()
 
 
@@ -145,14 +125,7 @@ def confirmation_key(prospect: Preview) -> str:
 def import_configuration() -> None:
     """Draw the upload of a saved configuration, which fills the form above."""
     with st.expander("Import a configuration", icon=":material/upload_file:"):
-        st.file_uploader(
-            "Configuration (JSON)",
-            type=["json"],
-            key="config-file",
-            max_upload_size=1,
-            on_change=_imported,
-            help="Saved after a release, or written by hand: a method and a budget at least.",
-        )
+        st.file_uploader(**control("config-file"), on_change=_imported)
         outcome = st.session_state.pop("config-outcome", None)
         if isinstance(outcome, InputError):
             show_error(outcome)

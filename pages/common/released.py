@@ -10,11 +10,11 @@ import pandas as pd
 import streamlit as st
 
 from pages.common import cautions, scripts
+from pages.common.controls import control, pick, segments
 from pages.common.jobs import FOCUS
 from pages.common.retrieved import show_retrieved
 from pages.common.session import current_problem, prospect, session
 from pages.common.widgets import (
-    at_first,
     badge,
     chart,
     deployments,
@@ -38,7 +38,6 @@ from pmtcore.releases.release import Request
 from pmtcore.report import deployment, reproduce
 from pmtcore.report.figures import coefficients as forest
 from pmtcore.report.figures import release as figures
-from pmtcore.report.glossary import help_for
 from pmtcore.report.html import report
 from pmtcore.report.names import title
 from pmtcore.report.rows import CLEAREST, MANY, MOST_COLUMNS
@@ -76,7 +75,7 @@ def other_table(id: str, choices: Choices) -> None:
     else:
         return
     st.warning(words, icon=":material/swap_horiz:")
-    if st.button(label, key="release-other", type="primary", icon=":material/add:"):
+    if st.button(**control("release-other"), label=label):
         session().begin_request()
         st.rerun()
 
@@ -121,22 +120,9 @@ def coefficients(release: Release, here: str = "") -> None:
     units = forest.units(release)
     st.header("Coefficients")
     a, b, c = st.columns([5, 2, 3], vertical_alignment="bottom")
-    id = a.selectbox(
-        "Unit",
-        list(units),
-        format_func=lambda id: units[id].short,
-        key="coefficients-unit",
-        help=f"Of the picture and the table. {help_for('odds_ratio')}",
-    )
-    search = b.text_input("Search", key="coefficients-search", help="Coefficients whose name holds this text.")
-    order = c.selectbox(
-        "Order",
-        list(forest.ORDERS),
-        format_func=forest.ORDERS.__getitem__,
-        key="coefficients-order",
-        help="Clearest first: by the size of the effect over its band. Grouped by column: its levels together.",
-        **at_first("coefficients-order", index=1 if len(release.names) > MANY else 0),
-    )
+    id = pick(a, "coefficients-unit", units, words=lambda id: units[id].short)
+    search = b.text_input(**control("coefficients-search"))
+    order = pick(c, "coefficients-order", forest.ORDERS, "strength" if len(release.names) > MANY else "table")
     unit = units[id]
     table = forest.table(release, unit)
     shown = forest.chosen(table, unit, search, order)
@@ -193,18 +179,7 @@ def on_open_tables(release: Release, request: Request) -> str:
 def views() -> str:
     """Draw how many coefficients are drawn; return the id of the choice."""
     names = {"columns": "one row for each column", "levels": "small pictures of all levels", "all": "all rows"}
-    chosen = st.segmented_control(
-        "Picture",
-        list(names),
-        format_func=names.__getitem__,
-        key="coefficients-view",
-        required=True,
-        wrap=True,
-        help="The same coefficients: the largest of each column, every level, or a row for each.",
-        label_visibility="collapsed",
-        **at_first("coefficients-view", default="columns"),
-    )
-    return chosen or "columns"
+    return segments("coefficients-view", names, "columns")
 
 
 def error_parts(shown: pd.DataFrame, unit: forest.Unit) -> None:
@@ -269,7 +244,7 @@ def about(release: Release) -> None:
     with st.expander("The guarantee", icon=":material/shield:"):
         st.markdown(f"{plain(guarantee_line(release.guarantee))}. {plain(release.guarantee.words)}")
         deployments()
-    if st.button("New release", key="release-new", icon=":material/add:", width="stretch"):
+    if st.button(**control("release-new")):
         session().begin_request()
         st.rerun()
 
@@ -279,14 +254,7 @@ def free(release: Release) -> None:
     kind = label(release)
     if "ridge_path" in release.released:
         st.header("Ridge path")
-        lam = st.select_slider(
-            "Ridge penalty",
-            figures.penalties(release),
-            key="ridge-lam",
-            persist_state="session",
-            format_func=said,
-            help=help_for("ridge"),
-        )
+        lam = st.select_slider(**control("ridge-lam"), options=figures.penalties(release), format_func=said)
         alt = "Standardized coefficients along the ridge path"
         table = figures.ridge_path_table(release)
         chart(
@@ -297,14 +265,8 @@ def free(release: Release) -> None:
     if "moment" in release.released:
         st.header("Second moment")
         alt = "Released second moment, entries over the root of their diagonals"
-        chart(
-            figures.moment(release),
-            "moment",
-            alt,
-            figures.moment_table(release),
-            label=kind,
-            words=figures.moment_words(release),
-        )
+        figure, table = figures.moment(release), figures.moment_table(release)
+        chart(figure, "moment", alt, table, label=kind, words=figures.moment_words(release))
 
 
 def downloads(release: Release, request: Request) -> None:

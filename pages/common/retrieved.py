@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from pages.common.controls import control
 from pages.common.session import current_problem, prospect, session
-from pages.common.widgets import at_first, badge, chart
+from pages.common.widgets import badge, chart
 from pages.common.workflow_state import planned
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.perturbed import CHOICES
@@ -45,14 +46,9 @@ def show_retrieved(facts: Facts, recycled: bool, key: str) -> None:
     """Draw spent, retrieved and recycled, in figures and as one bar."""
     for column, (name, value) in zip(st.columns(4), figures.retrieved_metrics(facts, recycled).items(), strict=True):
         column.metric(name, f"ε {value}", help=help_for("retrieved"))
-    chart(
-        figures.retrieved(facts),
-        key,
-        "Where the planned epsilon goes: noise, Jacobian, retrieved",
-        figures.retrieved_table(facts),
-        label=Label.PUBLIC,
-        words=figures.retrieved_words(facts),
-    )
+    alt = "Where the planned epsilon goes: noise, Jacobian, retrieved"
+    drawn, table = figures.retrieved(facts), figures.retrieved_table(facts)
+    chart(drawn, key, alt, table, label=Label.PUBLIC, words=figures.retrieved_words(facts))
 
 
 def planned_on_open_table(problem: Problem, mu: float, key: str) -> None:
@@ -78,13 +74,10 @@ def open_table() -> Problem | None:
         return None
     tables = session().tables
     mu = st.select_slider(
-        f"Total budget mu on {plain(tables.title if tables else 'the open table')}",
-        LADDER,
-        key="retrieval-open-mu",
+        **control("retrieval-open-mu", value=min(LADDER, key=lambda rung: abs(rung - planned(problem).budget.mu))),
+        label=f"Total budget mu on {plain(tables.title if tables else 'the open table')}",
+        options=LADDER,
         format_func=said,
-        persist_state="session",
-        help=help_for("mu"),
-        **at_first("retrieval-open-mu", value=min(LADDER, key=lambda rung: abs(rung - planned(problem).budget.mu))),
     )
     planned_on_open_table(problem, float(mu), "retrieval-open")
     return problem

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import streamlit as st
@@ -30,12 +31,16 @@ from pmtcore.tables.findings import findings
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.schema import Schema
 
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 _KEY = "second_moment"
 # Keys of what was planned, and of the method and budget on Release.
 _PLANS = ("plan", "release-method-", "release-unit", "release-mu", "release-rho", "release-epsilon", "release-delta")
 _PREVIEWS = 30  # kept: each is some vectors of the number of columns
-_MOST_PUBLIC_SIDES = 8  # of study tables, kept between sessions: some megabytes each
+# Of tables opened by name, kept between sessions: public sides of some megabytes each, previews of some kilobytes.
+_MOST_PUBLIC_SIDES, _MOST_PREVIEWS = 8, 100
 _public_sides: OrderedDict[tuple[str, str], PublicData] = OrderedDict()
+_known_previews: OrderedDict[tuple[str, str, str], Preview] = OrderedDict()
 
 
 @dataclass(slots=True)
@@ -57,7 +62,8 @@ class Session:
     next_request: str = field(default_factory=lambda: uuid4().hex)
     comparison: Comparison | None = None
     curves: Curves | None = None
-    previews: dict[str, Preview] = field(default_factory=dict)  # request: what it would cost on the open tables
+    # Choices and request: what it would cost on the open tables, where somebody brought them.
+    previews: OrderedDict[tuple[str, str], Preview] = field(default_factory=OrderedDict)
     job: Job | None = None  # the release that is under way
 
     @property
@@ -119,7 +125,7 @@ class Session:
     def _drop(self) -> None:
         """Drop what was computed from tables or choices before these."""
         self.comparison = self.curves = None
-        self.previews = {}
+        self.previews.clear()
 
     def declare(self, schema: Schema | None) -> None:
         """Take a declared schema for the open tables; what was computed with another one is dropped."""
@@ -145,24 +151,33 @@ class Session:
             raise InputError("No tables are open; choose them on the Data page.")
         if self.problem is None or choices != self.choices:
             self.take(choices)
-            self.problem = _sharing(self.tables, self.tables.problem(choices))
+            self.problem = prepared(self.tables, choices)
         return self.problem
 
 
-def _sharing(tables: Tables, made: Problem) -> Problem:
-    """Return a problem whose public side is that of earlier sessions, where the tables harm nobody.
+def prepared(tables: Tables, choices: Choices) -> Problem:
+    """Return the problem of these choices, with the public side of earlier sessions where a table's name opened it.
 
     Public side alone: what was computed of it there (predictions, priors) is not computed again. Of tables that
     somebody brought nothing is kept between sessions.
+
+    Raises:
+        InputError: the tables do not fit the choices.
     """
-    if not tables.may_be_studied:
+    made = tables.problem(choices)
+    if tables.named is None:
         return made
-    key = tables.key, repr(made.choices)
-    _public_sides[key] = _public_sides.get(key, made.public)
-    _public_sides.move_to_end(key)
-    while len(_public_sides) > _MOST_PUBLIC_SIDES:
-        _public_sides.popitem(last=False)
-    return replace(made, public=_public_sides[key])
+    key = tables.key, repr((made.choices, tables.schema))
+    return replace(made, public=_known(_public_sides, key, lambda: made.public, _MOST_PUBLIC_SIDES))
+
+
+def _known(known: OrderedDict[Key, Value], key: Key, make: Callable[[], Value], most: int) -> Value:
+    """Return what earlier sessions have under a key, else what is made now; the least recently used go first."""
+    value = known.pop(key, None)
+    known[key] = value = make() if value is None else value
+    while len(known) > most:
+        known.popitem(last=False)
+    return value
 
 
 def session() -> Session:
@@ -272,12 +287,13 @@ def prospect(problem: Problem, request: Request) -> Preview:
     Raises:
         InputError: a parameter is out of range.
     """
-    previews, key = session().previews, repr(request)
-    if key not in previews:
-        if len(previews) >= _PREVIEWS:
-            previews.clear()
-        previews[key] = preview(problem, request)
-    return previews[key]
+    current = session()
+    key = repr(problem.choices), repr(request)
+    tables = current.tables
+    if tables is not None and tables.named is not None:
+        named_key = tables.key, repr((problem.choices, tables.schema)), repr(request)
+        return _known(_known_previews, named_key, lambda: preview(problem, request), _MOST_PREVIEWS)
+    return _known(current.previews, key, lambda: preview(problem, request), _PREVIEWS)
 
 
 def curator() -> bool:

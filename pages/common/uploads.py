@@ -12,7 +12,8 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from pages.common import session as state
 from pages.common.actors import require
-from pages.common.widgets import at_first, number, show_error
+from pages.common.controls import control, segments
+from pages.common.widgets import number, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
@@ -20,7 +21,7 @@ from pmtcore.releases.opened import Tables
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import repairing
 from pmtcore.tables.limits import MAX_UPLOAD_MB, in_words
-from pmtcore.tables.problem import schema_summary
+from pmtcore.tables.problem import common_columns
 from pmtcore.tables.table import MomentTable, Table, read_moment, read_table
 
 _TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
@@ -32,24 +33,18 @@ def own_tables() -> bool:
     left, right = st.columns(2)
     words = f"CSV, TSV or Parquet, also gzip'ed, with a header row. {in_words()}"
     with left:
-        file = st.file_uploader(
-            "Private table", type=_TYPES, key="upload-private", max_upload_size=MAX_UPLOAD_MB, help=words
-        )
+        file = st.file_uploader(**control("upload-private"), type=_TYPES, max_upload_size=MAX_UPLOAD_MB, help=words)
         private = _remembered("private", file, lambda data, name: read_table(data, name, "private"))
         readable = file is None or private is not None
         st.caption("It stays in this session's memory.")
     with right:
-        kind = st.segmented_control(
-            "Public data",
-            ["rows", "moment matrix"],
-            key="upload-kind",
-            required=True,
-            persist_state="session",
-            help="Rows of the same population, or only their published second moment.",
-            **at_first("upload-kind", default="rows"),
-        )
+        kind = segments("upload-kind", ["rows", "moment matrix"], "rows")
         file = st.file_uploader(
-            f"Public {kind}", type=_TYPES, key=f"upload-public-{kind}", max_upload_size=MAX_UPLOAD_MB, help=words
+            **control("upload-public", f"-{kind}"),
+            label=f"Public {kind}",
+            type=_TYPES,
+            max_upload_size=MAX_UPLOAD_MB,
+            help=words,
         )
         public = _remembered(
             f"public {kind}",
@@ -59,15 +54,7 @@ def own_tables() -> bool:
         readable = readable and (file is None or public is not None)
         behind = 0
         if kind == "moment matrix":
-            behind = number(
-                st,
-                "Rows behind the matrix (0: unknown)",
-                0,
-                10**9,
-                start=0,
-                key="upload-behind",
-                words="With it, the errors of the public fit are known.",
-            )
+            behind = number(st, "upload-behind", 0, 10**9, start=0)
     if private is None or public is None:
         tables = state.session().tables
         opened = plain(tables.title) if tables else "nothing"
@@ -109,9 +96,8 @@ def _open_own(private: Table, public: Table | MomentTable, rows: int | None) -> 
     chosen = None if before is None or current.problem is None else before.features
     tables = Tables(uuid4().hex, f"{private.name}, {public.name}", private, public, (), rows)
     current.open(tables)
-    names = schema_summary(private, public)["column"].tolist()
     try:
-        first = tables.first
+        names, first = common_columns(private, public), tables.first
         if before is not None and before.target in names:
             first = replace(before, features=chosen if set(chosen or ()) <= set(names) else None)
         current.take(mended(tables, first))

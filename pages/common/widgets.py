@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -12,6 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.common import session as state
+from pages.common.controls import at_first, control, segments
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, person_note, reporting_delta
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -19,7 +21,6 @@ from pmtcore.base.messages import InputError, Note, TableNote
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import power_of_ten, written_number
 from pmtcore.methods.registry import Method
-from pmtcore.report.glossary import help_for
 from pmtcore.report.reproduce import Recipe
 from pmtcore.report.sheet import csv
 from pmtcore.report.strength import DEPLOYMENTS, strength
@@ -50,6 +51,15 @@ def study_label() -> Label:
 def show_error(error: InputError) -> None:
     """Draw one sentence: what, where, what to do."""
     st.error(plain(str(error)), icon=":material/error:")
+
+
+@contextmanager
+def errors_shown() -> Iterator[None]:
+    """Draw the error that ends what is done in this context."""
+    try:
+        yield
+    except InputError as error:
+        show_error(error)
 
 
 def problem_or_sentence() -> Problem | None:
@@ -108,12 +118,7 @@ def curator_may_show(harmless: bool, words: str) -> bool:
         return True
     st.info(f"{words}, so for the curator's eyes.", icon=":material/lock:")
     if state.may_be_curator():
-        st.button(
-            "Show figures for the curator's eyes",
-            key="curator-here",
-            icon=":material/visibility:",
-            on_click=lambda: st.session_state.update(curator=True),
-        )
+        st.button(**control("curator-here"), on_click=lambda: st.session_state.update(curator=True))
     return False
 
 
@@ -127,10 +132,8 @@ def on_tables(draw: Callable[[Problem], None], otherwise: Callable[[], object] =
     if problem is None:
         otherwise()
         return
-    try:
+    with errors_shown():
         draw(problem)
-    except InputError as error:
-        show_error(error)
 
 
 def ask_coefficient(place: DeltaGenerator, problem: Problem, key: str) -> str:
@@ -151,11 +154,20 @@ def figure_first(key: str) -> DeltaGenerator:
     return st.container(key=f"figure-first-{key}")
 
 
+# Pixels of a letter in a table and beside a cell, and letters of a heading that are always in sight.
+_LETTER, _EDGES, _HEADING = 7, 22, 12
+
+
 def frame(table: pd.DataFrame, alt: str) -> None:
     """Draw a table that can be searched and sorted."""
-    numbers = [name for name in table.columns if pd.api.types.is_float_dtype(table[name])]
-    # Four digits that count, also of a small number.
-    columns: dict[str, Any] = {name: st.column_config.NumberColumn(format="%.4g") for name in numbers}
+    columns: dict[str, Any] = {}
+    for name in table.columns:
+        if pd.api.types.is_float_dtype(table[name]):
+            # Four digits that count, also of a small number. The browser measures a table once: without a width of its
+            # own, a column that gets longer figures later shows them without their sign.
+            longest = max([f"{value:.4g}" for value in table[name]], key=len, default="")
+            letters = max(len(longest), min(len(str(name)), _HEADING))
+            columns[name] = st.column_config.NumberColumn(format="%.4g", width=_LETTER * letters + _EDGES)
     columns |= {"model": st.column_config.TextColumn(width="medium")}  # names that somebody gave are read as a whole
     st.dataframe(table, hide_index=True, width="stretch", alt=alt, column_config=columns)
 
@@ -226,31 +238,37 @@ def _field(item: dataclasses.Field[Any], key: str) -> Any:
     return st.number_input(required=True, **form, **start, **common)
 
 
-def number(place: Any, label: str, low: Number, high: Number, *, start: Number, key: str, words: str) -> Number:
+def number(
+    place: Any, id: str, low: Number, high: Number, *, start: Number, at: str = "", label: str = "", words: str = ""
+) -> Number:
     """Draw a number field and return its number, within its range.
 
     The field itself has no limits: one that has keeps its last number beyond them, and says nothing.
 
     Args:
         place: where to draw it.
+        id: of the control in the table, which may lack a label or help that depend on the data.
+        low: least number that is taken.
+        high: largest number that is taken.
         start: where it starts; a whole number for whole numbers.
-        words: of its help.
+        at: end of its key, where there are several of it.
+        label: where the table has none.
+        words: of its help, where the table has none.
     """
+    settings = {"label": label, "help": words, **control(id, at)}
+    label, settings["label"] = settings["label"], plain(settings["label"])
     form = None if isinstance(start, int) else "%g"
-    more: dict[str, Any] = {"format": form, "persist_state": "session", "required": True}
-    asked: Number = place.number_input(plain(label), value=start, key=key, help=words, **more)
+    asked: Number = place.number_input(**settings, value=start, format=form, persist_state="session", required=True)
     return _within(place, label, low, high, asked=asked)
 
 
-def number_or_nothing(
-    place: Any, label: str, low: float, high: float, *, start: float | None, key: str, words: str
-) -> float | None:
+def number_or_nothing(place: Any, id: str, low: float, high: float, *, start: float | None, at: str) -> float | None:
     """Draw a number field that may be empty; see :func:`number`."""
+    settings = control(id, at)
     # A field that starts with a number cannot be emptied: it starts empty, and its number is put there.
-    st.session_state.update(at_first(key, **({} if start is None else {key: start})))
-    more: dict[str, Any] = {"format": "%g", "persist_state": "session", "placeholder": "automatic"}
-    asked = place.number_input(plain(label), value=None, key=key, help=words, **more)
-    return None if asked is None else float(_within(place, label, low, high, asked=asked))
+    st.session_state.update(at_first(settings["key"], **({} if start is None else {settings["key"]: start})))
+    asked = place.number_input(**settings, value=None, format="%g", persist_state="session", placeholder="automatic")
+    return None if asked is None else float(_within(place, settings["label"], low, high, asked=asked))
 
 
 def _within(place: Any, label: str, low: Number, high: Number, *, asked: Number) -> Number:
@@ -259,11 +277,6 @@ def _within(place: Any, label: str, low: Number, high: Number, *, asked: Number)
     if taken != asked:
         place.caption(f":red[{plain(label)} goes from {low:g} to {high:g}: {taken:g} is taken.]")
     return taken
-
-
-def at_first(key: str, **start: Any) -> dict[str, Any]:
-    """Return where a widget starts, as arguments; nothing once its key is in the session."""
-    return {} if key in st.session_state else start
 
 
 def keep_within(key: str, low: float, high: float) -> None:
@@ -291,28 +304,18 @@ def budget_input(key: str, n: int) -> tuple[Budget, float]:
     Raises:
         InputError: out of range.
     """
-    unit = st.segmented_control(
-        "Unit of the budget",
-        ["mu", "rho", "epsilon"],
-        key=f"{key}-unit",
-        required=True,
-        persist_state="session",
-        help=help_for("mu", "rho", "epsilon"),
-        on_change=_same_budget,
-        args=(key,),
-        **at_first(f"{key}-unit", default="mu"),
-    )
+    unit = segments(f"{key}-unit", ["mu", "rho", "epsilon"], "mu", on_change=_same_budget, args=(key,))
     starts = {"mu": 1.0, "rho": 0.5, "epsilon": 4.0}
     left, right = st.columns(2)
     with left:
-        asked = amount(f"Total {unit}", f"{key}-{unit}", starts[unit or "mu"], help_for(unit or "mu"))
+        asked = amount(f"{key}-{unit}", starts[unit])
     with right:
-        delta = _text_number("delta of epsilon", _DELTA, power_of_ten(reporting_delta(n)), help_for("delta"))
+        delta = _text_number(_DELTA, power_of_ten(reporting_delta(n)))
     budget = {
         "mu": lambda: Budget(asked),
         "rho": lambda: Budget.from_rho(asked),
         "epsilon": lambda: Budget.from_epsilon(asked, delta),
-    }[unit or "mu"]()
+    }[unit]()
     st.session_state[f"{key}-asked"] = (budget.mu, delta)
     return budget, delta
 
@@ -326,27 +329,19 @@ def _same_budget(key: str) -> None:
         st.session_state[f"{key}-{unit}"] = float(f"{same:.6g}")
 
 
-def amount(label: str, key: str, start: float, words: str) -> float:
+def amount(id: str, start: float, at: str = "") -> float:
     """Draw a budget or a cap; what takes it says what is out of range: a limited field would keep its last number."""
-    value = st.number_input(
-        label,
-        key=key,
-        format="%g",
-        step=0.1,
-        persist_state="session",
-        help=words,
-        required=True,
-        **at_first(key, value=start),
-    )
-    return float(value)
+    settings = control(id, at, value=start)
+    return float(st.number_input(**settings, format="%g", step=0.1, persist_state="session", required=True))
 
 
-def _text_number(label: str, key: str, start: str, words: str) -> float:
-    text = st.text_input(label, key=key, persist_state="session", help=words, **at_first(key, value=start))
+def _text_number(id: str, start: str) -> float:
+    settings = control(id, value=start)
+    text = st.text_input(**settings, persist_state="session")
     try:
         return written_number(text)
     except ValueError:
-        raise InputError(f"{label} must be a number such as 1e-6, got {text!r}.") from None
+        raise InputError(f"{settings['label']} must be a number such as 1e-6, got {text!r}.") from None
 
 
 def guarantee_line(guarantee: Guarantee) -> str:

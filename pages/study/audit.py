@@ -5,9 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common import actors
+from pages.common.controls import control
 from pages.common.live import redrawn, work
 from pages.common.session import current_problem
-from pages.common.widgets import badge, chart, frame, number, picture, show_error
+from pages.common.widgets import badge, chart, errors_shown, frame, number, picture, show_error
 from pmtcore.auditing import attacks
 from pmtcore.auditing.audits import TRIALS, Record, Sweep, store, stored
 from pmtcore.auditing.faults import FAULTS, wrong_shape
@@ -19,7 +20,6 @@ from pmtcore.methods.registry import method, methods, recommended
 from pmtcore.papers.errata import ERRATA, words
 from pmtcore.releases import job_slots
 from pmtcore.report.figures import audit as figures
-from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option, source, title
 
 KEY, SWEEP = "audit-record", "audit-sweep"
@@ -43,12 +43,7 @@ def sweep() -> None:
     """Audit everything anew: progress, Stop, results kept."""
     if SWEEP in st.session_state:
         redrawn(running, A_MOMENT)
-    elif st.button(
-        "Audit everything anew",
-        key="audit-all",
-        icon=":material/checklist:",
-        help="Every method and every planted fault; takes about a minute, can be stopped, keeps what is done.",
-    ):
+    elif st.button(**control("audit-all")):
         made = Sweep()
         try:
             job_slots.take(made, actors.claimant())
@@ -65,7 +60,7 @@ def running() -> bool:
     if run is None:
         return False
     st.progress(run.share, f"{run.share:.0%} done" + (f", now {run.next}" if run.live else ""))
-    if st.button("Stop", key="audit-stop", icon=":material/stop:", help="Keeps what is done."):
+    if st.button(**control("audit-stop")):
         run.stop()
     work(run.step, A_MOMENT)
     job_slots.note(run, run.live)
@@ -88,9 +83,7 @@ def overview() -> None:
     frame(figures.overview_table(current.audits), "Audit of every method and planted fault")
     with st.expander("One method or fault in detail", icon=":material/search:"):
         ids = [*(entry.id for entry in methods()), *FAULTS]
-        id = st.selectbox(
-            "Method or fault", ids, format_func=_named, key="audit-detail", help="Its attack is drawn below."
-        )
+        id = st.selectbox(**control("audit-detail"), options=ids, format_func=_named)
         details(id, current.audits.get(id))
 
 
@@ -108,15 +101,11 @@ def details(id: str, result: Audit | None) -> None:
         if entry.origin.errata:
             st.caption(words(entry.origin.errata))
     if result is not None:
-        chart(
-            figures.points(result),
-            f"audit-{id}",
-            "The audit's test against the claim's curve",
-            figures.table([result]),
-            label=Label.LAB,
-            words=f"Tables: {result.pair}. Lower bound at {percent(result.confidence)} confidence, "
-            f"{result.trials:,} runs.",
+        alt = "The audit's test against the claim's curve"
+        tested = (
+            f"Tables: {result.pair}. Lower bound at {percent(result.confidence)} confidence, {result.trials:,} runs."
         )
+        chart(figures.points(result), f"audit-{id}", alt, figures.table([result]), label=Label.LAB, words=tested)
 
 
 def _first(ids: list[str]) -> int:
@@ -132,22 +121,17 @@ def one() -> None:
     st.header("Audit a method now")
     ids = [entry.id for entry in methods() if entry.role != "reference"]
     left, right = st.columns(2)
-    id = left.selectbox("Method", ids, index=_first(ids), format_func=option, key="audit-method", help="Sound or lab.")
-    mu = number(right, "Claimed mu", 0.1, 10.0, start=1.0, key="audit-mu", words=help_for("claim"))
-    if st.button("Run", type="primary", key="audit-run", icon=":material/play_arrow:"):
+    id = left.selectbox(**control("audit-method"), options=ids, index=_first(ids), format_func=option)
+    mu = number(right, "audit-mu", 0.1, 10.0, start=1.0)
+    if st.button(**control("audit-run")):
         with st.spinner(f"{TRIALS:,} runs on two tables built to be told apart", show_time=True):
             st.session_state["audit-found"] = audit(id, float(mu), TRIALS)
     result = st.session_state.get("audit-found")
     if result is not None:
         (st.error if result.violated else st.success)(f"{title(result.method)}: {result.verdict}.")
-        chart(
-            figures.points(result),
-            "audit",
-            "The audit's test against the claim's curve",
-            figures.table([result]),
-            label=Label.LAB,
-            words=f"Tables: {result.pair}. Lower bound at {percent(result.confidence)} confidence.",
-        )
+        alt = "The audit's test against the claim's curve"
+        tested = f"Tables: {result.pair}. Lower bound at {percent(result.confidence)} confidence."
+        chart(figures.points(result), "audit", alt, figures.table([result]), label=Label.LAB, words=tested)
 
 
 def published() -> None:
@@ -157,7 +141,7 @@ def published() -> None:
         "Errata as attacks: each step as printed, on two neighbouring tables, and the sound method here on the same "
         "tables."
     )
-    if st.button("Run the attacks on errata E5, E8, E11 and E12", key="audit-printed", icon=":material/bug_report:"):
+    if st.button(**control("audit-printed")):
         told = []
         for shape, name in ((1.0, "Noise of length Gamma(1), as printed (E8)"), (None, "Noise of length Gamma(d)")):
             claim, bound = wrong_shape(100_000, shape=shape)
@@ -187,11 +171,9 @@ st.caption(
     "told apart as well as possible; the errors of the best test found prove that the privacy loss mu is at least so "
     "large. A proved loss below the claim refutes nothing, and proves nothing."
 )
-try:
+with errors_shown():
     overview()
     sweep()
     one()
     published()
     errata()
-except InputError as error:
-    show_error(error)

@@ -12,11 +12,11 @@ from typing import Any
 import streamlit as st
 
 from pages.common import actors, gallery_wall
+from pages.common.controls import control, pick
 from pages.common.live import redrawn
-from pages.common.widgets import chart, show_error
+from pages.common.widgets import chart, errors_shown
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import percent, plural
 from pmtcore.methods.registry import method
 from pmtcore.papers.errata import ERRATA
@@ -26,7 +26,6 @@ from pmtcore.papers.gallery.claims import Answer
 from pmtcore.papers.gallery.engine import Computation, Figure, load_stored, store
 from pmtcore.papers.gallery.unsettled import OpenClaim, open_claims
 from pmtcore.releases import job_slots
-from pmtcore.report.glossary import help_for
 from pmtcore.report.names import source
 
 KEY = "gallery-run"
@@ -37,27 +36,15 @@ def choose() -> Figure:
     ids = [entry.id for entry in figures()]
     stored = next((id for id in ids if load_stored(figure(id))), ids[0])
     asked = st.query_params.get("figure", stored)
-    chosen = st.selectbox(
-        "Figure",
-        ids,
-        index=ids.index(asked) if asked in ids else 0,
-        format_func=lambda id: f"{id}  {figure(id).title} ({figure(id).source})",
-        key="gallery-figure",
-        help=f"{help_for('papers')} The link in the address bar opens the chosen figure.",
-    )
+    chosen = pick(st, "gallery-figure", ids, asked, words=lambda id: f"{id}  {figure(id).title} ({figure(id).source})")
     st.query_params["figure"] = chosen
     return figure(chosen)
 
 
 def show(chosen: Figure, record: dict[str, object]) -> None:
     """Draw picture, verdict and table."""
-    chart(
-        pictures.picture(chosen, record),
-        f"gallery-{chosen.id}",
-        f"{chosen.title}: {chosen.y_label} against {chosen.x_label}",
-        pictures.table(record),
-        label=Label.LAB,
-    )
+    alt = f"{chosen.title}: {chosen.y_label} against {chosen.x_label}"
+    chart(pictures.picture(chosen, record), f"gallery-{chosen.id}", alt, pictures.table(record), label=Label.LAB)
     st.caption(
         f"Line: mean; band: one standard deviation (not below the 10 % quantile on a log axis). "
         f"{pictures.trials_words(chosen, record)}"
@@ -76,15 +63,7 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
     if short := pictures.abbreviations(chosen, record):
         st.caption(plain(f"{short}."))
     st.download_button(
-        "Download all numbers",
-        lambda: json.dumps(record, indent=1),
-        f"{chosen.id}.json",
-        "application/json",
-        key="gallery-numbers",
-        on_click="ignore",
-        icon=":material/download:",
-        help="As stored: settings, the error of every trial at each point, means, deviations, quantiles, counts, "
-        "verdict, and which code made it.",
+        **control("gallery-numbers"), data=lambda: json.dumps(record, indent=1), file_name=f"{chosen.id}.json"
     )
     explained(chosen)
 
@@ -150,16 +129,14 @@ def start(chosen: Figure) -> None:
         f"Recompute, {plural(count, 'trial')}" + (f" ({wait})" if wait else "")
         for count, wait in zip((chosen.quick, chosen.trials), waits, strict=True)
     ]
-    quick = row.button(labels[0], key="gallery-quick", icon=":material/bolt:")
-    full = row.button(labels[1], key="gallery-full", icon=":material/replay:")
+    quick = row.button(**control("gallery-quick"), label=labels[0])
+    full = row.button(**control("gallery-full"), label=labels[1])
     if quick or full:
-        try:
+        with errors_shown():
             made = Computation(chosen, chosen.quick if quick else chosen.trials)
             job_slots.take(made, actors.claimant())
             st.session_state[KEY] = (made, made.steps(), Lock())
             st.rerun()
-        except InputError as error:
-            show_error(error)
 
 
 def advance(steps: Iterator[float], alone: Lock) -> bool:
@@ -182,7 +159,7 @@ def live() -> bool:
         return False
     made, steps, alone = st.session_state[KEY]
     st.progress(min(made.share, 1.0), f"{percent(made.share)} of {plural(made.trials or 0, 'trial')}")
-    if st.button("Stop, keep what is done", key="gallery-stop", icon=":material/stop:"):
+    if st.button(**control("gallery-stop")):
         made.stop()
     job_slots.note(made)
     if advance(steps, alone):

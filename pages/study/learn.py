@@ -8,7 +8,8 @@ import streamlit as st
 
 from pages.common import scripts
 from pages.common.cards import lesson_cards
-from pages.common.widgets import at_first, badge, chart
+from pages.common.controls import at_first, control
+from pages.common.widgets import badge, chart
 from pmtcore.auditing import attacks
 from pmtcore.base.labels import Label
 from pmtcore.papers.demos import DEMOS, MISTAKES, Demo, Knob, Shown
@@ -87,7 +88,7 @@ def ways(lesson: Lesson) -> None:
     ids = list(LESSONS)
     at = ids.index(lesson.id)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button("All lessons", key="lesson-all", icon=":material/apps:", on_click=open_lesson, args=("",))
+        st.button(**control("lesson-all"), on_click=open_lesson, args=("",))
         for words, other, icon in (
             ("Back", ids[at - 1] if at else None, "arrow_back"),
             ("Next", ids[at + 1] if at + 1 < len(ids) else None, "arrow_forward"),
@@ -100,12 +101,7 @@ def ways(lesson: Lesson) -> None:
                 on_click=open_lesson,
                 args=(other or "",),
             )
-        st.toggle(
-            "Large print",
-            key="projector",
-            help="Everything larger, for a projector; the menu makes room.",
-            persist_state="session",
-        )
+        st.toggle(**control("projector"))
 
 
 lesson = opened()
@@ -118,7 +114,7 @@ else:
     with st.container(key="large-print" if large else "lesson-print"):
         st.title(f"{list(LESSONS).index(lesson.id) + 1}. {lesson.title}")
         ways(lesson)
-        if lesson.meaning:
+        if lesson.meaning and not large:  # on a projector the picture comes first
             st.markdown(lesson.meaning)
         controls, stage = st.columns([2, 5], gap="large")
         with controls:
@@ -128,3 +124,5 @@ else:
             # The key names the lesson: an answer that is open closes with it.
             with st.expander("Answer", icon=":material/lightbulb:", key=f"answer-{lesson.id}"):
                 st.markdown(lesson.answer)
+            if lesson.meaning and large:
+                st.markdown(lesson.meaning)

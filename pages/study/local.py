@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from pages.common.controls import control, segments
 from pages.common.live import redrawn, work
 from pages.common.session import named_tables, session
 from pages.common.widgets import badge, chart, curator_may_show, on_tables
@@ -22,7 +23,6 @@ from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
 from pmtcore.report.figures import compare as figures
 from pmtcore.report.first_look import Quick, remember, remembered
-from pmtcore.report.glossary import help_for
 from pmtcore.report.words import comparison_words
 from pmtcore.tables.problem import Problem, prepare
 
@@ -41,14 +41,7 @@ def words() -> None:
 
 def ask_epsilon() -> float:
     """Draw the budget of each report; return it."""
-    chosen = st.select_slider(
-        "Epsilon of each report",
-        [0.5, 1.0, 2.0, 4.0, 8.0, 16.0],
-        4.0,
-        key="local-epsilon",
-        persist_state="session",
-        help=help_for("epsilon"),
-    )
+    chosen = st.select_slider(**control("local-epsilon"), options=[0.5, 1.0, 2.0, 4.0, 8.0, 16.0], value=4.0)
     return float(chosen)
 
 
@@ -89,17 +82,10 @@ def fit_another(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
             outcome = plan.run(problem.private, SeededNoise(1), 1)
         st.session_state["local-collected"] = ((*mark, epsilon), outcome)
     outcome = st.session_state["local-collected"][1]
-    chosen = st.segmented_control(
-        "Loss",
-        [id for id, family in FAMILIES.items() if family.binary],
-        default="logistic",
-        format_func=lambda id: FAMILIES[id].title,
-        key="local-loss",
-        required=True,
-        help="Fitted to the same reports: post-processing, so nothing more is spent.",
-    )
+    losses = {id: family.title for id, family in FAMILIES.items() if family.binary}
+    chosen = segments("local-loss", losses, "logistic")
     st.markdown(f"{badge(kind)} Simulated collection (seed 1): the same reports answer every loss.")
-    values = outcome.fit(chosen or "logistic")[0]
+    values = outcome.fit(chosen)[0]
     st.dataframe(
         {"coefficient": list(problem.public.names), "estimate": values.tolist()},
         hide_index=True,
@@ -125,7 +111,7 @@ def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> bool:
     if run.live:
         left, right = st.columns([5, 1], vertical_alignment="center")
         left.progress(run.share, f"Simulating every device: {run.share:.0%} done")
-        right.button("Stop", key="local-stop", icon=":material/stop:", help="Keeps what is done.", on_click=run.stop)
+        right.button(**control("local-stop"), on_click=run.stop)
     summaries = run.summaries().reveal(Curator("shown on the Local page, harmless or curator"))
     picture(summaries, kind, axis, run)
     work(run.step, A_MOMENT)  # after the picture, which else would wait for it
@@ -140,15 +126,14 @@ def picture(summaries: Sequence[Summary], kind: Label, axis: str, run: Sides | N
     methods, places = (run.methods, run.places) if run is not None else ((), ())
     # The sentence speaks of the epsilon that the slider above has.
     at = float(st.session_state["local-epsilon"]) if axis == "epsilon" else None
-    chart(
-        figures.comparison(summaries, axis, methods=methods, places=places),
-        "local-comparison",
-        f"Distance to the fit without privacy against {axis}, central and local",
-        figures.comparison_table(summaries),
-        label=kind,
-        words=f"{'So far: ' * bool(summaries and run and run.live)}{comparison_words(summaries, axis, at)}"
-        or "No simulated release yet.",
+    alt = f"Distance to the fit without privacy against {axis}, central and local"
+    words = (
+        f"{'So far: ' * bool(summaries and run and run.live)}{comparison_words(summaries, axis, at)}"
+        or "No simulated release yet."
     )
+    drawn = figures.comparison(summaries, axis, methods=methods, places=places)
+    table = figures.comparison_table(summaries)
+    chart(drawn, "local-comparison", alt, table, label=kind, words=words)
     st.caption(
         f"Up to {TRIALS} simulated releases of the standardized table for each point. Central: (epsilon, delta) at the "
         "reporting delta; ldp-whitened: purely epsilon for each report; paper C's Algorithms 1 to 4, as printed and "
@@ -158,15 +143,7 @@ def picture(summaries: Sequence[Summary], kind: Label, axis: str, run: Sides | N
 
 def against() -> str:
     """Draw what changes from left to right; return it."""
-    chosen = st.segmented_control(
-        "Error against",
-        ["epsilon", "private rows"],
-        default="epsilon",
-        key="local-axis",
-        required=True,
-        help=f"What changes from left to right. {help_for('epsilon')}",
-    )
-    return chosen or "epsilon"
+    return segments("local-axis", ["epsilon", "private rows"], "epsilon")
 
 
 def beside(problem: Problem, mark: tuple[str, ...], kind: Label, axis: str) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.common.controls import control, pick, segments
 from pages.common.retrieved import open_table
 from pages.common.session import curator, session
-from pages.common.widgets import badge, chart, figure_first, show_error
+from pages.common.widgets import badge, chart, errors_shown, figure_first
 from pmtcore.accounting.perturbed import BudgetSplit
 from pmtcore.auditing.comparison import grid
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.private_rows import Curator
 from pmtcore.methods.perturbed.napp_public import FAMILIES
@@ -35,44 +35,15 @@ _HELP = {
 def ask() -> tuple[Plan, float]:
     """Draw what is planned; return it, and the modulus in units of Lambda0."""
     a, b, c = st.columns(3)
-    loss = a.selectbox(
-        "Loss",
-        list(TITLES),
-        format_func=TITLES.__getitem__,
-        key="retrieval-loss",
-        help="What is minimized; its curvature decides what one row can bend.",
-    )
-    relation = b.selectbox(
-        "Neighbouring relation", list(RELATIONS), key="retrieval-relation", help=help_for("neighbours")
-    )
-    kind = c.selectbox("Noise", list(_DELTAS), key="retrieval-delta", help="Pure noise, or Gaussian at one delta.")
+    loss = pick(a, "retrieval-loss", TITLES)
+    relation = pick(b, "retrieval-relation", list(RELATIONS))
+    kind = pick(c, "retrieval-delta", list(_DELTAS))
     a, b, c = st.columns(3)
-    epsilon = a.slider("Planned epsilon", 0.1, 10.0, 1.0, 0.1, key="retrieval-epsilon", help=help_for("epsilon"))
-    share = b.slider(
-        "Share planned for the noise (r)",
-        0.1,
-        0.9,
-        0.5,
-        0.05,
-        key="retrieval-share",
-        help="The rest is planned for the Jacobian.",
-    )
-    factor = c.select_slider(
-        "Lambda/Lambda0",
-        _FACTORS,
-        10.0,
-        key="retrieval-modulus",
-        help=help_for("modulus", "Lambda0"),
-    )
-    choice = st.segmented_control(
-        "Retrieved budget, chosen before a private row is read",
-        list(CHOICES),
-        default="recycle",
-        key="retrieval-choice",
-        required=True,
-        help="recycle: into less noise at the planned guarantee; return: a smaller guarantee at the planned noise.",
-    )
-    plan = Plan(loss, float(epsilon), _DELTAS[kind], relation, float(share), choice or "recycle")
+    epsilon = a.slider(**control("retrieval-epsilon"), min_value=0.1, max_value=10.0, value=1.0)
+    share = b.slider(**control("retrieval-share"), min_value=0.1, max_value=0.9, value=0.5)
+    factor = c.select_slider(**control("retrieval-modulus"), options=_FACTORS, value=10.0)
+    choice = segments("retrieval-choice", list(CHOICES), "recycle")
+    plan = Plan(loss, float(epsilon), _DELTAS[kind], relation, float(share), choice)
     return plan, float(factor)
 
 
@@ -98,24 +69,18 @@ def pictures(plan: Plan, factor: float) -> None:
     factors, splits = plan.along([plan.least * f for f in grid(0.03, 300.0, 40)])
     relative = [at / plan.least for at in factors]
     with left:
-        chart(
-            figures.parts(relative, splits, "Lambda/Lambda0"),
-            "retrieval",
-            f"Parts of epsilon by Lambda, {plan.relation}",
-            figures.table("Lambda/Lambda0", relative, splits),
-            label=Label.PUBLIC,
-            words="More curvature: the Jacobian costs less, more comes back.",
-        )
+        alt = f"Parts of epsilon by Lambda, {plan.relation}"
+        words = "More curvature: the Jacobian costs less, more comes back."
+        drawn = figures.parts(relative, splits, "Lambda/Lambda0")
+        table = figures.table("Lambda/Lambda0", relative, splits)
+        chart(drawn, "retrieval", alt, table, label=Label.PUBLIC, words=words)
     epsilons, over = plan.over_epsilon(grid(0.1, 10.0, 30), plan.least * factor)
     with right:
-        chart(
-            figures.parts(epsilons, over, "planned epsilon", relative=True),
-            "retrieval-budgets",
-            f"Shares of epsilon by budget, {plan.relation}",
-            figures.table("planned epsilon", epsilons, over),
-            label=Label.PUBLIC,
-            words="The same curvature at other budgets, as shares of each.",
-        )
+        alt = f"Shares of epsilon by budget, {plan.relation}"
+        words = "The same curvature at other budgets, as shares of each."
+        drawn = figures.parts(epsilons, over, "planned epsilon", relative=True)
+        table = figures.table("planned epsilon", epsilons, over)
+        chart(drawn, "retrieval-budgets", alt, table, label=Label.PUBLIC, words=words)
 
 
 _OWN = "the open table"
@@ -151,18 +116,12 @@ def selection() -> None:
     st.header("Variable selection (lab)")
     a, b, c = st.columns(3)
     kinds = ["logistic", "linear", "poisson", *([_OWN] if own_table() is not None else [])]
-    kind = a.selectbox(
-        "Rows",
-        kinds,
-        key="selection-kind",
-        help="A setting of the paper's Table 4, on synthetic rows, or the open table: NAPP-ERM, NAPP-VS and NAPP-VS+ "
-        "as published.",
-    )
-    epsilon = b.slider("Epsilon, add-remove-one", 0.2, 5.0, 1.0, 0.2, key="selection-epsilon", help=help_for("epsilon"))
-    lam = c.select_slider("Lambda", list(LAMS), 5.0, key="selection-lam", help=help_for("ridge"))
+    kind = pick(a, "selection-kind", kinds)
+    epsilon = b.slider(**control("selection-epsilon"), min_value=0.2, max_value=5.0, value=1.0)
+    lam = c.select_slider(**control("selection-lam"), options=list(LAMS), value=5.0)
     tables = session().tables
     mark = (kind, tables.key if tables and kind == _OWN else "")
-    if st.button("Select 10 times", key="selection-run", icon=":material/filter_alt:"):
+    if st.button(**control("selection-run")):
         with st.spinner("Six methods, eight Lambdas, ten noise draws", show_time=True):
             st.session_state["selection"] = (mark, selected(kind, float(epsilon), float(lam)))
     drawn = st.session_state.get("selection")
@@ -184,13 +143,8 @@ def selection() -> None:
         if chosen.roc:
             chart(figures.roc(chosen), "selection-roc", "ROC of selection", figures.roc_table(chosen), label=label)
         else:
-            chart(
-                figures.counts(chosen),
-                "selection-counts",
-                "Coefficients kept",
-                figures.counts_table(chosen),
-                label=label,
-            )
+            alt = "Coefficients kept"
+            chart(figures.counts(chosen), "selection-counts", alt, figures.counts_table(chosen), label=label)
 
 
 st.title("Retrieved budget")
@@ -198,7 +152,7 @@ st.markdown(
     "Objective perturbation pays for the noise, and for how much one row can bend the objective (the Jacobian). "
     "What was planned for the second and not needed comes back."
 )
-try:
+with errors_shown():
     if open_table() is not None:
         st.header("At any curvature")
     with figure_first("retrieval"):
@@ -212,5 +166,3 @@ try:
         icon=":material/info:",
     )
     selection()
-except InputError as error:
-    show_error(error)

@@ -9,13 +9,13 @@ import streamlit as st
 
 from pages.common.actors import actor, require
 from pages.common.agreements import answers
+from pages.common.controls import control
 from pages.common.curate import forms
 from pages.common.session import session
-from pages.common.widgets import badge, chart, show_error
+from pages.common.widgets import badge, chart, errors_shown
 from pmtcore.accounting.budgets import PERSON, Guarantee, compose
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure, listing, plural, power_of_ten
 from pmtcore.base.roles import Action
 from pmtcore.ledger.log import Account, Ledger, default_url
@@ -23,7 +23,6 @@ from pmtcore.releases.record import Release
 from pmtcore.releases.retrieval import retrieved
 from pmtcore.report.figures import budget as figures
 from pmtcore.report.figures import release as tradeoff
-from pmtcore.report.glossary import help_for
 from pmtcore.report.ledger_words import balance
 
 _HEAD = (
@@ -61,14 +60,9 @@ def account_page(ledger: Ledger, account: Account) -> None:
         st.caption(f"Retrieved: epsilon {back:.3g} in all was planned for the Jacobian and was not needed.")
     st.header("What all of it means")
     st.markdown(total.words.replace("From this release", "From all these releases together"))
-    chart(
-        tradeoff.tradeoff(total.mu),
-        "total-tradeoff",
-        "Detections against false alarms of the best attacker who has all these releases",
-        tradeoff.tradeoff_table(total.mu),
-        label=Label.PUBLIC,
-    )
-    mu = st.slider("One more release of mu", 0.05, 5.0, 1.0, 0.05, key="budget-more", help=help_for("mu", "cap"))
+    alt = "Detections against false alarms of the best attacker who has all these releases"
+    chart(tradeoff.tradeoff(total.mu), "total-tradeoff", alt, tradeoff.tradeoff_table(total.mu), label=Label.PUBLIC)
+    mu = st.slider(**control("budget-more"), min_value=0.05, max_value=5.0, value=1.0)
     after = compose([account.spent, mu])
     fits = account.cap is not None and after <= account.cap
     st.markdown(
@@ -146,13 +140,7 @@ def page() -> None:
         st.error(f"The ledger is not what was written: {plain(checked['why'])}. Nothing can be spent on it.")
     unwritten({entry.key for account in accounts.values() for entry in account.entries})
     if accounts:
-        name = st.selectbox(
-            "Data set",
-            list(accounts),
-            index=of_open_table(accounts),
-            key="budget-dataset",
-            help="Each has its own cap; releases from it add up.",
-        )
+        name = st.selectbox(**control("budget-dataset"), options=list(accounts), index=of_open_table(accounts))
         account_page(ledger, accounts[name])
     else:
         st.info(
@@ -167,7 +155,5 @@ st.title("Budget")
 st.markdown(
     "Every spend that a data set of the ledger has to bear, written before it happened, in a log that can only grow."
 )
-try:
+with errors_shown():
     page()
-except InputError as error:
-    show_error(error)

@@ -8,20 +8,19 @@ from typing import Any
 import streamlit as st
 
 from pages.common import runs, workflow_state
+from pages.common.controls import control, pick, segments
 from pages.common.live import redrawn, work
 from pages.common.session import quick, session
 from pages.common.widgets import (
-    at_first,
     chart,
     curator_may_show,
+    errors_shown,
     number,
     on_tables,
-    show_error,
     study_label,
     take_along,
 )
 from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, grid, moves, rescaled
-from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import Curator
 from pmtcore.methods.registry import Method, of_role, recommended, suiting
 from pmtcore.releases import job_slots
@@ -32,7 +31,6 @@ from pmtcore.report.names import option
 from pmtcore.report.words import comparison_words
 from pmtcore.tables.problem import Problem
 
-KEEP: dict[str, Any] = {"persist_state": "session"}
 # Ends of the budgets that are tried at first.
 FIRST_PLACES = (0.1, 10.0)
 SCALES = {"z": "z-scores", "none": "as it is", "minmax": "to [0, 1]", "max": "by the largest"}
@@ -63,27 +61,14 @@ def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
         "penalty": (1e-4, 1.0),
         "steps": (1.0, 20.0),
     }
-    name = _ENDS[axis]
-    words = _AXIS_HELP[axis]
+    name, words, at = _ENDS[axis], _AXIS_HELP[axis], f"-{axis}"
     a, b = st.columns(2)
     c, e = st.columns(2)
     start = ranges[axis]
-    low = number(a, f"Smallest {name}", 1e-9, 1e9, start=start[0], key=f"compare-low-{axis}", words=words)
-    high = number(b, f"Largest {name}", 1e-9, 1e9, start=start[1], key=f"compare-high-{axis}", words=words)
-    count = number(
-        c,
-        "Places",
-        1,
-        50,
-        start=10 if axis == "budget" else 6,
-        key=f"compare-count-{axis}",
-        words="How many places on the axis, evenly on a log scale.",
-    )
-    mu = (
-        1.0
-        if axis == "budget"
-        else number(e, "Total mu", 1e-3, 100.0, start=1.0, key="compare-mu", words=help_for("mu"))
-    )
+    low = number(a, "compare-low", 1e-9, 1e9, start=start[0], at=at, label=f"Smallest {name}", words=words)
+    high = number(b, "compare-high", 1e-9, 1e9, start=start[1], at=at, label=f"Largest {name}", words=words)
+    count = number(c, "compare-count", 1, 50, start=10 if axis == "budget" else 6, at=at)
+    mu = 1.0 if axis == "budget" else number(e, "compare-mu", 1e-3, 100.0, start=1.0)
     return low, high, count, mu
 
 
@@ -99,16 +84,7 @@ def against(problem: Problem) -> str:
     if st.session_state.get("compare-axis") not in axes:  # kept from a table with other methods
         st.session_state.pop("compare-axis", None)
     run = runs.find()
-    chosen = st.segmented_control(
-        "Error against",
-        axes,
-        key="compare-axis",
-        required=True,
-        help="What changes from left to right.",
-        **at_first("compare-axis", default="budget" if run is None else run.axis),
-        **KEEP,
-    )
-    return chosen or "budget"
+    return segments("compare-axis", axes, "budget" if run is None else run.axis)
 
 
 def controls(problem: Problem, axis: str) -> None:
@@ -117,10 +93,10 @@ def controls(problem: Problem, axis: str) -> None:
         chosen = _methods(problem, axis)
         low, high, count, mu = _places(problem, axis)
         trials, seed, scale = _trials()
-        pressed = st.form_submit_button("Run", type="primary", key="compare-run", icon=":material/play_arrow:")
+        pressed = st.form_submit_button(**control("compare-run"))
     if not pressed:
         return
-    try:
+    with errors_shown():
         places: dict[str, Any] = {"mus": budget_grid(low, high, count)}
         if axis != "budget":
             places = {"mus": [mu], "axis": axis, "values": grid(low, high, count, integers=axis not in ("penalty",))}
@@ -129,8 +105,6 @@ def controls(problem: Problem, axis: str) -> None:
         asked = {names.get(name, name): value for name, value in places.items()}
         asked |= {"methods": chosen, "trials": trials, "seed": seed, "scale": scale}
         runs.start(run, reproduce.compared(problem.choices.as_dict(), **asked))
-    except InputError as error:
-        show_error(error)
 
 
 def _methods(problem: Problem, axis: str) -> list[str]:
@@ -140,14 +114,12 @@ def _methods(problem: Problem, axis: str) -> list[str]:
     # An axis with methods of its own has a list of its own: what is chosen in one may not be in the other.
     own = "" if len(entries) == len(offered(problem, "budget")) else f"-{axis}"
     chosen = st.multiselect(
-        "Methods",
-        [entry.id for entry in entries],
+        **control("compare-methods", f"-{problem.public.family.id}{own}"),
+        options=[entry.id for entry in entries],
         default=first or [entry.id for entry in entries[:1]],
         format_func=option,
-        key=f"compare-methods-{problem.public.family.id}{own}",
         help="The public fit is always drawn. 'lab' marks methods that are compared as published but not released."
         + (f" Listed: the methods that {AXES[axis]} change." if own else ""),
-        **KEEP,
     )
     return [*chosen, *([of_role("public").id] if problem.public.labelled else [])]
 
@@ -155,17 +127,9 @@ def _methods(problem: Problem, axis: str) -> list[str]:
 def _trials() -> tuple[int, int, Any]:
     a, b = st.columns(2)
     c = st.container()
-    trials = number(a, "Trials", 1, 5000, start=100, key="compare-trials", words="Repeated releases of the same rows.")
-    words = f"{help_for('seed')} The same seed gives the same figure."
-    seed = number(b, "Seed", 0, 2**31, start=1, key="compare-seed", words=words)
-    scale = c.selectbox(
-        "Scale the whole table",
-        list(SCALES),
-        format_func=SCALES.__getitem__,
-        key="compare-scale",
-        help="Features, and the target of a linear fit, so that coefficients are comparable; for the lab only.",
-        **KEEP,
-    )
+    trials = number(a, "compare-trials", 1, 5000, start=100)
+    seed = number(b, "compare-seed", 0, 2**31, start=1)
+    scale = pick(c, "compare-scale", SCALES)
     return int(trials), int(seed), scale
 
 
@@ -186,7 +150,7 @@ def live() -> bool:
     if run.live:
         left = "" if run.seconds_left is None else f", about {max(run.seconds_left, 1):.0f} s of computing left"
         st.progress(run.share, f"{run.share:.0%} done{left}")
-        st.button("Stop", key="compare-stop", icon=":material/stop:", help="Keeps what is done.", on_click=run.stop)
+        st.button(**control("compare-stop"), on_click=run.stop)
     summaries = run.summaries().reveal(Curator("shown on the Compare page"))
     note = "stopped" if run.stopped else "done" if not run.live else "running"
     words = f"{figures.trials_words(summaries)}, {note}." if summaries else "No result yet."
@@ -209,15 +173,12 @@ def picture(
     mean = bool(st.session_state.get("compare-mean", False))
     methods = run.methods if run is not None else ()
     places = run.places if run is not None else ()
-    chart(
-        figures.comparison(summaries, axis, mean, sampling, methods=methods, places=places, measure=measure),
-        "comparison",
-        f"{measure[0].upper()}{measure[1:]} against {AXES[axis]}, with bands",
-        figures.comparison_table(summaries),
-        label=study_label(),
-        words=comparison_words(summaries, axis) or "Computing: no trial is done yet.",
-    )
-    st.toggle("Means with one standard deviation", key="compare-mean", help="Else medians with 10 to 90 %.", **KEEP)
+    alt = f"{measure[0].upper()}{measure[1:]} against {AXES[axis]}, with bands"
+    words = comparison_words(summaries, axis) or "Computing: no trial is done yet."
+    drawn = figures.comparison(summaries, axis, mean, sampling, methods=methods, places=places, measure=measure)
+    table = figures.comparison_table(summaries)
+    chart(drawn, "comparison", alt, table, label=study_label(), words=words)
+    st.toggle(**control("compare-mean"))
     off = " The dotted line is how far that fit itself is expected to be from the truth, by sampling alone."
     st.caption(f"{note} The {measure}.{off if sampling else ''}")
 
@@ -257,9 +218,7 @@ def results(axis: str) -> None:
         redrawn(live, 1.0)
         return
     live()
-    if st.button(
-        "More trials", key="compare-more", icon=":material/add:", help="As many again; the first ones are kept."
-    ):
+    if st.button(**control("compare-more")):
         run.extend()
         st.rerun()
 

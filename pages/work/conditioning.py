@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common import workflow_state
+from pages.common.controls import control
 from pages.common.session import curator, prospect
 from pages.common.widgets import (
-    at_first,
     badge,
     download_table,
     frame,
@@ -24,7 +24,7 @@ from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.private_rows import Curator
 from pmtcore.report.figures import conditioning as figures
-from pmtcore.report.glossary import help_for, term
+from pmtcore.report.glossary import term
 from pmtcore.report.names import spoken
 from pmtcore.report.statistics import shortened_words
 from pmtcore.report.words import conditioning_words, truncation_words
@@ -102,16 +102,7 @@ def truncation(shown: list[Diagnosis]) -> float:
     """Draw the share of rows outside a radius that the reader moves; return the radius, in whitened units."""
     top = float(max(2 * shown[0].radius, 1.0))
     keep_within("radius", 0.0, top)
-    start = at_first("radius", value=shown[0].radius)
-    radius = st.slider(
-        "Truncation rate at a radius of your choice",
-        0.0,
-        top,
-        key="radius",
-        persist_state="session",
-        help=f"{help_for('radius')} Starts at the papers' radius.",
-        **start,
-    )
+    radius = st.slider(**control("radius", value=shown[0].radius), min_value=0.0, max_value=top)
     picture(figures.truncation(shown, radius), "truncation", "Share of rows outside the radius as the radius moves")
     return float(radius)
 

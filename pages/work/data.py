@@ -7,6 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.common import cautions, table_picker, workflow_state
+from pages.common.controls import control
 from pages.common.session import quick, session
 from pages.common.widgets import badge, chart, show_error
 from pmtcore.base.escaping import markdown as plain
@@ -35,14 +36,10 @@ def showcase() -> None:
         return
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        chart(
-            figures.comparison(shown.summaries, measure=shown.measure),
-            "showcase",
-            f"{shown.measure.capitalize()}, against the total budget",
-            figures.comparison_table(shown.summaries),
-            label=Label.LAB,
-            words=comparison_words(shown.summaries),
-        )
+        alt = f"{shown.measure.capitalize()}, against the total budget"
+        drawn = figures.comparison(shown.summaries, measure=shown.measure)
+        table = figures.comparison_table(shown.summaries)
+        chart(drawn, "showcase", alt, table, label=Label.LAB, words=comparison_words(shown.summaries))
         of = ", for the typical coefficient, as on Plan, in standard errors of the public fit" if shown.typical else ""
         st.caption(
             f"Medians of {shown.trials} repeated releases each{of}; bands from 10 to 90 % of them. Plan and Release "
@@ -85,11 +82,7 @@ def modelled(problem: Problem) -> None:
         f"**{plain(problem.positive)}**; a positive coefficient makes it likelier."
     )
     if problem.other_label is not None and right.button(
-        f"Model {plain(problem.other_label)}",
-        key="swap-label",
-        icon=":material/swap_horiz:",
-        width="stretch",
-        help="Every coefficient changes its sign.",
+        **control("swap-label"), label=f"Model {plain(problem.other_label)}"
     ):
         table_picker.take(replace(problem.choices, positive=problem.other_label))
 
@@ -99,7 +92,7 @@ def mended(problem: Problem) -> None:
     for at, one in enumerate(cautions.of_open_tables(problem)):
         left, right = st.columns([4, 1], vertical_alignment="center")
         left.warning(plain(one.words), icon=":material/warning:")
-        if right.button(one.repair, key=f"mend-{at}", icon=":material/build:", width="stretch"):
+        if right.button(**control("mend", f"-{at}"), label=one.repair):
             table_picker.take(one.choices)
     opened = session().tables
     if opened is not None and (words := filled_gaps(problem, opened.public)):
@@ -135,3 +128,7 @@ with thread:
 if problem is not None:
     with picture or st.container():
         result(problem)
+    table_picker.notes(problem)
+    table_picker.shared_rows(problem)
+    table_picker.preview()
+    workflow_state.onward("conditioning", "Conditioning")

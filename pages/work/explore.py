@@ -6,10 +6,10 @@ import streamlit as st
 
 from pages.common import cautions
 from pages.common import explore_view as parts
+from pages.common.controls import control
 from pages.common.explore_release import releasing
 from pages.common.session import current_problem, session
-from pages.common.widgets import show_error
-from pmtcore.base.messages import InputError
+from pages.common.widgets import errors_shown
 from pmtcore.explore.moment import Moment
 
 
@@ -19,32 +19,22 @@ def opening() -> None:
     with right:
         st.header("Open a record")
         st.caption("A file that *Save record* wrote on this page, or the command line. No private table is needed.")
-        file = st.file_uploader(
-            "Record (JSON)",
-            type=["json"],
-            key="explore-file",
-            max_upload_size=64,
-            help="A file with a released moment.",
-        )
+        file = st.file_uploader(**control("explore-file"))
         if file is not None and st.session_state.get("explore-read") != file.file_id:
             st.session_state["explore-read"] = file.file_id
-            try:
+            with errors_shown():
                 parts.take_up(Moment.from_bytes(file.getvalue()), file.name)
                 st.rerun()
-            except InputError as error:
-                show_error(error)
         earlier()
     with left:
         st.header("Release one here")
-        try:
+        with errors_shown():
             problem = current_problem()
             cautions.say(problem)
             release = releasing(problem)
             if release is not None:
                 parts.take_up(Moment.of(release.as_dict()), title_of(list(session().releases)[-1]), release.notes)
                 st.rerun()
-        except InputError as error:
-            show_error(error)
 
 
 def title_of(id: str) -> str:
@@ -56,9 +46,8 @@ def earlier() -> None:
     """Draw the joint moments released in this session."""
     for id, release in session().releases.items():
         if "joint_moment" in release.released and st.button(
-            f"Open {title_of(id)}: {release.n:,} rows at mu = {release.guarantee.person.mu:.4g}",
-            key=f"explore-open-{id}",
-            icon=":material/folder_open:",
+            **control("explore-open", f"-{id}"),
+            label=f"Open {title_of(id)}: {release.n:,} rows at mu = {release.guarantee.person.mu:.4g}",
         ):
             parts.take_up(Moment.of(release.as_dict()), title_of(id), release.notes)
             st.rerun()
@@ -74,7 +63,5 @@ if record is None:
     )
     opening()
 else:
-    try:
+    with errors_shown():
         parts.page(record)
-    except InputError as error:
-        show_error(error)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common import cautions, retrieved, workflow_state
+from pages.common.controls import control
 from pages.common.live import redrawn, work
 from pages.common.session import prediction_curves, session
 from pages.common.widgets import (
     ask_coefficient,
-    at_first,
     badge,
     chart,
     epsilon_delta,
@@ -45,7 +45,7 @@ def filling(curves: Curves, outlined: bool) -> bool:
     """
     left, right = st.columns([5, 1], vertical_alignment="center")
     left.progress(curves.share, f"Predictions of all methods: {curves.share:.0%} done")
-    right.button("Stop", key="plan-stop", icon=":material/stop:", help="Keeps what is there.", on_click=curves.stop)
+    right.button(**control("plan-stop"), on_click=curves.stop)
     work(curves.step, A_MOMENT)
     return curves.live and curves.outlined() == outlined
 
@@ -67,12 +67,9 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
     left, middle, right = st.columns([4, 2, 3])
     key = f"plan-method-{problem.public.family.id}"
     id = left.selectbox(
-        "Method",
-        curves.ids,
+        **control("plan-method", f"-{problem.public.family.id}"),
+        options=curves.ids,
         format_func=option,
-        key=key,
-        persist_state="session",
-        help="Sound methods that predict their errors; the recommended one comes first.",
         on_change=taken_along_to_release,
         args=(key,),
     )
@@ -80,15 +77,11 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
     asked = st.session_state.get("plan-mu")
     rungs = sorted({*LADDER, *([asked] if isinstance(asked, float) else [])})
     mu = right.select_slider(
-        "Total budget mu",
-        rungs,
-        key="plan-mu",
+        **control("plan-mu", value=1.0),
+        options=rungs,
         format_func=figure,
-        persist_state="session",
-        help=help_for("mu"),
         on_change=taken_along_to_release,
         args=(key,),
-        **at_first("plan-mu", value=1.0),
     )
     return id, coefficient, float(mu)
 
@@ -118,14 +111,10 @@ def page(problem: Problem) -> None:
     st.markdown(f"{badge(Label.PUBLIC)} **{plain(verdict_of(problem.public, here))}**")
     left, right = st.columns([3, 2], gap="large")
     with left:
-        chart(
-            figures.widths(curves.drawn(), coefficient, mu),
-            "plan",
-            f"Predicted half-width of {coefficient} against the budget, all methods",
-            figures.table(curves.drawn(), coefficient),
-            label=Label.PUBLIC,
-            folded_note="Predictions assume that private rows are like the public ones.",
-        )
+        alt = f"Predicted half-width of {coefficient} against the budget, all methods"
+        note = "Predictions assume that private rows are like the public ones."
+        drawn, table = figures.widths(curves.drawn(), coefficient, mu), figures.table(curves.drawn(), coefficient)
+        chart(drawn, "plan", alt, table, label=Label.PUBLIC, folded_note=note)
         if words := figures.left_out_words(curves.drawn()):
             st.caption(plain(words))
         cautions.say(problem)
@@ -161,19 +150,12 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *,
         st.markdown(f"{badge(Label.PUBLIC)} {plain(figures.narrower_words(here, other))}")
         key = f"plan-method-{problem.public.family.id}"
         st.button(
-            f"Plan with {option(other.method)}",
-            key="plan-other",
+            **control("plan-other"),
+            label=f"Plan with {option(other.method)}",
             on_click=taken_along_to_release,
             args=(key, other.method),
         )
-    if st.button(
-        "Release this plan",
-        type="primary",
-        key="plan-release",
-        icon=":material/verified_user:",
-        width="stretch",
-        help="Opens the Release page with this method and budget; nothing is spent before you confirm there.",
-    ):
+    if st.button(**control("plan-release")):
         workflow_state.carry(here.method, mu)
         session().begin_request()
         st.switch_page("pages/work/release.py")
@@ -200,14 +182,14 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, *, mu: 
         left, right = st.columns([2, 1], vertical_alignment="bottom")
         width = number(
             left,
-            f"Wanted 95 % half-width of {coefficient}",
+            "plan-width",
             1e-12,
             1e12,
             start=float(f"{start:.3g}"),
-            key=f"plan-width-{coefficient}",
-            words=help_for("half_width"),
+            at=f"-{coefficient}",
+            label=f"Wanted 95 % half-width of {coefficient}",
         )
-        if right.form_submit_button("Which budget, how many rows?", key="plan-reverse-ask", width="stretch"):
+        if right.form_submit_button(**control("plan-reverse-ask")):
             with st.spinner("Searching", show_time=True):
                 budget = curves.budget_for(id, coefficient, width)
                 rows = rows_for(problem.public, id, mu, coefficient, half_width=width)

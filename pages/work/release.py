@@ -8,22 +8,21 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.common import cautions, jobs, released, workflow_state
 from pages.common import release_form as form
 from pages.common.agreements import ask_for, waiting
+from pages.common.controls import control
 from pages.common.ledger_form import SURE, Spend, spend_form
 from pages.common.persons import declared
 from pages.common.session import prospect, session
-from pages.common.widgets import budget_input, number, on_tables, parameter_form, show_error
-from pmtcore.base.messages import InputError
+from pages.common.widgets import budget_input, errors_shown, number, on_tables, parameter_form
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import method
 from pmtcore.releases.job import Job
 from pmtcore.releases.release import Preview, Request
-from pmtcore.report.glossary import help_for
 from pmtcore.tables.problem import Problem
 
 
 def ask(problem: Problem) -> tuple[Request, Preview] | None:
     """Draw method, budget and parameters; return the request with its cost, or ``None`` under a sentence."""
-    try:
+    with errors_shown():
         chosen = form.method_choice(problem.public)
         budget, delta = budget_input("release", problem.private.n)
         with st.expander("Parameters", icon=":material/tune:"):
@@ -31,21 +30,14 @@ def ask(problem: Problem) -> tuple[Request, Preview] | None:
         request = Request(chosen, budget, values, delta, declared(problem))
         with st.spinner("Predicting", show_time=True):
             return request, prospect(problem, request)
-    except InputError as error:
-        show_error(error)
-        return None
+    return None
 
 
 def source() -> NoiseSource:
     """Return the source of noise: the system's entropy, unless the lab asks for a seed."""
     with st.expander("Lab: repeatable noise", icon=":material/science:"):
-        seeded = st.toggle(
-            "Use a seed",
-            key="release-seeded",
-            persist_state="session",
-            help="The result can be repeated, so it is a lab figure.",
-        )
-        seed = number(st, "Seed", 0, 2**31, start=1, key="release-seed", words=help_for("seed")) if seeded else 0
+        seeded = st.toggle(**control("release-seeded"))
+        seed = number(st, "release-seed", 0, 2**31, start=1) if seeded else 0
     if seeded:
         st.warning("With a seed the result is a lab figure and may not leave.", icon=":material/science:")
     return SeededNoise(seed) if seeded else SecureNoise()
@@ -79,7 +71,7 @@ def confirm(problem: Problem, request: Request, expected: Preview) -> None:
 def run(problem: Problem, request: Request, where: Spend, *, noise: NoiseSource, id: str) -> None:
     """Start the release of this request id, unless it was started before, and show it."""
     state = session()
-    try:
+    with errors_shown():
         if id not in state.releases and state.job is None:
             ready = where.ready(problem, request, noise, id)
             of = None if state.tables is None else state.tables.private.sha256
@@ -91,8 +83,6 @@ def run(problem: Problem, request: Request, where: Spend, *, noise: NoiseSource,
             if state.job.over:
                 jobs.ended(state.job)
         st.rerun()
-    except InputError as error:
-        show_error(error)
 
 
 def head(thread: DeltaGenerator, problem: Problem) -> None:
@@ -111,10 +101,8 @@ def page(problem: Problem) -> None:
             head(thread, problem)
             jobs.show(state.job)
             return
-        try:
+        with errors_shown():
             jobs.ended(state.job)
-        except InputError as error:
-            show_error(error)
     done = state.releases.get(state.next_request)
     if done is not None:
         head(thread, problem)

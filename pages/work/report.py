@@ -12,7 +12,7 @@ import streamlit as st
 from pages.common import workflow_state
 from pages.common.actors import actor
 from pages.common.session import current_problem, session
-from pages.common.widgets import show_error
+from pages.common.widgets import errors_shown
 from pmtcore.base.exports import json_text
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure
@@ -96,7 +96,5 @@ def page() -> None:
 
 
 st.title("Report")
-try:
+with errors_shown():
     page()
-except InputError as error:
-    show_error(error)

@@ -4,40 +4,32 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.common.widgets import at_first, badge, picture
+from pages.common.controls import control
+from pages.common.widgets import badge, picture
 from pmtcore.auditing.opening import opening
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure
 from pmtcore.report.figures import opening as figures
-from pmtcore.report.glossary import help_for
 from pmtcore.report.strength import strength
 
 
 def ways() -> None:
     """Draw the three ways on."""
     mine, known, teach = st.columns(3)
-    if mine.button("My own tables", icon=":material/upload:", width="stretch", type="primary", key="start-own"):
+    if mine.button(**control("start-own")):
         st.session_state["source"] = "upload"
         st.switch_page("pages/work/data.py")
-    if known.button("A known table", icon=":material/table:", width="stretch", key="start-known"):
+    if known.button(**control("start-known")):
         st.session_state["source"] = "name"
         st.switch_page("pages/work/data.py")
-    if teach.button("Teach me", icon=":material/school:", width="stretch", key="start-teach"):
+    if teach.button(**control("start-teach")):
         st.switch_page("pages/study/learn.py")
 
 
 st.title("Publish a regression on private rows, with a guarantee")
 shown = opening()
 ways()
-mu = st.select_slider(
-    "Privacy budget mu: larger is more exact and less private",
-    shown.budgets,
-    key="start-mu",
-    format_func=figure,
-    persist_state="session",
-    help=help_for("mu"),
-    **at_first("start-mu", value=1.0),
-)
+mu = st.select_slider(**control("start-mu", value=1.0), options=shown.budgets, format_func=figure)
 st.markdown(f"{badge(Label.LAB)} **{figures.words(shown, mu)}** {strength(mu).sentence}")
 wide, narrow = st.columns([3, 2], gap="large")
 with wide:

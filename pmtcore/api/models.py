@@ -108,8 +108,9 @@ class PrivateModel(Parametrized, Reported):
         family: what is fitted: ``gaussian`` or ``poisson``, for a classifier ``logistic`` or ``boosting``; ``None``:
             the first of these.
         missing, unseen: what becomes of a missing value and of a category that no public row has.
-        levels: declared categories by column.
-        kinds: columns to be read as ``number``, ``level``, ``caseless`` (levels that differ in capitals or
+        levels: declared categories by column; of one of kind ``coded`` the numbers that stand for a missing value.
+        kinds: columns to be read as ``number``, ``coded`` (numbers; those declared as its levels stand for a missing
+            value), ``level``, ``caseless`` (levels that differ in capitals or
             blanks alone are one), ``date``, for dates with slashes ``day-first`` or
             ``month-first``, for numbers with a sign ``percent``, ``euro``, ``dollar`` or ``pound``, whatever the
             public rows suggest.
@@ -190,12 +191,12 @@ class PrivateModel(Parametrized, Reported):
             InputError: bad input, or a method without a prediction for these public data.
         """
         given = self._inputs(target)
-        data = given.public_data(public, public_rows)
+        data, notes = given.public_data(public, public_rows)
         id = recommended(data).id if self.method is None else method_of(self.method).id
         budgets = [float(m) for m in mu] or [self._budget().mu]
         expectations = planning.plan(data, n, budgets, [id])
         verdicts = tuple(planning.verdict(data, n, m, id) for m in budgets)
-        return Expectation(tuple(row for planned in expectations for row in planned.rows()), verdicts, n)
+        return Expectation(tuple(row for planned in expectations for row in planned.rows()), verdicts, n, notes)
 
     def needed(
         self,
@@ -212,7 +213,7 @@ class PrivateModel(Parametrized, Reported):
         Raises:
             InputError: as :meth:`plan`, or no such coefficient.
         """
-        data = self._inputs(target).public_data(public, public_rows)
+        data, _ = self._inputs(target).public_data(public, public_rows)
         id = recommended(data).id if self.method is None else method_of(self.method).id
         budget = planning.budget_for(data, n, id, coefficient, half_width=half_width)
         return Needed(budget, planning.rows_for(data, id, self._budget().mu, coefficient, half_width=half_width))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 
 from pmtcore.base.numbers import listing
 
@@ -55,36 +57,8 @@ class Citation:
         return f"arXiv {self.arxiv}"
 
 
-CITATIONS = {
-    one.letter: one
-    for one in (
-        Citation(
-            "A",
-            ("Zilong Cao", "Xuan Bi", "Hai Zhang"),
-            "Differentially Private Truncation of Unbounded Data via Public Second Moments",
-            "2602.22282",
-        ),
-        Citation(
-            "B",
-            ("Zilong Cao", "Hai Zhang"),
-            "Enhancing Differentially Private Linear Regression via Public Second-Moment",
-            "2508.18037",
-        ),
-        Citation(
-            "C",
-            ("Di Wang", "Lijie Hu", "Huanyu Zhang", "Marco Gaboardi", "Jinhui Xu"),
-            "Estimating Smooth GLM in Non-interactive Local Differential Privacy Model with Public Unlabeled Data",
-            "1910.00482",
-        ),
-        Citation(
-            "D",
-            ("Yinan Li", "Fang Liu"),
-            "Noise-Augmented Privacy-Preserving Empirical Risk Minimization with Dual-purpose Regularizer and Privacy "
-            "Budget Retrieval and Recycling",
-            "2110.08676",
-        ),
-    )
-}
+_PAPERS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+CITATIONS = {letter: Citation(letter, tuple(paper.pop("authors")), **paper) for letter, paper in _PAPERS.items()}
 
 
 def letters(source: str) -> tuple[str, ...]:

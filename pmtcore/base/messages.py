@@ -358,7 +358,7 @@ class TableMessage(Message):
         "row of column names."
     )
     UNNAMED_COLUMN = "{where} has a column without a name (number {number}); name every column."
-    EMPTY_COLUMN = "Column {column!r} of the public table is empty; leave it out."
+    EMPTY_COLUMN = "Column {column!r} of the public table has no number, date or text in it; leave it out."
     ONE_CATEGORY = "Column {column!r} has fewer than two categories with public rows; leave it out."
     FORMULA_OF_OTHER_VERSION = "The record's formula makes other columns here; use the version that wrote it."
     FORMULA_LACKS_COLUMNS = (
@@ -446,6 +446,9 @@ class TableMessage(Message):
         "table, or write it as Parquet."
     )
     LEVELS_TWICE = "The levels of column {column!r} must be listed, each once."
+    CODES_FORM = (
+        "Column {column!r} of kind coded needs the numbers that stand for a missing value as its levels, such as -999."
+    )
     NO_SCHEMA_COLUMN = "The schema has no column {column!r}; it has {present:listed}."
     SCHEMA_FORM = (
         "A schema is an object with 'columns' (name, kind, levels) and 'dialect' (encoding, decimal, quoting, "
@@ -585,6 +588,10 @@ class ReleaseMessage(Message):
         "{method} states errors as if rows were independent; with a cluster choose {methods:listed}, or joint-moment "
         "with public_rows=yes."
     )
+    PLACES_SHARE_NOISE = (
+        "{method} with PrivUnit protects a row at its place in the table, and with a person column rows move up where "
+        "another person has fewer; set randomizer=gaussian, or leave the person column out."
+    )
     PERSON_UNPROTECTED = (
         "A person with {rows:,} rows would be protected at mu = {mu:,.0f}, which is no protection at all; at most "
         "{limit:,.0f} is released: lower the budget, or the rows of a person."
@@ -690,6 +697,7 @@ class TableNote(Message):
     )
     LEFT_OUT = "{statement}: left out."
     ZERO = "{column!r} is zero in every public row: left out."
+    TINY = "{column!r} has no public number beyond {limit:g}: left out; write it in a smaller unit in both tables."
     CONSTANT = "{column!r} is constant in the public rows: left out."
     COLLINEAR = "{column!r} is a combination of {columns:listed} in the public rows (collinear): left out."
     IDENTIFIER_LEFT_OUT = (
@@ -700,6 +708,7 @@ class TableNote(Message):
         "{column!r} has a different whole number in every public row, as row numbers and identifiers have; its "
         "coefficient says nothing about other rows."
     )
+    CODED = "In {column!r} {levels:listed} counts as a missing value."
     DATES = "Dates of {column!r} count as days since 1970-01-01."
     SLASHED_DATES = "Dates of {column!r} are read with the {first} first, and count as days since 1970-01-01."
     OPEN_DATES = (
@@ -714,13 +723,17 @@ class TableNote(Message):
         "In {column!r} {levels:listed} differ in capitals or blanks alone, and count as different; read them alike "
         "(kind caseless), or write them so in both tables."
     )
+    READ_ALIKE = "In {column!r} levels that differ in capitals or blanks alone count as one, such as {levels:listed 2}."
     UNKNOWN_LEVELS = "Categories of {columns:listed 99} that the public table does not have count as {become}."
     FEW_PRIVATE_ROWS = "The private table has {rows:plural row}: no budget lets a release say anything about so few."
     NEARLY_COLLINEAR = (
         "In the public rows {columns:listed} nearly determine each other: {rows:,} rows cannot tell their effects "
         "apart, and bands are those of a fit that is shrunk slightly towards zero. Leave out one of them."
     )
-    FEW_PUBLIC_ROWS = "{rows} public rows for {count} columns are few: whitening will be rough; add public rows."
+    FEW_PUBLIC_ROWS = (
+        "{rows} public rows for {count} columns are few: whitening is rough, and so is what is predicted of truncation "
+        "and errors. More public rows help most."
+    )
     SWAPPED = (
         "The public table has {public_rows:,} rows, the private one {private_rows:,}: check that they are not swapped."
     )
@@ -747,9 +760,14 @@ class TableNote(Message):
         "The target {column!r} has small whole numbers from 0 on in the public rows: where they are counts, a Poisson "
         "regression models their rate, and the linear one their difference."
     )
+    LABEL_TARGET = (
+        "The target {column!r} is 0 or 1 in all public rows: a logistic regression models the chance of 1 in log-odds, "
+        "and the linear one the chance itself."
+    )
     CODE_FOR_MISSING = (
         "{column!r} holds {number:g}, further from all other public values than these are from each other. Where that "
-        "stands for a missing value, write an empty cell in both tables: as a number it decides the fit."
+        "stands for a missing value, read it so (kind coded), or write an empty cell in both tables: as a number it "
+        "decides the fit."
     )
     SOME_NOT_NUMBERS = "Some public cells of {column!r} are not numbers: they count as missing."
 

@@ -30,7 +30,7 @@ from pmtcore.explore.regression import (
 )
 from pmtcore.explore.terms import column, dummies, read
 from pmtcore.methods.joint_moment.derived import Derived
-from pmtcore.methods.joint_moment.influence import Rows
+from pmtcore.methods.joint_moment.influence import Gaussian, Rows
 from pmtcore.methods.joint_moment.linear import State
 from pmtcore.methods.joint_moment.record import Record, record_from_bytes
 from pmtcore.public.moments import INTERCEPT
@@ -157,6 +157,11 @@ class Moment:
         return isinstance(self.record.influence, Rows)
 
     @property
+    def assumes_gaussian(self) -> bool:
+        """Return whether bands assume Gaussian rows: neither public rows nor their fourth moments are in the record."""
+        return isinstance(self.record.influence, Gaussian)
+
+    @property
     def looked(self) -> tuple[Regression, ...]:
         """Return the different regressions asked for so far; all are free, but a band is for one chosen beforehand."""
         return tuple(self._looked)
@@ -276,6 +281,14 @@ class Moment:
             InputError: a missing value.
         """
         return fit.predict(self.with_derived(values))
+
+    def inputs(self, fit: Regression) -> set[str]:
+        """Return the given columns that a regression's prediction depends on, also by derived ones."""
+        inputs = {name for name in fit.names if name != fit.response}
+        for rule in reversed(self.record.derived.rules):
+            if rule.name in inputs:
+                inputs = inputs - {rule.name} | set(rule.of)
+        return inputs & set(self.record.derived.base)
 
     def with_derived(self, values: Mapping[str, float]) -> dict[str, float]:
         """Return the values, with those of derived columns whose parts are given."""

@@ -30,8 +30,9 @@ from pmtcore.base.symmetric import from_upper_triangle, isometric_scale, upper_t
 from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, grid_rows
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.randomizers import Gaussian, PrivUnit
-from pmtcore.mechanisms.truncation import moment_and_cross_cost
-from pmtcore.public.moments import whiten
+from pmtcore.mechanisms.truncation import moment_and_cross_cost, squared_norms
+from pmtcore.mechanisms.whitening import row_products
+from pmtcore.public.moments import inverse_root
 from pmtcore.public.shape import Clip
 
 VERSION = 2  # 2: integer noise; moments send x (y - centre) where there is an intercept
@@ -183,8 +184,8 @@ class Configuration:
         that no answer and no silence tells that something was missing (E5).
         """
         x, y = _sensible(features - self.shift, response)
-        z = whiten(self.root, x)
-        _, weights = Clip(self.radius, np.inf).factors(np.linalg.norm(z, axis=1))
+        z = row_products(x, inverse_root(self.root))
+        _, weights = Clip(self.radius, np.inf).factors(np.sqrt(squared_norms(z)))
         return np.asarray(z * (weights * (np.clip(y, self.low, self.high) - self.centre))[:, None])
 
     def integers(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:

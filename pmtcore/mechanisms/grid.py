@@ -18,6 +18,7 @@ import numpy as np
 from pmtcore.base.block_sums import Summand
 from pmtcore.base.private_rows import Curator, Private, PrivateRows
 from pmtcore.mechanisms.noise import Form, NoiseSource
+from pmtcore.mechanisms.truncation import squared_norms
 from pmtcore.mechanisms.whitening import Block, Product
 
 # Products of two entries of so many bits, summed over blocks, stay below 2^53.
@@ -34,14 +35,6 @@ _COLUMNS_PER_FLUSH = 2**22
 # Upper words below this leave three bits of 63 for noise.
 _LEAST_LARGE_WORD = 2**28
 _MECHANISM = Curator("integer noise is added to it")
-
-
-def squared_norms(rows: np.ndarray) -> np.ndarray:
-    """Return the squared lengths (k,) of rows (k, D), summed column by column, so that no block changes a bit."""
-    total = np.zeros(len(rows))
-    for j in range(rows.shape[1]):
-        total += rows[:, j] * rows[:, j]
-    return total
 
 
 def grid_rows(rows: np.ndarray, radius: float, scale: int = SCALE) -> np.ndarray:

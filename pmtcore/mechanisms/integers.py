@@ -2,8 +2,8 @@
 
 A row becomes integers no longer than a power of two, from that row alone; a quantity that depends on released
 coefficients is a bounded integer factor of the row. Sums are float matrix products of integers below 2^53: exact in any
-order, for any number of trials at once. Blocks have the same rows however a table is cut, since whitening and linear
-predictors are products in floating point. Lab and release use the same code.
+order, for any number of trials at once. Whitening and linear predictors are products of integers too, so where a row
+stands does not matter. Lab and release use the same code.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from pmtcore.base.private_rows import Arena, Private, PrivateRows, RowCache
 from pmtcore.base.symmetric import from_upper_triangle
 from pmtcore.glm.families import Family
 from pmtcore.mechanisms.grid import SCALE, from_words, grid_rows, in_words
-from pmtcore.mechanisms.quantized_rows import bytes_kept
+from pmtcore.mechanisms.quantized_rows import bytes_kept, in_steps
+from pmtcore.mechanisms.truncation import squared_norms
 
 # Steps of rows and of factors where they are multiplied once: n 2^32 has room for 2^30 rows.
 FACTOR = 2**16
@@ -83,7 +84,7 @@ class IntegerRows:
         with np.errstate(all="ignore"):
             largest = np.max(np.abs(features), axis=1)
             unit = features / np.maximum(largest, 1e-300)[:, None]
-            length = largest * np.linalg.norm(unit, axis=1)
+            length = largest * np.sqrt(squared_norms(unit))
             usable = np.isfinite(length) & (length > 0)
             unit = (
                 np.where(usable[:, None], unit, 0.0)
@@ -143,10 +144,11 @@ class IntegerRows:
     def _along(self, theta: np.ndarray, width: int = 1) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Yield blocks of rows, their integers as floats (k, d) and linear predictors ``x'theta`` (k, t)."""
         step = max(256, _NUMBERS_AT_ONCE // max(3 * len(theta), width))
+        points = in_steps(theta, FACTOR).T
         for start in range(0, len(self.response), step):
             part = slice(start, start + step)
             directions = self.directions[part].astype(float)
-            yield part, directions, (directions @ theta.T) * (self.length[part] / FACTOR)[:, None]
+            yield part, directions, (directions @ points) * self.length[part, None]
 
 
 def integer_pieces(

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pmtcore.base.private_rows import Arena, PrivateRows, RowCache
-from pmtcore.mechanisms.whitening import Block, Product, Whitening
+from pmtcore.mechanisms.whitening import EXACT, Block, Product, Whitening
 
 # Steps of a direction: with the 2^30 of a point below 2^53, and a word of 32 bits holds it.
 STEPS = 2**22
 # The margin covers the error of the computed length (proofs/noise.md, 14).
 _SCALE_WITH_MARGIN = STEPS * (1 - 2.0**-40)
-# Bits of the coordinates of a point.
-_POINT_BITS = 30
 # Bytes of a row's length and response.
 _BYTES_BESIDES = 16
 # Bytes of the weight of a row's loss.
@@ -92,10 +90,13 @@ class QuantizedRows:
         return np.asarray(predictors)
 
 
-def in_steps(points: np.ndarray) -> np.ndarray:
-    """Round points (t, d) to 30 bits of their length, over the steps of a direction: multiples of a power of two."""
-    power = _POINT_BITS - np.frexp(np.linalg.norm(points, axis=1))[1][:, None]
-    return np.asarray(np.ldexp(np.rint(np.ldexp(points, power)) / STEPS, -power))
+def in_steps(points: np.ndarray, steps: int = STEPS) -> np.ndarray:
+    """Return points (t, d) over the steps of a direction, a power of two, rounded to multiples of a power of two.
+
+    As many bits of their length remain as keep products with a direction below 2^53: 30 for 2^22 steps.
+    """
+    power = EXACT - int(steps).bit_length() - np.frexp(np.linalg.norm(points, axis=1))[1][:, None]
+    return np.asarray(np.ldexp(np.rint(np.ldexp(points, power)) / steps, -power))
 
 
 @dataclass(frozen=True, eq=False)

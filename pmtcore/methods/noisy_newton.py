@@ -33,6 +33,7 @@ from pmtcore.mechanisms.grid import SLACK, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES, IntegerRows, at, integer_pieces
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.truncation import calibration_factor, papers_radius, trace_radius
+from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.as_published import LEAKS, AsPublished
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import choice, parameter, unset
@@ -128,7 +129,7 @@ class NewtonPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
         low = 0.0 if self.public.family.binary else -s.response_bound
 
         def prepare(x: np.ndarray, y: np.ndarray) -> IntegerRows:
-            return IntegerRows.within(x @ s.root.T, np.clip(y, low, s.response_bound), s.radius)
+            return IntegerRows.within(row_products(x, s.root.T), np.clip(y, low, s.response_bound), s.radius)
 
         return integer_pieces(rows, prepare)
 

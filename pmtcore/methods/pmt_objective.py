@@ -24,12 +24,13 @@ from pmtcore.mechanisms.loss_sums import bytes_kept, row_pieces
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.mechanisms.truncation import SHORTER, bounded
+from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, in_frame
 from pmtcore.methods.parameters import Parameters, choice, parameter, truncation_radius, unset
 from pmtcore.methods.registry import IterativePlan, Method, Origin, StatisticOutcome, sound
 from pmtcore.methods.score_equation import Posterior, ScoreEquation, ScorePlan
-from pmtcore.public.moments import PublicData, back_transform, whiten
+from pmtcore.public.moments import PublicData, back_transform, inverse_root
 from pmtcore.public.shape import Clip, choose_clip
 
 
@@ -102,10 +103,10 @@ class ObjectivePlan(ScorePlan, IterativePlan[RowCache[Rows]]):
 
     def prepared(self, rows: PrivateRows) -> RowCache[Rows]:
         """Return whitened, clipped and weighted rows, private."""
-        reach, root = self.clip.radius * self.clip.reach, self.around.feature_root
+        reach, inverse = self.clip.radius * self.clip.reach, inverse_root(self.around.feature_root)
 
         def prepare(x: np.ndarray, y: np.ndarray) -> Rows:
-            clipped = self.clip.apply(bounded(whiten(root, x), reach), np.clip(y, 0.0, 1.0))
+            clipped = self.clip.apply(bounded(row_products(x, inverse), reach), np.clip(y, 0.0, 1.0))
             return replace(clipped, weights=SHORTER * clipped.weights)
 
         return row_pieces(rows, prepare)

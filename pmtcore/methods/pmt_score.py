@@ -22,12 +22,13 @@ from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, sigma_for
 from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
+from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, in_frame
 from pmtcore.methods.pmt_objective import GlmParameters
 from pmtcore.methods.registry import Method, Origin, StatisticOutcome, StatisticPlan, sound
 from pmtcore.methods.score_equation import Posterior, ScoreEquation, ScorePlan
-from pmtcore.public.moments import PublicData, whiten
+from pmtcore.public.moments import PublicData, inverse_root
 from pmtcore.public.shape import Clip, choose_clip
 
 _BOUND_FACTOR = 1.5  # the residual bound of counts: this many times the largest public residual
@@ -54,11 +55,13 @@ class PublicPointPlan(ScorePlan, StatisticPlan[np.ndarray]):
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """Return the sum of weighted scores (d,), integers in units of ``R G/2^30``, private."""
-        root, family, centre = self.frame.root, self.public.family, self.frame.start[0]
+        family, centre = self.public.family, self.frame.start[0][:, None]
+        inverse = inverse_root(self.frame.root)
 
         def scores(features: np.ndarray, response: np.ndarray) -> np.ndarray:
-            z = whiten(root, features)
-            residual = np.clip(response - family.mean(z @ centre), -self.bound, self.bound)
+            z = row_products(features, inverse)
+            mean = family.mean(row_products(z, centre)[:, 0])
+            residual = np.clip(response - mean, -self.bound, self.bound)
             return np.asarray(bounded(z, self.clip.radius) * residual[:, None])
 
         return integer_vectors(rows.in_equal_blocks(), scores, self.clip.radius * self.bound)

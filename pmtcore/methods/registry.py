@@ -227,6 +227,11 @@ class Plan(ABC):
         """Return whether stated sampling errors allow for public rows of one group being alike."""
         return False
 
+    @property
+    def noise_by_place(self) -> bool:
+        """Return whether rows that stand near each other share random draws, so that where a row stands matters."""
+        return False
+
     def bytes_kept(self, d: int) -> int:
         """Return the bytes that a run keeps of a row of d features between its passes, as far as memory allows."""
         return bytes_kept(d) if self.n_passes > 1 else 0

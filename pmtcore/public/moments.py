@@ -460,6 +460,11 @@ def whiten(root: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return np.asarray(solve_triangular(root, rows.T, lower=True, check_finite=False).T)
 
 
+def inverse_root(root: np.ndarray) -> np.ndarray:
+    """Return ``L^{-T}`` (d, d), by which rows (k, d) are multiplied from the right to whiten them."""
+    return np.asarray(solve_triangular(root, np.eye(len(root)), lower=True).T)
+
+
 def back_transform(root: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """Return ``L^{-T} b`` for coefficients (..., d): from whitened coordinates to the units of the table."""
     flat = coefficients.reshape(-1, coefficients.shape[-1])

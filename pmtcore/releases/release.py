@@ -461,6 +461,8 @@ def _planned(problem: Problem, request: Request) -> tuple[Method, Parameters, Pl
     if problem.choices.cluster and not plan.clusters_errors:
         other = recommended(problem.public).id
         raise RefusedError(Refusal.CLUSTERS, ReleaseMessage.METHOD_WITHOUT_CLUSTERS, method=entry.id, methods=[other])
+    if problem.unit is not None and plan.noise_by_place:  # people's rows move others up (proofs/rows.md, 20)
+        raise InputError(ReleaseMessage.PLACES_SHARE_NOISE, method=entry.id)
     unit = _unit(problem, request)
     if plan.mu * unit.rows > MU_RANGE[1]:
         raise InputError(ReleaseMessage.PERSON_UNPROTECTED, rows=unit.rows, mu=plan.mu * unit.rows, limit=MU_RANGE[1])

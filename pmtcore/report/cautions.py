@@ -65,7 +65,7 @@ def left_out_words(problem: Problem, public: Table | MomentTable) -> str:
         return ""
     for note in problem.notes:
         if isinstance(note, Note) and note.kind is TableNote.PUBLIC_ROWS_UNFILLED:
-            return f"{count(left_out)} more left out, for their {listed(note.facts['columns'])}"
+            return f"{count(left_out)} more left out, for a rare or missing {listed(note.facts['columns'])}"
     return f"{count(left_out)} more with gaps left out"
 
 

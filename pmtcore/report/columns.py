@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.base.messages import Note, TableNote
+from pmtcore.base.numbers import plural
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import DATES, SIGNS
-from pmtcore.tables.problem import schema_summary
+from pmtcore.tables.kinds import CODED, DATES, LEVELS
+from pmtcore.tables.problem import common_columns
 from pmtcore.tables.schema import as_kind, frequencies, read_alike
 from pmtcore.tables.schema import values as read_values
 from pmtcore.tables.table import MomentTable, Table
@@ -36,18 +37,31 @@ def at_a_glance(
     counts of a histogram for numbers and those of the commonest categories otherwise; the last two only with public
     rows. Of very wide tables the first columns are taken.
     """
-    summary = schema_summary(private, public)
     noted = [note for note in notes if isinstance(note, Note)]
     dropped = {note.facts["column"] for note in noted if note.kind in _DROPPED}
     dropped |= {name for note in noted if note.kind is TableNote.LEFT_OUT for name in note.facts["columns"]}
-    part = ["left out" if name in dropped else _part(name, choices) for name in summary["column"]]
-    summary.insert(1, "part", part)
-    words = {**dict.fromkeys(("number", *SIGNS), "numeric"), **dict.fromkeys(DATES, "dates")}
-    summary["kind"] = summary["column"].map(choices.kinds).map(words).fillna(summary["kind"])
-    summary = summary.iloc[np.argsort([kind != "target" for kind in part], kind="stable")].head(_MOST)
-    if isinstance(public, Table):
-        summary["public rows"] = [_counts(public, name, choices) for name in summary["column"]]
-    return summary.reset_index(drop=True)
+    parts = {name: "left out" if name in dropped else _part(name, choices) for name in common_columns(private, public)}
+    rows = []
+    for name in sorted(parts, key=lambda name: parts[name] != "target")[:_MOST]:
+        about = _as_read(public, name, choices) if isinstance(public, Table) else {"kind": "numeric"}
+        rows.append({"column": name, "part": parts[name], **about})
+    return pd.DataFrame(rows)
+
+
+def _as_read(public: Table, name: str, choices: Choices) -> dict[str, object]:
+    """Return kind, missing cells and bars of a public column as it is read: what cannot be read is missing."""
+    column, kind = public.column(name), as_kind(choices.kinds.get(name, public.schema[name].kind))
+    if kind in LEVELS:
+        counts = frequencies(column)
+        levels = read_alike(counts) if kind == "caseless" else counts
+        words, missing = plural(len(levels), "category", "categories"), public.n - sum(counts.values())
+        bars = list(levels.values())[:_BARS]
+    else:
+        codes = choices.levels.get(name, ()) if kind == CODED else ()
+        numbers = read_values(column, kind, public.decimal, name=name, levels=codes)
+        words, missing = "dates" if kind in DATES else "numeric", int(np.sum(np.isnan(numbers)))
+        bars = _bars(numbers)
+    return {"kind": words, "missing in public rows": missing, "public rows": bars}
 
 
 def _part(name: str, choices: Choices) -> str:
@@ -70,16 +84,3 @@ def _edges(numbers: np.ndarray) -> np.ndarray:
         return np.asarray(np.linspace(low, high, _BARS + 1))
     width = max(np.ceil((high - low + 1) / _BARS), 1.0)
     return np.asarray(np.arange(low - 0.5, high + width, width))
-
-
-def _counts(public: Table, name: str, choices: Choices) -> list[int]:
-    kind = choices.kinds.get(name)
-    if kind == "number" or kind in SIGNS:
-        numbers = read_values(public.column(name), as_kind(kind), public.decimal)
-        return _bars(numbers)
-    values = public.typed.column(name).to_pandas().dropna()
-    if kind == "caseless":
-        return list(read_alike(frequencies(public.column(name))).values())[:_BARS]
-    if pd.api.types.is_numeric_dtype(values.dtype):
-        return _bars(values.to_numpy(dtype=float))
-    return [int(count) for count in values.value_counts().head(_BARS)]

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pmtcore.accounting.budgets import of_person, only_responses, unit_of
@@ -17,63 +19,51 @@ from pmtcore.methods.registry import method
 from pmtcore.report.names import source
 
 _TODO = "TODO"
+_RECORD = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def entry(record: Mapping[str, Any], date: str = "", purpose: str = "") -> str:
     """Return the draft as YAML text; strings are quoted as JSON, which YAML reads."""
-    method_entry, promise = method(record["method"]), record["guarantee"]
+    method_entry, promise, target = method(record["method"]), record["guarantee"], record["target"]
     unit, responses = unit_of(promise), only_responses(promise)
     level = "Row-level" if unit.rows == 1 and not unit.column else "Person-level"
-    described = f"Neighbouring tables: {promise['neighbours']}. {unit.words} {responses}".strip()
     names = [name for name in record["coefficients"] if name != "(intercept)"]
-    tree: dict[str, Any] = {
-        "url_slug": re.sub("[^a-z0-9]+", "-", f"private regression of {record['target']}".lower()).strip("-"),
-        "status": "Draft",
-        "tier": 3,
-        "deployment": {
-            "product": {
-                "name": f"Private regression of {record['target']}",
-                "data_curators": [_TODO],
-                "intended_use": purpose or _TODO,
-                "data_product_type": "Summary statistics",
-                "data_product_region": _TODO,
-                "description": f"Coefficients of {record['target']} on {', '.join(names) or 'a released moment'}.",
-                "publication_date": date[:10] or _TODO,
-            },
-            "dp_flavor": {
-                "name": "Gaussian DP",
-                "data_domain": f"{record['n']} rows; columns: {', '.join([*names, str(record['target'])])}",
-                "unprotected_quantities": "number of rows, names of columns, everything computed from public rows"
-                + (", all columns of the private rows but the target" if responses else ""),
-            },
-            "privacy_loss": {
-                "privacy_unit": f"{level}, responses only" if responses else level,
-                "privacy_unit_description": described,
-                "privacy_parameters": {name: of_person(promise)[name] for name in ("mu", "rho", "epsilon", "delta")},
-                "privacy_parameters_description": record["guarantee_in_words"],
-            },
-            "model": {
-                "model_name": "Local" if method_entry.local else "Central",
-                "release_type": "One release",
-                "release_type_description": "Static",
-                "access_type": "Non-interactive",
-            },
-            "accounting": {
-                "post_processing": "All after the noisy statistics: inverse, combination with the public fit, bands.",
-                "composition": "Ledger of the data set, squares of mu added."
-                if "ledger" in record
-                else "This release alone; in no ledger.",
-            },
-            "implementation": {
-                "pre_processing_eda_hyperparameter_tuning": _TODO,
-                "mechanisms": f"{method_entry.title} ({method_entry.id}), {source(method_entry.id)}; "
-                f"noise: {record['public'].get('noise', '')}",
-                "justification": method_entry.claim.reason,
-            },
-            "resources": {"sources": _TODO, "registry_authors": [_TODO]},
-        },
+    in_ledger = "Ledger of the data set, squares of mu added."
+    facts = {
+        "slug": re.sub("[^a-z0-9]+", "-", f"private regression of {target}".lower()).strip("-"),
+        "target": target,
+        "purpose": purpose or _TODO,
+        "features": ", ".join(names) or "a released moment",
+        "date": date[:10] or _TODO,
+        "n": record["n"],
+        "columns": ", ".join([*names, str(target)]),
+        "unprotected": ", all columns of the private rows but the target" if responses else "",
+        "unit": f"{level}, responses only" if responses else level,
+        "described": f"Neighbouring tables: {promise['neighbours']}. {unit.words} {responses}".strip(),
+        "guarantee": record["guarantee_in_words"],
+        "model": "Local" if method_entry.local else "Central",
+        "composition": in_ledger if "ledger" in record else "This release alone; in no ledger.",
+        "method": f"{method_entry.title} ({method_entry.id})",
+        "source": source(method_entry.id),
+        "noise": record["public"].get("noise", ""),
+        "reason": method_entry.claim.reason,
     }
+    tree = _filled(_RECORD, facts)
+    figures = {name: of_person(promise)[name] for name in ("mu", "rho", "epsilon", "delta")}
+    tree["deployment"]["privacy_loss"]["privacy_parameters"] = figures
     return "\n".join(["# A draft: fill in every TODO before it is submitted.", *_yaml(tree, 0), ""])
+
+
+def _filled(tree: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tree with facts in its texts."""
+    return {
+        key: _filled(item, facts)
+        if isinstance(item, Mapping)
+        else item.format_map(facts)
+        if isinstance(item, str)
+        else item
+        for key, item in tree.items()
+    }
 
 
 def _yaml(value: Mapping[str, Any], depth: int) -> list[str]:

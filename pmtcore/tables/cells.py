@@ -50,7 +50,7 @@ OBJECT = pa.struct(
 
 
 def numbers(cells: pa.Array, decimal: str | None = ".") -> np.ndarray:
-    """Read cells as floats (k,), NaN where missing: no number, not finite, or beyond 1e150.
+    """Read cells as floats (k,), NaN where missing: no number, not finite, or beyond 1e60.
 
     ``true`` and ``false`` count as 1 and 0. Thousands may be separated by a space, an apostrophe, or whichever of
     point and comma is not the decimal mark.

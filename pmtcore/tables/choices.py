@@ -32,7 +32,7 @@ class Choices:
         missing: what becomes of a row that lacks a value. ``refuse`` answers about private rows before anything is
             recorded, outside the guarantee; the others never refuse.
         unseen: what becomes of a category that the public table does not have; ``refuse`` as above.
-        levels: declared categories of a column.
+        levels: declared categories of a column; of kind ``coded``, the numbers that stand for a missing value.
         kinds: columns to be read as numbers, levels (``caseless``: those that differ in capitals or
             blanks alone are one), dates (those with slashes ``day-first`` or ``month-first``) or
             numbers with a sign (``percent``, ``euro``, ``dollar``, ``pound``), whatever the public table suggests.
@@ -222,7 +222,7 @@ class Choices:
 
 
 def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Read declared categories from lines such as ``town = north | south | west``.
+    """Read declared categories, or codes for missing values, from lines such as ``town = north | south | west``.
 
     Raises:
         InputError: a line of another form.
@@ -231,7 +231,7 @@ def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
     for line in lines:
         name, _, levels = line.partition("=")
         by_column[name.strip()] = tuple(part.strip() for part in levels.split("|") if part.strip())
-        if len(by_column[name.strip()]) < 2:
+        if not by_column[name.strip()]:
             raise InputError(TableMessage.CATEGORIES_FORM, given=line.strip())
     return by_column
 

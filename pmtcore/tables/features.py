@@ -19,7 +19,7 @@ from pmtcore.base.messages import InputError, Note, TableMessage, TableNote
 from pmtcore.public.moments import OTHER
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import DATES, LEVELS, ORDERS, SIGNS, Kind
+from pmtcore.tables.kinds import CODED, DATES, LEVELS, ORDERS, SIGNS, Kind
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column, as_kind
 
@@ -104,19 +104,23 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     kind = as_kind(choices.kinds.get(rule.name, "level" if declared else rule.kind))
     if kind in LEVELS:
         return _categories(rule.name, schema.frequencies(public), choices, kind)
-    values = schema.values(public, kind, decimal)
+    codes = tuple(declared) if kind == CODED else ()
+    values = schema.values(public, kind, decimal, name=rule.name, levels=codes)
     if not np.any(np.isfinite(values)):
         raise InputError(TableMessage.EMPTY_COLUMN, column=rule.name)
     notes = []
+    if codes:
+        notes.append(Note(TableNote.CODED, column=rule.name, levels=codes))
     if kind in DATES:
         notes.append(date_note(rule.name, kind))
     elif schema.like_identifier(values):
         notes.append(Note(TableNote.LIKE_IDENTIFIER, column=rule.name))
-    lost = int(np.sum(np.isnan(values))) - _blank(public)
+    readable = schema.values(public, "number", decimal) if codes else values
+    lost = int(np.sum(np.isnan(readable))) - _blank(public)
     if lost > 0:
         cells_lost = TableNote.UNREADABLE_CELL if lost == 1 else TableNote.UNREADABLE_CELLS
         notes.append(Note(cells_lost, count=lost, column=rule.name, form=_FORMS.get(kind, kind)))
-    return Feature(Column(rule.name, kind), float(np.nanmedian(values)), notes=tuple(notes))
+    return Feature(Column(rule.name, kind, codes), float(np.nanmedian(values)), notes=tuple(notes))
 
 
 def date_note(name: str, kind: str) -> Note:
@@ -138,6 +142,7 @@ def _blank(public: pa.ChunkedArray) -> int:
 def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind) -> Feature:
     """Make the feature of a categorical column: public levels with at least two rows, or the declared among them."""
     declared = {cells.canonical(level) for level in choices.levels.get(name, ())}
+    alike = schema.spelled_alike(counts) if kind == "caseless" else []
     if kind == "caseless":
         declared = set(schema.read_alike(dict.fromkeys(sorted(declared), 1)))
         counts = schema.read_alike(counts, declared)
@@ -163,7 +168,8 @@ def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind)
     home = OTHER if OTHER in dummies else None
     levels = tuple(dict.fromkeys([*dummies, reference, *sorted(rare)]))
     known = levels if home is not None else tuple(level for level in levels if level not in rare)
-    return Feature(Column(name, kind, known), 0.0, tuple(dummies), frozenset(rare), home, reference)
+    notes = (Note(TableNote.READ_ALIKE, column=name, levels=alike),) if alike else ()
+    return Feature(Column(name, kind, known), 0.0, tuple(dummies), frozenset(rare), home, reference, notes)
 
 
 def category_notes(features: Sequence[Feature], unseen: str) -> tuple[str, ...]:

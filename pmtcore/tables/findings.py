@@ -14,14 +14,14 @@ from typing import Any, Literal
 import numpy as np
 
 from pmtcore.base.messages import InputError, Message, Note, PublicMessage, TableMessage, TableNote, kind_of, listed
-from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
+from pmtcore.glm.families import FAMILIES, GAUSSIAN, LOGISTIC, POISSON
 from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.features import date_note
-from pmtcore.tables.kinds import DATES, ORDERS, SIGNS, Kind
+from pmtcore.tables.kinds import CODED, DATES, ORDERS, SIGNS, Kind
 from pmtcore.tables.limits import MAX_LEVELS
-from pmtcore.tables.problem import PublicSide, default_choices, features_taken, public_side
+from pmtcore.tables.problem import default_choices, features_taken, prepare_public, public_side
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table
 
@@ -31,6 +31,20 @@ About = Literal[
 _ALMOST = 0.5  # share of numbers from which a text column is offered as one of numbers
 # Private rows below which the noise is larger than any sum of them, at the largest budget that is taken.
 _FEW = 10
+# What every face tells although nothing stops: a release with it would be spent for nothing.
+OPEN = (
+    TableNote.LIKE_IDENTIFIER,
+    TableNote.CODE_FOR_MISSING,
+    TableNote.NAMES_ALIKE,
+    TableNote.SPELLINGS,
+    TableNote.OPEN_DATES,
+    TableNote.PUBLIC_ONLY,
+    TableNote.FEW_PRIVATE_ROWS,
+    TableNote.FEW_PUBLIC_ROWS,
+    TableNote.COUNT_TARGET,
+    TableNote.LABEL_TARGET,
+    TableNote.SWAPPED,
+)
 _ROUNDS = 12  # repairs that follow from one another
 # What the notes of a public side are about; those that are not listed are no findings.
 _ABOUT: Mapping[Message | None, About] = {
@@ -43,6 +57,7 @@ _ABOUT: Mapping[Message | None, About] = {
     TableNote.PUBLIC_ROW_LEFT_OUT: "missing",
     TableNote.PUBLIC_ROWS_LEFT_OUT: "missing",
     TableNote.PUBLIC_ROWS_UNFILLED: "missing",
+    TableNote.FEW_PUBLIC_ROWS: "rows",
 }
 # What an error that stops the attempt is about.
 _STOPPING: Mapping[Message | None, About] = {
@@ -121,6 +136,38 @@ def findings(
     return tuple(sorted(collected, key=lambda one: not one.stops))
 
 
+def told(private: Table, public: Table | MomentTable, choices: Choices, declared: Schema | None = None) -> list[str]:
+    """Return the sentences of :data:`OPEN` that hold, where no question can be asked; :func:`prepare` has said others.
+
+    Public columns that the private table lacks count where nobody chose the features.
+
+    Args:
+        private: the private table; a plan without one has the public table here too.
+        public: the public table or moment.
+        choices: what was chosen about them.
+        declared: schema in place of what the public table suggests.
+    """
+    own = choices.features is None and not choices.formula
+    collected = [] if private is public else [*_tables(private, public, choices)]
+    collected += _columns(private, public, choices) if own else ()
+    if isinstance(public, Table):
+        collected += _target(public, choices)
+        going_in = features_taken(private, public, choices, declared)
+        collected += [] if choices.formula else _features(private, public, choices, going_in)
+    noted = (TableNote.SWAPPED, TableNote.LIKE_IDENTIFIER, TableNote.CODE_FOR_MISSING)  # by prepare
+    return [one.sentence for one in collected if one.kind in OPEN and one.kind not in noted and not one.stops]
+
+
+def public_alone(public: Table, choices: Choices) -> tuple[PublicData, tuple[str, ...]]:
+    """Return the public side alone, as a plan needs it, and what to know about its columns.
+
+    Raises:
+        InputError: as :func:`pmtcore.tables.problem.prepare`.
+    """
+    side = prepare_public(public, choices)
+    return side.data, (*told(public, public, choices), *side.notes)
+
+
 def repaired(private: Table, public: Table | MomentTable, choices: Choices, declared: Schema | None = None) -> Choices:
     """Return the choices after the recommended repair of everything that stops, as far as there is one."""
     return ([choices] + [after for _, after in repairing(private, public, choices, declared)])[-1]
@@ -160,7 +207,7 @@ def _columns(private: Table, public: Table | MomentTable, choices: Choices) -> I
     common = [name for name in public.columns if name in private.columns]
     if not common:
         return
-    only = [name for name in public.columns if name not in private.columns]
+    only = [name for name in public.columns if name not in (*private.columns, choices.cluster)]
     more = len(private.columns) - len(common)
     if only:
         yield Finding("columns", Note(TableNote.PUBLIC_ONLY, columns=only), tuple(only))
@@ -234,6 +281,10 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
     if choices.family == GAUSSIAN.id and schema.like_counts(schema.values(column, kind, public.decimal)):
         counts = Repair(f"{FAMILIES[POISSON.id].title} regression of counts", {"family": POISSON.id, "lam": None})
         yield Finding("target", Note(TableNote.COUNT_TARGET, column=name), (name,), False, (counts,))
+    if choices.family == GAUSSIAN.id and choices.positive is None and set(levels) == {"0", "1"}:
+        title = FAMILIES[LOGISTIC.id].title.capitalize()
+        chance = Repair(f"{title} regression of the two labels", {"family": LOGISTIC.id, "lam": None})
+        yield Finding("target", Note(TableNote.LABEL_TARGET, column=name), (name,), False, (chance,))
     alike = schema.spelled_alike(levels)
     if alike and (choices.model.binary or share < 0.5):
         note = Note(TableNote.SPELLINGS, column=name, levels=alike)
@@ -256,6 +307,13 @@ def _as_alike(name: str, choices: Choices) -> tuple[Repair, ...]:
     """Return the repair that reads texts of a column alike where they differ in capitals or blanks alone."""
     alike = Repair(f"Read the spellings of {name!r} alike", {"kinds": {**choices.kinds, name: "caseless"}})
     return () if choices.formula else (alike,)
+
+
+def _as_coded(name: str, code: float, choices: Choices) -> tuple[Repair, ...]:
+    """Return the repair that reads one number of a column as a missing value."""
+    text = f"{code:g}"
+    changes = {"kinds": {**choices.kinds, name: CODED}, "levels": {**choices.levels, name: (text,)}}
+    return () if choices.formula else (Repair(f"Read {text} in {name!r} as missing", changes),)
 
 
 def _as_kind(name: str, kind: str, choices: Choices, more: str = "") -> Repair:
@@ -308,9 +366,9 @@ def _features(private: Table, public: Table, choices: Choices, going_in: tuple[s
         numbers = schema.values(column, schema.as_kind(kind), public.decimal) if numeric else np.empty(0)
         code = schema.code_for_missing(numbers)
         if code is not None:
-            leave = _without(going_in, (name,))
+            repairs = (*_as_coded(name, code, choices), _without(going_in, (name,)))
             yield Finding(
-                "numbers", Note(TableNote.CODE_FOR_MISSING, column=name, number=code), (name,), False, (leave,)
+                "numbers", Note(TableNote.CODE_FOR_MISSING, column=name, number=code), (name,), False, repairs
             )
         if kind in DATES:
             leave = _without(going_in, (name,))
@@ -346,7 +404,7 @@ def _rest(
     ]
     # Where persons have several rows, their number is private.
     near = [] if choices.unit is not None else [*_nearly_collinear(side.data, private.n, going_in, choices)]
-    return noted + _thin(side) + near
+    return noted + near
 
 
 def _read_otherwise(public: Table | MomentTable, note: str, choices: Choices) -> tuple[Repair, ...]:
@@ -373,13 +431,6 @@ def _nearly_collinear(data: PublicData, rows: int, going_in: tuple[str, ...], ch
         leave = () if first is None else (_without(going_in, (first,)),)
         note = Note(TableNote.NEARLY_COLLINEAR, columns=names, rows=rows)
         yield Finding("collinear", note, names, False, leave)
-
-
-def _thin(side: PublicSide) -> list[Finding]:
-    m, d = side.data.m, side.data.d
-    if m is None or m >= 3 * d:
-        return []
-    return [Finding("rows", Note(TableNote.FEW_PUBLIC_ROWS, rows=m, count=d))]
 
 
 def _stopping(error: InputError, going_in: tuple[str, ...], choices: Choices) -> Finding:

@@ -27,7 +27,9 @@ KEPT_BYTES = 256 * 2**20  # numbers kept between passes, of a table that lies in
 KEPT_STREAM_BYTES = 64 * 2**20  # the same, of a table that is read from elsewhere
 LINE = 2**20  # bytes of a line of text; a longer one is a row that cannot be read
 SPAN = LINE  # bytes of a row of text that has line breaks inside quotes
-LARGEST = 1e150  # a number beyond it is no measurement: missing
+# A number beyond it is no measurement: missing. Fourth powers of numbers within, and their sums, are still numbers.
+LARGEST = 1e60
+SMALLEST = 1e-16  # a feature of no larger public number is left out: beside others, rounding would decide its fit
 MAX_RUNS = 500_000  # releases that one comparison repeats: methods times places times trials; hours on one core
 MAX_WORK = 10**14  # the same times rows times columns squared, where each is a fit of its own; about a day
 MAX_RUNNING = 8  # comparisons, audits and figures that a server computes at a time: more would only slow each other

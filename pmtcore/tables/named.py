@@ -10,6 +10,7 @@ import hashlib
 import os
 import tomllib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -61,6 +62,7 @@ _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="u
 _ENTRIES = {id: Entry(id, **fields) for id, fields in _TEXTS.items()}
 
 
+_MOST_KEPT = 2**20  # bytes of a file whose rows are kept between sessions
 _LABELS = {"n": 10_000, "d": 6, "kappa_bar": 50.0, "size": 0.5}  # labels that are not all certain
 
 
@@ -103,9 +105,26 @@ def load(id: str, *, seed: int = 0, **knobs: float) -> Loaded:
         return _demo(chosen, seed=seed, **{**labels, **knobs})
     if chosen.path is None:
         raise InputError(TableMessage.TABLE_NOT_HERE, title=chosen.title, file=chosen.file)
-    complete = read_path(chosen.path, "public")
-    private, public = split(complete, chosen.public_rows, seed)
+    # Each session its own tables where they are large: they go with it.
+    file = chosen.path.stat()
+    opened = _split if file.st_size <= _MOST_KEPT else _split.__wrapped__
+    private, public = opened(chosen, chosen.path, file.st_mtime_ns, seed)
     return private, public, ("the public rows were split off the private table",)
+
+
+@lru_cache(maxsize=8)
+def _split(chosen: Entry, path: Path, changed: int, seed: int) -> tuple[Table, Table]:
+    """Return the two parts of a published table: the same ones for all sessions of a process.
+
+    What is kept here is public: an entry of ``named.toml`` says which file is read, and no caller can.
+
+    Args:
+        chosen: entry of the table.
+        path: its file.
+        changed: when the file was changed last; a file that changes is read anew.
+        seed: of the split.
+    """
+    return split(read_path(path, "public"), chosen.public_rows, seed)
 
 
 def _demo(

@@ -26,7 +26,6 @@ from pmtcore.base.messages import (
     TableNote,
     kind_of,
 )
-from pmtcore.base.numbers import plural
 from pmtcore.base.private_rows import MOST_KEPT, PrivateRows, StaysInSession
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.cholesky import partners
@@ -38,11 +37,13 @@ from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
 from pmtcore.tables.identifiers import identifiers, in_order_met
-from pmtcore.tables.kinds import DATES, ORDERS, SIGNS
+from pmtcore.tables.kinds import CODED, ORDERS, SIGNS
+from pmtcore.tables.limits import SMALLEST
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import by_person
 from pmtcore.tables.schema import (
     Schema,
+    code_for_missing,
     frequencies,
     has_many_whole_numbers,
     like_identifier,
@@ -56,11 +57,10 @@ from pmtcore.tables.table import MomentTable, Table
 from pmtcore.tables.targets import coding
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pmtcore.tables.formula import Expansion
 
 _DEPENDENT = 2e-6  # share of a column left after those before it; beyond what public_from_rows asks for
+_FEW_FOR_A_COLUMN = 3  # public rows for each column, below which whitening and predictions are called rough
 # Names of columns that are there to be explained.
 _TARGETS = ("y", "target", "outcome", "label", "response")
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
@@ -158,7 +158,7 @@ def default_choices(private: Table, public: Table | MomentTable) -> Choices:
     Raises:
         InputError: the tables have no column in common that could be a target.
     """
-    names = _common(private, public)
+    names = common_columns(private, public)
     if isinstance(public, MomentTable):
         return Choices(target=names[-1])
     rules = public.schema
@@ -303,7 +303,7 @@ def _by_formula(
 
 def _expanded_choices(choices: Choices, expansion: Expansion) -> Choices:
     """Return the same choices about the columns that a formula makes."""
-    kinds = {name: kind for name, kind in choices.kinds.items() if kind not in ("caseless", *ORDERS, *SIGNS)}
+    kinds = {name: kind for name, kind in choices.kinds.items() if kind not in ("caseless", CODED, *ORDERS, *SIGNS)}
     return replace(choices, formula="", features=expansion.names, intercept=expansion.intercept, kinds=kinds)
 
 
@@ -359,7 +359,7 @@ def public_side(
     return _public_side(public, choices, features, schema)
 
 
-def prepare_public(public: Table, choices: Choices) -> PublicData:
+def prepare_public(public: Table, choices: Choices) -> PublicSide:
     """Prepare the public side alone, where private rows stay on other devices.
 
     Raises:
@@ -368,13 +368,13 @@ def prepare_public(public: Table, choices: Choices) -> PublicData:
     if choices.formula:
         expansion = _expansion(public, choices).passing((*choices.weighing, choices.cluster))
         inner = _expanded_choices(choices, expansion)
-        return _public_side(expansion.table(public), inner, list(expansion.names), expansion.schema).data
+        return _public_side(expansion.table(public), inner, list(expansion.names), expansion.schema)
     beside = (choices.target, choices.cluster, *choices.weighing)
     names = [name for name in public.columns if name not in beside]
     missing = [name for name in choices.features or () if name not in names]
     if missing:
         raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=missing, present=names)
-    return _public_side(public, choices, list(choices.features or names), None).data
+    return _public_side(public, choices, list(choices.features or names), None)
 
 
 def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | None) -> PublicData:
@@ -421,6 +421,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     target = coding(labels, choices.target, choices.model, choices.positive, decimal=decimal, kind=choices.target_kind)
     coder = Coder(tuple(features), choices, target, decimal, weights=_weights(public, choices, decimal))
     check_width(coder)
+    if target.kind == "caseless" and (alike := spelled_alike(frequencies(labels or ()))):
+        notes += (Note(TableNote.READ_ALIKE, column=target.name, levels=alike),)
     notes = target.notes + notes + tuple(note for encoded in features for note in encoded.notes)
     notes += category_notes(features, choices.unseen)
     block = _one_block(public, coder, labelled)
@@ -449,6 +451,9 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     elif choices.model is not GAUSSIAN and np.ptp(rows.y[complete]) == 0:
         notes += (Note(TableNote.ONE_PUBLIC_LABEL, column=choices.target),)
     coder, x, dropped = _independent(coder, rows.x[complete])
+    for name, numbers in zip(coder.names, x.T, strict=True):
+        if name in public.columns and (code := code_for_missing(numbers)) is not None:
+            notes += (Note(TableNote.CODE_FOR_MISSING, column=name, number=code),)
     if choices.groups in public.columns:
         notes += (Note(TableNote.CLUSTERED, column=choices.groups),)
     if choices.weights:
@@ -474,6 +479,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         data = replace(data, covariates_are_public=True)
         coder = replace(coder, expected=tuple(data.fit.tolist()))
         notes += (Note(TableNote.COVARIATES_PUBLIC),)
+    if data.m is not None and data.m < _FEW_FOR_A_COLUMN * data.d:
+        notes += (Note(TableNote.FEW_PUBLIC_ROWS, rows=data.m, count=data.d),)
     if data.m is not None and data.m < len(x):
         notes += (Note(TableNote.PASTED, count=len(x) - data.m, rows=len(x)),)
     notes += dropped + _gap_notes(choices)
@@ -562,8 +569,10 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
     ridged, refused = coder.choices.public_ridge > 0, coder.choices.collinear == "refuse"
     if (ridged and coder.choices.model is GAUSSIAN) or (refused and not ridged) or len(x) <= x.shape[1]:
         return coder, x, ()
-    sizes = np.sqrt(np.mean(x**2, axis=0))
-    scaled = x / np.where(sizes > 0, sizes, 1.0) / np.sqrt(len(x))
+    largest = np.max(np.abs(x), axis=0)
+    used = np.where(largest > SMALLEST, x, 0.0)
+    sizes = np.sqrt(np.mean(used**2, axis=0))
+    scaled = used / np.where(sizes > 0, sizes, 1.0) / np.sqrt(len(x))
     basis = np.zeros((len(x), x.shape[1]))
     independent: list[int] = []
     notes = []
@@ -576,7 +585,9 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
             basis[:, len(independent)] = rest / length
             independent.append(j)
         else:
-            notes.append(_left_out(name, scaled, independent, j, names=coder.names))
+            notes.append(
+                _left_out(name, scaled, independent, j, names=coder.names, tiny=bool(0 < largest[j] <= SMALLEST))
+            )
     if not independent or (independent == [0] and coder.choices.intercept):
         raise InputError(TableMessage.ALL_CONSTANT)
     combinations = [note for note in notes if note.kind is TableNote.COLLINEAR]
@@ -588,8 +599,12 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
     return replace(coder, used=tuple(independent)), x[:, independent], tuple(notes)
 
 
-def _left_out(name: str, scaled: np.ndarray, independent: list[int], j: int, *, names: tuple[str, ...]) -> Note:
+def _left_out(
+    name: str, scaled: np.ndarray, independent: list[int], j: int, *, names: tuple[str, ...], tiny: bool
+) -> Note:
     """Say why a column is left out."""
+    if tiny:
+        return Note(TableNote.TINY, column=name, limit=SMALLEST)
     if not np.any(scaled[:, j]):
         return Note(TableNote.ZERO, column=name)
     others = partners(scaled[:, independent], scaled[:, j], [names[i] for i in independent])
@@ -598,7 +613,12 @@ def _left_out(name: str, scaled: np.ndarray, independent: list[int], j: int, *, 
     return Note(TableNote.COLLINEAR, column=name, columns=others)
 
 
-def _common(private: Table, public: Table | MomentTable) -> list[str]:
+def common_columns(private: Table, public: Table | MomentTable) -> list[str]:
+    """Return the names of the columns that both tables have, in public order.
+
+    Raises:
+        InputError: there is none.
+    """
     common = [name for name in public.columns if name in private.columns]
     if not common:
         raise InputError(TableMessage.NO_COMMON_COLUMN)
@@ -607,7 +627,7 @@ def _common(private: Table, public: Table | MomentTable) -> list[str]:
 
 def _features(private: Table, public: Table | MomentTable, choices: Choices) -> list[str]:
     """Return the chosen features in public order."""
-    common = _common(private, public)
+    common = common_columns(private, public)
     columns = list(public.columns)
     missing = [name for name in choices.weighing if name not in private.columns]
     if missing:
@@ -628,7 +648,7 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
     ]
     if isinstance(public, MomentTable):
         names = [name for name in names if name not in _INTERCEPT_NAMES]
-    if not names and len(common) == 1:
+    if not names and len(common) == 1 < max(len(columns), len(private.columns)):
         raise InputError(TableMessage.NO_OTHER_COMMON_COLUMN, column=common[0])
     if not names:
         raise InputError(TableMessage.NO_FEATURES)
@@ -675,17 +695,3 @@ def _gap_notes(choices: Choices) -> tuple[Note, ...]:
     """Return what becomes of private rows with gaps under a policy that fills them."""
     kinds = {"empty-row": TableNote.EMPTY_ROWS, "public-median": TableNote.FILLED_GAPS}
     return (Note(kinds[choices.missing]),) if choices.missing in kinds else ()
-
-
-def schema_summary(private: Table, public: Table | MomentTable) -> pd.DataFrame:
-    """Return columns that both tables have, with their kind in the public table: names from public data only."""
-    import pandas as pd  # noqa: PLC0415
-
-    names = _common(private, public)
-    if isinstance(public, MomentTable):
-        return pd.DataFrame({"column": names, "kind": ["numeric"] * len(names)})
-    rules = public.schema
-    words = {"number": "numeric", **dict.fromkeys(DATES, "dates")}
-    kinds = [words.get(rules[name].kind, plural(len(rules[name].levels), "category", "categories")) for name in names]
-    missing = [int(public.missing(name)) for name in names]
-    return pd.DataFrame({"column": names, "kind": kinds, "missing in public rows": missing})

@@ -21,7 +21,7 @@ from pmtcore.base.messages import InputError, TableMessage, one_of
 from pmtcore.base.strict_json import parsed
 from pmtcore.tables import cells
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.kinds import DATES, KINDS, LEVELS, ORDERS, SIGNS, Kind, Order
+from pmtcore.tables.kinds import CODED, DATES, KINDS, LEVELS, ORDERS, SIGNS, Kind, Order
 from pmtcore.tables.limits import MAX_LEVELS
 
 _EQUAL_PAIRS = 5.0  # expected by chance: from here on their absence tells an identifier (exp(-5) = .7 %)
@@ -41,7 +41,8 @@ class Column:
     """One column: its kind, and its levels where it has them.
 
     Attributes:
-        levels: known levels; a cell of a column of levels is the place of its level.
+        levels: known levels; a cell of a column of levels is the place of its level. Of numbers of kind ``coded``:
+            those that stand for a missing value.
     """
 
     name: str
@@ -52,6 +53,8 @@ class Column:
         one_of("kind", self.kind, KINDS)
         if self.kind in LEVELS and len(set(self.levels)) < max(len(self.levels), 1):
             raise InputError(TableMessage.LEVELS_TWICE, column=self.name)
+        if self.kind == CODED and not (self.levels and np.all(np.isfinite(self._codes))):
+            raise InputError(TableMessage.CODES_FORM, column=self.name)
 
     def read(self, column: pa.Array, decimal: str | None = ".") -> np.ndarray:
         """Read cells (k,) as floats, NaN where missing.
@@ -61,12 +64,20 @@ class Column:
         """
         if self.kind == "number":
             return cells.numbers(column, decimal)
+        if self.kind == CODED:
+            values = cells.numbers(column, decimal)
+            return np.where(np.isin(values, self._codes), np.nan, values)
         if self.kind in DATES:
             return cells.days(column, cast(Order, self.kind))
         if self.kind in SIGNS:
             return cells.signed_numbers(column, SIGNS[self.kind], decimal)
         codes = cells.codes(column, self.levels, self.kind == "caseless").astype(float)
         return np.where(codes == cells.ABSENT, np.nan, codes)
+
+    @property
+    def _codes(self) -> np.ndarray:
+        """Return the numbers that stand for a missing value, NaN for a level that is no number."""
+        return cells.numbers(pa.array(self.levels, pa.large_string()))
 
 
 @dataclass(frozen=True)
@@ -206,9 +217,11 @@ def likely_orders(counts: Mapping[str, int]) -> list[Kind]:
     return [kind for kind, count in read.items() if count == max(read.values()) and 2 * count > sum(counts.values())]
 
 
-def values(column: pa.ChunkedArray, kind: Kind, decimal: str | None) -> np.ndarray:
-    """Return all numbers or days of a public column (m,), NaN where missing."""
-    read = Column("", kind).read
+def values(
+    column: pa.ChunkedArray, kind: Kind, decimal: str | None, *, name: str = "", levels: tuple[str, ...] = ()
+) -> np.ndarray:
+    """Return all numbers or days of a public column (m,), NaN where missing; arguments as of :class:`Column`."""
+    read = Column(name, kind, levels).read
     chunks = [read(chunk, decimal) for chunk in column.chunks]
     return np.concatenate(chunks) if chunks else np.empty(0)
 
@@ -226,16 +239,23 @@ def code_for_missing(values: np.ndarray) -> float | None:
     Args:
         values: numbers (m,) of a public column, NaN where missing.
     """
-    distinct = np.unique(values[np.isfinite(values)])
+    finite = values[np.isfinite(values)]
+    if not len(finite) or not (_is_of_nines(np.min(finite)) or _is_of_nines(np.max(finite))):
+        return None  # most columns: nothing has to be sorted
+    distinct = np.unique(finite)
     if len(distinct) < _FEWEST_VALUES:
         return None
     for end, nearest, others in (
         (distinct[0], distinct[1], distinct[1:]),
         (distinct[-1], distinct[-2], distinct[:-1]),
     ):
-        if set(f"{abs(end):g}") == {"9"} and abs(end) >= _SHORTEST_CODE and abs(end - nearest) > np.ptp(others):
+        if _is_of_nines(end) and abs(end - nearest) > np.ptp(others):
             return float(end)
     return None
+
+
+def _is_of_nines(value: float) -> bool:
+    return set(f"{abs(value):g}") == {"9"} and abs(value) >= _SHORTEST_CODE
 
 
 def like_identifier(numbers: np.ndarray) -> bool:
@@ -280,6 +300,8 @@ def _column(name: str, column: pa.ChunkedArray, decimal: str | None) -> Column:
         return Column(name, "date")
     if pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind) or pt.is_decimal(kind):
         return Column(name)
+    if pt.is_string(kind) or pt.is_large_string(kind):
+        column = column.dictionary_encode()  # each text is read once, however many cells hold it
     filled = len(column) - sum(cells.texts(chunk).null_count for chunk in column.chunks)
     tries: tuple[Kind, ...] = ("number", "date")
     for tried in tries:

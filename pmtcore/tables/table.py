@@ -21,7 +21,7 @@ import pyarrow as pa
 from pmtcore.base.messages import InputError, TableMessage, whole_number_between
 from pmtcore.base.private_rows import StaysInSession
 from pmtcore.tables import schema as schemas
-from pmtcore.tables.cells import OBJECT, shown, texts
+from pmtcore.tables.cells import OBJECT, shown
 from pmtcore.tables.dialect import Dialect, public_dialect
 from pmtcore.tables.limits import MAX_BYTES, MAX_CELLS
 from pmtcore.tables.queries import DeclaredSource, QuerySource
@@ -94,10 +94,6 @@ class Table(StaysInSession):
     def column(self, name: str) -> pa.ChunkedArray:
         """Return the cells of a public column, as they are."""
         return self.cells[self.columns.index(name)]
-
-    def missing(self, name: str) -> int:
-        """Count the missing cells of a public column."""
-        return sum(texts(chunk).null_count for chunk in self.column(name).chunks)
 
     @property
     def decimal(self) -> str | None:

@@ -8,6 +8,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.common.controls import CONTROLS
 from pmtcore.base.numbers import written_number
 from tests.app.conftest import ROOT
 
@@ -26,6 +27,10 @@ INPUTS = {
     "radio",
     "file_uploader",
 }
+
+DRAWN = {"pick", "segments", "number", "number_or_nothing", "amount", "_lines"}  # by functions of the pages' own
+SHARED = {"common", "more", "settings", "control(id, at)", "{**control(id, at), **more}"}  # judged where they are given
+UNITS = ("unit", "mu", "rho", "epsilon", "delta")
 
 
 def test_a_number_that_was_not_understood_keeps_the_last_one() -> None:
@@ -48,7 +53,7 @@ def test_a_number_that_was_not_understood_keeps_the_last_one() -> None:
 def test_a_number_beyond_its_range_is_said(asked: float, taken: float) -> None:
     """What is taken in its place stands below the field."""
     app = AppTest.from_function(_ask_a_number).run()
-    app.number_input(key="asked").set_value(asked).run()
+    app.number_input(key="audit-mu").set_value(asked).run()
     assert app.text[0].value == f"{taken:g}"
     said = [one.value for one in app.caption]
     assert len(said) == (asked != taken) and all(f"0.1 to 10: {taken:g} is taken" in one for one in said)
@@ -67,7 +72,7 @@ def _ask_a_number() -> None:
 
     from pages.common.widgets import number
 
-    st.text(f"{number(st, 'Claimed mu', 0.1, 10.0, start=1.0, key='asked', words='help'):g}")
+    st.text(f"{number(st, 'audit-mu', 0.1, 10.0, start=1.0):g}")
 
 
 def test_no_page_writes_entries_of_the_history_by_itself() -> None:
@@ -77,15 +82,30 @@ def test_no_page_writes_entries_of_the_history_by_itself() -> None:
 
 
 def test_every_control_explains_itself() -> None:
-    """Each input on each page has its help; shared arguments (``**common``, ``**_kept(...)``) have to bring it."""
+    """Each input on each page has its help: its own, that of the table of controls, or that of shared arguments."""
     silent, seen = [], 0
     for path in sorted((ROOT / "pages").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in INPUTS:
-                seen += 1
-                given = {keyword.arg for keyword in node.keywords}
-                spread = {ast.unparse(k.value).partition("(")[0] for k in node.keywords if k.arg is None}
-                if "help" not in given and not spread & {"common", "more", "_kept"}:
-                    silent.append(f"{path.relative_to(ROOT)}:{node.lineno} {ast.unparse(node)[:80]}")
-    assert seen > 60
+            if not (isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name))):
+                continue
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            ids = [each.value for each in node.args if isinstance(each, ast.Constant) and each.value in CONTROLS]
+            spread = [keyword.value for keyword in node.keywords if keyword.arg is None]
+            calls = [each for each in spread if isinstance(each, ast.Call) and ast.unparse(each.func) == "control"]
+            ids += [each.args[0].value for each in calls if isinstance(each.args[0], ast.Constant)]
+            if name not in INPUTS and not (name in DRAWN and ids):
+                continue
+            seen += 1
+            given = {keyword.arg for keyword in node.keywords} & {"help", "words"}
+            given |= {ast.unparse(each) for each in spread} & SHARED
+            if not given and not (ids and all("help" in CONTROLS[id] for id in ids)):
+                silent.append(f"{path.relative_to(ROOT)}:{node.lineno} {ast.unparse(node)[:80]}")
+    assert seen > 90
     assert not silent, "\n".join(silent)
+
+
+def test_every_control_of_the_table_is_drawn() -> None:
+    """An entry that no page asks for is dead text; keys of budgets are made of their unit."""
+    texts = "\n".join(path.read_text() for path in (ROOT / "pages").rglob("*.py"))
+    made = {f"{form}-{unit}" for form in ("explore", "explore-confirm", "release") for unit in UNITS}
+    assert not [id for id in CONTROLS if f'"{id}"' not in texts and id not in made]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from pages.common import explore_view
@@ -14,6 +16,8 @@ from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.releases.release import Request, release
 from pmtcore.report.figures import explore as figures
 from tests.app.conftest import go, words
+from tests.app.test_more_choices import widget
+from tests.app.test_pages import upload
 
 
 @pytest.fixture
@@ -121,6 +125,67 @@ def test_pinned_models_become_one_table(explored):
     held = explored.session_state["explore-held"]
     fits = {f.formula: f for f in held.moment.looked}
     assert "Side by side" in figures.section(fits, held.moment, 2)
+
+
+def test_two_nested_models_are_compared(explored):
+    """The list says what a model has more than the one before; of two pinned ones the F test of that is given."""
+    explored.button(key="explore-pin").click().run()
+    fit = explored.session_state["explore-held"].moment.looked[0]
+    explored.session_state["explore-features-y"] = ["x1"]
+    explored.run()
+    explored.button(key="explore-pin").click().run()
+    assert not explored.exception
+    (table,) = [frame.value for frame in explored.dataframe if "beside the one before" in frame.value]
+    more = [name for name in fit.features if name != "x1"]
+    assert list(table["beside the one before"]) == [" ".join(f"\N{MINUS SIGN} {name}" for name in more), ""]
+    assert f"F = {fit.test(more).statistic:.4g}" in words(explored)
+
+
+def test_a_prediction_asks_for_the_columns_of_the_model_alone(explored):
+    """A column that is not in the model has no field; a squared one asks for the column it is made of."""
+    explored.segmented_control(key="explore-more").set_value("Test and predict").run()
+    explored.session_state["explore-features-y"] = ["x1"]
+    explored.run()
+    assert [field.key for field in explored.number_input if field.key.startswith("explore-at-")] == ["explore-at-x1"]
+    assert not explored.exception
+
+
+def test_another_response_keeps_the_chosen_columns(explored):
+    """The columns of the model before, without the new response."""
+    explored.session_state["explore-features-y"] = ["x1", "x2"]
+    explored.run()
+    explored.selectbox(key="explore-response").set_value("x1").run()
+    assert explored.session_state["explore-held"].features["x1"] == ["x2"]
+
+
+def test_a_column_of_figures_is_as_wide_as_its_longest(explored):
+    """The browser measures a table once, and would cut the sign of figures that come later."""
+    widths = {}
+    for response in ("y", "x1"):
+        explored.selectbox(key="explore-response").set_value(response).run()
+        for one in explored.dataframe:
+            if list(one.value.columns[:4]) == ["coefficient", "value", "low", "high"]:
+                widths[response] = json.loads(one.proto.columns)["low"]["width"], one.value["low"]
+    for width, values in widths.values():
+        assert width >= 7 * max(len(f"{value:.4g}") for value in values)
+    assert len(widths) == 2
+
+
+def test_a_count_is_explored_as_a_number(app):
+    """Counts with an exposure: the moment of all columns is released, the count among them."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"a": rng.normal(size=700), "days": rng.gamma(4, 1, 700)})
+    frame["visits"] = rng.poisson(frame["days"] * np.exp(0.3 * frame["a"]))
+    upload(app, frame[:600].to_csv(index=False).encode(), frame[600:].to_csv(index=False).encode())
+    for name, value in (("target", "visits"), ("family", "poisson"), ("exposure", "days")):
+        widget(app, "selectbox", name).set_value(value).run()
+    assert app.session_state["second_moment"].problem.public.family.id == "poisson"
+    go(app, "explore")
+    assert not app.error
+    app.checkbox[0].check().run()
+    next(b for b in app.button if b.label == "Release").click().run()
+    assert not app.exception and not app.error
+    assert {"a", "visits"} <= set(app.session_state["explore-held"].moment.columns)
 
 
 def test_a_label_gets_its_logistic_regression_after_a_release_without_public_rows(app):

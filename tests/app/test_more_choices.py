@@ -195,3 +195,14 @@ def test_an_identifier_is_asked_about_openly_once_it_is_chosen(app) -> None:
     assert not app.exception and not any("patient_id" in one.value for one in app.warning)
     picked().set_value(["x"]).run()
     assert state.problem.public.names == ("(intercept)", "x")
+
+
+@pytest.mark.parametrize(("rows", "warned"), [(5, True), (60, False)])
+def test_few_public_rows_are_warned_of_before_a_spend(app, rows, warned):
+    """On Data, Plan and Release: what is predicted from five public rows is rough."""
+    upload(app, csv(600, 1), csv(rows, 2))
+    widget(app, "multiselect", "features").set_value(["a", "w"]).run()
+    for page in ("data", "plan", "release"):
+        if page != "data":
+            go(app, page)
+        assert any("columns are few" in line.value for line in app.warning) == warned

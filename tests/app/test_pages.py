@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.common.session import _public_sides
+from pages.common.session import _known_previews, _public_sides, named_tables, prepared
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.numbers import figure
 from pmtcore.methods.registry import methods
@@ -22,6 +22,7 @@ from pmtcore.report.figures import conditioning
 from pmtcore.report.html import report
 from pmtcore.report.names import title
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.schema import Column, Schema
 from tests.app.conftest import ROOT, go, words
 
 SECRET = "98765.4321"
@@ -45,6 +46,39 @@ def upload(app, private=None, public=None):
     app.run()
     assert not app.exception
     return app
+
+
+def messy(n, seed):
+    """Return a table of which each column has something to be asked about."""
+    rng = np.random.default_rng(seed)
+    made = pd.DataFrame({"age": np.where(rng.random(n) < 0.1, -999, rng.integers(18, 80, n))})
+    made["town"] = rng.choice(["North", "north", "South"], n)
+    made["rate"] = [f"{rate:.1f} %" for rate in 100 * rng.random(n)]
+    made["day"] = [f"{day:02d}/{month:02d}/2024" for day, month in rng.integers(1, 13, (n, 2))]
+    made["mixed"] = [str(v) if v else "x" for v in rng.integers(0, 20, n)]
+    made["y"] = rng.integers(0, 2, n)
+    return made.to_csv(index=False).encode()
+
+
+@pytest.mark.parametrize("at", range(8))
+def test_every_repair_that_is_offered_can_be_taken(app, at):
+    """Whatever button is clicked, the choices hold on the page: it goes on, and the same button is not there again."""
+    upload(app, messy(400, 1), messy(90, 2))
+    repairs = [button for button in app.button if str(button.key).startswith("repair-")]
+    labels = [button.label for button in repairs]
+    assert len(set(labels)) >= 8 and any("-999" in label for label in labels)
+    repairs[at].click().run()
+    assert not app.exception and not app.error, labels[at]
+    assert labels[at] not in [button.label for button in app.button]
+
+
+def test_files_that_do_not_go_together_get_one_sentence(app):
+    """While one of two new files is still the old one: what is wrong is said once, under both uploaders."""
+    upload(app)
+    other = pd.DataFrame({name: np.arange(90.0) for name in ("p", "q")}).to_csv(index=False).encode()
+    upload(app, other)
+    (error,) = app.error
+    assert "no column in common" in error.value
 
 
 @pytest.mark.slow
@@ -603,10 +637,24 @@ def test_sessions_share_the_public_side_of_study_tables_and_of_no_others():
     one, other = (go(AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).run(), "plan") for _ in range(2))
     first, second = session(one).problem, session(other).problem
     assert first.public is second.public and first.private is not second.private
-    go(upload(go(one, "data")), "plan")
-    go(upload(go(other, "data")), "plan")
-    assert session(one).problem.public is not session(other).problem.public
+    go(go(one, "release"), "explore")
+    previews = dict(_known_previews)
+    assert previews
+    go(go(other, "release"), "explore")
+    assert dict(_known_previews) == previews and not session(other).previews
+    own = [go(go(go(upload(go(page, "data")), "plan"), "release"), "explore") for page in (one, other)]
+    assert session(own[0]).problem.public is not session(own[1]).problem.public
     assert all(kept is not session(one).problem.public for kept in _public_sides.values())
+    assert dict(_known_previews) == previews and session(own[0]).previews
+
+
+def test_a_declared_schema_stays_in_its_session():
+    """A second visitor of the same table gets what its public rows suggest, not what the first one declared."""
+    first, second = named_tables("demo"), named_tables("demo")
+    kept = [one for one in first.public.schema.columns if one.name != "x1"]
+    first.schema = Schema((*kept, Column("x1", "level", ("1", "2"))), first.public.schema.dialect)
+    choices = Choices(target="y", features=("x2", "x3"))
+    assert prepared(first, choices).public is not prepared(second, choices).public
 
 
 def test_a_refused_file_is_not_followed_by_a_demo(app):
@@ -645,3 +693,14 @@ def test_a_release_of_few_rows_and_a_plan_of_one_label_promise_nothing(app):
     go(app, "plan")
     assert any("All public rows have one value" in one.value for one in app.warning)
     assert not app.metric and "times as precise" not in words(app)
+
+
+def test_a_code_read_as_missing_leaves_the_page_as_it_was(app):
+    """After the click stands the same page: no sentence against what the click itself declared."""
+    rows = [f"{-999 if k % 40 == 0 else 20 + k % 50},{k % 7},{(k * k) % 11}.5\n" for k in range(600)]
+    upload(app, ("age,a,y\n" + "".join(rows)).encode(), ("age,a,y\n" + "".join(rows[:200])).encode())
+    label = "Read -999 in 'age' as missing"
+    next(one for one in app.button if one.label == label).click().run()
+    assert not app.exception and not app.error
+    assert label not in [one.label for one in app.button]
+    assert session(app).problem.choices.levels == {"age": ("-999",)}

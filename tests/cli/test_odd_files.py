@@ -7,9 +7,11 @@ import math
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -180,3 +182,24 @@ def test_a_closed_output_is_a_sentence(tmp_path):
     command = f"{sys.executable} -m pmtcore convert --mu 1 >&-"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
     assert done.returncode == 2 and "nothing was printed" in done.stderr and "program itself" not in done.stderr
+
+
+@pytest.mark.parametrize("column", ["a", "y"])
+@pytest.mark.parametrize("factor", [1e-200, 1e-70, 1e-17, 1e-15, 1e-12, 1e15, 1e55, 1e59, 1e140])
+def test_numbers_of_any_size_plan_and_release_quietly(factor, column, tmp_path, capfd):
+    """In a feature or the target: a plan and a release, or one line; no warning, and no error of the program."""
+    rng = np.random.default_rng(7)
+    for role, count in (("p", 300), ("b", 60)):
+        frame = pd.DataFrame(rng.normal(size=(count, 3)) + 2, columns=["a", "b", "c"])
+        frame["y"] = frame.sum(axis=1) + rng.normal(size=count)
+        frame[column] *= factor
+        frame.to_csv(tmp_path / role, index=False)
+    tables = ["--public", str(tmp_path / "b"), "--target", "y", "--mu", "1"]
+    for command in (["plan", "--private-rows", "300", "--all"], ["release", "--private", str(tmp_path / "p"), "--lab"]):
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            status = main([*command, *tables])
+        assert not warned, [str(one.message) for one in warned]
+        said = capfd.readouterr().err.splitlines()
+        assert status in (0, 2) and len(said) <= 1 and "program itself" not in "".join(said), said
+        assert status == 0 or (column == "y" and factor in (1e-200, 1e140))

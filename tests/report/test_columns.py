@@ -71,6 +71,24 @@ def test_a_column_read_as_numbers_is_shown_as_numbers():
     assert len(found.loc["rate", "public rows"]) == 12 and sum(found.loc["rate", "public rows"]) == 10
 
 
+def test_a_code_for_a_missing_value_is_no_bar():
+    """The bars are of the other numbers."""
+    table = _table("public", age=[*range(20, 30), -999, -999], y=[float(at) for at in range(12)])
+    choices = Choices(target="y", kinds={"age": "coded"}, levels={"age": ("-999",)})
+    shown = at_a_glance(table, table, choices).set_index("column").loc["age"]
+    assert shown["kind"] == "numeric" and sum(shown["public rows"]) == 10 and 0 not in shown["public rows"][:9]
+
+
+def test_cells_that_are_not_read_are_missing_and_spellings_read_alike_are_one():
+    """The table shows columns as the fit has them."""
+    town = ["a", "A", "a", "b", "b ", "b"] * 5
+    table = _table("public", town=town, pay=[*range(28), "unknown", "x"], y=[float(at) for at in range(30)])
+    for kinds, words in (({}, "3 categories"), ({"town": "caseless"}, "2 categories")):
+        shown = at_a_glance(table, table, Choices(target="y", kinds=kinds)).set_index("column")
+        assert shown.loc["town", "kind"] == words
+        assert shown.loc["pay", "missing in public rows"] == 2
+
+
 BANDS = ["public-only", "pmt-score", "pmt-objective", "pmt-gradients"]
 CONSTANT = [
     ("logistic", ["yes"] * 6, True),

@@ -16,7 +16,7 @@ from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis
 from pmtcore.base.bands import Bands
 from pmtcore.base.labels import Label, ReleaseStatus
-from pmtcore.base.messages import ArgumentMessage, Note, TableNote
+from pmtcore.base.messages import ArgumentMessage, Note, TableNote, kind_of
 from pmtcore.base.numbers import figure, percent
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import Prediction, methods
@@ -28,6 +28,7 @@ from pmtcore.report import glossary, words
 from pmtcore.report.figures import coefficients
 from pmtcore.report.figures.coefficients import Unit
 from pmtcore.report.figures.explore import prospects_words
+from pmtcore.report.figures.release import results
 from pmtcore.report.names import option, spoken, title
 from pmtcore.report.strength import strength
 from pmtcore.tables.choices import Choices
@@ -350,6 +351,7 @@ def test_codes_for_missing_values_are_in_the_promise_of_regressions():
         request = Request("joint-moment", Budget(1.0))
         facts = preview(problem, request).facts
         assert ("pull one way" in prospects_words(facts)) == coded
+        assert (TableNote.CODE_FOR_MISSING in map(kind_of, problem.notes)) == coded  # so it is in the record too
         fit = problem.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
         x, y = fit[:, :-1], fit[:, -1]
         exact = np.linalg.lstsq(x, y, rcond=None)[0]
@@ -371,8 +373,10 @@ def test_a_release_that_leans_on_the_public_rows_says_so(mu, swamped):
         return table_from(pd.DataFrame({"x": x, "y": x + made.normal(size=n)}), "t", role)
 
     problem = prepare(table(3000, "private"), table(100, "public"), Choices(target="y"))
-    found = words.release_words(release(problem, Request("joint-pmt", Budget(mu)), SeededNoise(1)))
+    made_one = release(problem, Request("joint-pmt", Budget(mu)), SeededNoise(1))
+    found = words.release_words(made_one)
     assert ("that of the public rows" in found) == swamped
+    assert ("Residual sd" in results(made_one)) == (not swamped)  # such a figure would be quoted
     assert ("widen error bars" in found) <= (not swamped)
 
 

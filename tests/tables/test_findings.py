@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
+import pmtcore as pc
 from pmtcore.base.messages import InputError, PublicMessage, TableMessage, TableNote, kind_of
 from pmtcore.base.private_rows import PrivateRows
+from pmtcore.cli.main import main
 from pmtcore.report.cautions import filled_gaps, left_out_words
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
@@ -249,6 +253,44 @@ def test_names_that_differ_in_case_or_blanks_are_named(written, alike):
     assert bool(said) is alike and all(one.columns == (written.strip(),) for one in said)
 
 
+@pytest.mark.parametrize("face", ["command line", "Python"])
+@pytest.mark.parametrize("kind", ["PUBLIC_ONLY", "NAMES_ALIKE", "CODE_FOR_MISSING", "COUNT_TARGET", "FEW_PRIVATE_ROWS"])
+def test_what_the_application_asks_every_face_tells(kind, face, tmp_path, capsys):
+    """A column lost to a capital letter, a code for missing values, counts: said with the release, and once.
+
+    Where the public rows show it, with the plan too.
+    """
+    rng = np.random.default_rng(3)
+    tables = {
+        role: pd.DataFrame({**{name: rng.normal(size=n) for name in "abc"}, "y": rng.normal(size=n)})
+        for role, n in (("private", 5 if kind == "FEW_PRIVATE_ROWS" else 200), ("public", 60))
+    }
+    for frame in tables.values():
+        frame["y"] = rng.poisson(2.0, len(frame)) if kind == "COUNT_TARGET" else frame["y"]
+    if kind == "CODE_FOR_MISSING":
+        tables["public"].loc[3:5, "a"] = -999
+    if kind in ("PUBLIC_ONLY", "NAMES_ALIKE"):
+        tables["private"] = tables["private"].rename(columns={"b": "B" if kind == "NAMES_ALIKE" else "other"})
+    paths = {role: tmp_path / f"{role}.csv" for role in tables}
+    for role, frame in tables.items():
+        frame.to_csv(paths[role], index=False)
+    expected = getattr(TableNote, kind)
+    if face == "Python":
+        made = pc.release(tables["private"], tables["public"], target="y", mu=1.0, lab=True)
+        released = made.record["notes"]
+        planned = pc.plan(tables["public"], n=200, target="y", mu=1.0).notes
+    else:
+        common = ["--public", str(paths["public"]), "--target", "y", "--mu", "1", "--json"]
+        assert main(["release", "--private", str(paths["private"]), "--lab", *common]) == 0
+        released = json.loads(capsys.readouterr().out)["notes"]
+        assert main(["plan", "--private-rows", "200", *common]) == 0
+        planned = json.loads(capsys.readouterr().out)["notes"]
+    facts = findings(*(table_from(tables[role], role, role) for role in ("private", "public")), Choices(target="y"))
+    (sentence,) = [str(one.sentence) for one in facts if one.kind is expected]
+    assert list(released).count(sentence) == 1
+    assert (sentence in planned) == (kind in ("CODE_FOR_MISSING", "COUNT_TARGET"))
+
+
 def pair(private: dict, public: dict):
     """Return both tables of columns by name."""
     return table_from(pd.DataFrame(private), "p", "private"), table_from(pd.DataFrame(public), "b", "public")
@@ -374,6 +416,53 @@ def test_numbers_with_a_sign_are_called_so(form):
     notes = prepare(*pair(*frames), Choices(target="y")).notes
     (said,) = [note for note in notes if kind_of(note) is TableNote.LEFT_OUT]
     assert said.facts["cause"] is TableMessage.SIGNED_NUMBERS
+
+
+@pytest.mark.parametrize(("values", "offered"), [((0, 1), True), ((0, 2), False), ((0, 1, 2), False)])
+def test_a_target_of_zeros_and_ones_is_offered_the_chance_of_one(values, offered):
+    """A linear fit of it is taken where nobody chose, and the other one is a click away."""
+    private, public = pair(
+        *[{"a": np.arange(n) % 11, "y": np.array(values)[np.arange(n) % len(values)]} for n in (60, 45)]
+    )
+    noted = [one for one in findings(private, public, Choices(target="y")) if one.kind is TableNote.LABEL_TARGET]
+    assert len(noted) == offered
+    for one in noted:
+        chosen = one.repairs[0].apply(Choices(target="y"))
+        assert prepare(private, public, chosen).positive == "1"
+        assert not any(other.kind is TableNote.LABEL_TARGET for other in findings(private, public, chosen))
+
+
+def test_a_code_for_missing_values_is_read_as_missing_by_one_click():
+    """The fit is that of tables with empty cells; the record says which number counts as a missing value."""
+    rng = np.random.default_rng(3)
+
+    def made(n: int) -> dict:
+        age, a = rng.integers(18, 80, n), rng.normal(size=n)
+        return {"age": np.where(np.arange(n) % 9 == 0, -999, age), "a": a, "y": a + age + rng.normal(size=n)}
+
+    coded = [made(n) for n in (300, 150)]
+    private, public = pair(*coded)
+    (one,) = [one for one in findings(private, public, Choices(target="y")) if one.columns == ("age",)]
+    chosen = one.repairs[0].apply(Choices(target="y"))
+    assert not any(one.columns == ("age",) for one in findings(private, public, chosen))
+    empty = [{**one, "age": [None if v == -999 else float(v) for v in one["age"]]} for one in coded]
+    read, usual = prepare(private, public, chosen), prepare(*pair(*empty), Choices(target="y"))
+    assert np.array_equal(read.public.moment, usual.public.moment)
+    assert exact_moment(read) == pytest.approx(exact_moment(usual), rel=1e-12)
+    assert TableNote.CODED in map(kind_of, read.notes) and TableNote.CODE_FOR_MISSING not in map(kind_of, read.notes)
+
+
+@pytest.mark.parametrize("codes", [(), ("none",), ("-999", "x"), ("inf",)], ids=["no code", "text", "one text", "inf"])
+def test_codes_for_missing_values_are_numbers(codes):
+    """Without them the kind says nothing."""
+    private, public = pair(*[{"a": np.arange(n), "y": np.arange(n) % 7} for n in (60.0, 40.0)])
+    with refused(TableMessage.CODES_FORM):
+        prepare(private, public, Choices(target="y", features=("a",), kinds={"a": "coded"}, levels={"a": codes}))
+
+
+def exact_moment(problem) -> np.ndarray:
+    rows = problem.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+    return rows.T @ rows
 
 
 def test_a_column_with_a_sign_is_read_as_numbers_by_one_click():
@@ -549,6 +638,7 @@ def test_levels_spelled_alike_are_read_alike_by_one_click(name):
         chosen = one.repairs[0].apply(choices)
         assert chosen.kinds == {"t": "caseless"} and not any(one.stops for one in findings(private, public, chosen))
         assert TableNote.SPELLINGS not in [one.kind for one in findings(private, public, chosen)]
+        assert TableNote.READ_ALIKE in [kind_of(note) for note in prepare(private, public, chosen).notes]
         assert np.array_equal(rows_read(private, public, chosen), rows_read(*usual, choices))
         read, same = prepare(private, public, chosen), prepare(*usual, choices)
         assert (read.public.names, read.positive, read.other_label) == (
@@ -576,7 +666,7 @@ def test_public_rows_that_cannot_be_filled_are_said_with_their_columns():
     filled = prepare(private, public, Choices(target="y", missing="public-median"))
     (said,) = [note for note in filled.notes if kind_of(note) is TableNote.PUBLIC_ROWS_UNFILLED]
     assert said.facts["count"] == 2 and set(said.facts["columns"]) == {"sex", "y"} and filled.public.m == 58
-    assert left_out_words(filled, public) == "2 more left out, for their 'sex', 'y'"
+    assert left_out_words(filled, public) == "2 more left out, for a rare or missing 'sex', 'y'"
     usual = prepare(private, public, Choices(target="y"))
     assert left_out_words(usual, public) == "3 more with gaps left out"
     assert TableNote.PUBLIC_ROWS_UNFILLED not in map(kind_of, usual.notes)

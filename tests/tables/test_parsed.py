@@ -24,7 +24,7 @@ from pmtcore.tables.table import read_path, read_table
 
 KEY = bytes(range(32))
 ODD = ("", "NA", "nan", "inf", "-inf", "1e200", "1,234.5", " 7 ", "true", "x", "0x10", "1e-400", '"3"', "+.5e1")
-ODDER = ("1.5 ", "\t2", "+7", "NaN ", "1e151", "-1e150", "infinity", "1_0", "\x0b3", ".", "\u00e9")
+ODDER = ("1.5 ", "\t2", "+7", "NaN ", "1e61", "-1e60", "infinity", "1_0", "\x0b3", ".", "\u00e9")
 
 
 def text(n, seed=1, odd=False, separator=",", town=False):

@@ -36,16 +36,18 @@ def frame(n: int, seed: int) -> pd.DataFrame:
         {"a": rng.normal(size=n), "town": rng.choice(["north", "south"], n), "k": rng.integers(0, 9, n)}
     )
     made["rate"] = [f"{rate:.1f} %" for rate in 100 * rng.random(n)]
+    made["age"] = np.where(rng.random(n) < 0.1, -999, rng.integers(18, 80, n))
     made["y"] = made["a"] + rng.normal(size=n)
     return made
 
 
 PUBLIC = table_from(frame(50, 2), "b", "public")
 PRIVATE = frame(300, 1)
+KINDS = {"rate": "percent", "age": "coded"}
 
 
 def design(table) -> np.ndarray:
-    rows = prepare(table, PUBLIC, Choices(target="y", kinds={"rate": "percent"})).private
+    rows = prepare(table, PUBLIC, Choices(target="y", kinds=KINDS, levels={"age": ("-999",)})).private
     return rows.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
 
 
@@ -338,7 +340,12 @@ def test_the_command_line_reads_them(tmp_path, capsys):
     PUBLIC_FILE = tmp_path / "b.csv"
     frame(50, 2).to_csv(PUBLIC_FILE, index=False)
     schema = {
-        "columns": [{"name": "a"}, {"name": "k"}, {"name": "town", "kind": "level", "levels": ["north", "south"]}]
+        "columns": [
+            {"name": "a"},
+            {"name": "k"},
+            {"name": "age"},
+            {"name": "town", "kind": "level", "levels": ["north", "south"]},
+        ]
     }
     (tmp_path / "s.json").write_text(json.dumps(schema))
     more = [

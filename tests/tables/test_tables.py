@@ -12,7 +12,7 @@ import pytest
 from pmtcore.base.messages import TableMessage, TableNote, kind_of
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.choices import Choices, levels_from_text
-from pmtcore.tables.problem import default_choices, prepare, schema_summary
+from pmtcore.tables.problem import common_columns, default_choices, prepare
 from pmtcore.tables.table import read_moment, read_table, split, table_from
 from tests.helpers import TEST, refused
 
@@ -139,6 +139,7 @@ def test_declared_levels():
     assert any("'far'" in note for note in problem.notes)
     with refused(TableMessage.CATEGORIES_FORM):
         levels_from_text(["town: north"])
+    assert levels_from_text(["age = -999"]) == {"age": ("-999",)}, "one code is a declaration too"
 
 
 def holes(table):
@@ -208,7 +209,7 @@ def test_splits_and_guesses():
     assert (private.n, public.n) == (70, 30)
     assert sorted([*private.frame["age"], *public.frame["age"]]) == sorted(whole.frame["age"])
     assert default_choices(private, public).target == "pay"
-    assert list(schema_summary(private, public)["kind"])[2] == "3 categories"
+    assert common_columns(private, public) == list(whole.columns)
 
 
 @pytest.mark.parametrize(

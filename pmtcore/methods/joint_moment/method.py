@@ -469,14 +469,15 @@ class RowNorm:
         """Return directions (K, D) by which random regressions multiply the moment, in sampling errors."""
         rng = np.random.default_rng(15)  # the same questions for everybody
         d, directions = self.dimension, []
+        root = self.root / np.linalg.norm(self.root, axis=1, keepdims=True)  # columns in units of their own size
         moment = self.inside.T @ self.inside / self.m
         for _ in range(_REGRESSIONS):
             t = int(rng.choice(self.responses)) if self.responses else int(rng.integers(1, d))
             others = np.delete(np.arange(1, d), t - 1)
             chosen = rng.permutation(others)[: int(rng.integers(1, len(others) + 1))] if len(others) else others
-            features = self.root[np.concatenate([[0], chosen])]
+            features = root[np.concatenate([[0], chosen])]
             inverse = np.linalg.pinv(features @ moment @ features.T, hermitian=True) @ features
-            b = self.root[t] - (inverse @ moment @ self.root[t]) @ features
+            b = root[t] - (inverse @ moment @ root[t]) @ features
             directions += [(a, b) for a in inverse]
         at = rng.permutation(len(directions))[:_PAIRS]
         a, b = (np.array([directions[i][side] for i in at]) for side in (0, 1))

@@ -185,6 +185,11 @@ class LocalPlan(OfPublicData, StatisticPlan[Any]):
         return LocalOutcome(self, release_sums(statistic, source, trials, c.scales(), n=self.n) * (c.units() / self.n))
 
     @property
+    def noise_by_place(self) -> bool:
+        """Return True for PrivUnit, where the rows of a block share their directions."""
+        return self.configuration.randomizer == "privunit"
+
+    @property
     def mean_variance(self) -> float:
         """Return the noise variance of each coordinate of the mean report (``whitened``)."""
         c = self.configuration

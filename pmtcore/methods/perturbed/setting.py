@@ -17,6 +17,7 @@ from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.losses import Loss
 from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept
+from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.parameters import parameter, unset
 from pmtcore.methods.registry import IterativePlan
 from pmtcore.public.clipping import moment_only_ball
@@ -60,7 +61,7 @@ class Setting:
 
     def rows(self, x: np.ndarray) -> np.ndarray:
         """Return rows (k, d) in these coordinates; overflow is left to the clipping."""
-        return np.asarray(x @ self.back)
+        return row_products(x, self.back)
 
     def clipped(self, rows: PrivateRows) -> LossSums[Loss]:
         """Return the sums of losses of private rows, clipped in these coordinates, with responses in their range."""

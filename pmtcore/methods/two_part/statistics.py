@@ -25,10 +25,11 @@ from pmtcore.mechanisms.truncation import (
     papers_moment_sensitivity,
     truncation_rate,
 )
+from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import OfPublicData, Outcome, Prediction, StatisticPlan
 from pmtcore.public.bands import Part, limits
-from pmtcore.public.moments import PublicData
+from pmtcore.public.moments import PublicData, equilibrated_solve
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class Coordinates:
 
     def statistic(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
         """Return sums of ``x~ x~'`` and ``x~ y~`` of one block, side by side (d, d + 1), integers in units of 2^-30."""
-        return gram_and_cross(features @ self.root.T, response / self.scale, self.radius, self.response_radius)
+        rows = row_products(features, self.root.T)
+        return gram_and_cross(rows, response / self.scale, self.radius, self.response_radius)
 
 
 def predicted_truncation(public: PublicData, root: np.ndarray, radius: float) -> float | None:
@@ -114,7 +116,7 @@ class TwoPartPlan(OfPublicData, StatisticPlan[np.ndarray]):
         """Return privacy and sampling covariance (d, d) of the coefficients at a penalized Gram matrix and solution."""
         gram_sigma, cross_sigma = self.sigmas
         from_gram = gram_sigma**2 * (b @ b * np.eye(len(b)) + np.outer(b, b) - np.diag(b**2))
-        inverse = self.coordinates.root.T @ np.linalg.inv(gram)
+        inverse = self.coordinates.root.T @ equilibrated_solve(gram, np.eye(len(gram)))
         noise = from_gram + cross_sigma**2 * np.eye(len(b))
         public = self.public
         variance = public.residual_scale**2 * public.m / (public.m - public.d) if public.m else np.nan

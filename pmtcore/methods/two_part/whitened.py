@@ -32,6 +32,7 @@ from pmtcore.mechanisms.truncation import (
     papers_moment_sensitivity,
     papers_radius,
 )
+from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, failure_probability, penalty
 from pmtcore.methods.registry import Method, OfPublicData, Origin, StatisticOutcome, StatisticPlan, sound
@@ -125,7 +126,7 @@ class MomentPlan(OfPublicData, StatisticPlan[np.ndarray]):
         _, inverse_root = self.public.symmetric_root
 
         def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
-            return gram_and_cross(features @ inverse_root, response, self.radius, 1.0)[:, :-1]
+            return gram_and_cross(row_products(features, inverse_root), response, self.radius, 1.0)[:, :-1]
 
         return integer_sum(rows.in_equal_blocks(), block)
 

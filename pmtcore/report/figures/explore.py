@@ -196,6 +196,29 @@ def fit_words(fit: Regression, models: int, correction: str) -> str:
     return " ".join(parts)
 
 
+def example_words(shown: pd.DataFrame, fit: Regression, references: Mapping[str, str]) -> str:
+    """Say of the clearest coefficient what it means in the units of the table; empty where no band leaves out zero.
+
+    Args:
+        shown: as of :func:`table`.
+        fit: the regression.
+        references: levels that categories are compared with, by column.
+    """
+    rows = shown[shown["coefficient"].isin(fit.features)]
+    clear = (np.abs(rows["value"]) / (rows["high"] - rows["low"])).where((rows["low"] > 0) | (rows["high"] < 0))
+    if not clear.notna().any():
+        return ""
+    row = rows.loc[clear.idxmax()]
+    name, column = row["coefficient"], source(row["coefficient"])
+    cause = (
+        f"one unit more of {name}" if name == column else f"{name}, compared with {references.get(column, 'the rest')},"
+    )
+    return (
+        f"For example, {cause} goes with a change of {fit.response} by {said(row['value'])} "
+        f"(95 % limits {said(row['low'])} to {said(row['high'])})."
+    )
+
+
 def _noise_words(fit: Regression) -> str:
     """Say how much wider privacy makes the typical band than sampling alone, where that hides most effects."""
     bands = fit.bands
@@ -217,7 +240,7 @@ def _looked_words(models: int) -> str:
 
 
 def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequence[str]) -> pd.DataFrame:
-    """Return the models examined, newest first, with their fits side by side."""
+    """Return the models examined, newest first, with their fits and how each differs from the one before it."""
     rows = []
     for at, fit in reversed(list(enumerate(looked, 1))):
         share = fit.r_squared
@@ -225,17 +248,45 @@ def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequ
         rows.append(
             {
                 "model": names.get(key, f"model {at}"),
-                "formula": fit.formula,
-                "ridge": fit.lam,
-                "features": len(fit.names) - fit.constant,
                 "R^2": math.nan if share is None else _share(share.values),
                 "R^2 low": math.nan if share is None else _share(share.bands.low),
                 "R^2 high": math.nan if share is None else _share(share.bands.high),
+                "beside the one before": _difference(looked[at - 2], fit) if at > 1 else "",
                 "residual sd": fit.residual_sd,
+                "features": len(fit.names) - fit.constant,
+                "ridge": fit.lam,
                 "pinned": key in pinned,
+                "formula": fit.formula,
             }
         )
     return pd.DataFrame(rows)
+
+
+def _difference(before: Regression, fit: Regression) -> str:
+    """Return what a model has more and less than another of the same response; of another response, that."""
+    if fit.response != before.response:
+        return f"response {fit.response}"
+    more = [f"+ {name}" for name in fit.names if name not in before.names]
+    less = [f"\N{MINUS SIGN} {name}" for name in before.names if name not in fit.names]
+    ridge = [f"ridge {fit.lam:g}"] if fit.lam != before.lam else []
+    return " ".join(more + less + ridge)
+
+
+def nested_words(fits: Mapping[str, Regression]) -> str:
+    """Return the F test of what the larger one of two nested models has more; nothing of other models."""
+    if len(fits) != 2:
+        return ""
+    (_, small), (name, large) = sorted(fits.items(), key=lambda item: len(item[1].names))
+    more = [term for term in large.names if term not in small.names]
+    same = large.response == small.response and large.lam == small.lam == 0
+    if not same or not more or not set(small.names) < set(large.names):
+        return ""
+    joint = large.test(more)
+    return (
+        f"{name} has {plural(len(more), 'coefficient')} more ({english(more)}). F test that "
+        f"{'it is' if len(more) == 1 else 'all of them are'} zero: F = {joint.statistic:.4g}, p: {p_value(joint.p)} "
+        "(privacy, sampling and truncation together)."
+    )
 
 
 def _share(values: np.ndarray) -> float:
@@ -503,11 +554,13 @@ def record_words(moment: Moment) -> str:
     record = moment.record
     promise, note = of_person(record.guarantee), person_note(record.guarantee)
     rows = "an unknown number of" if record.m is None else f"{record.m:,}"
-    exact = " Its public rows make bands, tests and R² more exact than without them." if moment.has_rows else ""
+    gaussian = (
+        " Bands, tests and R² assume Gaussian rows: no public rows went along." if moment.assumes_gaussian else ""
+    )
     return (
         f"{len(moment.columns)} columns, {record.n:,} private and {rows} public rows; released at mu = "
         f"{said(promise['mu'], 4)} (epsilon {said(promise['epsilon'], 4)} at delta {power_of_ten(promise['delta'])}, "
-        f"replace-one{f'; {note}' if note else ''}). Every question from here on is free.{exact}"
+        f"replace-one{f'; {note}' if note else ''}). Every question from here on is free.{gaussian}"
     )
 
 

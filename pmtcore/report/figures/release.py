@@ -285,7 +285,9 @@ def penalties(release: Release) -> list[float]:
 
 
 def results(release: Release) -> dict[str, str]:
-    """Return the single figures released beside the coefficients, with their titles."""
+    """Return the single figures released beside the coefficients, with their titles; none where noise decides them."""
+    if release.facts.is_swamped:
+        return {}
     released = release.released
     fields = {
         "Residual sd": released.get("residual_sd"),

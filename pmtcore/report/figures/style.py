@@ -229,6 +229,7 @@ def projected(figure: go.Figure) -> go.Figure:
     """Return the figure in large print: to be read from the last row, and with its knob on one screen of 720 lines."""
     figure.update_layout(font={"size": 22}, legend={"font": {"size": 20}}, height=_PROJECTED)
     figure.update_traces(line={"width": 5}, selector={"mode": "lines"})
+    figure.update_traces(marker={"size": 9}, selector={"mode": "markers"})
     figure.update_xaxes(title_font_size=22, tickfont_size=20)
     figure.update_yaxes(title_font_size=22, tickfont_size=20)
     return figure

@@ -1,0 +1,72 @@
+"""Controls of the pages: what each says of itself is read from ``controls.toml``, by its key."""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from pmtcore.report.glossary import help_for
+from pmtcore.tables.kinds import KINDS
+
+CONTROLS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TERM = re.compile(r"\{(\w+)\}")
+_LISTED = {"kinds": ", ".join(KINDS)}
+
+
+def at_first(key: str, **start: Any) -> dict[str, Any]:
+    """Return where a control starts, until its value is in the session: Streamlit warns where it has two."""
+    return {} if key in st.session_state else start
+
+
+def control(id: str, at: str = "", **start: Any) -> dict[str, Any]:
+    """Return the arguments of a control that never change, its key, and where it starts until somebody moved it.
+
+    Args:
+        id: of the control in the table.
+        at: end of its key, where there are several of it.
+        start: its value or index at first.
+    """
+    settings = dict(CONTROLS[id])
+    if "help" in settings:
+        settings["help"] = _TERM.sub(lambda term: _LISTED.get(term[1]) or help_for(term[1]), settings["help"])
+    if "icon" in settings:
+        settings["icon"] = f":material/{settings['icon']}:"
+    return {**settings, "key": f"{id}{at}", **at_first(f"{id}{at}", **start)}
+
+
+def pick(
+    place: Any,
+    id: str,
+    options: Iterable[str],
+    current: str | None = None,
+    at: str = "",
+    *,
+    words: Callable[[str], str] | None = None,
+    **more: Any,
+) -> str:
+    """Draw the choice of one of several, the first where the current one is none of them.
+
+    Args:
+        place: where to draw it.
+        id: of the control in the table.
+        options: values, or what each is called by value.
+        current: value to start with.
+        at: end of its key, where there are several of it.
+        words: what a value is called; else as the options say, or as it is.
+        more: arguments that depend on the data.
+    """
+    values = list(options)
+    called = words or (options.__getitem__ if isinstance(options, Mapping) else str)
+    index = values.index(current) if current in values else 0
+    chosen: str = place.selectbox(**{**control(id, at), **more}, options=values, index=index, format_func=called)
+    return chosen
+
+
+def segments(id: str, options: Iterable[str], first: str, place: Any = st, **more: Any) -> str:
+    """Draw buttons of which one is pressed, ``first`` at first; see :func:`pick`."""
+    called = options.__getitem__ if isinstance(options, Mapping) else str
+    settings = {**control(id, default=first), "required": True, **more}
+    return place.segmented_control(**settings, options=list(options), format_func=called) or first
