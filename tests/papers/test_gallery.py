@@ -567,7 +567,7 @@ def test_a_stored_result_of_other_code_is_noticed():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("id", "changed"), [("B3", "joint-pmt, m = 20"), ("D5f", "napp-public")])
+@pytest.mark.parametrize(("id", "changed"), [("B3", "joint-pmt, m = 12"), ("D5f", "napp-public")])
 def test_one_changed_method_is_one_line_to_compute(id, changed):
     """Only the lines of the method that comes out differently are made again, as the whole would have them."""
     whole = json.loads(json.dumps(Computation(figure(id), 1).run().as_dict()))
@@ -578,7 +578,7 @@ def test_one_changed_method_is_one_line_to_compute(id, changed):
     other["first"][changed] = [-1.0]
     again = lines_to_mend(figure(id), other)
     every = {fields["name"] for fields in whole["series"]}
-    assert changed in again and set(again) < every and len(again) < 4
+    assert changed in again and set(again) < every and len(again) <= 4
     made = Computation(figure(id), 1, only=again).run()
     assert set(made.curves()) == set(again)
     assert json.loads(json.dumps(mended(other, made)))["series"] == whole["series"]
