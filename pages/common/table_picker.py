@@ -157,7 +157,7 @@ def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]
         _repairs(one, choices, f"stop-{at}")
     for at, one in enumerate(every):
         if not one.stops and _asked(one):
-            left, right = st.columns([4, 1], vertical_alignment="center")
+            left, right = st.columns([5, 2], vertical_alignment="center")
             left.warning(plain(one.sentence), icon=":material/warning:")
             with right:
                 _repairs(one, choices, f"open-{at}")
@@ -177,7 +177,7 @@ def _notice(choices: Choices, rest: Sequence[Finding]) -> None:
     st.session_state["noticed"] = {one.sentence for one in rest}
     if rest:
         open_ones = list(dict.fromkeys(name for one in rest if one.repairs for name in one.columns))
-        asked = f", open to a click: {plain(listed(open_ones))}" if open_ones else ""
+        asked = f"; one click changes {plain(listed(open_ones))}" if open_ones else ""
         with st.expander(f"What was noticed ({len(rest)}){asked}", icon=":material/fact_check:"):
             for at, one in enumerate(rest):
                 st.markdown(f"- {plain(one.sentence)}")

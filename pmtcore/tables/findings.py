@@ -255,10 +255,12 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
     levels = schema.read_alike(levels) if caseless else levels
     kind: Kind = "number" if caseless else choices.target_kind
     share = schema.number_share(column, public.decimal, kind)
+    alone = len(levels) == 1
     if not choices.model.binary and share < 0.5 and levels:
+        text = Note(TableNote.TEXT_TARGET, column=name, count=len(levels), levels=list(levels))
         yield Finding(
             "target",
-            Note(TableNote.TEXT_TARGET, column=name, count=len(levels), levels=list(levels)),
+            Note(TableNote.ONE_TARGET_VALUE, column=name) if alone else text,
             (name,),
             True,
             (*_as_signed(name, levels, choices), *_as_labels(list(levels))),
@@ -271,7 +273,9 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
         many = len(levels) > MAX_LEVELS
         yield Finding(
             "labels",
-            Note(TableNote.NOT_TWO_LABELS, column=name, count=len(levels)),
+            Note(TableNote.ONE_TARGET_VALUE, column=name)
+            if alone
+            else Note(TableNote.NOT_TWO_LABELS, column=name, count=len(levels)),
             (name,),
             True,
             linear if linear and many else (*marks, *linear),

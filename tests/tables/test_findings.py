@@ -700,3 +700,12 @@ def test_a_name_that_is_there_twice_is_placed():
         read_table(rows, "b.csv", "public")
     with refused(TableMessage.NAME_TWICE, places=[1, 3]):
         read_table(rows, "p.csv", "private")
+
+
+@pytest.mark.parametrize("family", ["gaussian", "logistic"])
+def test_a_target_of_one_text_value_is_not_offered_another_regression(family):
+    """No regression can explain what does not vary: the sentence says so, whichever is chosen."""
+    rows = "".join(f"{k % 7},{k % 5},Yes\n" for k in range(60))
+    public, private = (read_table(("a,b,y\n" + rows).encode(), "t.csv", role) for role in ("public", "private"))
+    (stops,) = [one for one in findings(private, public, Choices(target="y", family=family)) if one.stops]
+    assert stops.kind is TableNote.ONE_TARGET_VALUE and "no regression can explain it" in stops.sentence
