@@ -46,7 +46,11 @@ def of_figure(spec: Mapping[str, Any], words: str) -> str:
             continue
         colour = stroke.get("color") or trace.get("marker", {}).get("color")
         marks = trace.get("type") == "bar" or "lines" not in mode
-        lines.append(Line(x, y, colour if isinstance(colour, str) else _GREY, marks))
+        colour = colour if isinstance(colour, str) else _GREY
+        # A line that stops and begins again, as bands do, is several.
+        gaps = np.flatnonzero(~np.isfinite(x) | ~np.isfinite(y))
+        parts = [(x, y)] if marks else zip(np.split(x, gaps), np.split(y, gaps), strict=True)
+        lines += [Line(*part, colour, marks) for part in parts]
     log_x, log_y = (layout.get(f"{axis}axis", {}).get("type") == "log" for axis in "xy")
     return thumbnail(lines, words, log_x, log_y)
 

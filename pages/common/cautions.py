@@ -8,7 +8,7 @@ from pages.common.session import curator, session
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.report.cautions import Caution, cautions, rows_of_zeros
-from pmtcore.tables.findings import few_public_rows, few_rows
+from pmtcore.tables.findings import few_rows
 from pmtcore.tables.problem import Problem
 
 # With one of these a release is spent for nothing.
@@ -44,8 +44,7 @@ def say(problem: Problem) -> None:
     """Say what biases coefficients, with the way to its repair, and what public rows cannot show."""
     if problem.unit is None and (few := few_rows(problem.private.n)) is not None:
         st.warning(plain(few), icon=":material/warning:")
-    if (thin := few_public_rows(problem.public)) is not None:
-        st.warning(plain(thin), icon=":material/warning:")
+    warn(problem.notes, (TableNote.FEW_PUBLIC_ROWS,))
     if words := " ".join(one.words for one in of_open_tables(problem)):
         st.warning(plain(f"{words} Data mends it by a click."), icon=":material/warning:")
     tables = session().tables

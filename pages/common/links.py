@@ -3,7 +3,7 @@
 Tables that somebody brought have no link: they live in their session alone, and a link that remembers one says so.
 """
 
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
@@ -18,6 +18,7 @@ from pmtcore.tables import named
 from pmtcore.tables.problem import common_columns
 
 _OWN = "own"
+_WRITTEN = "link-written"  # tables that the address was given here: no wish of the reader's
 
 
 def restore() -> None:
@@ -28,15 +29,15 @@ def restore() -> None:
     table = asked.get("table", "")
     if not table and not begun():
         scripts.run(scripts.REMEMBER_OWN)
-    if not table or st.session_state.get("link-read") == asked:
+    if not table or st.session_state.get("link-read") == asked or table in st.session_state.get(_WRITTEN, ()):
         return
     first = "link-read" not in st.session_state and "opened" not in st.session_state
     st.session_state["link-read"] = asked
     if table == _OWN:
         if first and not deleted:
             st.info(
-                "This page was loaded anew. Your own tables stay with the page that opened them and are gone from "
-                "here; open them again on Data. Reports of releases that were kept in the ledger are on Budget.",
+                "This page was loaded anew, and your own tables are gone with the page before: nothing of them is "
+                "kept. Open them again on Data. Reports of releases that are in the ledger are on Budget.",
                 icon=":material/info:",
             )
             st.page_link("pages/work/budget.py", label="Reports of earlier releases", icon=":material/account_balance:")
@@ -86,11 +87,22 @@ def query() -> str:
 
 
 def keep() -> None:
-    """Keep in the address that own tables are open, so that a reload can say what was lost."""
+    """Keep in the address which table is open, so that a reload opens it again, or says what was lost.
+
+    Of own tables it says that there were some.
+    """
     opened = session().tables
-    if opened is not None and opened.may_be_studied == (st.query_params.get("table") == _OWN):
-        scripts.address("table", "" if opened.may_be_studied else _OWN)
-        scripts.run(scripts.FORGET_OWN if opened.may_be_studied else scripts.HAVE_OWN)
+    if opened is None:
+        return
+    here, there = parse_qs(query()).get("table", [""])[0], st.query_params.get("table") or "demo"
+    if here != there:
+        st.session_state[_WRITTEN] = {here, *st.session_state.get(_WRITTEN, ())}
+        # What a link asked of another table means nothing here.
+        for name in [name for name in st.query_params if there != "demo" and name not in ("table", "run", "lesson")]:
+            scripts.address(name, "")
+        scripts.address("table", "" if here == "demo" else here)
+    if (here == _OWN) != (there == _OWN):
+        scripts.run(scripts.HAVE_OWN if here == _OWN else scripts.FORGET_OWN)
 
 
 def share() -> None:

@@ -54,6 +54,12 @@ from pmtcore.report.words import (
 from pmtcore.tables.choices import Choices
 
 
+def is_of_other_table(id: str) -> bool:
+    """Return whether the release of this request came from tables that are open no longer."""
+    state = session()
+    return state.tables is not None and state.sources[id] != state.tables.private.sha256
+
+
 def other_table(id: str, choices: Choices) -> None:
     """Say so when the release on screen came from a table that is no longer open, or from other choices.
 
@@ -64,7 +70,7 @@ def other_table(id: str, choices: Choices) -> None:
     state = session()
     if state.tables is None:
         return
-    if state.sources[id] != state.tables.private.sha256:
+    if is_of_other_table(id):
         words = f"This release came from another table. '{plain(state.tables.title)}' is open now."
         label = "New release from the open table"
     elif state.chosen.get(id, choices) != choices:
@@ -157,7 +163,7 @@ def about_picture(release: Release, table: pd.DataFrame, drawn: pd.DataFrame, he
     if not set(drawn["coefficient"]) <= set(table["coefficient"]):
         told.append(CLEAREST)
     if words := penalty_words(release.facts.penalty, release.facts.prior_sd):
-        told.append(f"{words} Data has it among its choices.")
+        told.append(f"{words} It can be changed on the page Data, among the choices of columns.")
     if any(told):
         st.caption(plain(" ".join(sentence for sentence in told if sentence)))
 

@@ -29,7 +29,7 @@ from pmtcore.tables.choices import (
     kinds_from_text,
     levels_from_text,
 )
-from pmtcore.tables.findings import Finding, findings, repaired
+from pmtcore.tables.findings import OPEN, Finding, findings, repaired
 from pmtcore.tables.formula import target_of
 from pmtcore.tables.problem import Problem, common_columns, features_taken
 from pmtcore.tables.schema import schema_from_json
@@ -37,20 +37,6 @@ from pmtcore.tables.table import Table
 
 # Table that is opened first: its picture shows what most tables show, that a larger budget comes nearer.
 _FIRST = "power-plant"
-# What is asked openly although nothing stops: a release with it would be spent for nothing.
-_OPEN = (
-    TableNote.LIKE_IDENTIFIER,
-    TableNote.CODE_FOR_MISSING,
-    TableNote.NAMES_ALIKE,
-    TableNote.SPELLINGS,
-    TableNote.OPEN_DATES,
-    TableNote.PUBLIC_ONLY,
-    TableNote.FEW_PRIVATE_ROWS,
-    TableNote.FEW_PUBLIC_ROWS,
-    TableNote.COUNT_TARGET,
-    TableNote.LABEL_TARGET,
-    TableNote.SWAPPED,
-)
 # Features up to which all of them are listed, so that one is left out by one click.
 _LISTED = 20
 _LOOKING = "Looking at the public table"
@@ -171,7 +157,7 @@ def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]
         _repairs(one, choices, f"stop-{at}")
     for at, one in enumerate(every):
         if not one.stops and _asked(one):
-            left, right = st.columns([4, 1], vertical_alignment="center")
+            left, right = st.columns([5, 2], vertical_alignment="center")
             left.warning(plain(one.sentence), icon=":material/warning:")
             with right:
                 _repairs(one, choices, f"open-{at}")
@@ -183,7 +169,7 @@ def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]
 
 def _asked(one: Finding) -> bool:
     """Return whether a finding is asked openly: also where a column is left out that one click lets in."""
-    return one.kind in _OPEN or (one.kind is TableNote.LEFT_OUT and bool(one.repairs))
+    return one.kind in OPEN or (one.kind is TableNote.LEFT_OUT and bool(one.repairs))
 
 
 def _notice(choices: Choices, rest: Sequence[Finding]) -> None:
@@ -191,7 +177,7 @@ def _notice(choices: Choices, rest: Sequence[Finding]) -> None:
     st.session_state["noticed"] = {one.sentence for one in rest}
     if rest:
         open_ones = list(dict.fromkeys(name for one in rest if one.repairs for name in one.columns))
-        asked = f", open to a click: {plain(listed(open_ones))}" if open_ones else ""
+        asked = f"; one click changes {plain(listed(open_ones))}" if open_ones else ""
         with st.expander(f"What was noticed ({len(rest)}){asked}", icon=":material/fact_check:"):
             for at, one in enumerate(rest):
                 st.markdown(f"- {plain(one.sentence)}")

@@ -31,12 +31,13 @@ def summary(problem: Problem) -> None:
     st.caption(" · ".join(part for part in parts if part))
 
 
-def steps(here: str, problem: Problem | None) -> None:
+def steps(here: str, problem: Problem | None, *, elsewhere: bool = False) -> None:
     """Draw the steps of the work in one line, each with its state, and the fit that they are about.
 
     Args:
         here: file name of the page, without its folder and ending.
         problem: what is worked on; ``None`` while a choice of tables or columns is missing.
+        elsewhere: whether the page is about another fit than the open one, which then has no place in its head.
     """
     planned, spent = st.session_state.get("planned"), session().spent
     states = {
@@ -52,7 +53,7 @@ def steps(here: str, problem: Problem | None) -> None:
             icon = ":material/check_circle:" if done.get(name) else f":material/counter_{at}:"
             st.page_link(f"pages/work/{name}.py", label=f"**{words}**" if name == here else words, icon=icon)
     # A report says itself what it is about: another release than the open fit, often.
-    if here not in ("data", "report") and problem is not None:
+    if here not in ("data", "report") and problem is not None and not elsewhere:
         summary(problem)
 
 

@@ -112,7 +112,7 @@ else:
     with st.container(key="large-print" if large else "lesson-print"):
         st.title(f"{list(LESSONS).index(lesson.id) + 1}. {lesson.title}")
         ways(lesson)
-        if lesson.meaning:
+        if lesson.meaning and not large:  # on a projector the picture comes first
             st.markdown(lesson.meaning)
         controls, stage = st.columns([2, 5], gap="large")
         with controls:
@@ -122,3 +122,5 @@ else:
             # The key names the lesson: an answer that is open closes with it.
             with st.expander("Answer", icon=":material/lightbulb:", key=f"answer-{lesson.id}"):
                 st.markdown(lesson.answer)
+            if lesson.meaning and large:
+                st.markdown(lesson.meaning)

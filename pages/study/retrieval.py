@@ -159,8 +159,8 @@ with errors_shown():
         pictures(planned, at)
     st.info(
         "As published, the retrieved amount is computed from the private fit, unpaid, with weights that depend on the "
-        "data (E10, E12, E13): that is no guarantee. `napp-public` takes the weights from the public fit, so the "
-        "amount is a public number.",
+        "data: that is no guarantee. The method `napp-public` of this page takes the weights from the public fit, so "
+        "the amount is a public number.",
         icon=":material/info:",
     )
     selection()

@@ -1,9 +1,10 @@
 """Compare: repeated trials in the lab, error against budget."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.common import runs, workflow_state
 from pages.common.controls import control, pick, segments
@@ -29,6 +30,8 @@ from pmtcore.report.names import option
 from pmtcore.report.words import comparison_words
 from pmtcore.tables.problem import Problem
 
+# Rows of the form below the methods, at most.
+_ROWS = 4
 # Ends of the budgets that are tried at first.
 FIRST_PLACES = (0.1, 10.0)
 SCALES = {"z": "z-scores", "none": "as it is", "minmax": "to [0, 1]", "max": "by the largest"}
@@ -49,7 +52,7 @@ _ENDS = {
 }
 
 
-def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
+def _places(problem: Problem, axis: str, cells: Iterator[DeltaGenerator]) -> tuple[float, float, int, float]:
     """Draw the range on the axis, how many places, and the budget where the axis is another."""
     d, m = problem.public.d, problem.public.m or 0
     ranges: dict[str, tuple[float, float]] = {
@@ -60,13 +63,11 @@ def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
         "steps": (1.0, 20.0),
     }
     name, words, at = _ENDS[axis], _AXIS_HELP[axis], f"-{axis}"
-    a, b = st.columns(2)
-    c, e = st.columns(2)
     start = ranges[axis]
-    low = number(a, "compare-low", 1e-9, 1e9, start=start[0], at=at, label=f"Smallest {name}", words=words)
-    high = number(b, "compare-high", 1e-9, 1e9, start=start[1], at=at, label=f"Largest {name}", words=words)
-    count = number(c, "compare-count", 1, 50, start=10 if axis == "budget" else 6, at=at)
-    mu = 1.0 if axis == "budget" else number(e, "compare-mu", 1e-3, 100.0, start=1.0)
+    low = number(next(cells), "compare-low", 1e-9, 1e9, start=start[0], at=at, label=f"Smallest {name}", words=words)
+    high = number(next(cells), "compare-high", 1e-9, 1e9, start=start[1], at=at, label=f"Largest {name}", words=words)
+    count = number(next(cells), "compare-count", 1, 50, start=10 if axis == "budget" else 6, at=at)
+    mu = 1.0 if axis == "budget" else number(next(cells), "compare-mu", 1e-3, 100.0, start=1.0)
     return low, high, count, mu
 
 
@@ -89,8 +90,10 @@ def controls(problem: Problem, axis: str) -> None:
     """Draw what to run; start a comparison."""
     with st.form("compare-form"):
         chosen = _methods(problem, axis)
-        low, high, count, mu = _places(problem, axis)
-        trials, seed, scale = _trials()
+        # Two in a row, made as they are needed: the button stands on the first screen.
+        cells = (column for _ in range(_ROWS) for column in st.columns(2))
+        low, high, count, mu = _places(problem, axis, cells)
+        trials, seed, scale = _trials(cells)
         pressed = st.form_submit_button(**control("compare-run"))
     if not pressed:
         return
@@ -122,12 +125,10 @@ def _methods(problem: Problem, axis: str) -> list[str]:
     return [*chosen, *([of_role("public").id] if problem.public.labelled else [])]
 
 
-def _trials() -> tuple[int, int, Any]:
-    a, b = st.columns(2)
-    c = st.container()
-    trials = number(a, "compare-trials", 1, 5000, start=100)
-    seed = number(b, "compare-seed", 0, 2**31, start=1)
-    scale = pick(c, "compare-scale", SCALES)
+def _trials(cells: Iterator[DeltaGenerator]) -> tuple[int, int, Any]:
+    trials = number(next(cells), "compare-trials", 1, 5000, start=100)
+    seed = number(next(cells), "compare-seed", 0, 2**31, start=1)
+    scale = pick(next(cells), "compare-scale", SCALES)
     return int(trials), int(seed), scale
 
 

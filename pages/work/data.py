@@ -18,7 +18,8 @@ from pmtcore.report.figures import compare as figures
 from pmtcore.report.words import columns_words, comparison_words
 from pmtcore.tables.problem import Problem
 
-# Pixels of the table of columns at most, and of one of its lines.
+# Pixels of the picture, whose axis a projector shows too, of the table of columns at most, and of one of its lines.
+_PICTURE = 345
 _GLANCE, _LINE = 330, 35
 
 
@@ -35,7 +36,7 @@ def showcase() -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
         alt = f"{shown.measure.capitalize()}, against the total budget"
-        drawn = figures.comparison(shown.summaries, measure=shown.measure)
+        drawn = figures.comparison(shown.summaries, measure=shown.measure, height=_PICTURE)
         table = figures.comparison_table(shown.summaries)
         chart(drawn, "showcase", alt, table, label=Label.LAB, words=comparison_words(shown.summaries))
         of = ", for the typical coefficient, as on Plan, in standard errors of the public fit" if shown.typical else ""

@@ -83,10 +83,10 @@ def run(problem: Problem, request: Request, where: Spend, *, noise: NoiseSource,
         st.rerun()
 
 
-def head(thread: DeltaGenerator, problem: Problem) -> None:
-    """Draw the steps of the work into their place."""
+def head(thread: DeltaGenerator, problem: Problem, *, elsewhere: bool = False) -> None:
+    """Draw the steps of the work into their place, and the open fit unless the page is about another one."""
     with thread:
-        workflow_state.steps("release", problem)
+        workflow_state.steps("release", problem, elsewhere=elsewhere)
 
 
 def page(problem: Problem) -> None:
@@ -103,7 +103,7 @@ def page(problem: Problem) -> None:
             jobs.ended(state.job)
     done = state.releases.get(state.next_request)
     if done is not None:
-        head(thread, problem)
+        head(thread, problem, elsewhere=released.is_of_other_table(state.next_request))
         released.other_table(state.next_request, problem.choices)
         released.show(done, state.requests[state.next_request])
         return

@@ -1,7 +1,7 @@
 """From a user's words (target, features or a formula, a budget in some unit) to what the core takes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from pmtcore.base.messages import FaceMessage, InputError, reraised_as
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
-from pmtcore.tables.problem import Problem, prepare, prepare_moment, prepare_public
+from pmtcore.tables.findings import public_alone, told
+from pmtcore.tables.problem import Problem, prepare, prepare_moment
 from pmtcore.tables.schema import Schema, schema_from_json
 from pmtcore.tables.table import MomentTable
 
@@ -35,15 +36,15 @@ class Inputs:
     choices: Choices
     schema: Schema | None = None
 
-    def public_data(self, public: object, public_rows: int | None) -> PublicData:
-        """Return the public side alone.
+    def public_data(self, public: object, public_rows: int | None) -> tuple[PublicData, tuple[str, ...]]:
+        """Return the public side alone, and what to know about its columns.
 
         Raises:
             InputError: as :func:`pmtcore.tables.problem.prepare`.
         """
         if isinstance(public, MomentTable):
-            return prepare_moment(public, self.choices, public_rows)
-        return prepare_public(frames.table(public, "public"), self.choices)
+            return prepare_moment(public, self.choices, public_rows), ()
+        return public_alone(frames.table(public, "public"), self.choices)
 
     def prepared(self, private: object, public: object, public_rows: int | None = None) -> tuple[Problem, Design, str]:
         """Return both tables as a problem, how new rows are read, and a key that identifies the tables in this process.
@@ -56,6 +57,7 @@ class Inputs:
         hidden = frames.table(private, "private")
         shown = public if isinstance(public, MomentTable) else frames.table(public, "public")
         problem = prepare(hidden, shown, self.choices, public_rows=public_rows, schema=self.schema)
+        problem = replace(problem, notes=(*told(hidden, shown, self.choices, self.schema), *problem.notes))
         if problem.design is None:
             raise ValueError("a problem from tables has a design")
         return problem, problem.design, f"{hidden.sha256} {frames.digest(shown)} {self.choices.formula}"

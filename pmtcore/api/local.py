@@ -244,7 +244,7 @@ class LocalAggregator:
         self._table = frames.table(public, "public")
         chosen = None if features is None else tuple(features)
         choices = Choices(target=target, features=chosen, intercept=intercept, family=family, positive=positive)
-        data = prepare_public(self._table, choices)
+        data = prepare_public(self._table, choices).data
         made = configure(data, epsilon=epsilon, mu=mu, scheme=scheme, people=people, response_bound=response_bound)
         self.published = Published(made, data.family.id, positive)
         self.tally = Tally(made)
@@ -274,7 +274,7 @@ class LocalAggregator:
             InputError: no report could be used.
         """
         made = self.published.configuration
-        public = prepare_public(self._table, self.published.choices(family))
+        public = prepare_public(self._table, self.published.choices(family)).data
         results = aggregate(public, made, self.tally, link)
         return results_of(
             _as_release(results, made), f"{results['n']} reports used; each was private before it was sent."

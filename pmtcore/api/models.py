@@ -191,12 +191,12 @@ class PrivateModel(Parametrized, Reported):
             InputError: bad input, or a method without a prediction for these public data.
         """
         given = self._inputs(target)
-        data = given.public_data(public, public_rows)
+        data, notes = given.public_data(public, public_rows)
         id = recommended(data).id if self.method is None else method_of(self.method).id
         budgets = [float(m) for m in mu] or [self._budget().mu]
         expectations = planning.plan(data, n, budgets, [id])
         verdicts = tuple(planning.verdict(data, n, m, id) for m in budgets)
-        return Expectation(tuple(row for planned in expectations for row in planned.rows()), verdicts, n)
+        return Expectation(tuple(row for planned in expectations for row in planned.rows()), verdicts, n, notes)
 
     def needed(
         self,
@@ -213,7 +213,7 @@ class PrivateModel(Parametrized, Reported):
         Raises:
             InputError: as :meth:`plan`, or no such coefficient.
         """
-        data = self._inputs(target).public_data(public, public_rows)
+        data, _ = self._inputs(target).public_data(public, public_rows)
         id = recommended(data).id if self.method is None else method_of(self.method).id
         budget = planning.budget_for(data, n, id, coefficient, half_width=half_width)
         return Needed(budget, planning.rows_for(data, id, self._budget().mu, coefficient, half_width=half_width))

@@ -34,11 +34,13 @@ class Expectation:
     Attributes:
         rows: one record for each method, budget and coefficient.
         verdicts: whether the private rows can help, a sentence for each budget.
+        notes: what to know about the public columns: which are left out, or may be read otherwise than meant.
     """
 
     rows: tuple[Mapping[str, Any], ...]
     verdicts: tuple[str, ...]
     n: int
+    notes: tuple[str, ...] = ()
 
     def frame(self) -> pd.DataFrame:
         """Return the rows as a frame: privacy, sampling and truncation standard errors, the 95 % half-width.
@@ -52,12 +54,12 @@ class Expectation:
 
     def __str__(self) -> str:
         first = f"Expected from public rows and n = {self.n} alone; free."
-        return terminal("\n".join([first, *table_lines(self.rows), *self.verdicts]))
+        return terminal("\n".join([first, *table_lines(self.rows), *self.verdicts, *self.notes]))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        words = "".join(f"<p>{escape(line)}</p>" for line in self.verdicts)
+        words = "".join(f"<p>{escape(line)}</p>" for line in (*self.verdicts, *self.notes))
         shown = self.frame().assign(coefficient=lambda rows: rows["coefficient"].map(one_line))
         shown = shown.set_index(["method", "mu", "coefficient"])
         return f"{shown.to_html(float_format='{:.4g}'.format, escape=True)}{words}"

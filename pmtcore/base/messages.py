@@ -356,7 +356,7 @@ class TableMessage(Message):
         "row of column names."
     )
     UNNAMED_COLUMN = "{where} has a column without a name (number {number}); name every column."
-    EMPTY_COLUMN = "Column {column!r} of the public table is empty; leave it out."
+    EMPTY_COLUMN = "Column {column!r} of the public table has no number, date or text in it; leave it out."
     ONE_CATEGORY = "Column {column!r} has fewer than two categories with public rows; leave it out."
     FORMULA_OF_OTHER_VERSION = "The record's formula makes other columns here; use the version that wrote it."
     FORMULA_LACKS_COLUMNS = (
@@ -718,7 +718,8 @@ class TableNote(Message):
     REFERENCES = "Categories are compared with {references:paired}."
     RARE_LEVELS = "Categories of {column!r} with fewer than two public rows count as {become}: {levels:listed}."
     SPELLINGS = (
-        "In {column!r} {levels:listed} differ in capitals or blanks alone, and count as different; read them alike "
+        "In {column!r} each of {levels:listed} differs from another one in capitals or blanks alone, and counts as "
+        "different; read them alike "
         "(kind caseless), or write them so in both tables."
     )
     READ_ALIKE = "In {column!r} levels that differ in capitals or blanks alone count as one, such as {levels:listed 2}."
@@ -748,7 +749,11 @@ class TableNote(Message):
         "The target {column!r} has {count:plural text value}: {levels:listed}. A linear regression needs numbers: "
         "choose another target, or a regression of labels."
     )
-    NOT_TWO_LABELS = "The target {column!r} has {count} different values; a regression of labels needs two."
+    ONE_TARGET_VALUE = (
+        "The target {column!r} has one value in the public rows: no regression can explain it. Choose another target, "
+        "or public rows that have other values too."
+    )
+    NOT_TWO_LABELS = "The target {column!r} has {count:plural different value}; a regression of labels needs two."
     SIGNED_NUMBERS = (
         "Most public cells of {column!r} are numbers with the sign {sign}, read as categories. Read as numbers, "
         "5{sign} counts as 5, and a cell without the sign as missing."

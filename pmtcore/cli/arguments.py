@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pmtcore.base import threads
@@ -34,15 +35,16 @@ except ImportError:  # not a POSIX system
     pwd = None  # type: ignore[assignment]
 
 
-def public_from(chosen: argparse.Namespace) -> PublicData:
-    """Prepare the public side alone: nothing private is read."""
-    from pmtcore.tables.problem import prepare_moment, prepare_public  # noqa: PLC0415
+def public_from(chosen: argparse.Namespace) -> tuple[PublicData, tuple[str, ...]]:
+    """Prepare the public side alone, and say what to know about its columns: nothing private is read."""
+    from pmtcore.tables.findings import public_alone  # noqa: PLC0415
+    from pmtcore.tables.problem import prepare_moment  # noqa: PLC0415
     from pmtcore.tables.table import read_moment_path  # noqa: PLC0415
 
     choices = choices_from(chosen)
     if chosen.public_moment is not None:
-        return prepare_moment(read_moment_path(chosen.public_moment), choices, chosen.public_rows)
-    return prepare_public(table_of(chosen.public, "public"), choices)
+        return prepare_moment(read_moment_path(chosen.public_moment), choices, chosen.public_rows), ()
+    return public_alone(table_of(chosen.public, "public"), choices)
 
 
 def table_of(path: str, role: TableRole) -> Table:
@@ -99,6 +101,7 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Proble
         chosen: parsed arguments.
         unit: what an identifier column keeps of each person; ``None`` without one.
     """
+    from pmtcore.tables.findings import told  # noqa: PLC0415
     from pmtcore.tables.problem import prepare  # noqa: PLC0415
     from pmtcore.tables.schema import schema_from_json  # noqa: PLC0415
     from pmtcore.tables.table import query_table, read_moment_path, with_rows  # noqa: PLC0415
@@ -112,7 +115,8 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Proble
     schema = None if chosen.schema is None else schema_from_json(read_small(chosen.schema))
     public = table_of(chosen.public, "public") if chosen.public is not None else read_moment_path(chosen.public_moment)
     cluster = cluster_from(chosen)
-    return prepare(private, public, choices, public_rows=chosen.public_rows, schema=schema, cluster=cluster)
+    problem = prepare(private, public, choices, public_rows=chosen.public_rows, schema=schema, cluster=cluster)
+    return replace(problem, notes=(*told(private, public, choices, schema), *problem.notes))
 
 
 def choose_threads(chosen: argparse.Namespace) -> None:

@@ -33,7 +33,7 @@ def plan(chosen: argparse.Namespace) -> Answer:
     from pmtcore.api.summary import table_lines  # noqa: PLC0415
     from pmtcore.releases import planning  # noqa: PLC0415
 
-    public = public_from(chosen)
+    public, notes = public_from(chosen)
     n = chosen.rows if chosen.private is None else table_of(chosen.private, "private").n
     first = recommended(public).id if chosen.method is None else method(chosen.method).id
     mus = [number_from("--mu", part) for part in chosen.mu.split(",") if part.strip()]
@@ -63,7 +63,8 @@ def plan(chosen: argparse.Namespace) -> Answer:
     if chosen.time:
         record["expected"], words = _time(public, n, first, mus[0])
         lines.append(words)
-    return record, "\n".join([*lines, *record["verdict"]])
+    record["notes"] = list(notes)
+    return record, "\n".join([*lines, *record["verdict"], *notes])
 
 
 def _time(public: PublicData, n: int, id: str, mu: float) -> tuple[dict[str, Any], str]:

@@ -92,7 +92,7 @@ def _write_reports(path: Path, blocks: Iterable[np.ndarray], digest: str) -> int
 def _aggregate(chosen: argparse.Namespace) -> Answer:
     made, choices = _published(chosen)
     tally = tally_file(Path(_needed(chosen, "reports")), made)
-    public = prepare_public(read_path(_needed(chosen, "public"), "public"), choices)
+    public = prepare_public(read_path(_needed(chosen, "public"), "public"), choices).data
     if public.names != made.names:
         raise InputError(CommandMessage.OTHER_PUBLIC_TABLE)
     record = aggregate(public, made, tally, chosen.link)

@@ -203,7 +203,7 @@ DEMOS: Mapping[str, Demo] = {
         "learn-clouds",
         _whitening,
         (
-            Knob("needle", "How long is the needle?", 30, _LENGTHS, [2, 5, 10, 30, 100]),
+            Knob("needle", "Length over width, in the population", 30, _LENGTHS, [2, 5, 10, 30, 100]),
             Knob("rows", "Public rows", 30, "So many rows choose the new units.", [4, 10, 30, 100, 1000]),
         ),
     ),

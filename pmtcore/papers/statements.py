@@ -23,6 +23,7 @@ class Statement:
         state: *implemented*: to be run or computed; *declared*: done otherwise, or no number; *left out*.
         where: references to what does it.
         why: of what is declared or left out.
+        answer: of a figure's claim, by the stored result.
     """
 
     paper: str
@@ -31,6 +32,7 @@ class Statement:
     state: State
     where: tuple[str, ...] = ()
     why: str = ""
+    answer: str = ""
 
 
 def _read(paper: str, fields: dict[str, Any]) -> Statement:

@@ -57,6 +57,11 @@ class Strength:
         """Return the odds in one sentence."""
         if self.mu == 0:
             return "No private row is read, so nothing is spent."
+        if self.detections >= 1:  # rounded up: a share below 1 as well
+            return (
+                f"The best attacker who accepts {percent(FALSE_ALARMS)} false alarms detects nearly every person: "
+                f"{figure(self.times_guessing, 2)} times as often as by guessing."
+            )
         return (
             f"The best attacker who accepts {percent(FALSE_ALARMS)} false alarms detects one person in at most "
             f"{percent(self.detections, 3)} of the cases: {figure(self.times_guessing, 2)} times as often as by "

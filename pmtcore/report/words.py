@@ -11,7 +11,7 @@ from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import Diagnosis
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import Note, TableNote
-from pmtcore.base.numbers import figure, listing, percent, plural
+from pmtcore.base.numbers import alike, figure, listing, percent, plural
 from pmtcore.methods.registry import Prediction, method
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
@@ -32,6 +32,7 @@ _MOVERS = (
     ("truncation", "truncation sd"),
 )
 _SMALLER_RADIUS = "A smaller radius means less noise and more bias."
+_CHOSEN_BY_PRIVATE_ROWS = "A radius chosen by that figure would leak it: choose by public rows."
 _MOST_LOG = 700.0  # beyond, e to its power is no number any more
 _SIDES = {False: ("negative", "positive"), True: ("below 1", "above 1")}  # by whether the unit is a ratio
 _GAPS_NAMED = 20  # columns with gaps that a line can name
@@ -106,8 +107,7 @@ def truncation_words(diagnosis: Diagnosis, radius: float) -> str:
     longest = figure(float(diagnosis.norms[-1]))
     if diagnosis.label is Label.PRIVATE:
         if rate <= 0:
-            less = f"The longest has {longest}: a radius down to there means less noise, at no loss."
-            return f"{at} no private row is truncated. {less}"
+            return f"{at} no private row is truncated; the longest has {longest}. {_CHOSEN_BY_PRIVATE_ROWS}"
         share = "every private row is" if rate >= 1 else f"{percent(rate)} of the private rows are"
         return f"{at} {share} truncated. {_SMALLER_RADIUS}"
     if rate <= 0:
@@ -256,7 +256,7 @@ def example_words(shown: pd.DataFrame, unit: Unit, references: Mapping[str, str]
     # A standard deviation of a level, which is 0 or 1, means nothing to a reader.
     first = clear & (rows["coefficient"] == rows["column"]) if unit.per_spread else clear
     row = rows.iloc[int(np.argmax(first if first.any() else clear))]
-    low, high = figure(row["low (95 %)"]), figure(row["high (95 %)"])
+    value, low, high = alike(row["value"], row["low (95 %)"], row["high (95 %)"])
     limits = f"95 % limits {low} to {high}"
     name, reference = row["coefficient"], (references or {}).get(row["column"])
     if unit.per_spread:
@@ -265,9 +265,9 @@ def example_words(shown: pd.DataFrame, unit: Unit, references: Mapping[str, str]
         cause = f"one unit more of {name}" if reference is None else f"{name}, compared with {reference},"
     if unit.ratio:
         odds = "rate" if unit.short.startswith("rate") else "odds"
-        effect = f"{figure(row['value'])} times the {odds} of {unit.scale}"
+        effect = f"{value} times the {odds} of {unit.scale}"
     else:
-        effect = f"a change of {unit.scale} by {figure(row['value'])}"
+        effect = f"a change of {unit.scale} by {value}"
     return f"For example, {cause} goes with {effect} ({limits})."
 
 
@@ -300,7 +300,7 @@ def filled_words(missing: Mapping[str, float], references: Mapping[str, str]) ->
     more = f", and {plural(len(gappy) - _GAPS_NAMED, 'column')} more" if len(gappy) > _GAPS_NAMED else ""
     return (
         f"Gaps are filled: {', '.join(filled)}{more}, by the public rows. A row that really has another value counts "
-        "as one with this, so that the effects of the two values are drawn together."
+        "as one with this, which bends the effects of these columns: those of categories are drawn together."
     )
 
 

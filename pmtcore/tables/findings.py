@@ -19,7 +19,7 @@ from pmtcore.tables.choices import Choices
 from pmtcore.tables.features import date_note
 from pmtcore.tables.kinds import CODED, DATES, ORDERS, SIGNS, Kind
 from pmtcore.tables.limits import MAX_LEVELS
-from pmtcore.tables.problem import default_choices, features_taken, public_side
+from pmtcore.tables.problem import default_choices, features_taken, prepare_public, public_side
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table
 
@@ -29,6 +29,20 @@ About = Literal[
 _ALMOST = 0.5  # share of numbers from which a text column is offered as one of numbers
 # Private rows below which the noise is larger than any sum of them, at the largest budget that is taken.
 _FEW = 10
+# What every face tells although nothing stops: a release with it would be spent for nothing.
+OPEN = (
+    TableNote.LIKE_IDENTIFIER,
+    TableNote.CODE_FOR_MISSING,
+    TableNote.NAMES_ALIKE,
+    TableNote.SPELLINGS,
+    TableNote.OPEN_DATES,
+    TableNote.PUBLIC_ONLY,
+    TableNote.FEW_PRIVATE_ROWS,
+    TableNote.FEW_PUBLIC_ROWS,
+    TableNote.COUNT_TARGET,
+    TableNote.LABEL_TARGET,
+    TableNote.SWAPPED,
+)
 _ROUNDS = 12  # repairs that follow from one another
 # What the notes of a public side are about; those that are not listed are no findings.
 _ABOUT: Mapping[Message | None, About] = {
@@ -41,6 +55,7 @@ _ABOUT: Mapping[Message | None, About] = {
     TableNote.PUBLIC_ROW_LEFT_OUT: "missing",
     TableNote.PUBLIC_ROWS_LEFT_OUT: "missing",
     TableNote.PUBLIC_ROWS_UNFILLED: "missing",
+    TableNote.FEW_PUBLIC_ROWS: "rows",
 }
 # What an error that stops the attempt is about.
 _STOPPING: Mapping[Message | None, About] = {
@@ -119,6 +134,38 @@ def findings(
     return tuple(sorted(collected, key=lambda one: not one.stops))
 
 
+def told(private: Table, public: Table | MomentTable, choices: Choices, declared: Schema | None = None) -> list[str]:
+    """Return the sentences of :data:`OPEN` that hold, where no question can be asked; :func:`prepare` has said others.
+
+    Public columns that the private table lacks count where nobody chose the features.
+
+    Args:
+        private: the private table; a plan without one has the public table here too.
+        public: the public table or moment.
+        choices: what was chosen about them.
+        declared: schema in place of what the public table suggests.
+    """
+    own = choices.features is None and not choices.formula
+    collected = [] if private is public else [*_tables(private, public, choices)]
+    collected += _columns(private, public, choices) if own else ()
+    if isinstance(public, Table):
+        collected += _target(public, choices)
+        going_in = features_taken(private, public, choices, declared)
+        collected += [] if choices.formula else _features(private, public, choices, going_in)
+    noted = (TableNote.SWAPPED, TableNote.LIKE_IDENTIFIER, TableNote.CODE_FOR_MISSING)  # by prepare
+    return [one.sentence for one in collected if one.kind in OPEN and one.kind not in noted and not one.stops]
+
+
+def public_alone(public: Table, choices: Choices) -> tuple[PublicData, tuple[str, ...]]:
+    """Return the public side alone, as a plan needs it, and what to know about its columns.
+
+    Raises:
+        InputError: as :func:`pmtcore.tables.problem.prepare`.
+    """
+    side = prepare_public(public, choices)
+    return side.data, (*told(public, public, choices), *side.notes)
+
+
 def repaired(private: Table, public: Table | MomentTable, choices: Choices, declared: Schema | None = None) -> Choices:
     """Return the choices after the recommended repair of everything that stops, as far as there is one."""
     return ([choices] + [after for _, after in repairing(private, public, choices, declared)])[-1]
@@ -158,7 +205,7 @@ def _columns(private: Table, public: Table | MomentTable, choices: Choices) -> I
     common = [name for name in public.columns if name in private.columns]
     if not common:
         return
-    only = [name for name in public.columns if name not in private.columns]
+    only = [name for name in public.columns if name not in (*private.columns, choices.cluster)]
     more = len(private.columns) - len(common)
     if only:
         yield Finding("columns", Note(TableNote.PUBLIC_ONLY, columns=only), tuple(only))
@@ -208,10 +255,12 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
     levels = schema.read_alike(levels) if caseless else levels
     kind: Kind = "number" if caseless else choices.target_kind
     share = schema.number_share(column, public.decimal, kind)
+    alone = len(levels) == 1
     if not choices.model.binary and share < 0.5 and levels:
+        text = Note(TableNote.TEXT_TARGET, column=name, count=len(levels), levels=list(levels))
         yield Finding(
             "target",
-            Note(TableNote.TEXT_TARGET, column=name, count=len(levels), levels=list(levels)),
+            Note(TableNote.ONE_TARGET_VALUE, column=name) if alone else text,
             (name,),
             True,
             (*_as_signed(name, levels, choices), *_as_labels(list(levels))),
@@ -224,7 +273,9 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
         many = len(levels) > MAX_LEVELS
         yield Finding(
             "labels",
-            Note(TableNote.NOT_TWO_LABELS, column=name, count=len(levels)),
+            Note(TableNote.ONE_TARGET_VALUE, column=name)
+            if alone
+            else Note(TableNote.NOT_TWO_LABELS, column=name, count=len(levels)),
             (name,),
             True,
             linear if linear and many else (*marks, *linear),
@@ -355,8 +406,7 @@ def _rest(
     ]
     # Where persons have several rows, their number is private.
     near = [] if choices.unit is not None else [*_nearly_collinear(side.data, private.n, going_in, choices)]
-    few = few_public_rows(side.data)
-    return noted + ([] if few is None else [Finding("rows", few)]) + near
+    return noted + near
 
 
 def _read_otherwise(public: Table | MomentTable, note: str, choices: Choices) -> tuple[Repair, ...]:
@@ -383,12 +433,6 @@ def _nearly_collinear(data: PublicData, rows: int, going_in: tuple[str, ...], ch
         leave = () if first is None else (_without(going_in, (first,)),)
         note = Note(TableNote.NEARLY_COLLINEAR, columns=names, rows=rows)
         yield Finding("collinear", note, names, False, leave)
-
-
-def few_public_rows(data: PublicData) -> Note | None:
-    """Return a note where public rows are few for their columns; else ``None``."""
-    few = data.m is not None and data.m < 3 * data.d
-    return Note(TableNote.FEW_PUBLIC_ROWS, rows=data.m, count=data.d) if few else None
 
 
 def _stopping(error: InputError, going_in: tuple[str, ...], choices: Choices) -> Finding:

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from pmtcore.tables.formula import Expansion
 
 _DEPENDENT = 2e-6  # share of a column left after those before it; beyond what public_from_rows asks for
+_FEW_FOR_A_COLUMN = 3  # public rows for each column, below which whitening and predictions are called rough
 # Names of columns that are there to be explained.
 _TARGETS = ("y", "target", "outcome", "label", "response")
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
@@ -358,7 +359,7 @@ def public_side(
     return _public_side(public, choices, features, schema)
 
 
-def prepare_public(public: Table, choices: Choices) -> PublicData:
+def prepare_public(public: Table, choices: Choices) -> PublicSide:
     """Prepare the public side alone, where private rows stay on other devices.
 
     Raises:
@@ -367,13 +368,13 @@ def prepare_public(public: Table, choices: Choices) -> PublicData:
     if choices.formula:
         expansion = _expansion(public, choices).passing((*choices.weighing, choices.cluster))
         inner = _expanded_choices(choices, expansion)
-        return _public_side(expansion.table(public), inner, list(expansion.names), expansion.schema).data
+        return _public_side(expansion.table(public), inner, list(expansion.names), expansion.schema)
     beside = (choices.target, choices.cluster, *choices.weighing)
     names = [name for name in public.columns if name not in beside]
     missing = [name for name in choices.features or () if name not in names]
     if missing:
         raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=missing, present=names)
-    return _public_side(public, choices, list(choices.features or names), None).data
+    return _public_side(public, choices, list(choices.features or names), None)
 
 
 def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | None) -> PublicData:
@@ -478,6 +479,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         data = replace(data, covariates_are_public=True)
         coder = replace(coder, expected=tuple(data.fit.tolist()))
         notes += (Note(TableNote.COVARIATES_PUBLIC),)
+    if data.m is not None and data.m < _FEW_FOR_A_COLUMN * data.d:
+        notes += (Note(TableNote.FEW_PUBLIC_ROWS, rows=data.m, count=data.d),)
     if data.m is not None and data.m < len(x):
         notes += (Note(TableNote.PASTED, count=len(x) - data.m, rows=len(x)),)
     notes += dropped + _gap_notes(choices)
@@ -645,7 +648,7 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
     ]
     if isinstance(public, MomentTable):
         names = [name for name in names if name not in _INTERCEPT_NAMES]
-    if not names and len(common) == 1:
+    if not names and len(common) == 1 < max(len(columns), len(private.columns)):
         raise InputError(TableMessage.NO_OTHER_COMMON_COLUMN, column=common[0])
     if not names:
         raise InputError(TableMessage.NO_FEATURES)

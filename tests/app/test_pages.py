@@ -296,9 +296,39 @@ def test_a_reload_says_what_it_lost(app):
     again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     again.query_params["table"] = "own"
     again.run()
-    assert any("gone from here" in box.value for box in again.info)
+    assert any("are gone with the page before" in box.value for box in again.info)
     again.run()
     assert not again.exception
+
+
+def test_a_reload_opens_the_same_known_table(app):
+    """The address names the open table, so that a reload shows no figure of another one; a session asks it nothing."""
+    app.segmented_control(key="source").set_value("name").run()
+    app.selectbox(key="table-name").set_value("demo-labels").run()
+    sent = [each.proto.body for each in app.get("html") if "replaceState" in each.proto.body]
+    assert len(sent) == 1 and "p.set('table', 'demo-labels')" in sent[0]
+    # From the next run on the browser sends that address; nothing is opened anew, and no choice is lost.
+    chosen = replace(session(app).problem.choices, features=("x1", "x2"))
+    session(app).take(chosen)
+    app.query_params["table"] = "demo-labels"
+    go(app, "plan")
+    assert session(app).problem.choices == chosen
+    assert not [each for each in app.get("html") if "replaceState" in each.proto.body]
+    again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
+    again.query_params["table"] = "demo-labels"
+    assert session(again.run()).tables.key == session(app).tables.key
+
+
+def test_a_release_of_another_table_does_not_stand_under_the_open_one(app):
+    """With other tables open, the head of Release does not name their fit above the earlier figures."""
+    go(app, "release")
+    next(box for box in app.checkbox if box.label.startswith("I spend")).check().run()
+    next(button for button in app.button if button.label == "Release").click().run()
+    assert "private and" in words(app)
+    app.query_params["table"] = "demo-labels"
+    go(app, "release")
+    assert any("came from another table" in one.value for one in app.warning)
+    assert [one.value for one in app.main.caption if " private and " in one.value and " · " in one.value] == []
 
 
 def test_no_private_figure_without_the_switch(app):
@@ -550,12 +580,12 @@ def test_what_would_be_retrieved_is_that_of_the_open_table(table):
     app.run()
     app.switch_page("pages/study/retrieval.py").run()
     before = {metric.label: metric.value for metric in app.metric}
-    assert {"Spent on noise", "Spent on the Jacobian", "Retrieved", "Recycled into less noise"} <= set(before)
+    assert {"Spent on noise", "Spent on the Jacobian", "Retrieved", "Of that, recycled as noise"} <= set(before)
     problem = session(app).problem
     facts = preview(problem, Request("napp-public", Budget(1.0))).facts
-    assert before["Recycled into less noise"] == f"ε {figure(facts.retrieved_epsilon)}"
+    assert before["Of that, recycled as noise"] == f"ε {figure(facts.retrieved_epsilon)}"
     app.select_slider(key="retrieval-open-mu").set_value(0.3).run()
-    assert {metric.label: metric.value for metric in app.metric}["Recycled into less noise"] != before
+    assert {metric.label: metric.value for metric in app.metric}["Of that, recycled as noise"] != before
     assert not app.exception
 
 
@@ -676,7 +706,7 @@ def test_what_awaits_a_decision_is_named_on_the_closed_list(app):
     )
     upload(app, private.encode(), public.encode())
     label = next(one.label for one in app.expander if one.label.startswith("What was noticed"))
-    assert label.endswith("open to a click: 'bmi'")
+    assert label.endswith("one click changes 'bmi'")
     assert any("Not in both files, so not to be chosen: 'only'." in one.value for one in app.caption)
 
 

@@ -113,6 +113,51 @@ def test_the_jump_of_figure_two():
     assert all(entry["answer"] != Answer.FAILS.value for entry in made.figure.verdict(made.curves()))
 
 
+def test_medians_are_compared_trial_by_trial():
+    """A step that lowers the error of every trial by a hundredth is seen through a spread between trials of e."""
+    draws = np.random.default_rng(3).standard_normal((TRIALS, 2))
+    before = curve("before", [1.0, 2.0], spread=1.0, common=draws)
+    after = Curve("after", before.x, 0.99 * before.values)
+    known = {"before": before, "after": after}
+    for check in (
+        checks.below("after", "before", "median"),
+        checks.last_below("after", "before", statistic="median"),
+        checks.below_somewhere([("after", "before")], "median", mostly=True),
+    ):
+        assert check(known).answer is Answer.HOLDS
+    reversed_check = checks.below("before", "after", "median")(known)
+    assert reversed_check.answer is Answer.FAILS
+    assert "before is in the median trial 1.01 times after" in reversed_check.figures
+    lost = {name: Curve(name, each.x, np.where(draws > 0.4, np.inf, each.values)) for name, each in known.items()}
+    assert checks.below("after", "before", "median")(lost).answer is Answer.HOLDS
+    amount = checks.falls_more(("before", "after"), ("after", "after"))(known)
+    assert amount.answer is Answer.HOLDS
+
+
+def test_a_curve_without_estimates_in_most_trials_is_above_one_that_has_them():
+    """A ratio of 0 in most trials has no standard error, and is below 1 all the same; in half of them nobody knows."""
+    draws = np.random.default_rng(5).standard_normal((TRIALS, 1))
+    every = curve("every", [1.0], common=draws)
+
+    def lacking(share: float) -> Curve:
+        values = every.values.copy()
+        values[: int(share * TRIALS)] = np.inf
+        return Curve("lacking", every.x, values)
+
+    known = {"every": every, "lacking": lacking(0.8)}
+    finding = checks.below("every", "lacking", "median")(known)
+    assert finding.answer is Answer.HOLDS and "no estimate in most trials" in finding.figures
+    assert checks.below("lacking", "every", "median")(known).answer is Answer.FAILS
+    known["lacking"] = lacking(0.52)
+    assert checks.below("every", "lacking", "median")(known).answer is Answer.OPEN
+
+
+def test_ratios_near_one_show_their_side():
+    """0.99992 is not written as 1."""
+    near, far = curve("near", [0.99992], [1.0], spread=0.0), curve("far", [1.0], [1.0], spread=0.0)
+    assert "0.99992 times far" in checks.below("near", "far", "median")({"near": near, "far": far}).figures
+
+
 def test_checks_say_yes_and_no():
     """Each check holds on a curve made for it and fails on one made against it."""
     down, up, level = curve("down", [4, 2, 1]), curve("up", [1, 2, 4]), curve("level", [5, 5.1, 5])
@@ -522,7 +567,7 @@ def test_a_stored_result_of_other_code_is_noticed():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("id", "changed"), [("B3", "joint-pmt, m = 20"), ("D5f", "napp-public")])
+@pytest.mark.parametrize(("id", "changed"), [("B3", "joint-pmt, m = 12"), ("D5f", "napp-public")])
 def test_one_changed_method_is_one_line_to_compute(id, changed):
     """Only the lines of the method that comes out differently are made again, as the whole would have them."""
     whole = json.loads(json.dumps(Computation(figure(id), 1).run().as_dict()))
@@ -533,7 +578,7 @@ def test_one_changed_method_is_one_line_to_compute(id, changed):
     other["first"][changed] = [-1.0]
     again = lines_to_mend(figure(id), other)
     every = {fields["name"] for fields in whole["series"]}
-    assert changed in again and set(again) < every and len(again) < 4
+    assert changed in again and set(again) < every and len(again) <= 4
     made = Computation(figure(id), 1, only=again).run()
     assert set(made.curves()) == set(again)
     assert json.loads(json.dumps(mended(other, made)))["series"] == whole["series"]

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from pmtcore.methods.registry import methods, search
-from pmtcore.papers.catalogue_page import NO_ANSWER, lines, text, without_answer
+from pmtcore.papers.catalogue_page import NO_ANSWER, answers, lines, text, without_answer
 from pmtcore.papers.errata import ERRATA
 from pmtcore.papers.gallery.catalogue import figures
+from pmtcore.papers.gallery.claims import Answer
 from pmtcore.papers.statements import STATEMENTS
 from pmtcore.papers.theory import Setting, bounds
 from pmtcore.papers.theory_erm import noise_bounds, risk_bounds
@@ -30,6 +31,23 @@ def test_the_page_is_the_one_that_is_made():
 def test_the_page_lists_the_claims_without_an_answer():
     """Its last table is that of the results that ship, each claim with what would tell."""
     assert PAGE.read_text() == text() + without_answer()
+
+
+def test_the_state_of_a_claim_is_the_stored_answer():
+    """A claim that holds is no exception, however many readings there are; one that does not says what it hangs on."""
+    text = PAGE.read_text()
+    exceptions, confirmed = text.index("## Exceptions"), text.index("## Implemented, and claims that hold")
+    claims = [line for line in lines() if line.number.endswith("claim") and line.where]
+    assert len(claims) == sum(not claim.ours for entry in figures() for claim in entry.claims)
+    for entry in figures():
+        for claim, answer in zip(entry.claims, answers(entry.id), strict=True):
+            if not claim.ours:
+                row = next(at for at, line in enumerate(claims) if line.where == (f"figure:{entry.id}",))
+                line = claims.pop(row)
+                assert line.words == claim.words and (line.state == "implemented") == (answer is Answer.HOLDS)
+                assert line.answer and bool(line.why) == (answer is not Answer.HOLDS)
+                start = confirmed if answer is Answer.HOLDS else exceptions
+                assert f"| {claim.words} | {line.answer} | `{entry.id}` |" in text[start:]
 
 
 @pytest.mark.slow

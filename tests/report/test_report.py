@@ -20,7 +20,7 @@ from pmtcore.base.private_rows import Curator, Private
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
-from pmtcore.methods.registry import suiting
+from pmtcore.methods.registry import methods, suiting
 from pmtcore.releases.planning import planned
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, recorded_release, release
@@ -94,6 +94,13 @@ def test_colours_have_enough_contrast():
         assert front in module._STYLE.replace("#fff;", "#ffffff;").replace("#fff}", "#ffffff}") or front == "#ffffff"
         light, dark = sorted((luminance(front), luminance(back)), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 4.5, (front, back)
+
+
+def test_methods_can_be_seen_in_both_themes():
+    """A line's colour differs from the dark background at least 2 to 1, and from the white one at least 1.3 to 1."""
+    for one in methods():
+        assert (luminance(one.colour) + 0.05) / (luminance("#181715") + 0.05) >= 2, one.id
+        assert 1.05 / (luminance(one.colour) + 0.05) >= 1.3, one.id
 
 
 def test_it_says_what_was_released(problem):

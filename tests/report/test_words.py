@@ -28,6 +28,7 @@ from pmtcore.report import glossary, words
 from pmtcore.report.figures import coefficients
 from pmtcore.report.figures.coefficients import Unit
 from pmtcore.report.figures.explore import prospects_words
+from pmtcore.report.figures.release import results
 from pmtcore.report.names import option, spoken, title
 from pmtcore.report.strength import strength
 from pmtcore.tables.choices import Choices
@@ -77,8 +78,9 @@ def test_truncation():
     made = diagnosis([1, 2], [1, 2], norms)
     assert len(norms) == len(QUANTILES)
     assert re.search("no .*row would be truncated", words.truncation_words(made, 100.0))
-    for label, free in ((Label.PRIVATE, True), (Label.PUBLIC, False)):  # the longest public row is no private one's
-        assert ("at no loss" in words.truncation_words(replace(made, label=label), 100.0)) is free
+    # A radius by the longest private row is a figure of private rows: nobody is asked to choose so.
+    for label, exact in ((Label.PRIVATE, True), (Label.PUBLIC, False)):
+        assert ("would leak it" in words.truncation_words(replace(made, label=label), 100.0)) is exact
     assert "all private rows" in words.truncation_words(made, 0.0)
     assert "0 %" not in words.truncation_words(made, float(norms[-1]) - 1e-9)
     assert re.search(r"\d+ % of the private rows would", words.truncation_words(made, 2.0))
@@ -230,8 +232,9 @@ def test_strength():
     for mu in (1e-6, 0.5, 1.0, 2.0, mu_from_epsilon(14.0, 1e-5), 3.01, 1000.0):
         odds = strength(mu)
         assert float(attacker_power(mu, 0.05)) <= odds.detections <= 1.0
-        said = float(re.search(r"at most (?:more than )?([\d.]+) %", odds.sentence).group(1)) / 100
-        assert said >= float(attacker_power(mu, 0.05)) - 2e-4
+        said = re.search(r"at most (?:more than )?([\d.]+) %", odds.sentence)
+        assert ("nearly every person" in odds.sentence) is (said is None) is (odds.detections >= 1)
+        assert said is None or float(said.group(1)) / 100 >= float(attacker_power(mu, 0.05)) - 2e-4
         assert not set(odds.sentence.lower().split()) & {"good", "strong", "weak", "moderate", "deniable"}
     assert strength(0.0).times_guessing == 1.0 and "nothing is spent" in strength(0.0).sentence
     for bad in (-1.0, math.nan):
@@ -278,7 +281,9 @@ def test_what_the_first_coefficient_means_is_in_the_unit_that_is_chosen():
     assert references == {"town": "south", "sex": "f"} and "'south' of 'town'" in note
     one = Unit("table-ratio", "w", False, True, "odds ratio", "y = 1")
     spread = Unit("sd", "w", True, False, "", "y")
-    assert "town=north, compared with south, goes with 2 times the odds" in words.example_words(table, one, references)
+    assert "town=north, compared with south, goes with 2.0 times the odds" in words.example_words(
+        table, one, references
+    )
     assert "one unit more of town=north" in words.example_words(table, one)
     assert "one standard deviation (of the public rows) more of town=north" in words.example_words(
         table, spread, references
@@ -372,8 +377,10 @@ def test_a_release_that_leans_on_the_public_rows_says_so(mu, swamped):
         return table_from(pd.DataFrame({"x": x, "y": x + made.normal(size=n)}), "t", role)
 
     problem = prepare(table(3000, "private"), table(100, "public"), Choices(target="y"))
-    found = words.release_words(release(problem, Request("joint-pmt", Budget(mu)), SeededNoise(1)))
+    made_one = release(problem, Request("joint-pmt", Budget(mu)), SeededNoise(1))
+    found = words.release_words(made_one)
     assert ("that of the public rows" in found) == swamped
+    assert ("Residual sd" in results(made_one)) == (not swamped)  # such a figure would be quoted
     assert ("widen error bars" in found) <= (not swamped)
 
 
@@ -390,3 +397,18 @@ def test_what_noise_costs_is_one_figure_in_every_unit():
 def test_a_level_that_begins_with_a_sign_is_quoted():
     """``income = >50K`` would read as a slip for at least 50K."""
     assert modelled("income", ">50K") == "income = “>50K”" and modelled("price", "low") == "price = low"
+
+
+def test_a_coefficient_and_its_limits_have_one_number_of_decimals():
+    """0.390 (0.330 to 0.449), not 0.39 (0.33 to 0.449)."""
+    shown = pd.DataFrame(
+        [{"coefficient": "age", "column": "age", "value": 0.39, "low (95 %)": 0.33, "high (95 %)": 0.449}]
+    )
+    found = words.example_words(shown, Unit("table", "", per_spread=False, ratio=False, scale="pay"))
+    assert "by 0.390 (95 % limits 0.330 to 0.449)" in found
+
+
+def test_nobody_is_promised_that_at_most_all_are_detected():
+    """A bound that is 100 % when rounded is none: the words say nearly every person."""
+    assert "100 %" not in strength(6.0).sentence and "nearly every person: 20 times" in strength(6.0).sentence
+    assert "in at most 26 % of the cases: 5.2 times" in strength(1.0).sentence

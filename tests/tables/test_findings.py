@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
+import pmtcore as pc
 from pmtcore.base.messages import InputError, PublicMessage, TableMessage, TableNote, kind_of
 from pmtcore.base.private_rows import PrivateRows
+from pmtcore.cli.main import main
 from pmtcore.report.cautions import filled_gaps, left_out_words
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
@@ -247,6 +251,44 @@ def test_names_that_differ_in_case_or_blanks_are_named(written, alike):
     every = findings(private, table_from(frame.rename(columns={"b": written}), "public", "public"), Choices(target="y"))
     said = [one for one in every if kind_of(one.sentence) is TableNote.NAMES_ALIKE]
     assert bool(said) is alike and all(one.columns == (written.strip(),) for one in said)
+
+
+@pytest.mark.parametrize("face", ["command line", "Python"])
+@pytest.mark.parametrize("kind", ["PUBLIC_ONLY", "NAMES_ALIKE", "CODE_FOR_MISSING", "COUNT_TARGET", "FEW_PRIVATE_ROWS"])
+def test_what_the_application_asks_every_face_tells(kind, face, tmp_path, capsys):
+    """A column lost to a capital letter, a code for missing values, counts: said with the release, and once.
+
+    Where the public rows show it, with the plan too.
+    """
+    rng = np.random.default_rng(3)
+    tables = {
+        role: pd.DataFrame({**{name: rng.normal(size=n) for name in "abc"}, "y": rng.normal(size=n)})
+        for role, n in (("private", 5 if kind == "FEW_PRIVATE_ROWS" else 200), ("public", 60))
+    }
+    for frame in tables.values():
+        frame["y"] = rng.poisson(2.0, len(frame)) if kind == "COUNT_TARGET" else frame["y"]
+    if kind == "CODE_FOR_MISSING":
+        tables["public"].loc[3:5, "a"] = -999
+    if kind in ("PUBLIC_ONLY", "NAMES_ALIKE"):
+        tables["private"] = tables["private"].rename(columns={"b": "B" if kind == "NAMES_ALIKE" else "other"})
+    paths = {role: tmp_path / f"{role}.csv" for role in tables}
+    for role, frame in tables.items():
+        frame.to_csv(paths[role], index=False)
+    expected = getattr(TableNote, kind)
+    if face == "Python":
+        made = pc.release(tables["private"], tables["public"], target="y", mu=1.0, lab=True)
+        released = made.record["notes"]
+        planned = pc.plan(tables["public"], n=200, target="y", mu=1.0).notes
+    else:
+        common = ["--public", str(paths["public"]), "--target", "y", "--mu", "1", "--json"]
+        assert main(["release", "--private", str(paths["private"]), "--lab", *common]) == 0
+        released = json.loads(capsys.readouterr().out)["notes"]
+        assert main(["plan", "--private-rows", "200", *common]) == 0
+        planned = json.loads(capsys.readouterr().out)["notes"]
+    facts = findings(*(table_from(tables[role], role, role) for role in ("private", "public")), Choices(target="y"))
+    (sentence,) = [str(one.sentence) for one in facts if one.kind is expected]
+    assert list(released).count(sentence) == 1
+    assert (sentence in planned) == (kind in ("CODE_FOR_MISSING", "COUNT_TARGET"))
 
 
 def pair(private: dict, public: dict):
@@ -658,3 +700,12 @@ def test_a_name_that_is_there_twice_is_placed():
         read_table(rows, "b.csv", "public")
     with refused(TableMessage.NAME_TWICE, places=[1, 3]):
         read_table(rows, "p.csv", "private")
+
+
+@pytest.mark.parametrize("family", ["gaussian", "logistic"])
+def test_a_target_of_one_text_value_is_not_offered_another_regression(family):
+    """No regression can explain what does not vary: the sentence says so, whichever is chosen."""
+    rows = "".join(f"{k % 7},{k % 5},Yes\n" for k in range(60))
+    public, private = (read_table(("a,b,y\n" + rows).encode(), "t.csv", role) for role in ("public", "private"))
+    (stops,) = [one for one in findings(private, public, Choices(target="y", family=family)) if one.stops]
+    assert stops.kind is TableNote.ONE_TARGET_VALUE and "no regression can explain it" in stops.sentence

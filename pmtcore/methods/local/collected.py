@@ -358,6 +358,6 @@ _MOMENTS = "Local reports of moments; least squares, then one scale."
 _NONLINEAR = "y = f(x'w) + noise from local reports of moments."
 _BOUNDED = "rows have a bounded length"
 _register(1, "ldp-glm-gaussian", _MOMENTS, _glm(True), colour="#DDCC77")
-_register(2, "ldp-glm", f"{_MOMENTS[:-1]}; {_BOUNDED}.", _glm(False), colour="#661100")
+_register(2, "ldp-glm", f"{_MOMENTS[:-1]}; {_BOUNDED}.", _glm(False), colour="#B04A32")
 _register(3, "ldp-nlr-gaussian", _NONLINEAR, _regression(True), colour="#999933")
 _register(4, "ldp-nlr", f"{_NONLINEAR[:-1]}; {_BOUNDED}.", _regression(False), colour="#6699CC")

@@ -5,27 +5,32 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from pmtcore.papers.lessons import Cloud, Radii, Solutions
 from pmtcore.papers.lessons_methods import Bands, Line
 from pmtcore.report.figures.style import AFTER, BEFORE, PRIVACY, QUIET, TRUNCATION, finish, log_axis
 
 # Half of the axes of the two clouds: rows of standard deviation 1 are inside, with room for a cloud that is still long.
-_WIDE, _HIGH = 7.0, 4.0
+_WIDE, _HIGH = 4.0, 4.0
 
 
 def clouds(cloud: Cloud) -> go.Figure:
-    """Draw both clouds, on axes that stay where they are unless the knobs send rows beyond them."""
-    figure = go.Figure()
-    for name, points, colour in (("before", cloud.before, BEFORE), ("after whitening", cloud.after, AFTER)):
-        figure.add_scatter(
-            x=points[:, 0], y=points[:, 1], mode="markers", name=name, marker={"color": colour, "size": 5}
-        )
+    """Draw both clouds beside each other, on one scale that stays as it is unless the knobs send rows beyond it."""
+    figure = make_subplots(1, 2, horizontal_spacing=0.06)
+    both = (("before", cloud.before, BEFORE), ("after whitening", cloud.after, AFTER))
+    for at, (name, points, colour) in enumerate(both, 1):
+        marker = {"color": colour, "size": 5}
+        figure.add_scatter(x=points[:, 0], y=points[:, 1], mode="markers", name=name, marker=marker, row=1, col=at)
     ends = np.max(np.abs(np.vstack([cloud.before, cloud.after])), axis=0) / (_WIDE, _HIGH)
     beyond = max(1.05 * float(np.max(ends)), 1.0)
-    figure.update_xaxes(range=[-beyond * _WIDE, beyond * _WIDE])
-    figure.update_yaxes(range=[-beyond * _HIGH, beyond * _HIGH], scaleanchor="x")
-    return finish(figure, "first column", "second column", 420)
+    finish(figure, "first column", "second column", 420)
+    for at, anchor in enumerate(("x", "x2"), 1):
+        figure.update_xaxes(range=[-beyond * _WIDE, beyond * _WIDE], constrain="domain", col=at)
+        figure.update_yaxes(range=[-beyond * _HIGH, beyond * _HIGH], scaleanchor=anchor, constrain="domain", col=at)
+    figure.update_xaxes(title_text="first new direction", col=2)
+    figure.update_yaxes(title_text="second new direction", col=2)
+    return figure
 
 
 def solutions(slopes: Solutions) -> go.Figure:

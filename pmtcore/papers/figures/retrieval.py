@@ -12,7 +12,7 @@ from pmtcore.accounting.perturbed import BudgetSplit
 from pmtcore.papers.gallery.selection import Study
 from pmtcore.report.figures.style import PRIVACY, QUIET, SAMPLING, TRUNCATION, finish, log_axis
 
-_COLOURS = ("#777777", "#0072B2", "#AA4499", "#009E73", "#E69F00", "#332288")
+_COLOURS = ("#777777", "#0072B2", "#AA4499", "#009E73", "#E69F00", "#4A5FD0")
 
 
 def planned_parts(split: BudgetSplit) -> dict[str, float]:

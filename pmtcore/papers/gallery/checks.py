@@ -32,6 +32,7 @@ from pmtcore.papers.gallery.series import spoken
 _ROUNDING = 1e-9  # relative: equal curves computed in two ways
 _TOO_FEW = "(too few trials for an interval)"
 _NAMES: dict[Statistic, str] = {"mean": "mean", "median": "median", "sd": "standard deviation"}
+_DIGITS, _MOST_DIGITS = 3, 6  # of a ratio
 _LEAST_ERROR = 1e-3  # of a point on a line: no point weighs more than one known to a thousandth
 
 
@@ -42,9 +43,42 @@ def _log(curve: Curve, statistic: Statistic) -> np.ndarray:
 
 
 def _ratio(upper: Curve, lower: Curve, statistic: Statistic) -> np.ndarray:
-    """Return logs of the ratio of two curves, paired (1 + resamples, k)."""
-    with np.errstate(invalid="ignore"):
+    """Return logs of the ratio of two curves, paired (1 + resamples, k); of medians that of the median trial."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if statistic == "median":
+            return _in_median_trial(upper.x, np.log(upper.values) - np.log(lower.values))
         return _log(upper, statistic) - _log(lower, statistic)
+
+
+def _in_median_trial(x: np.ndarray, compared: np.ndarray) -> np.ndarray:
+    """Return the median of what trials say of two curves (trials, k), and its resamples (1 + resamples, k).
+
+    The two medians by themselves lie in different trials, and the difference of these trials would hide a small one
+    between the curves. Where neither curve has an estimate a trial says that they are equal.
+    """
+    return Curve("", x, np.where(np.isnan(compared), 0.0, compared)).statistic("median")
+
+
+def _compared(statistic: Statistic, lower: str, times: str, upper: str) -> str:
+    """Say how many times one curve is another."""
+    if statistic == "median":
+        return f"{spoken(lower)} is in the median trial {times} {spoken(upper)}"
+    return f"the {_NAMES[statistic]} of {spoken(lower)} is {times} that of {spoken(upper)}"
+
+
+def _multiple(value: float) -> str:
+    """Return a ratio with three digits, and more where it is so near 1 that they would not show on which side."""
+    off = abs(value - 1)
+    digits = int(-np.floor(np.log10(off))) + (value > 1) if 0 < off < np.inf else _DIGITS
+    return said(value, min(max(digits, _DIGITS), _MOST_DIGITS))
+
+
+def _difference(upper: Curve, lower: Curve, statistic: Statistic) -> np.ndarray:
+    """Return by how much one curve is above another, paired (1 + resamples, k); of medians in the median trial."""
+    with np.errstate(invalid="ignore"):
+        if statistic == "median":
+            return _in_median_trial(upper.x, upper.values - lower.values)
+        return upper.statistic(statistic) - lower.statistic(statistic)
 
 
 def _shared(a: Curve, b: Curve) -> tuple[Curve, Curve]:
@@ -90,7 +124,7 @@ class _Ratio:
         known = self.draws[0][~np.isnan(self.draws[0])]
         if not len(known):
             return "an unknown multiple of"
-        low, high = said(float(np.exp(known.min()))), said(float(np.exp(known.max())))
+        low, high = _multiple(float(np.exp(known.min()))), _multiple(float(np.exp(known.max())))
         return f"{low} times" if low == high else f"{low} to {high} times"
 
     @property
@@ -114,10 +148,12 @@ def _with_interval(log: float, margin: float) -> str:
     """Return a figure from its log, with the interval of that margin in logs, or why there is none."""
     if np.isnan(log):
         return "unknown, since neither has a number there"
-    value = said(float(np.exp(log)))
-    if not np.isfinite(margin) or not np.isfinite(log):
+    if np.isinf(log):
+        return f"{said(float(np.exp(log)))}: one of the two has no estimate in most trials"
+    value = _multiple(float(np.exp(log)))
+    if not np.isfinite(margin):
         return f"{value} {_TOO_FEW}"
-    return f"{value} [{said(float(np.exp(log - margin)))}, {said(float(np.exp(log + margin)))}]"
+    return f"{value} [{_multiple(float(np.exp(log - margin)))}, {_multiple(float(np.exp(log + margin)))}]"
 
 
 def _interval(draws: np.ndarray, trials: int) -> str:
@@ -133,7 +169,7 @@ def below(lower: str, upper: str, statistic: Statistic = "mean", factor: float =
         gap = _ratio(a, b, statistic)
         counted = _untied(gap)
         ratio = _Ratio(a.x[counted], gap[:, counted], _trials(a, b), factor)
-        words = f"the {_NAMES[statistic]} of {spoken(lower)} is {ratio.times} that of {spoken(upper)}; {ratio.place}"
+        words = f"{_compared(statistic, lower, ratio.times, upper)}; {ratio.place}"
         return Finding(ratio.answer, words)
 
     return check
@@ -297,7 +333,7 @@ def last_below(lower: str, upper: str, factor: float = 1.0, statistic: Statistic
         a, b = curves[lower], curves[upper]
         gap = _ratio(a, b, statistic)[:, -1]
         times = _interval(gap, _trials(a, b))
-        words = f"at the end the {_NAMES[statistic]} of {spoken(lower)} is {times} times that of {spoken(upper)}"
+        words = f"at the end {_compared(statistic, lower, f'{times} times', upper)}"
         return Finding(below_zero(gap - np.log(factor), _trials(a, b)), words)
 
     return check
@@ -311,9 +347,7 @@ def alike_at_end(first: str, second: str, factor: float, statistic: Statistic = 
         gap = _ratio(a, b, statistic)[:, -1]
         answer = _within(gap[:, None], factor, _trials(a, b))
         times = _interval(gap, _trials(a, b))
-        return Finding(
-            answer, f"at the end the {_NAMES[statistic]} of {spoken(first)} is {times} times that of {spoken(second)}"
-        )
+        return Finding(answer, f"at the end {_compared(statistic, first, f'{times} times', second)}")
 
     return check
 
@@ -372,7 +406,7 @@ def falls_more(
             answer, amounts = ratio.answer, [1 - np.exp(logs[0]) for logs in (one, two)]
             left = f"; what is left of the first over what is left of the second: {ratio.place}"
         else:
-            one, two = ((b.statistic(statistic) - a.statistic(statistic))[:, places] for b, a in pairs)
+            one, two = (_difference(before, after, statistic)[:, places] for before, after in pairs)
             answer, amounts, left = below_zero(two - one, trials), [one[0], two[0]], ""
         say = percent if share else said
         ends = [[say(float(end)) for end in (amount.min(), amount.max())] for amount in amounts]

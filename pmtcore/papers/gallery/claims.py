@@ -195,7 +195,8 @@ def below_zero(draws: np.ndarray, trials: int) -> Answer:
 
     That all do is believed where each of them alone is surely below: it would be wrong where a single one is not, and
     that one is tested at its own level (Berger 1982, intersection-union). That one does not is believed only where it
-    surely is not among as many as were looked at, since each had its chance.
+    surely is not among as many as were looked at, since each had its chance. An infinite figure is believed where
+    every resample has its sign.
 
     Args:
         draws: figures and their resamples (1 + resamples, k) or (1 + resamples,).
@@ -203,10 +204,12 @@ def below_zero(draws: np.ndarray, trials: int) -> Answer:
     """
     draws = draws.reshape(len(draws), -1)
     spread = spread_of(draws)
+    # An infinite figure, such as a ratio to a curve that has no estimate in most trials, has no standard error.
     with np.errstate(invalid="ignore"):
-        if np.all(draws[0] + two_sided(trials) * spread < 0):
+        endless = [np.isinf(draws[0]) & np.all(side * draws > 0, axis=0) for side in (-1, 1)]
+        if np.all((draws[0] + two_sided(trials) * spread < 0) | endless[0]):
             return Answer.HOLDS
-        failed = np.any(draws[0] - two_sided(trials, draws.shape[1]) * spread >= 0)
+        failed = np.any((draws[0] - two_sided(trials, draws.shape[1]) * spread >= 0) | endless[1])
     return Answer.FAILS if failed else Answer.OPEN
 
 

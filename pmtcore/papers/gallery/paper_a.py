@@ -31,6 +31,7 @@ _RANGE = (
 )
 # How a typical error is read: lines are averages (C, section 6: "the average of the errors").
 AVERAGES: dict[str, Statistic] = {"average": "mean", "median": "median"}
+TYPICAL = "how a typical error is taken: lines are averages"
 Problem = Mapping[str, Any]
 Tried = list[tuple[str, str, float, dict[str, Any]]]
 
@@ -88,9 +89,7 @@ def drawn(
 def averaged(words: str, check: Callable[[Statistic], Check]) -> Claim:
     """Return a claim about the lines: averages, as the paper draws them, and medians, which no single trial decides."""
     readings = {how: check(statistic) for how, statistic in AVERAGES.items()}
-    return Claim(
-        words, unstated="how a typical error is taken: lines are averages", readings=readings, stated=("average",)
-    )
+    return Claim(words, unstated=TYPICAL, readings=readings, stated=("average",))
 
 
 def _against_n(

@@ -74,7 +74,7 @@ def overview_table(audits: Mapping[str, Audit]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "method or fault": name,
-            "result": result_words(one),
+            "result": result_words(one, leak=False),
             "standing": standing,
             "lower bound": None if one is None else one.lower_bound,
             "claimed mu": None if one is None else one.claimed,
@@ -99,8 +99,13 @@ def table(audits: Sequence[Audit]) -> pd.DataFrame:
     return pd.DataFrame([entry.as_dict() for entry in audits], columns=list(columns)).rename(columns=columns)
 
 
-def result_words(audit: Audit | None) -> str:
-    """Describe a row's result; never as a pass where nothing was attacked."""
+def result_words(audit: Audit | None, *, leak: bool = True) -> str:
+    """Describe a row's result; never as a pass where nothing was attacked.
+
+    Args:
+        audit: the result.
+        leak: whether the words have the smallest leak that would show; a table has it in a column of its own.
+    """
     if audit is None:
         return "not audited yet"
     if audit.violated:
@@ -110,6 +115,8 @@ def result_words(audit: Audit | None) -> str:
     reached = f"attack reached {said(audit.lower_bound, 2)} of the {said(audit.claimed)} claimed"
     if not math.isfinite(audit.smallest):
         return f"{reached}; these runs could not have found anything"
+    if not leak:
+        return reached
     return f"{reached}; a leak of mu = {said(audit.smallest)} would show"
 
 

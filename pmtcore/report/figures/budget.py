@@ -77,7 +77,7 @@ def retrieved_metrics(facts: Facts, recycled: bool) -> dict[str, str]:
         "Spent on noise": said(_epsilon(facts, "planned") - _epsilon(facts, "jacobian") - back),
         "Spent on the Jacobian": said(_epsilon(facts, "jacobian")),
         "Retrieved": said(back),
-        "Recycled into less noise": said(back if recycled else 0.0),
+        "Of that, recycled as noise": said(back if recycled else 0.0),
     }
 
 

@@ -39,6 +39,7 @@ def comparison(
     methods: Sequence[str] = (),
     places: Sequence[float] = (),
     measure: str = DISTANCE,
+    height: int = 420,
 ) -> go.Figure:
     """Draw the error of each method along the axis, both axes log.
 
@@ -50,6 +51,7 @@ def comparison(
         methods: ids that get a place in the legend before they have a result.
         places: positions that the horizontal axis reaches before they have a result.
         measure: what the errors are.
+        height: in pixels.
     """
     figure = go.Figure()
     for at, id in enumerate(dict.fromkeys([*methods, *(summary.method for summary in summaries)])):
@@ -66,7 +68,7 @@ def comparison(
         _reach(figure, places)
     log_axis(figure, "x")
     log_axis(figure, "y")
-    return finish(figure, AXES[axis], measure, 420)
+    return finish(figure, AXES[axis], measure, height)
 
 
 def _reach(figure: go.Figure, places: Sequence[float]) -> None:

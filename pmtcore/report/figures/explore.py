@@ -24,7 +24,16 @@ from pmtcore.methods.registry import Prediction
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.report.figures.coefficients import at_the_edge
-from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, distinct_line, finish, finish_rows, log_axis
+from pmtcore.report.figures.style import (
+    AFTER,
+    PRIVACY,
+    QUIET,
+    distinct_line,
+    finish,
+    finish_rows,
+    log_axis,
+    name_clearest,
+)
 from pmtcore.report.rows import source
 
 Values = TypeVar("Values", np.ndarray, "pd.Series[float]")
@@ -246,15 +255,15 @@ def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequ
         rows.append(
             {
                 "model": names.get(key, f"model {at}"),
-                "beside the one before": _difference(looked[at - 2], fit) if at > 1 else "",
-                "formula": fit.formula,
-                "ridge": fit.lam,
-                "features": len(fit.names) - fit.constant,
                 "R^2": math.nan if share is None else _share(share.values),
                 "R^2 low": math.nan if share is None else _share(share.bands.low),
                 "R^2 high": math.nan if share is None else _share(share.bands.high),
+                "beside the one before": _difference(looked[at - 2], fit) if at > 1 else "",
                 "residual sd": fit.residual_sd,
+                "features": len(fit.names) - fit.constant,
+                "ridge": fit.lam,
                 "pinned": key in pinned,
+                "formula": fit.formula,
             }
         )
     return pd.DataFrame(rows)
@@ -495,6 +504,7 @@ def paths(path: Path, spread: Mapping[str, float]) -> go.Figure:
     for at, (j, name) in enumerate(drawn):
         y, line = path.coefficients[:, j] * spread[name], distinct_line(at)
         figure.add_scatter(x=path.lam, y=y, mode="lines", name=name, line=line)
+    name_clearest(figure)
     log_axis(figure, "x")
     return finish(figure, "penalty", "coefficient for one standard deviation", 420)
 

@@ -28,6 +28,7 @@ from pmtcore.report.figures.style import (
     finish,
     finish_rows,
     log_axis,
+    name_clearest,
 )
 
 _MOST_EXPECTED = 30  # coefficients drawn before a release: what is to be confirmed stands below the picture
@@ -209,6 +210,7 @@ def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
     for j, name in enumerate(features):
         y = table[name] * spread[name]
         figure.add_scatter(x=table["penalty"], y=y, name=name, mode="lines", line=distinct_line(j))
+    name_clearest(figure)
     if lam:
         figure.add_vline(x=lam, line={"color": QUIET, "dash": "dash"})
     figure.add_hline(y=0, line={"color": QUIET, "width": 1})
@@ -283,7 +285,9 @@ def penalties(release: Release) -> list[float]:
 
 
 def results(release: Release) -> dict[str, str]:
-    """Return the single figures released beside the coefficients, with their titles."""
+    """Return the single figures released beside the coefficients, with their titles; none where noise decides them."""
+    if release.facts.is_swamped:
+        return {}
     released = release.released
     fields = {
         "Residual sd": released.get("residual_sd"),
