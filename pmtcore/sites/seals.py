@@ -60,9 +60,11 @@ class Keys:
         Raises:
             InputError: no such file, or no keys.
         """
-        with reraised_as(InputError(SiteMessage.NO_KEYS, place=str(path)), OSError, ValueError, KeyError, TypeError):
+        try:
             fields = json.loads(path.read_text())
             return cls(data(fields["seal"]), data(fields["sign"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InputError(SiteMessage.NO_KEYS, place=str(path)) from None
 
     def write(self, path: Path) -> None:
         """Write the keys where only this user reads them; never over others.
