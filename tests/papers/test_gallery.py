@@ -153,7 +153,7 @@ def test_a_curve_without_estimates_in_most_trials_is_above_one_that_has_them():
 
 
 def test_a_tie_of_most_trials_is_no_point_that_refutes():
-    """At the first x two methods say the same in two trials of three: it counts neither for the claim nor against it."""
+    """At the first x two methods say the same in two trials of three: it counts for neither side."""
     worse = curve("worse", [1.0, 1.0], spread=0.0)
     better = Curve("better", worse.x, 0.99 * worse.values)
     better.values[: 2 * TRIALS // 3, 0] = 1.0
