@@ -152,6 +152,14 @@ def test_a_curve_without_estimates_in_most_trials_is_above_one_that_has_them():
     assert checks.below("every", "lacking", "median")(known).answer is Answer.OPEN
 
 
+def test_a_tie_of_most_trials_is_no_point_that_refutes():
+    """At the first x two methods say the same in two trials of three: it counts for neither side."""
+    worse = curve("worse", [1.0, 1.0], spread=0.0)
+    better = Curve("better", worse.x, 0.99 * worse.values)
+    better.values[: 2 * TRIALS // 3, 0] = 1.0
+    assert checks.below("better", "worse", "median")({"better": better, "worse": worse}).answer is Answer.HOLDS
+
+
 def test_ratios_near_one_show_their_side():
     """0.99992 is not written as 1."""
     near, far = curve("near", [0.99992], [1.0], spread=0.0), curve("far", [1.0], [1.0], spread=0.0)
