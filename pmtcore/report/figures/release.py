@@ -285,10 +285,13 @@ def penalties(release: Release) -> list[float]:
 
 
 def results(release: Release) -> dict[str, str]:
-    """Return the single figures released beside the coefficients, with their titles; none where noise decides them."""
-    if release.facts.is_swamped:
-        return {}
+    """Return the single figures released beside the coefficients, with their titles.
+
+    None where noise decides them, or where most rows were truncated: they would be of the shortened rows.
+    """
     released = release.released
+    if release.facts.is_swamped or released.get("clipped_share", 0.0) > 1 / 2:
+        return {}
     fields = {
         "Residual sd": released.get("residual_sd"),
         "R squared": released.get("r_squared"),
