@@ -290,7 +290,7 @@ def _mutants() -> list[Mutant]:
     plant("gallery: spreads are halved", claims, "return np.maximum(*sides)", "return np.maximum(*sides) / 2", drawn)
     told = "papers/gallery/checks.py"
     plant("gallery: an x that does not decide is named", told, "at = int(np.argmax(np", "at = int(np.argmin(np", drawn)
-    plant("gallery: intervals that are none", told, "if not np.isfinite(margin) or", "if False and", drawn)
+    plant("gallery: intervals that are none", told, "if not np.isfinite(margin):", "if False:", drawn)
     erm, trials = "papers/gallery/erm.py", "tests/papers/test_gallery_trials.py"
     plant("gallery: noise not shared", erm, "SeededNoise(self.seed, 4)", "SeededNoise(self.seed, len(id))", trials)
     summed, protocol = "level @ k])", "tests/local/test_protocol.py"

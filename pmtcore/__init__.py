@@ -8,8 +8,6 @@ What is named in ``__all__`` is the face: documented, typed, kept. Everything be
 they are first asked for, so that importing the package costs nothing. Headless: nothing here imports streamlit.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING
 

@@ -42,8 +42,8 @@ def pick(
     id: str,
     options: Iterable[str],
     current: str | None = None,
-    at: str = "",
     *,
+    at: str = "",
     words: Callable[[str], str] | None = None,
     **more: Any,
 ) -> str:

@@ -1,7 +1,5 @@
 """Releases from the Explore page: a joint moment, and one chosen model once more."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from uuid import uuid4
 

@@ -1,7 +1,5 @@
 """The parts of the Explore page: the question, its answer, the list of models, the whole in pictures."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field

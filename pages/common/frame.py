@@ -1,7 +1,5 @@
 """The sidebar every page shares: which tables are open, the curator's switch, what was spent."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

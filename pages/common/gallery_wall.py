@@ -1,7 +1,5 @@
 """The gallery as a wall: every published figure as a small picture with its verdicts; one opens at a click."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.common.bounds_of_papers import bounds_of_papers

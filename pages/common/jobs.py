@@ -4,8 +4,6 @@ The page's own script may be cut off by any click, and a release must not be: wh
 The work is in a thread that touches no page; the page asks how far it is.
 """
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.common.controls import control

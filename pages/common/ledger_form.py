@@ -1,7 +1,5 @@
 """The ledger in the app: which data set a spend counts against, and the spend itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

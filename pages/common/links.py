@@ -3,8 +3,6 @@
 Tables that somebody brought have no link: they live in their session alone, and a link that remembers one says so.
 """
 
-from __future__ import annotations
-
 from urllib.parse import parse_qs, urlencode
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Draw what is still being computed, again and again, until it ends."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

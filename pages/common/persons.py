@@ -1,7 +1,5 @@
 """Who is a person: one row each, a declared number of rows, or a column that says whose a row is."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.common.controls import pick
@@ -22,12 +20,14 @@ def whose(tables: Tables, current: Choices, target: str, key: str) -> Unit:
     if tables.source is not None:
         return tables.source.unit if tables.source.unit.column else Unit()
     columns = ["", *(name for name in tables.private.columns if name != target)]
-    column = pick(st, "person", columns, current.person, f"-{key}", words=lambda name: name or "each row is one person")
+    column = pick(
+        st, "person", columns, current.person, at=f"-{key}", words=lambda name: name or "each row is one person"
+    )
     if not column:
         return Unit()
     left, right = st.columns(2)
     rules = list(RULES) if current.family == GAUSSIAN.id else [FIRST]
-    rule = pick(left, "person-rule", rules, current.person_rule, f"-{key}", words=RULES.__getitem__)
+    rule = pick(left, "person-rule", rules, current.person_rule, at=f"-{key}", words=RULES.__getitem__)
     if rule == MEAN:
         return Unit(1, column, MEAN)
     rows = number(right, "person-rows", 1, MOST_ROWS, start=current.person_rows, at=f"-{key}")

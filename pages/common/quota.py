@@ -1,7 +1,5 @@
 """How much sessions may ask of a server: uploads in bytes, connections in number; said before a byte is read."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from threading import Lock

@@ -1,7 +1,5 @@
 """Registered data sets on the Data page: chosen by name, never uploaded."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from uuid import uuid4
 

@@ -1,7 +1,5 @@
 """Parts of the Release page: the confirmation card and what stands below it."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.common import workflow_state

@@ -1,7 +1,5 @@
 """A finished release on the Release page: its figures, what they mean, how to take them along."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Retrieved budget of the open table: what would come back, before a spend, and what came back after one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

@@ -3,8 +3,6 @@
 A comparison holds rows, so one on tables that somebody brought stays in its session alone and ends with it.
 """
 
-from __future__ import annotations
-
 import re
 from collections import OrderedDict
 from uuid import uuid4

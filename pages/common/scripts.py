@@ -1,7 +1,5 @@
 """The scripts that a page sends to the browser: fixed texts, nothing of a table's or a user's among them."""
 
-from __future__ import annotations
-
 from urllib.parse import quote
 
 import streamlit as st

@@ -5,8 +5,6 @@ one ends, and leaves freed memory with the process. Here closed sessions are end
 back to the system, so that it can be read by nobody.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import importlib

@@ -1,7 +1,5 @@
 """What one browser session holds. Private rows live here and nowhere else: never in a shared cache."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace

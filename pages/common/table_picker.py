@@ -1,7 +1,5 @@
 """Choosing tables and columns: the parts of the Data page."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -206,8 +204,8 @@ def _choices(tables: Tables, current: Choices) -> Choices:
     key = tables.key[:12] + (f"-{made}" if made else "")
     left, right = st.columns([1, 3])
     at = f"-{key}"
-    family = pick(left, "family", FAMILIES, current.family, at, words=lambda id: FAMILIES[id].title)
-    target = pick(left, "target", names, current.target, at)
+    family = pick(left, "family", FAMILIES, current.family, at=at, words=lambda id: FAMILIES[id].title)
+    target = pick(left, "target", names, current.target, at=at)
     if apart := _public_columns(tables, []):
         left.caption(plain(f"Not in both files, so not to be chosen: {listed(apart)}."))
     others = [name for name in names if name != target]
@@ -219,7 +217,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         default=[name for name in current.features or first if name in others],
     )
     a, b, c = right.columns([3, 4, 2], vertical_alignment="bottom")
-    missing = pick(a, "missing", _MISSING, current.missing, at)
+    missing = pick(a, "missing", _MISSING, current.missing, at=at)
     with b:
         unit = whose(tables, current, target, key)
     lam, positive = _of_family(family, current, key)
@@ -279,10 +277,10 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> tuple
         (right, "cluster", _public_columns(tables, names)),
     ):
         options = {"": "none", **{name: name for name in among}}
-        chosen[field] = pick(place, field, options, getattr(current, field), at)
-    chosen["collinear"] = pick(left, "collinear", COLLINEAR_POLICIES, current.collinear, at)
-    chosen["covariates"] = pick(middle, "covariates", COVARIATES, current.covariates, at)
-    chosen["unseen"] = pick(right, "unseen", _UNSEEN, current.unseen, at)
+        chosen[field] = pick(place, field, options, getattr(current, field), at=at)
+    chosen["collinear"] = pick(left, "collinear", COLLINEAR_POLICIES, current.collinear, at=at)
+    chosen["covariates"] = pick(middle, "covariates", COVARIATES, current.covariates, at=at)
+    chosen["unseen"] = pick(right, "unseen", _UNSEEN, current.unseen, at=at)
     chosen["public_ridge"] = number(left, "ridge", 0.0, 1e6, start=current.public_ridge, at=at)
     chosen["intercept"] = middle.toggle(**control("intercept", at), value=current.intercept)
     chosen["levels"] = levels_from_text(_lines("levels", current.levels, at))

@@ -1,7 +1,5 @@
 """Opening one's own tables on the Data page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

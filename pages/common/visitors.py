@@ -1,7 +1,5 @@
 """Who is behind a request, before any page runs: from the signed cookie of the sign-in, and from the connection."""
 
-from __future__ import annotations
-
 import ipaddress
 import json
 import os

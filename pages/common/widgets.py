@@ -1,7 +1,5 @@
 """Widgets that pages share: labels, charts with their tables, forms read from the registry."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The thread through the pages: what was chosen so far, and carrying it on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

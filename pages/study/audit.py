@@ -1,7 +1,5 @@
 """Audit: what each method claims, what an attacker found, and faults that are caught, in one picture."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.common import actors

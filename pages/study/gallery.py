@@ -1,7 +1,5 @@
 """Gallery: the papers' experiments, what they say beside what came out."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

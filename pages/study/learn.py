@@ -1,7 +1,5 @@
 """Learn: lessons, each with a knob, a picture, one sentence, a question and its answer; a link opens any state."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

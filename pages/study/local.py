@@ -1,7 +1,5 @@
 """Local model: every row randomized by its owner; what that costs beside a trusted curator."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Retrieved budget: planned, spent on noise, spent on the Jacobian, given back; and what a selection keeps."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.common.controls import control, pick, segments

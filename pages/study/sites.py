@@ -1,7 +1,5 @@
 """Sites: what several institutions would find together, by their number and by who may collude; spends nothing."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Budget: the ledger, what was spent on which data set, and what is left."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Compare: repeated trials in the lab, error against budget."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

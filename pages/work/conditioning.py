@@ -1,7 +1,5 @@
 """Conditioning: what whitening does to the second moment, and what a radius does to the rows."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.common import workflow_state

@@ -1,7 +1,5 @@
 """Data: open tables, choose columns; opens on a demo with a result."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Explore: open a released joint moment, or release one; then every linear question is free."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.common import cautions

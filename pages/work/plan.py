@@ -1,7 +1,5 @@
 """Plan: what a budget buys, before anything is spent; reads no private row."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.common import cautions, retrieved, workflow_state

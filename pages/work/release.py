@@ -1,7 +1,5 @@
 """Release: choose, look at the cost, confirm, release once, download."""
 
-from __future__ import annotations
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 

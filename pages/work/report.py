@@ -1,7 +1,5 @@
 """Report: a release as its stakeholders get it, to read here and to take along."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Start: what this is, shown on one picture that moves with the budget, and three ways on."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.common.controls import control

@@ -6,8 +6,6 @@ large modulus leaves little more than one tail (:func:`removed_delta`). The guar
 delta lies above both at every epsilon. Replacing a row is removing one and adding one: 2 mu.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache

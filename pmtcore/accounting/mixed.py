@@ -8,8 +8,6 @@ privacy loss is ``+eps`` with probability ``e^eps/(1 + e^eps)`` and ``-eps`` oth
 exact where the losses lie on the grid, and rounded up to it (to the private side) where not.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

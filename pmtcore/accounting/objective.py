@@ -3,8 +3,6 @@
 Proof: proofs/objective.md, 9.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

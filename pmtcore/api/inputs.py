@@ -1,7 +1,5 @@
 """From a user's words (target, features or a formula, a budget in some unit) to what the core takes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -5,8 +5,6 @@ release that was made and spends nothing. What tells it is a digest of both tabl
 only.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass

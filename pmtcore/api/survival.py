@@ -5,8 +5,6 @@ with an exposure. Everybody has a row for every period, with no time at risk whe
 rows then says nothing about anybody's time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -7,8 +7,6 @@ where the claim must hold: the lower bound on epsilon from the counts (Clopper-P
 feature, and r = 1/2 as in D.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

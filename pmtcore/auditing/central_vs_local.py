@@ -1,7 +1,5 @@
 """Central and local at equal epsilon on the same table, for the lab: a run that advances in steps."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

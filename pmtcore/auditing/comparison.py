@@ -5,8 +5,6 @@ solve. Trials come in fixed blocks, each with its own seeded stream, so that a l
 one and a stopped run retains its results so far.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import time
 import zlib

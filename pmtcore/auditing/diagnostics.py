@@ -4,8 +4,6 @@ The exact figures are computed from private rows without noise, so they come in 
 predictions may be shown to anyone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Each is a mistake that somebody could make, or that a paper prints; each claims ``mu`` and does not satisfy it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

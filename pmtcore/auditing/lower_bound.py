@@ -6,8 +6,6 @@ misses of that one test are counted, and Clopper-Pearson gives a lower bound on 
 violation. A bound below it proves nothing: :func:`power` gives the smallest violation that would have been detected.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

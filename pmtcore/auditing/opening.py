@@ -1,7 +1,5 @@
 """The opening picture: one regression on synthetic rows, released at several budgets, for the lab."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Sums over blocks of rows, without a warning that would tell of a row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TypeVar

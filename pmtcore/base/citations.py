@@ -1,7 +1,5 @@
 """The four papers that are implemented here, and how each is cited: the one place that pages and reports read."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import dataclass

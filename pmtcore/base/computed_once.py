@@ -1,7 +1,5 @@
 """Values that are computed once for an object and go when it does: what follows from public data, above all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar

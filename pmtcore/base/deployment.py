@@ -4,8 +4,6 @@ Whoever knows the cookie secret signs a cookie of their own and is a curator. So
 one and one that is no random text are refused, as the settings checks of web frameworks do for a deployment.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ arrays or numbers that broadcast: ``q`` a probability between 0 and 1, both excl
 distribution; the degrees of freedom of F are finite.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ There is one function for each kind of place. Foreign text is shown as it is wri
 Markdown reader, a chart's own tags, a browser, a terminal's escape codes, or a spreadsheet's formulas.
 """
 
-from __future__ import annotations
-
 import html as _html
 import re
 import shlex

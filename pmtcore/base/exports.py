@@ -1,7 +1,5 @@
 """The gate of every export: plain JSON types, and nothing private."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

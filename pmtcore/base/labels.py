@@ -1,7 +1,5 @@
 """The kinds of a number, what may be done with a method's output, and what became of a spend, in the user's words."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 

@@ -1,7 +1,5 @@
 """Memory that comes back: freed blocks are handed to the system, and written over where they stay."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import gc

@@ -11,8 +11,6 @@ A template takes ``{column!r}``, ``{n:,}`` and other formats of Python, and four
 No fact is private: ``tests/base/test_messages.py`` says what each one is, and holds every template to these.
 """
 
-from __future__ import annotations
-
 import copyreg
 import math
 import string

@@ -1,7 +1,5 @@
 """Numbers as people write them: 2,050 and not 2.05e+03; never "inf" or "nan" in a sentence."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Paths of the project's own files, in the source tree or installed beside the package."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Who may do what: three roles, and what each is allowed; asked in the functions that do it, not in a menu."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Roots of functions of one variable, without the start-up of ``scipy.optimize`` where bisection does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 

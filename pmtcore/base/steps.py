@@ -1,7 +1,5 @@
 """Work that advances in steps, so that a page shows how far it is and can stop it."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Self
 

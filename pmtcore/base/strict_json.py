@@ -1,7 +1,5 @@
 """Strict parsing of JSON that somebody else wrote, and the type of what this program writes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias

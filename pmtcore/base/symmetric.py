@@ -1,7 +1,5 @@
 """Symmetric matrices as the vectors of their distinct entries, and back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

@@ -6,8 +6,6 @@ summing are stages of a pass with threads of their own, since numpy and Arrow re
 has one block more than it has threads in memory.
 """
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

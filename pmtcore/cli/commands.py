@@ -1,7 +1,5 @@
 """Commands of one call each: methods, convert, describe, compare."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``python -m pmtcore check --deploy``: what a server with sign-in looks at when it starts, before it is started."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import tomllib

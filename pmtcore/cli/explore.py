@@ -1,7 +1,5 @@
 """The explore command: a regression, or a picture of the whole, from a record; spends nothing."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Mapping
 from typing import Any

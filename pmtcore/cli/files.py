@@ -1,7 +1,5 @@
 """Small files that commands read and write: regular files only, of bounded size, checked before anything is spent."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The application is a folder of its own, in the source tree beside this package a
 ``second_moment_app``; this package never imports it.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import os

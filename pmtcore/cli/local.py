@@ -1,7 +1,5 @@
 """``python -m pmtcore local configure | randomize | aggregate``: server, device, server."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import secrets

@@ -5,8 +5,6 @@ itself, which quotes nothing, 130 after Ctrl-C; one line on standard error and n
 object; without it, text for people.
 """
 
-from __future__ import annotations
-
 import argparse
 import errno
 import os

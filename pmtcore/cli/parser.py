@@ -3,8 +3,6 @@
 It is read without any library, so that help comes at once: a command's module is loaded when the command is called.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tomllib

@@ -1,7 +1,5 @@
 """The release command: a request, its spend in a ledger, its progress, the record in print."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -12,8 +12,6 @@ its functions to add a note to each; while a command loads there is none to pars
 What a command loads it keeps, so the collector of cyclic garbage waits until that is done and never looks at it again.
 """
 
-from __future__ import annotations
-
 import gc
 import inspect
 import os

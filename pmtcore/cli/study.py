@@ -1,7 +1,5 @@
 """The study command: several institutions, one regression (docs/sites.md)."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

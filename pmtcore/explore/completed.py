@@ -4,8 +4,6 @@ A record may be released without the public rows, since whoever has it could rea
 released moment does not depend on whether they go along, so they can join it later (proofs/moment.md, 18.4).
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from dataclasses import replace

@@ -5,8 +5,6 @@ The chosen model is released once more with ``joint-pmt``, and both releases are
 (:func:`combined_record`).
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

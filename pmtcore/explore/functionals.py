@@ -4,8 +4,6 @@ A figure with gradient J (symmetric, in the mechanism's coordinates) has privacy
 variance ``Var(w y'J y)/n`` over public rows, and loses ``mean (1 - w) y'J y`` to truncation (proofs/moment.md, 18.3).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

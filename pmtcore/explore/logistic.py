@@ -5,8 +5,6 @@ probabilities, on public rows, have that same linear model: ``mean w x phi'(x'b)
 Its floor is what public rows do not say about the curve: at most ``1/m`` times the variance of ``phi'(x'b) - x'beta``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Ridge and lasso paths, best subsets, and shares of draws for what has no gradient: free."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Terms of a formula among the columns of a released moment: products, factors and dots, looked up by name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 

@@ -6,8 +6,6 @@ continued linearly beyond a declared bound: convex, once differentiable, and the
 ``z = x' theta``; derivatives are with respect to z.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

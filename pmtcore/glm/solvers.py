@@ -46,6 +46,9 @@ _FITTED = 1e-9
 _LEAST_RIDGE = 1e-8
 # Root mean square of the difference of predictors at which a curvature is nearly the same.
 _NEAR = 0.2
+# Calls that one Hessian serves: where few rows decide a coefficient, predictors are near on average and curvatures are
+# not, so steps with it get no shorter.
+_MOST_SERVED = 60
 _LEAST_SHOWN = 1e-6  # of the mean curvature: directions that rows do not show
 
 
@@ -139,7 +142,7 @@ class NearHessians:
     """Hessians of a sum of losses, each that of an earlier point near by where there is one.
 
     A solver that ends at a short subgradient ends where it would with Hessians of their own, by more steps, each of
-    which costs a gradient.
+    which costs a gradient. A Hessian that has served often without an end is made anew where the solver is.
 
     Args:
         own: the Hessian (p, p) of the sum at coefficients (p,).
@@ -151,23 +154,32 @@ class NearHessians:
         self._root: np.ndarray = np.empty((0, 0))
         self._places: list[np.ndarray] = []
         self._hessians: list[np.ndarray] = []
+        self._served: list[int] = []
 
     def at(self, theta: np.ndarray) -> np.ndarray:
         """Return Hessians (t, p, p) of points whose predictors are near those of coefficients (t, p)."""
-        return np.stack([self._near(coefficients) for coefficients in theta])
+        serving = [self._near(coefficients) for coefficients in theta]
+        hessians = np.stack([self._hessians[at] for at in serving])
+        for at in set(serving):
+            self._served[at] += 1
+            if self._served[at] == _MOST_SERVED:
+                self._places[at] = np.full(len(self._root), np.inf)
+        return hessians
 
-    def _near(self, coefficients: np.ndarray) -> np.ndarray:
+    def _near(self, coefficients: np.ndarray) -> int:
+        """Return the place in the list of the Hessian that serves, made here where none is near."""
         if self._places:
             far = np.linalg.norm(np.stack(self._places) - coefficients @ self._root, axis=1)
             nearest = int(np.argmin(far))
             if far[nearest] <= _NEAR:
-                return self._hessians[nearest]
+                return nearest
         hessian = self._own(coefficients)
         if not self._places:
             self._root = np.linalg.cholesky(hessian / self._scale + _LEAST_SHOWN * np.eye(len(hessian)))
         self._places.append(coefficients @ self._root)
         self._hessians.append(hessian)
-        return hessian
+        self._served.append(0)
+        return len(self._hessians) - 1
 
 
 @dataclass(frozen=True)

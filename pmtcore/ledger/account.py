@@ -6,8 +6,6 @@ under add-remove-one counts twice (proofs/ledger.md, 13). A release that protect
 and the total of a data set that has one is a promise about responses alone (proofs/response.md, 5).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

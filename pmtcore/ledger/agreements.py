@@ -4,8 +4,6 @@ Each step is an event of the chain under one key. Where a curator wants it for a
 together with it) a spend without the agreement of a second person to exactly this request is refused by the ledger.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

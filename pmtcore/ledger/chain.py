@@ -4,8 +4,6 @@ Each event holds the hash of the one before it, and a seal that needs the ledger
 checked again, whatever its kind: a changed one, and one without a seal, is a sentence and never believed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

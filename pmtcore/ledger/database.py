@@ -4,8 +4,6 @@ Before each write the log is checked: through the head noted beside it, through 
 wholly the first time. Afterwards its new head is noted.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator, Mapping
@@ -15,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pmtcore.base.exports import plain
-from pmtcore.base.messages import Damage, InputError, LedgerMessage
+from pmtcore.base.messages import Damage, InputError, LedgerMessage, reraised_as
 from pmtcore.ledger import chain
 from pmtcore.ledger.chain import Damaged, LedgerError
 from pmtcore.ledger.engines import Connection, address, database_errors, engine, place_of
@@ -250,10 +248,8 @@ class Database:
             raise Damaged(Damage.CHANGED_BY_ANOTHER)
 
     def _noted(self) -> Head | None:
-        try:
+        with reraised_as(Damaged(Damage.UNREADABLE_HEAD), ValueError):
             return self._beside.head()
-        except ValueError:
-            raise Damaged(Damage.UNREADABLE_HEAD) from None
 
     def _has(self, connection: Connection, head: Head) -> bool:
         if head.seq == 0:

@@ -9,8 +9,6 @@ Composition: ``accounts``. What the chain cannot show is that its newest events 
 anew: keep a head elsewhere (every report prints it) and give it to :meth:`Ledger.verify`.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """What the events say: entries, data sets that spend together, accounts; each event is checked before it counts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

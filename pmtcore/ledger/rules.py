@@ -1,7 +1,5 @@
 """What a spend has to keep: a cap, a data set that is not retired, the unit that its curator asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -8,8 +8,6 @@ version 5 has no event without a seal, so that one that lacks it is damage where
 Whoever owns the database can lift the refusal: then the chain says so, and whoever writes the chain anew lacks the key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

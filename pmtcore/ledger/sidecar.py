@@ -7,8 +7,6 @@ older copy or a deleted file is noticed; for a file it also holds the file's dig
 where several machines share one server.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

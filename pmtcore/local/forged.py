@@ -4,8 +4,6 @@ A report is accepted if an honest device could have sent it, which the noise mak
 its end. To first order a coefficient moves by its gradient in the mean report times the longest step of the mean.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

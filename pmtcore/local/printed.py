@@ -7,8 +7,6 @@
 Proofs and figures: proofs/local.md, 12.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ JSON parser, alone. A block reader of JSON is not used: one hostile line was eno
 discard its neighbours as well.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

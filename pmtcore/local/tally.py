@@ -4,8 +4,6 @@ Reports that break a rule are counted and left out, never averaged in: unreadabl
 configuration, a wrong dimension, not finite, impossibly long, or with an id that came before.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable

@@ -6,8 +6,6 @@ arithmetic and further random bits decide. So no digit of the law rests on round
 as a few passes over an array.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import secrets

@@ -7,8 +7,6 @@ real numbers that a computer does not have. Elementwise arithmetic only: no row'
 neighbours in memory, as in a matrix product it may.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ The source of noise is always an argument: :class:`SecureNoise` for releases, :c
 no default. The source for releases has integers only, so a sound method cannot add noise in floating point.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from abc import ABC, abstractmethod

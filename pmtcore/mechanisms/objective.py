@@ -8,8 +8,6 @@ Minimize ``sum w l(theta; x, y) + N(penalty) + (Lambda/2)||theta - c||^2 + b' th
 on a grid and releases the minimizer on a grid (``optimum``).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

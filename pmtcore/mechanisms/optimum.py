@@ -8,8 +8,6 @@ computed minimizer is projected onto a ball (where the distance holds whatever t
 gets integer noise that covers the distance: a second mechanism, paid for, composed with the ideal one.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ lab as
 in a release.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ responses to the declared range. The lasso term is allowed: the proof changes va
 the subgradient, of which theta is a function (proofs/erm.md, 15.2).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

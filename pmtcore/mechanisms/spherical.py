@@ -7,8 +7,6 @@ The real vector is a function of uniform random numbers whose bits are drawn as 
 rounding of a real vector of that density, however long it may be.
 """
 
-from __future__ import annotations
-
 import secrets
 from typing import Any
 

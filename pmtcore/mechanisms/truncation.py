@@ -3,8 +3,6 @@
 Proof: proofs/sensitivity.md, 3.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

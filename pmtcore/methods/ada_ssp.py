@@ -7,8 +7,6 @@ lambda)`` that keeps the second invertible. Bounds are public: 1.1 times the lon
 public row and the largest public response, which is generous to it. Neighbours: replace-one.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

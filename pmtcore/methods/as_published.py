@@ -1,7 +1,5 @@
 """Published methods whose constants are computed from private rows: for the lab (E4)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

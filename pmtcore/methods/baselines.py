@@ -4,8 +4,6 @@
 ``non-private`` is the fit to the private rows without noise: for the lab, never released.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

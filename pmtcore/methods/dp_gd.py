@@ -9,8 +9,6 @@ gradient methods with a lasso or an elastic net. A lasso term is a proximal step
 of the table: post-processing.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import partial

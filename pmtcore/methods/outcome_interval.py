@@ -8,8 +8,6 @@ the outcome by factors that real tables show: quantiles of outcome over predicti
 fitted by quantile regression to settings of the benchmark's part *tune*, one fit a method.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ A method declares its parameters as a subclass of :class:`Parameters` with these
 ``--set``, the documentation and the check of a value are all made from what a field says of itself.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass
 from typing import TypeVar, dataclass_transform

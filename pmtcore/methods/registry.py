@@ -4,8 +4,6 @@ App, command line, comparison, audit and documentation read this and nothing els
 file in ``pmtcore/methods`` and one test.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re

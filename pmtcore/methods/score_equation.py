@@ -8,8 +8,6 @@ q is the released score at t, w the weights of clipped rows, B what clipping too
 mode of the posterior given q: ``pmt-score`` has t at the public fit, ``pmt-objective`` at its minimizer.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Cholesky factors of equilibrated moments, and the error that names a collinear column."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -6,8 +6,6 @@ order. A sample does neither by chance, and a designed experiment, which does, i
 combinations of its levels, each equally often.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

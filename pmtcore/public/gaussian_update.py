@@ -10,8 +10,6 @@ difference of two released gradients says of a curvature that it was too small, 
 (:func:`raised`; proofs/radius.md, 5.1).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +23,7 @@ _LEAST_SHARE = 1e-6
 # More degrees of freedom than that are infinitely many.
 _MANY_DEGREES = 1e9
 # Standard deviations by which the curvature along a step must exceed what is known before it is believed
-_SECANT_DEVIATIONS = 3.0
+SECANT_DEVIATIONS = 3.0
 # In whitened units: far below any curvature, whose square does not yet vanish
 _LEAST_RISE = 1e-100
 
@@ -145,6 +143,7 @@ def raised(
     variance: np.ndarray,
     *,
     entry_variance: np.ndarray,
+    deviations: float = SECANT_DEVIATIONS,
 ) -> np.ndarray:
     """Return curvatures (T, d, d) raised where two gradients differ by more than they explain.
 
@@ -158,6 +157,7 @@ def raised(
         difference: y (T, d), by how much the gradients differ.
         variance: of a coordinate of y (T,), from noise.
         entry_variance: of an entry of P (T,).
+        deviations: of its noise by which ``r's`` has to be above zero.
     """
     missing = difference - np.einsum("tij,tj->ti", curvature, step)
     length = np.maximum(np.linalg.norm(step, axis=1), 1e-300)
@@ -166,7 +166,7 @@ def raised(
     noise = variance + entry_variance * length**2
     # What a step sees of nothing, or of rows that all have one response, is rounding: no quotient of it.
     rises = by * length
-    believed = (by > _SECANT_DEVIATIONS * np.sqrt(noise + entry_variance * length**2)) & (rises > _LEAST_RISE)
+    believed = (by > deviations * np.sqrt(noise + entry_variance * length**2)) & (rises > _LEAST_RISE)
     across = missing - by[:, None] * along
     square = np.maximum(np.sum(across**2, axis=1), 1e-300)
     across = across * np.maximum(1 - (step.shape[1] - 1) * noise / square, 0.0)[:, None]

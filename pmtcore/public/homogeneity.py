@@ -11,8 +11,6 @@ simulated from the public rows by a weighted bootstrap, in the coordinates and w
 with mean and variance of the simulated matrices. Only the released matrix comes from private rows.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

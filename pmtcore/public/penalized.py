@@ -7,8 +7,6 @@ modulus is the one with the least predicted error from its noise and its pull to
 Jacobian of that modulus leaves of the budget.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@ leaves 11 of 73 coefficients, of marital status and relationship above all, more
 without a penalty. Public rows do not show that: there, levels are as common as they are rare among the private rows.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

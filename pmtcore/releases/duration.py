@@ -1,7 +1,5 @@
 """Prediction of a release's time and memory on this machine, from two short runs on synthetic rows before the spend."""
 
-from __future__ import annotations
-
 import time
 import tracemalloc
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 What is spent has to come to its figures; whoever asked can see how far it is, and stop it before the spend.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from threading import Event, Thread
 from typing import final

@@ -1,7 +1,5 @@
 """Whose turn it is: a server computes a few long things at a time, whoever asked for them."""
 
-from __future__ import annotations
-
 import time
 from threading import Lock
 

@@ -1,7 +1,5 @@
 """Two tables that somebody opened, before columns are chosen: read, by name, or registered by a curator."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import final
 

@@ -4,8 +4,6 @@ An error that comes after the reserve does not tell by itself whether the budget
 kept. The ledger does: it is asked, and the sentence names the spend, its key, and what to do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

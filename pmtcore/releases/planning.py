@@ -1,7 +1,5 @@
 """Planning before spending: what a budget buys, from public figures and n alone; free."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ consists of row counts, whose total is public, and times. Stop is obeyed until t
 finishes, since a spent budget stays spent.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

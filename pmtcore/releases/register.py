@@ -4,8 +4,6 @@ A registered data set is where its private table and its public companion lie, t
 a declared schema, and whether a second person has to agree to releases. Analysts choose it by name and never upload.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ These are the figures of D's Figure 7 and of the Retrieval page: planned, drawn 
 returned.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress

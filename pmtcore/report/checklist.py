@@ -4,8 +4,6 @@ Each answer is taken from the record or is true of every release that this packa
 is said to be the reader's to fill in. Questions and answers are ``checklist.toml``.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The public rows of each column at a glance: kind, part in the fit, and how its values are spread."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The knobs of the synthetic demo: labels, places and help, on pages and in links."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ The registry is OpenDP's (deployments-registry-data); fields as its records of 2
 knows is marked TODO; nothing is sent anywhere.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Drawings and tables of the report, as plain SVG and HTML."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 The words are in ``glossary.toml``: a term, one plain sentence for who meets it first, one more for who wants to know.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ again from the ledger. A lab release says so at the top. :func:`embedded` gives 
 of its own.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

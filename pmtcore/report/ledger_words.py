@@ -1,7 +1,5 @@
 """Sentences about accounts of the ledger and what was asked for."""
 
-from __future__ import annotations
-
 from pmtcore.base.messages import listed
 from pmtcore.ledger.account import Account
 from pmtcore.ledger.agreements import PendingRequest

@@ -1,7 +1,5 @@
 """A public state as an address: what was chosen of a table by name, over what the table starts with; never data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What methods are called: a title people can say, the id small beside it; read from the registry."""
 
-from __future__ import annotations
-
 import re
 
 from pmtcore.base.labels import ReleaseStatus

@@ -1,7 +1,5 @@
 """How to ask for a release again: the command, a script, a notebook; made from the record alone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which rows of coefficients a picture draws, and how far its axis goes: the same on a page and in the report."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A table as a file that a spreadsheet may open."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -4,8 +4,6 @@ Methods and records keep their short names, which programs read; people read the
 shortens has one name and says where it comes from: Conditioning, Plan, Release and the report print the same words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

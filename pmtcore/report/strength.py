@@ -4,8 +4,6 @@ The words give the detections of the best attacker at 5 % false alarms, because 
 shows. They do not judge: NIST SP 800-226 gives no universal limit, and the verdict is the privacy officer's.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

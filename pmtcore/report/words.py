@@ -1,7 +1,5 @@
 """Plain sentences beside the figures: each computed from the numbers it stands beside, right at the extremes too."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any

@@ -6,8 +6,6 @@ Sites are alike where all effects are zero: a Wald test on the released coeffici
 included (docs/proofs/sites.md, 6).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The words of a study: why it cannot begin or stopped, as a kind and the sites it concerns, and who looks at it."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 from pmtcore.base.messages import InputError, listed

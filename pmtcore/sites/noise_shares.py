@@ -5,8 +5,6 @@ of the two probabilities of any integer is at most ``tau = 10 sum_{k<h} exp(-2 p
 Steinke 2021). Proof: docs/proofs/sites.md.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a study would find, from public figures alone: predicted bands by the number of sites and of colluders; free."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

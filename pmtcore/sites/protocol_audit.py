@@ -5,8 +5,6 @@ site pushes them in opposite directions, and the coalition sees each pass's tota
 honest site published, with what the coalition sent to it taken off.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ A site publishes its sum of a pass once, whatever the coordinator says, and writ
 at most once, so the budget covers a coordinator that lies about who dropped out (docs/proofs/sites.md).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

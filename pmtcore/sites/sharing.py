@@ -5,8 +5,6 @@ uniform, whatever the integers (docs/proofs/sites.md). Integers are kept as two 
 first; 128 bits hold any sum of this package's passes: 2^40 rows of 2^36 each and their noise stay below 2^80.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Sequence
 

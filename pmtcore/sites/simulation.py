@@ -1,7 +1,5 @@
 """A study on one machine: a process for each site, the coordinator here, messages over the loopback interface."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

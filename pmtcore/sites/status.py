@@ -1,7 +1,5 @@
 """How far a study is, from what anybody may read: the study file, what sites sent back, the messages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

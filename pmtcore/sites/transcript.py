@@ -1,7 +1,5 @@
 """What one party has read of a study's board so far, checked and in order."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ gives up on the first cell it does not know; then cells are told apart by a patt
 result. A cell nobody can read is missing: nothing here raises for what a cell holds.
 """
 
-from __future__ import annotations
-
 import codecs
 import datetime
 import decimal as decimals

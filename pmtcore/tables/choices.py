@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
 
 from pmtcore.accounting.budgets import FIRST, Unit
-from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage, number_between, one_of
+from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage, number_between, one_of, reraised_as
 from pmtcore.glm.families import GAUSSIAN, POISSON, Family, family
 from pmtcore.tables.kinds import KINDS, SIGNS, Reading
 
@@ -211,14 +211,12 @@ class Choices:
         Raises:
             InputError: a field is missing, unknown or out of range.
         """
-        try:
+        with reraised_as(InputError(TableMessage.CHOICES_UNREADABLE), TypeError, AttributeError):
             chosen = dict(fields)
             features = chosen.get("features")
             chosen["features"] = None if features is None else tuple(map(str, features))
             chosen["levels"] = {name: tuple(levels) for name, levels in chosen.get("levels", {}).items()}
             return cls(**chosen)
-        except (TypeError, AttributeError):
-            raise InputError(TableMessage.CHOICES_UNREADABLE) from None
 
 
 def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:

@@ -7,8 +7,6 @@ after the spend is in the ledger. Sums without noise are private: they stay betw
 whose connections are to be encrypted (``tls://``) where others can listen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -18,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pmtcore.base.block_sums import Block, block_sum
-from pmtcore.base.messages import InputError, TableMessage
+from pmtcore.base.messages import InputError, TableMessage, reraised_as
 from pmtcore.tables.coder import Coder
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.sources import Cells, ManySource, ParquetSource, Source, TextSource
@@ -90,19 +88,15 @@ class Cluster:
     """
 
     def __init__(self, scheduler: str | None = None) -> None:
-        try:
+        with reraised_as(InputError(TableMessage.NO_DASK), ImportError):
             distributed: Any = import_module("distributed")  # an extra
-        except ImportError:
-            raise InputError(TableMessage.NO_DASK) from None
         self._own: Any = None
         if scheduler is None:
             self._own = distributed.LocalCluster(
                 n_workers=_WORKERS, threads_per_worker=1, dashboard_address="127.0.0.1:0"
             )
-        try:
+        with reraised_as(InputError(TableMessage.NO_SCHEDULER, address=scheduler), OSError, ValueError):
             self.client: Any = distributed.Client(scheduler if self._own is None else self._own, timeout=_PATIENCE)
-        except (OSError, ValueError):
-            raise InputError(TableMessage.NO_SCHEDULER, address=scheduler) from None
 
     def adder(self, source: Source, coder: Coder, dialect: Dialect) -> Callable[[Summand], np.ndarray]:
         """Return what adds a function up over the table's blocks, on the cluster."""

@@ -4,8 +4,6 @@
 and no row is ever refused. A row without a value counts as a row of zeros, so that n stays what it was.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -4,8 +4,6 @@ Of a public file everything may be looked at. Of a private file only the header 
 names. The rest of a private file's dialect is the public one (decision 0016).
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter
@@ -13,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from pmtcore.base.messages import InputError, TableMessage, one_of
+from pmtcore.base.messages import InputError, TableMessage, one_of, reraised_as
 from pmtcore.tables.limits import MAX_COLUMNS
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
@@ -87,10 +85,8 @@ def header_of(line: bytes, where: str, hide_names: bool) -> Header:
     separator = max(SEPARATORS, key=text.count)
     if text.count(separator) == 0:
         raise InputError(TableMessage.ONE_COLUMN, where=where)
-    try:
+    with reraised_as(InputError(TableMessage.HEADER_UNREADABLE, where=where), csv.Error):
         names = tuple(cell.strip() for cell in next(csv.reader([text], delimiter=separator, skipinitialspace=True)))
-    except csv.Error:
-        raise InputError(TableMessage.HEADER_UNREADABLE, where=where) from None
     check_names(names, where, hide_names)
     if all(_is_number(name) for name in names):
         raise InputError(TableMessage.NO_HEADER, where=where)

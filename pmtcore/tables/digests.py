@@ -4,8 +4,6 @@ A plain digest of private rows would let anybody who sees it test a guess at the
 whether the tables are those that were agreed to.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 

@@ -6,8 +6,6 @@ disguise. A category that the public table does not have counts as ``other`` whe
 level, rare public categories merged; elsewhere it is missing: never the reference.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ names and the number of its rows). A repair is a change of the choices, nothing 
 choices, and a saved configuration holds them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal

@@ -5,8 +5,6 @@ rows are chosen whatever their order or file. A row is chosen by any one of its 
 out, the rows that the others chose are chosen still.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial

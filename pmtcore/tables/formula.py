@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage
+from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage, reraised_as
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column, Schema, frequencies
@@ -407,10 +407,8 @@ def columns_of(expression: str) -> list[str]:
     odd = re.findall(r"`([^`]*)`", expression)
     named = {f"_quoted_{at}": name for at, name in enumerate(odd)}
     plain = re.sub(r"`[^`]*`", lambda match: f"_quoted_{odd.index(match.group().strip('`'))}", expression)
-    try:
+    with reraised_as(InputError(TableMessage.NOT_AN_EXPRESSION, expression=expression), SyntaxError):
         nodes = list(ast.walk(ast.parse(plain, mode="eval")))
-    except SyntaxError:
-        raise InputError(TableMessage.NOT_AN_EXPRESSION, expression=expression) from None
     calls = [node.func for node in nodes if isinstance(node, ast.Call)]
     unknown = [node for node in calls if not isinstance(node, ast.Name) or node.id not in {*_ELEMENTWISE, *_STATEFUL}]
     if unknown or any(not isinstance(node, _NODES) for node in nodes):
@@ -466,8 +464,6 @@ def _first_line(error: Exception) -> str:
 
 
 def _formulaic() -> ModuleType:
-    try:
+    with reraised_as(InputError(TableMessage.NO_FORMULAIC), ImportError):
         import formulaic  # noqa: PLC0415  # an extra
-    except ImportError:
-        raise InputError(TableMessage.NO_FORMULAIC) from None
     return formulaic

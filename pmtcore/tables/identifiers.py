@@ -6,8 +6,6 @@ privacy: so the form errs on that side. What it cannot know (a misspelling, a se
 docs/pitfalls.md.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import cache

@@ -1,7 +1,5 @@
 """Kinds in which a column can be read."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 Kind = Literal[

@@ -1,7 +1,5 @@
 """A table with one more column of text that is known of each row from its place alone, such as whose table it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Limits look at the shape of a file (bytes, rows, columns), which is public, neve
 its own limit is unreadable, and so missing.
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path

@@ -6,8 +6,6 @@ the start of a longer row, if the text up to the next such line is one row by th
 a separator, as many as the header has. A row that cannot be read has all its cells missing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Real tables are looked for in ``PMT_DATA_DIR``, or beside the project in ``../sh
 of the project.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tomllib

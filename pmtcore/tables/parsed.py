@@ -6,8 +6,6 @@ it is done with it. What a cell is read as is the same either way, and whether n
 of rows, on columns and on the public dialect alone.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -8,8 +8,6 @@ at most ``k`` rows of what a method sees (proofs/budgets.md, 1). Identifiers are
 canonical form (``identifiers``); rows without one are one person's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np

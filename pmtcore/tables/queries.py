@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.types as pt
 
-from pmtcore.base.messages import InputError, TableMessage, whole_number_between
+from pmtcore.base.messages import InputError, TableMessage, reraised_as, whole_number_between
 from pmtcore.tables.cells import decoded, from_objects
 from pmtcore.tables.dialect import Dialect, check_names
 from pmtcore.tables.limits import block_rows
@@ -130,10 +130,8 @@ class QuerySource:
 
     def _duckdb(self, query: str, size: int, at: Sequence[int]) -> Iterator[Answer]:
         """Yield columns typed by the query: DuckDB returns Arrow columns, also for values of no Python type."""
-        try:
+        with reraised_as(InputError(TableMessage.NO_DUCKDB), ImportError):
             import duckdb  # noqa: PLC0415  # an extra
-        except ImportError:
-            raise InputError(TableMessage.NO_DUCKDB) from None
         path = self._url.removeprefix("duckdb:").removeprefix("//") or ":memory:"
         with duckdb.connect(path, read_only=path != ":memory:") as connection:
             if _guesses(connection, query):

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from pmtcore.base.messages import InputError, TableMessage, one_of
+from pmtcore.base.messages import InputError, TableMessage, one_of, reraised_as
 from pmtcore.base.strict_json import parsed
 from pmtcore.tables import cells
 from pmtcore.tables.dialect import Dialect
@@ -105,14 +105,12 @@ class Schema:
         Raises:
             InputError: the fields have another form.
         """
-        try:
+        with reraised_as(InputError(TableMessage.SCHEMA_FORM), KeyError, TypeError, AttributeError):
             columns = tuple(
                 Column(str(c["name"]), c.get("kind", "number"), tuple(map(str, c.get("levels", ()))))
                 for c in fields["columns"]
             )
             return cls(columns, Dialect(**fields.get("dialect", {})))
-        except (KeyError, TypeError, AttributeError):
-            raise InputError(TableMessage.SCHEMA_FORM) from None
 
 
 def schema_from_json(data: bytes) -> Schema:
@@ -121,10 +119,8 @@ def schema_from_json(data: bytes) -> Schema:
     Raises:
         InputError: not JSON, or no schema.
     """
-    try:
+    with reraised_as(InputError(TableMessage.SCHEMA_NOT_JSON), ValueError):
         fields = parsed(data)
-    except ValueError:
-        raise InputError(TableMessage.SCHEMA_NOT_JSON) from None
     return Schema.from_dict(fields)
 
 

@@ -3,8 +3,6 @@
 Only regular files are opened: a pipe or a device would be waited for without end.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import re
@@ -13,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from pmtcore.base.messages import InputError, TableMessage
+from pmtcore.base.messages import InputError, TableMessage, reraised_as
 from pmtcore.tables.limits import MAX_BYTES
 
 Place = bytes | Path | str  # the bytes themselves, a path, an address such as s3://bucket/key
@@ -98,10 +96,8 @@ def _read(stream: BinaryIO, where: str) -> bytes:
 
 
 def _remote(address: str) -> BinaryIO:
-    try:
+    with reraised_as(InputError(TableMessage.NO_FSSPEC, scheme=address.partition("://")[0]), ImportError):
         import fsspec  # noqa: PLC0415  # an extra
-    except ImportError:
-        raise InputError(TableMessage.NO_FSSPEC, scheme=address.partition("://")[0]) from None
     try:
         return cast(BinaryIO, fsspec.open(address, "rb").open())
     except Exception:  # every store has its own errors, and their texts may hold keys

@@ -1,7 +1,5 @@
 """The papers' synthetic setting."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Responses: numbers as they are, labels as 0 and 1 by a rule that only public data and the user decide."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -121,3 +121,20 @@ def test_many_rows_are_fitted_as_by_hessians_of_their_own(seed):
     penalty = Penalty.of(rng.standard_normal((2, 4)), 3.0)
     fits = [minimize(data, penalty, 1e-8).theta for data in (own, near)]
     np.testing.assert_allclose(*fits, rtol=0, atol=1e-10)
+
+
+def test_a_coefficient_that_few_rows_decide_does_not_stall(monkeypatch):
+    """A rare level changes predictors little on average, its own curvature a hundredfold: Hessians are renewed."""
+    rng = np.random.default_rng(8)
+    x = np.column_stack([np.ones(20_000), rng.standard_normal(20_000), np.zeros(20_000)])
+    x[:3, 2] = 1.0
+    y = (rng.random(20_000) < 0.5).astype(float)
+    y[:3] = 1.0
+    data = Data(families.LOGISTIC, x, y, near=True)
+    calls, gradients = [], type(data.rows).gradients
+    monkeypatch.setattr(type(data.rows), "gradients", lambda *args: calls.append(1) or gradients(*args))
+    penalty = Penalty.of(np.zeros((1, 3)), 0.001)
+    end = minimize(data, penalty, 1e-9)
+    assert len(calls) < 1000, "thousands with the Hessian of the start"
+    own = minimize(Data(families.LOGISTIC, x, y), penalty, 1e-9)
+    assert own.theta[0, 2] > 6 and np.allclose(end.theta, own.theta, rtol=1e-6)

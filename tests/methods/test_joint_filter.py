@@ -94,6 +94,20 @@ def test_heavy_truncation_is_said(seed) -> None:
     assert outcome.fit.truncates_heavily
 
 
+def test_noise_in_many_columns_is_no_truncation() -> None:
+    """A step follows the noise of the gradient before it: alike rows of 101 columns are not called truncated."""
+    n, m, d = 2000, 500, 101
+    for draw in range(3):
+        rng = np.random.default_rng(draw)
+        x = rng.standard_normal((n + m, d))
+        y = 0.5 * x.sum(axis=1) + rng.standard_normal(n + m)
+        public = public_from_rows(x[:m], y[:m], names(d), "y")
+        entry = method("joint-pmt")
+        plan = entry.plan(public, n, Budget(1.0), make_parameters(entry, {}))
+        outcome = plan.run(PrivateRows.from_arrays(x[m:], y[m:], names(d)), SeededNoise(draw), 1)
+        assert not outcome.fit.truncates_heavily
+
+
 @pytest.mark.parametrize("d", [1, 2, 7])
 def test_a_step_with_too_small_a_gram_matrix_leaves_no_more_than_itself(d: int, seed) -> None:
     """What is left is no longer than the step, in the metric of all rows, however many rows are missing."""

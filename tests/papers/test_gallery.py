@@ -152,6 +152,14 @@ def test_a_curve_without_estimates_in_most_trials_is_above_one_that_has_them():
     assert checks.below("every", "lacking", "median")(known).answer is Answer.OPEN
 
 
+def test_a_tie_of_most_trials_is_no_point_that_refutes():
+    """At the first x two methods say the same in two trials of three: it counts for neither side."""
+    worse = curve("worse", [1.0, 1.0], spread=0.0)
+    better = Curve("better", worse.x, 0.99 * worse.values)
+    better.values[: 2 * TRIALS // 3, 0] = 1.0
+    assert checks.below("better", "worse", "median")({"better": better, "worse": worse}).answer is Answer.HOLDS
+
+
 def test_ratios_near_one_show_their_side():
     """0.99992 is not written as 1."""
     near, far = curve("near", [0.99992], [1.0], spread=0.0), curve("far", [1.0], [1.0], spread=0.0)
@@ -567,7 +575,7 @@ def test_a_stored_result_of_other_code_is_noticed():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("id", "changed"), [("B3", "joint-pmt, m = 20"), ("D5f", "napp-public")])
+@pytest.mark.parametrize(("id", "changed"), [("B3", "joint-pmt, m = 12"), ("D5f", "napp-public")])
 def test_one_changed_method_is_one_line_to_compute(id, changed):
     """Only the lines of the method that comes out differently are made again, as the whole would have them."""
     whole = json.loads(json.dumps(Computation(figure(id), 1).run().as_dict()))
@@ -578,7 +586,7 @@ def test_one_changed_method_is_one_line_to_compute(id, changed):
     other["first"][changed] = [-1.0]
     again = lines_to_mend(figure(id), other)
     every = {fields["name"] for fields in whole["series"]}
-    assert changed in again and set(again) < every and len(again) < 4
+    assert changed in again and set(again) < every and len(again) <= 4
     made = Computation(figure(id), 1, only=again).run()
     assert set(made.curves()) == set(again)
     assert json.loads(json.dumps(mended(other, made)))["series"] == whole["series"]

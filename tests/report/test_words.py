@@ -381,6 +381,7 @@ def test_a_release_that_leans_on_the_public_rows_says_so(mu, swamped):
     found = words.release_words(made_one)
     assert ("that of the public rows" in found) == swamped
     assert ("Residual sd" in results(made_one)) == (not swamped)  # such a figure would be quoted
+    assert not results(replace(made_one, released={**made_one.released, "clipped_share": 0.99}))
     assert ("widen error bars" in found) <= (not swamped)
 
 

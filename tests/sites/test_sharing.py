@@ -10,10 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from pmtcore.base.messages import SiteMessage
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.sites import sharing
 from pmtcore.sites.errors import Kind, StudyError
 from pmtcore.sites.noise_shares import NoiseShares, concentrated_epsilon, require_fine, share_scale, tau
+from pmtcore.sites.seals import Keys
+from tests.helpers import refused
 
 INTEGERS = st.integers(-(2**99), 2**99)
 
@@ -100,3 +103,12 @@ def test_noise_too_coarse_to_account_for_is_refused():
     assert error.value.kind is Kind.TOO_LITTLE_NOISE
     require_fine(2.0**15, 100)
     assert concentrated_epsilon(1.0, 10.0, 4, 9) == pytest.approx(0.05, abs=1e-12)
+
+
+@pytest.mark.parametrize("text", ['{"seal": "***", "sign": "***"}', '{"seal": "aGk=", "sign": "aGk="}', "{", "[]"])
+def test_a_file_that_holds_no_keys_is_named(tmp_path, text):
+    """Keys that cannot be decoded are said to be none, with their file; not a forged message."""
+    path = tmp_path / "keys.json"
+    path.write_text(text)
+    with refused(SiteMessage.NO_KEYS, place=str(path)):
+        Keys.read(path)

@@ -6,8 +6,6 @@ Coordinates whiten the features with the least public ridge that is enough. Publ
 each had been left out: longer by the share that they have in the whitening, with the residual of a fit without them.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -24,7 +24,13 @@ from pmtcore.base.symmetric import upper_triangle
 from pmtcore.methods.joint.passes import FirstPass, Gradient
 from pmtcore.public.bands import Part, bias_part
 from pmtcore.public.clipping import cut_off
-from pmtcore.public.gaussian_update import GaussianUpdate, conflict_inflation, gaussian_update, raised
+from pmtcore.public.gaussian_update import (
+    SECANT_DEVIATIONS,
+    GaussianUpdate,
+    conflict_inflation,
+    gaussian_update,
+    raised,
+)
 from pmtcore.public.moments import PublicData
 
 _FLOOR = 0.05  # smallest eigenvalue left to the released Gram matrix, relative to whitened units
@@ -249,10 +255,26 @@ class RefinedFit:
         """Return the Gram matrix (trials, d, d) as far as is known after this pass."""
         if isinstance(self.before, FirstFit):
             return self.pilot.gram_estimate
-        gram, step = self.before.gram_estimate, self.point - self.before.point
-        difference = self.before.score - self.score
-        variance = self.before.score_variance + self.score_variance
-        return raised(gram, step, difference, variance, entry_variance=self.pilot.entry_variance)
+        return self._raised(self.before, self.before.gram_estimate)
+
+    @cached_property
+    def surely_missing(self) -> np.ndarray:
+        """Return the same, raised only by what no direction of a step that follows noise explains.
+
+        A step has in it the noise of the gradient that it starts from, whose product with the step has ``sqrt(d)`` of
+        the standard deviations of a step chosen without it.
+        """
+        if isinstance(self.before, FirstFit):
+            return self.pilot.gram_estimate
+        deviations = max(SECANT_DEVIATIONS, math.sqrt(self.point.shape[1]))
+        return self._raised(self.before, self.before.surely_missing, deviations)
+
+    def _raised(self, before: RefinedFit, gram: np.ndarray, deviations: float = SECANT_DEVIATIONS) -> np.ndarray:
+        """Return a Gram matrix (trials, d, d) raised by what the last two gradients say of it."""
+        step, difference = self.point - before.point, before.score - self.score
+        variance = before.score_variance + self.score_variance
+        entry = self.pilot.entry_variance
+        return raised(gram, step, difference, variance, entry_variance=entry, deviations=deviations)
 
     @property
     def truncates_heavily(self) -> bool:
@@ -262,9 +284,9 @@ class RefinedFit:
         """
         if self.gradient.exceeds_reach[0]:
             return True
-        if np.array_equal(self.pilot.gram_estimate[0], self.gram_estimate[0]):
+        if np.array_equal(self.pilot.gram_estimate[0], self.surely_missing[0]):
             return False
-        grown = np.linalg.solve(self.pilot.gram_estimate[0], self.gram_estimate[0])
+        grown = np.linalg.solve(self.pilot.gram_estimate[0], self.surely_missing[0])
         return bool(np.linalg.eigvals(grown).real.max() > HEAVY)
 
     @cached_property

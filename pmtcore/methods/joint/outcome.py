@@ -3,8 +3,6 @@
 Bands, and the test whether the private rows look like the public ones: proofs/bands.md, 7.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from functools import cached_property

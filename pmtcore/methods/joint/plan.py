@@ -9,8 +9,6 @@ Proof: proofs/radius.md, 5 and 5.1.
 Almost all of the budget goes to ``d`` numbers whose rows are clipped by ``|x~| |r~|`` and not by ``|x~|^2 + |r~|^2``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from itertools import product

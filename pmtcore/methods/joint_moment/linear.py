@@ -5,8 +5,6 @@ table. For response t and features F: ``beta = S_FF^{-1} S_Ft``, ``b = root'(e_t
 ``S_FF^{-1} E_F' root``; to first order ``d beta_i = a_i' dM b``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -5,8 +5,6 @@ Everything is computed from public data and declared bounds. Coefficients of the
 the directions in which the problem's own penalty is diagonal; norms and spherical noise do not depend on that choice.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

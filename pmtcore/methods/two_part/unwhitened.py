@@ -11,8 +11,6 @@ proved to be enough; ``papers`` has the printed one), and ``sigma_2`` has its ``
 Neighbours: replace-one.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

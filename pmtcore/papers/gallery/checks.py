@@ -176,9 +176,9 @@ def below(lower: str, upper: str, statistic: Statistic = "mean", factor: float =
 
 
 def _untied(gap: np.ndarray) -> np.ndarray:
-    """Return which points count (k,): not those equal in every resample, such as a ceiling; all where all are equal."""
+    """Return which points count (k,): not those surely equal, such as a ceiling; all where all are equal."""
     with np.errstate(invalid="ignore"):
-        tied = np.all(np.abs(gap) <= _ROUNDING, axis=0)
+        tied = (np.abs(gap[0]) <= _ROUNDING) & (spread_of(gap) <= _ROUNDING)
     return tied | True if np.all(tied) else ~tied
 
 

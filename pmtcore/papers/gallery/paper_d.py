@@ -39,7 +39,8 @@ _DATA = ("E21",)  # labels have the sign of the table here turned
 LAMS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)  # the paper draws a range; from all kept to none
 _RELATION = (
     "Every budget is for tables with one row more or less (add-remove-one), as in the paper. The published methods "
-    "are for study only: their privacy is not what they state (E11 to E13). They run with losses that are continued "
+    "are for study only: their proofs leave out exact zeros, weights from private fits, and the choice of what is "
+    "retrieved (E11 to E13). They run with losses that are continued "
     "linearly, so that they are bounded (E17), with the length of noise that equation 4 needs (E8), with iterated "
     "weights scaled to the target penalty (E14), and with the quadratic penalty that infinitely many augmented rows "
     "would give. zeta1, the bound on the length of a row, is that of Table 4's settings (2 for logistic rows, 1 for "
@@ -592,8 +593,10 @@ def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figu
             sampled = {_SHAPE_1: not_drawn(f"in figure {_TWINS['DS4']}, at a larger n")}
         return Claim(
             f"The decrease is more evident for NAPP-VS+ than for {name}, especially when n or epsilon is large.",
-            unstated=f"{_WHICH_RETRIEVED}; whether a share or an amount decreases; and how large n or epsilon must be",
+            unstated=f"{_WHICH_RETRIEVED}; at which Lambda; whether a share or an amount decreases; and how large n or "
+            "epsilon must be",
             readings=drawn
+            | {"at another Lambda": not_drawn("not in this figure, which has Lambda = 1")}
             | ({"at a larger n": not_drawn("not in this figure")} if n == _FEW[kind] else {})
             | ({} if delta else sampled),
         )

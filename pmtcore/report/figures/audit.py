@@ -1,7 +1,5 @@
 """The attacker's point against the trade-off curve of the claim."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Pictures of the ledger."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

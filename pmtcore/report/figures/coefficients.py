@@ -1,7 +1,5 @@
 """Coefficients of a release as a forest plot and a table, in one unit that the reader chooses for both."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The picture of a comparison: error against budget."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Pictures of the Conditioning page: spectrum, ellipse, truncation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go

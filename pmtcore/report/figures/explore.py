@@ -1,7 +1,5 @@
 """Pictures and words of the Explore page: coefficients, models side by side, the whole in pictures."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -26,7 +24,16 @@ from pmtcore.methods.registry import Prediction
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.report.figures.coefficients import at_the_edge
-from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, distinct_line, finish, finish_rows, log_axis
+from pmtcore.report.figures.style import (
+    AFTER,
+    PRIVACY,
+    QUIET,
+    distinct_line,
+    finish,
+    finish_rows,
+    log_axis,
+    name_clearest,
+)
 from pmtcore.report.rows import source
 
 Values = TypeVar("Values", np.ndarray, "pd.Series[float]")
@@ -497,6 +504,7 @@ def paths(path: Path, spread: Mapping[str, float]) -> go.Figure:
     for at, (j, name) in enumerate(drawn):
         y, line = path.coefficients[:, j] * spread[name], distinct_line(at)
         figure.add_scatter(x=path.lam, y=y, mode="lines", name=name, line=line)
+    name_clearest(figure)
     log_axis(figure, "x")
     return finish(figure, "penalty", "coefficient for one standard deviation", 420)
 

@@ -3,8 +3,6 @@
 They are of synthetic rows and of few budgets, so each is drawn once in a process and shared by all sessions.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pictures of a plan: predicted half-widths against the budget."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Pictures of the Release page: predicted errors, trade-off, coefficients, ridge path, moment."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 
@@ -30,6 +28,7 @@ from pmtcore.report.figures.style import (
     finish,
     finish_rows,
     log_axis,
+    name_clearest,
 )
 
 _MOST_EXPECTED = 30  # coefficients drawn before a release: what is to be confirmed stands below the picture
@@ -211,6 +210,7 @@ def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
     for j, name in enumerate(features):
         y = table[name] * spread[name]
         figure.add_scatter(x=table["penalty"], y=y, name=name, mode="lines", line=distinct_line(j))
+    name_clearest(figure)
     if lam:
         figure.add_vline(x=lam, line={"color": QUIET, "dash": "dash"})
     figure.add_hline(y=0, line={"color": QUIET, "width": 1})
@@ -285,10 +285,13 @@ def penalties(release: Release) -> list[float]:
 
 
 def results(release: Release) -> dict[str, str]:
-    """Return the single figures released beside the coefficients, with their titles; none where noise decides them."""
-    if release.facts.is_swamped:
-        return {}
+    """Return the single figures released beside the coefficients, with their titles.
+
+    None where noise decides them, or where most rows were truncated: they would be of the shortened rows.
+    """
     released = release.released
+    if release.facts.is_swamped or released.get("clipped_share", 0.0) > 1 / 2:
+        return {}
     fields = {
         "Residual sd": released.get("residual_sd"),
         "R squared": released.get("r_squared"),

@@ -1,7 +1,5 @@
 """Pictures of a study of several sites: predicted half-widths by their number and by who may collude."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

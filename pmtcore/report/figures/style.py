@@ -4,8 +4,6 @@ Trace colours are set outright; fonts, grid and background are left to the page'
 light and dark. Kinds of numbers and methods have one colour each, everywhere.
 """
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -215,12 +213,22 @@ def distinct_line(at: int) -> dict[str, Any]:
     return {"color": _PALETTE[at % len(_PALETTE)], "width": 2, "dash": dash}
 
 
+def name_clearest(figure: go.Figure) -> None:
+    """Leave in the legend the lines that reach furthest, and draw all others in grey: more names would hide them."""
+    lines = list(figure.select_traces(selector={"mode": "lines"}))
+    reach = [float(np.max(np.abs(line.y), initial=0.0)) for line in lines]
+    for at in np.argsort(reach)[::-1][_MOST_NAMED:]:
+        lines[at].update(showlegend=False, line={"color": QUIET, "width": 1})
+
+
 def translucent(colour: str, share: float) -> str:
     """Return a hex colour as rgba."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red},{green},{blue},{share})"
 
 
+# Names of lines that a legend above a picture has room for.
+_MOST_NAMED = 20
 # Pixels that a screen of 720 leaves below title, ways and sentence.
 _PROJECTED = 400
 

@@ -1,0 +1,16 @@
+"""What all pictures share."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from pmtcore.report.figures.style import name_clearest
+
+
+def test_a_legend_names_the_lines_that_reach_furthest():
+    """Of a hundred lines twenty are named; of twenty all are, in their own colours."""
+    for many, named in ((100, 20), (20, 20)):
+        figure = go.Figure([go.Scatter(x=[0, 1], y=[0, -at], mode="lines", name=f"x{at}") for at in range(many)])
+        name_clearest(figure)
+        shown = [trace.name for trace in figure.data if trace.showlegend is not False]
+        assert shown == [f"x{at}" for at in range(many - named, many)]
