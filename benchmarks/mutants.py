@@ -2336,8 +2336,8 @@ def _ledger_mutants() -> list[Mutant]:
         messages,
         (
             "messages: advice is cut after names are put in",
-            'self.value.partition(";")[0].rstrip("."), (), facts)',
-            'self.value, (), facts).partition(";")[0]',
+            'self.template.partition(";")[0].rstrip("."), (), facts)',
+            'self.template, (), facts).partition(";")[0]',
         ),
         (
             "messages: a note forgets its kind elsewhere",
