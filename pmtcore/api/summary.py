@@ -1,4 +1,4 @@
-"""What a budget is expected to buy: as text, and as HTML where a notebook shows it."""
+"""Text and HTML of what a budget is expected to buy."""
 
 from __future__ import annotations
 

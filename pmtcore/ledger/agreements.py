@@ -1,4 +1,4 @@
-"""Releases that two people stand for: one asks, another agrees or declines, then the very same may be released.
+"""Releases that two people agree to: one asks, another agrees or declines, then that very release may be made.
 
 Each step is an event of the chain under one key. Where a curator wants it for a data set (and for all that spend
 together with it) a spend without the agreement of a second person to exactly this request is refused by the ledger.

@@ -1,4 +1,4 @@
-"""What a spend has to keep: a cap, a data set that is not retired, the unit that its curator asks for."""
+"""Rules of a spend: a cap, a data set that is not retired, the unit of protection that its curator asks for."""
 
 from collections.abc import Mapping
 from typing import Any
