@@ -363,6 +363,9 @@ class TableMessage(Message):
         "The {table} table has no column {columns:listed}, which the formula names; check the names."
     )
     FORMULA_TOO_LONG = "A formula has at most {limit:,} characters; compute columns in the tables first."
+    FORMULA_MANY_TERMS = (
+        "Multiplied out, the formula has more than {limit:,} terms; name the products that matter, such as a:b."
+    )
     FORMULA_UNREADABLE = "The formula {formula!r} cannot be read: {reason}"
     FORMULA_TWO_RIGHT_SIDES = "A formula has one right side, got {formula!r}; write each model as a formula of its own."
     FORMULA_FORM = "A formula reads 'target ~ features', such as 'y ~ age + C(sex)', got {formula!r}."
@@ -382,8 +385,8 @@ class TableMessage(Message):
         "{expression!r} in the formula is no expression of columns and functions; name columns, and functions of them."
     )
     NOT_ROW_BY_ROW = (
-        "{expression!r} in the formula is not known to work on each row alone; use columns, arithmetic, and "
-        "{functions:joined}."
+        "{expression!r} in the formula is not known to work on each row alone; use columns, numbers up to 1e60, "
+        "arithmetic (+ - * / // % **), and functions of one column or expression: {functions:joined}."
     )
     NO_FORMULAIC = "Formulas need formulaic: pip install formulaic."
     TOO_MANY_RELEASES = (
