@@ -366,6 +366,14 @@ class TableMessage(Message):
     FORMULA_MANY_TERMS = (
         "Multiplied out, the formula has more than {limit:,} terms; name the products that matter, such as a:b."
     )
+    FORMULA_READS_PUBLICLY = (
+        "A formula reads {columns:listed} as the public table shows it; leave out the kind or the levels that are "
+        "declared of it, or name features in place of a formula."
+    )
+    DECLARED_NOWHERE = (
+        "A kind or levels are declared of {columns:listed}, and the public table has no such column; it has "
+        "{present:listed}."
+    )
     FORMULA_UNREADABLE = "The formula {formula!r} cannot be read: {reason}"
     FORMULA_TWO_RIGHT_SIDES = "A formula has one right side, got {formula!r}; write each model as a formula of its own."
     FORMULA_FORM = "A formula reads 'target ~ features', such as 'y ~ age + C(sex)', got {formula!r}."
@@ -468,7 +476,7 @@ class TableMessage(Message):
         "frame.columns.astype(str)."
     )
     FRAME_COLUMN_TWICE = "The frame has two columns of one name; rename or drop one of them first."
-    NO_FILES = "{where} has no files; check the path."
+    NO_FILES = "{where} is a folder or pattern without a Parquet file; check the path."
     UNLIKE_FILES = "{where} has files of different columns; give files of one table."
     ROW_GROUP_TOO_LARGE = (
         "{where} has a row group of more than {megabytes} MB in one column; write it with smaller ones."
@@ -481,7 +489,9 @@ class TableMessage(Message):
     GZIP_DAMAGED = "{where} is a damaged gzip file, or has other bytes after its end; compress or upload it again."
     NOT_READABLE = "{where} cannot be read: {reason}."
     NO_FSSPEC = "Reading {scheme}:// needs the package fsspec; install 'second-moment[stores]'."
-    ADDRESS_UNREADABLE = "The address {address!r} cannot be read; check it, and the credentials."
+    ADDRESS_UNREADABLE = (
+        "The address {address!r} cannot be read; check it, and the credentials; a database needs a query too."
+    )
     SCHEMA_OF_PRIVATE_ROWS = "A schema is never taken from private rows; take it from public ones, or declare it."
     TOO_MANY_CELLS = "{where} has {count:,} cells; at most {limit:,} are held in memory: use a smaller table."
     NO_FILE_NAMED = "No file is named for the {table} table; give its path."

@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage, reraised_as
 from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.kinds import LEVELS
 from pmtcore.tables.limits import LARGEST, MAX_FEATURES, MAX_LEVELS
 from pmtcore.tables.schema import Column, Schema, frequencies
 from pmtcore.tables.sources import Cells, DerivedSource, Source
@@ -212,19 +213,24 @@ class Expansion:
     spec: Any = field(default=None, repr=False)
 
     @classmethod
-    def learned(cls, formula: str, public: Table) -> Expansion:
+    def learned(cls, formula: str, public: Table, declared: Schema | None = None) -> Expansion:
         """Learn the expansion from public rows.
+
+        Args:
+            formula: what the user wrote.
+            public: the rows.
+            declared: schema in place of what they suggest.
 
         Raises:
             InputError: not a formula, a function that is not on the list, a column that is not there.
         """
-        parsed = parse(formula, public.columns)
+        parsed, rules = parse(formula, public.columns), declared or public.schema
         target, right = parsed.response, _resolved(parsed)
-        inputs, grouped = _columns(parsed, public.columns, public.schema)
-        columns = tuple(_level(name, public) if name in grouped else public.schema[name] for name in inputs)
-        response = public.schema[target] if target in public.columns else target
+        inputs, grouped = _columns(parsed, public.columns, rules)
+        columns = tuple(_level(rules[name], public) if name in grouped else rules[name] for name in inputs)
+        response = rules[target] if target in public.columns else target
         _check_effects(parsed.effects, columns)
-        known = cls(columns, response, public.dialect, public.decimal, right=right)
+        known = cls(columns, response, rules.dialect, public.decimal, right=right)
         return known._with_spec(known._read({name: public.column(name).combine_chunks() for name in inputs}))
 
     def _with_spec(self, rows: pd.DataFrame) -> Expansion:
@@ -325,7 +331,7 @@ class Expansion:
         columns = {}
         for column in self.columns:
             values = column.read(cells[column.name], self.decimal)
-            if column.kind == "level":
+            if column.kind in LEVELS:
                 places = np.where(np.isnan(values) | (values < 0), -1, values).astype(int).tolist()
                 columns[column.name] = pd.Series(pd.Categorical.from_codes(places, pd.Index(column.levels)))
             else:
@@ -365,11 +371,11 @@ def _response(cells: pa.Array, reading: Expansion) -> pa.Array:
     return cells
 
 
-def _level(name: str, public: Table) -> Column:
+def _level(column: Column, public: Table) -> Column:
     """Return a column as categories, whatever its cells look like."""
-    if public.schema[name].kind == "level":
-        return public.schema[name]
-    return Column(name, "level", tuple(sorted(frequencies(public.column(name)))))
+    if column.kind in LEVELS:
+        return column
+    return Column(column.name, "level", tuple(sorted(frequencies(public.column(column.name)))))
 
 
 def _resolved(parsed: Parsed) -> str:
@@ -393,7 +399,7 @@ def _columns(parsed: Parsed, columns: Sequence[str], schema: Schema) -> tuple[tu
     missing = [name for name in (*numbers, *grouped) if name not in columns]
     if missing:
         raise RefusedError(Refusal.UNKNOWN_COLUMN, TableMessage.FORMULA_LACKS_COLUMNS, table="public", columns=missing)
-    both = [name for name in grouped if name in numbers and schema[name].kind != "level"]
+    both = [name for name in grouped if name in numbers and schema[name].kind not in LEVELS]
     if both:
         raise InputError(TableMessage.NUMBER_AND_CATEGORIES, columns=both)
     return tuple({**numbers, **grouped}), set(grouped)
@@ -512,7 +518,7 @@ def _made_up(columns: Sequence[Column]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             c.name: pd.Series(pd.Categorical.from_codes((steps % len(c.levels)).astype(int), pd.Index(c.levels)))
-            if c.kind == "level"
+            if c.kind in LEVELS
             else pd.Series(steps)
             for c in columns
         }

@@ -13,6 +13,7 @@ from pmtcore.api.frames import table
 from pmtcore.base.messages import InputError, LedgerMessage, TableMessage
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.formula import Expansion, target_of
+from pmtcore.tables.schema import Column, Schema
 from tests.api.conftest import frame
 from tests.helpers import refused
 
@@ -147,6 +148,19 @@ def test_arithmetic_of_one_row_is_let_through(public):
     rows = frame(20, 3)
     column = made.names.index("I(abs(age) ** (1 / 3))")
     assert np.allclose(applied(made, rows)[:, column], np.abs(rows["age"]) ** (1 / 3))
+
+
+def test_a_declared_schema_is_read_by_a_formula_too():
+    """Levels that no public row has, a code that is missing; before, a formula read what the public table suggests."""
+    public = table(frame(300, 2), "public")
+    columns = (Column("age", "coded", ("40",)), Column("sex", "level", ("m", "f", "x")), Column("y"))
+    rows = frame(50, 4).assign(sex="x")
+    rows["age"] = rows["age"].round()
+    rows.loc[0, "age"] = 40.0
+    made = Expansion.learned("y ~ age + C(sex)", public, Schema(columns))
+    read = applied(made, rows)
+    assert np.all(read[1:, made.names.index("C(sex)[T.x]")][rows["age"][1:] != 40] == 1) and np.isnan(read[0]).all()
+    assert Expansion.from_dict(made.as_dict()).names == made.names
 
 
 def test_without_formulaic_it_says_what_to_install(monkeypatch, public):
