@@ -1348,6 +1348,28 @@ def _mutants() -> list[Mutant]:
         "if False:",
         f"{results} -k many_fixed",
     )
+    formulas = "tests/api/test_formula.py -k what_could_see"
+    plant(
+        "a product of columns",
+        "tables/formula.py",
+        "    ast.Pow: ",
+        "    ast.MatMult: operator.matmul,\n    ast.Pow: ",
+        formulas,
+    )
+    plant(
+        "a setting that is a column",
+        "tables/formula.py",
+        "ast.literal_eval(setting)",
+        "setting",
+        formulas,
+    )
+    plant(
+        "a function that writes elsewhere",
+        "tables/formula.py",
+        "args=[argument], keywords=[]) if name",
+        "args=[argument, *_]) if name",
+        formulas,
+    )
     plant(
         "a script without its groups",
         "report/reproduce.py",
