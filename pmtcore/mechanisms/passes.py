@@ -184,7 +184,7 @@ def _counts_below(sizes: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 def _sizes(family: Family, piece: QuantizedRows, along: np.ndarray) -> np.ndarray:
-    """Turn ``x~'theta`` (t, k), in place, into the signed gradient lengths ``|x~| w (y - b')``."""
+    """Replace ``x~'theta`` (t, k), in place, by the signed gradient lengths ``|x~| w (y - b')``."""
     sizes = np.subtract(piece.response, family.mean(along), out=along)
     if piece.weights is not None:
         sizes *= piece.weights
