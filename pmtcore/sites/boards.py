@@ -30,7 +30,7 @@ SITE_KINDS = ("here", "share", "ready", "sum", "done", "failed")
 _WORDS = ("study", "sender", "kind", "to", "body", "signature")
 COORDINATOR_KINDS = ("begin", "stop")
 EVERYTHING = "*"  # a reader who follows all messages; what is sealed stays so
-_MOST_BYTES = 64 * 2**20  # of one message: a moment of 1,000 columns takes 8 MB
+_MOST_BYTES = 64 * 2**20  # of one message: a moment of 2,000 columns takes 32 MB
 _SECONDS = 30  # for one exchange with the server
 _PAGE = 2_000  # messages in one answer
 

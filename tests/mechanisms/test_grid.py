@@ -25,12 +25,27 @@ from pmtcore.mechanisms.grid import (
     in_words,
     release_integer_moment,
     squared_norms_int,
+    truncated,
 )
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
-from pmtcore.mechanisms.whitening import Whitening
+from pmtcore.mechanisms.whitening import Block, Whitening
 from pmtcore.public.moments import whiten
+from pmtcore.tables.limits import MAX_FEATURES
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan
 from tests.mechanisms.helpers import opendps_gaussian
+
+
+@pytest.mark.parametrize("coordinates", [MAX_FEATURES + 1, 4000])
+def test_no_row_of_a_wide_table_is_too_long(coordinates, seed):
+    """As many columns as a design may have, and as the proof allows: entries alike, alternating, and of all sizes."""
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal((coordinates, 64)) * np.exp(rng.uniform(-12, 12, (coordinates, 64)))
+    values[:, :20] = rng.uniform(0.9, 1.1, 20)
+    values[:, 20:30] *= 1e-3
+    block = Block(np.rint(values * 2.0**30), np.empty_like(values), None, 64)
+    steps = truncated(block, 2.0**20, SCALE).astype(np.int64)
+    longest = np.max(np.sum(steps * steps, axis=0))
+    assert 0.99 * SCALE**2 < longest <= SCALE**2
 
 
 @given(st.integers(1, 8), st.floats(1e-6, 1e6), st.integers(0, 10**6))
@@ -239,19 +254,28 @@ def delta_mp(mu, epsilon):
     return mp.erfc(a / mp.sqrt(2)) / 2 - mp.exp(epsilon) * mp.erfc(b / mp.sqrt(2)) / 2
 
 
+@pytest.mark.parametrize("s", [0.4, 1.0, 3.0, 50.0])
+def test_squares_of_discrete_gaussians_are_bounded_as_those_of_a_gaussian(s):
+    """Step 2 of proofs/noise.md, 14: the mean of ``exp(c U^2)``, which its bound on a transcript rests on."""
+    with mp.workdps(40):
+        for c in map(mp.mpf, ("0.05", "0.25", "0.45")):
+            weights = [(k, mp.exp(-mp.mpf(k * k) / (2 * s * s))) for k in range(-int(150 * s) - 5, int(150 * s) + 6)]
+            mean = mp.fsum(w * mp.exp(c * k * k / mp.mpf(s * s)) for k, w in weights) / mp.fsum(w for _, w in weights)
+            assert mean <= (1 - 2 * c) ** mp.mpf("-0.5") * (1 + mp.mpf(10) ** -20)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("d", [2, 1000])
+@pytest.mark.parametrize("size", [3, MAX_FEATURES * (MAX_FEATURES + 3) // 2 + 1, 10**8])
 @pytest.mark.parametrize("mu", [1e-6, 0.01, 1.0, 10.0, 100.0])
-def test_the_slack_pays_for_the_grid(mu, d):
+def test_the_slack_pays_for_the_grid(mu, size):
     """Step 3 of proofs/noise.md, 14: what was bounded is below mu-GDP's delta at every stated delta; without slack
     not."""
-    size = d * (d + 1) // 2
     with mp.workdps(400):
-        h = mp.mpf(size) * mu**2 * (1 + (40 + mp.mpf(mu)) ** 2) / 2**63
+        h = mp.mpf(mu) ** 2 * (size + (mp.sqrt(size) + 41 + mu) ** 2) / 2**63
         less = mp.mpf(mu) / (1 + mp.mpf(SLACK))
         for delta in (0.49, 0.1, 1e-6, 1e-30, 1e-299):
             epsilon = mp.mpf(epsilon_from_mu(mu, delta))
-            rest = 4 * size * mp.exp(-800)
+            rest = mp.exp(-800)
             claimed = delta_mp(mp.mpf(mu), epsilon)
             assert mp.exp(h) * delta_mp(less, epsilon - 2 * h) + rest <= claimed
             assert mp.exp(h) * delta_mp(mp.mpf(mu), epsilon - 2 * h) + rest > claimed
