@@ -38,11 +38,10 @@ def showcase() -> None:
         alt = f"{shown.measure.capitalize()}, against the total budget"
         drawn = figures.comparison(shown.summaries, measure=shown.measure, height=_PICTURE)
         table = figures.comparison_table(shown.summaries)
-        chart(drawn, "showcase", alt, table, label=Label.LAB, words=comparison_words(shown.summaries))
-        of = ", for the typical coefficient, as on Plan, in standard errors of the public fit" if shown.typical else ""
+        chart(drawn, "showcase", alt, table, label=Label.LAB, words=comparison_words(shown.summaries, ratios=False))
+        of = ", in standard errors of the public fit" if shown.typical else ""
         st.caption(
-            f"Medians of {shown.trials} repeated releases each{of}; bands from 10 to 90 % of them. Plan and Release "
-            "predict from public rows alone, and count sampling in."
+            f"Medians of {shown.trials} repeated releases each{of}; bands from 10 to 90 % of them."
         )
     with right:
         glance()
