@@ -165,7 +165,7 @@ def answer(here: Held, fit: Regression) -> None:
     correction = st.session_state.get("explore-correction") or "none"
     table = figures.table(fit, correction, many)
     scales = figures.in_deviations(here.moment, fit)
-    example = figures.example_words(table, fit, here.references, scales, here.event(fit.response))
+    example = figures.example_words(table, fit, here.references, scales, said_of=here.event(fit.response))
     if words := f"{figures.fit_words(fit, many, correction)} {example}".strip():
         st.markdown(f"{badge(here.label)} {plain(words)}")
     left, right = st.columns([2, 3], gap="medium")

@@ -678,6 +678,10 @@ class TableNote(Message):
         "All public rows have one value of {column!r}: the public fit knows nothing of it, predictions from it mean "
         "nothing, and a release has no error bands. Give public rows that differ in it."
     )
+    LEVELS_OF_ONE_LABEL = (
+        "The public rows of {levels:listed} have one value of {column!r} alone. Where the private rows of a level have "
+        "too, the penalty or prior decides how large its effect is: rows tell its sign alone."
+    )
     UNLABELLED = "The public rows have no target: they are used for whitening and for choosing the radius."
     CLUSTERED = "Errors are clustered by {column!r}, with the correlation that public rows of one group show."
     COVARIATES_PUBLIC = (

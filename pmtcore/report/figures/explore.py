@@ -206,7 +206,12 @@ def fit_words(fit: Regression, models: int, correction: str) -> str:
 
 
 def example_words(
-    shown: pd.DataFrame, fit: Regression, references: Mapping[str, str], scales: Mapping[str, float], said_of: str = ""
+    shown: pd.DataFrame,
+    fit: Regression,
+    references: Mapping[str, str],
+    scales: Mapping[str, float],
+    *,
+    said_of: str = "",
 ) -> str:
     """Say of the clearest coefficient what it means in the units of the table and as it is drawn; empty without one.
 
@@ -543,11 +548,10 @@ def prospects_words(facts: Facts) -> str:
         )
     )
     apart = prospects.one_sided_error_in_standard_errors > max(2 * prospects.worst_error_in_standard_errors, 1.0)
-    far = f" Where truncated rows all pull one way, as codes for missing values do, it may be {pulled}." * apart
+    far = f" Where truncated rows all pull one way, as codes for missing values do: {pulled}." * apart
     return (
-        f"Coefficients of a regression among the columns are expected within {typical} standard errors of the fit "
-        f"without privacy as a rule (in the worst of 120 trial regressions {worst}; by the public fit alone {public})."
-        f"{far}"
+        f"Privacy is expected to move a coefficient by {typical} standard errors of the fit without privacy (median of "
+        f"120 trial regressions; at worst {worst}). The public fit alone is {public} off.{far}"
     )
 
 
