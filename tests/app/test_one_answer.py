@@ -67,7 +67,7 @@ def test_data_measures_what_plan_predicts(app):
     alone = planned(problem.public, problem.private.n, public, 1.0)
     away = np.abs(problem.public.fit - exact_fit(problem.public, problem.private).reveal(TEST))
     assert drawn.error_median == pytest.approx(float(np.median(away / alone.prediction.total)))
-    assert "typical coefficient, as on Plan" in words(app)
+    assert "in standard errors of the public fit" in words(app)
 
 
 @pytest.mark.parametrize("labelled", [True, False])
