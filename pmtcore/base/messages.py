@@ -497,6 +497,7 @@ class TableNote(Message):
     PUBLIC_ROWS_LEFT_OUT = auto()
     PUBLIC_ROWS_UNFILLED = auto()
     ONE_PUBLIC_LABEL = auto()
+    LEVELS_OF_ONE_LABEL = auto()
     UNLABELLED = auto()
     CLUSTERED = auto()
     COVARIATES_PUBLIC = auto()
