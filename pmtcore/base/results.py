@@ -65,7 +65,7 @@ class WaldTest:
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
+class PredictedMeans:
     """Predicted means of rows with their standard errors, in the names of statsmodels.
 
     Attributes:
@@ -257,7 +257,7 @@ class Results:
         """
         return np.asarray(self.mean(self._design(frame) @ self.values))
 
-    def get_prediction(self, frame: object) -> Prediction:
+    def get_prediction(self, frame: object) -> PredictedMeans:
         """Return predictions with standard errors and limits, of the mean and of a new row.
 
         Raises:
@@ -267,7 +267,7 @@ class Results:
         linear = x @ self.values
         error = np.sqrt(np.einsum("ki,ij,kj->k", x, self._covariance, x))
         freedom = np.full(len(x), self.df_resid)
-        return Prediction(
+        return PredictedMeans(
             np.asarray(self.mean(linear)),
             linear,
             x @ self.centre,

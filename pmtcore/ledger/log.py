@@ -21,7 +21,7 @@ from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import Database, Verification, unusable
 from pmtcore.ledger.engines import Connection
-from pmtcore.ledger.fingerprint import MOST_ROWS, Cells, Sketch, known_again, sketch
+from pmtcore.ledger.fingerprint import MOST_ROWS, HashedCells, Sketch, known_again, sketch
 from pmtcore.ledger.rules import MOST_WORDS, SpendFields, named
 from pmtcore.ledger.schema import NAME_LENGTH
 from pmtcore.ledger.sidecar import data_folder
@@ -200,7 +200,7 @@ class Ledger:
             raise LedgerError(LedgerMessage.NOT_RESERVED)
         return entry
 
-    def admit(self, dataset: str, cells: Cells) -> tuple[str, ...]:
+    def admit(self, dataset: str, cells: HashedCells) -> tuple[str, ...]:
         """Keep the fingerprint of a table under a data set; the data sets that it overlaps with and spends with.
 
         Every table that was admitted is known again, whatever its file, order, columns or names. A table that
@@ -230,7 +230,7 @@ class Ledger:
                     self._numbered(connection, dataset, "join", {"other": name, "share": 1.0})
             return tuple(sorted(others))
 
-    def recognised(self, cells: Cells) -> tuple[str, ...]:
+    def recognised(self, cells: HashedCells) -> tuple[str, ...]:
         """Return the data sets that a table would be joined with, or that it is of; reads only."""
         with self._database.reading() as connection:
             said, key = reading.joins(connection, self._database.key), self._database.seal_key

@@ -14,7 +14,7 @@ from pmtcore.papers.errata import ERRATA
 from pmtcore.papers.gallery.catalogue import figures
 from pmtcore.papers.gallery.claims import Answer
 from pmtcore.papers.statements import STATEMENTS
-from pmtcore.papers.theory import Setting, bounds
+from pmtcore.papers.theory import TheorySetting, bounds
 from pmtcore.papers.theory_erm import noise_bounds, risk_bounds
 from pmtcore.papers.theory_labels import label_bounds
 from pmtcore.papers.theory_local import radius_bound, scale_bounds
@@ -54,7 +54,7 @@ def test_the_state_of_a_claim_is_the_stored_answer():
 @pytest.mark.slow
 def test_every_reference_resolves():
     """Methods are registered, bounds computed, figures drawn, errata listed, names defined."""
-    small = Setting(d=3, n=500, m=50)
+    small = TheorySetting(d=3, n=500, m=50)
     computed = [*bounds(small, 5), *label_bounds(small, 1), *scale_bounds(), radius_bound(trials=2)]
     computed += noise_bounds(1.0, 1e-3)
     known = {
