@@ -356,7 +356,10 @@ class TableMessage(Message):
         "row of column names."
     )
     UNNAMED_COLUMN = "{where} has a column without a name (number {number}); name every column."
-    EMPTY_COLUMN = "Column {column!r} of the public table has no number, date or text in it; leave it out."
+    EMPTY_COLUMN = (
+        "Column {column!r} of the public table has no number, date or text in it; leave it out, or choose another "
+        "target."
+    )
     ONE_CATEGORY = "Column {column!r} has fewer than two categories with public rows; leave it out."
     FORMULA_OF_OTHER_VERSION = "The record's formula makes other columns here; use the version that wrote it."
     FORMULA_LACKS_COLUMNS = (
@@ -844,6 +847,7 @@ class LedgerMessage(Message):
     KEY_WITH_BLANKS = "A key has no blanks around it; give it as it was handed out."
     REASON_NEEDED = "Say why {action}; the reason is kept in the ledger."
     NO_CAP = "The data set {dataset!r} has no cap in this ledger; set one first: {command}."
+    NO_DATASET = "This ledger has nothing about a data set {dataset!r}; it has {present:listed}."
     RETIRED = "The data set {dataset!r} is retired ({reason}); nothing more is released."
     OTHER_UNIT = (
         "The curator of {dataset!r} requires another unit of protection. {unit} Open the data set by its name, or ask "
