@@ -1348,6 +1348,20 @@ def _mutants() -> list[Mutant]:
         "if False:",
         f"{results} -k many_fixed",
     )
+    plant(
+        "the number of rows in the ledger",
+        "ledger/log.py",
+        '{"fingerprint": text, "rows": 0}',
+        '{"fingerprint": text, "rows": new.rows}',
+        "tests/ledger/test_log.py -k number_of_rows",
+    )
+    plant(
+        "rows in the first line",
+        "tables/dialect.py",
+        'or "\\r" in text',
+        "",
+        "tests/tables/test_bad_input.py -k lone",
+    )
     formulas = "tests/api/test_formula.py -k what_could_see"
     plant(
         "a product of columns",

@@ -583,6 +583,7 @@ class LedgerMessage(Message):
     KEY_WITH_BLANKS = auto()
     REASON_NEEDED = auto()
     NO_CAP = auto()
+    NO_DATASET = auto()
     RETIRED = auto()
     OTHER_UNIT = auto()
     UNUSABLE = auto()

@@ -153,6 +153,11 @@ def number_from(name: str, text: str) -> float:
         return float(text)
 
 
+def numbers_from(name: str, text: str) -> list[float]:
+    """Return the numbers of a list with commas, one at least, or raise an InputError that names it."""
+    return [number_from(name, part) for part in text.split(",") if part.strip()] or [number_from(name, text)]
+
+
 def budget_from(chosen: argparse.Namespace) -> Budget:
     """Return the budget that the options say."""
     from pmtcore.accounting.budgets import Budget  # noqa: PLC0415

@@ -222,8 +222,8 @@ class Ledger:
                     others.add(name)
             if not mine:
                 text = new.as_text(self._database.seal_key)
-                fields = {"fingerprint": text, "rows": len(cells.hashes)}
-                self._numbered(connection, dataset, "table", fields)
+                # How many rows there are may be private; the fingerprint, which the key closes, has it.
+                self._numbered(connection, dataset, "table", {"fingerprint": text, "rows": 0})
             for name in sorted(others):
                 if frozenset((dataset, name)) not in said:
                     # How large a share is in common is a private figure: that they are joined is all that is told.
@@ -242,11 +242,25 @@ class Ledger:
     def part(self, dataset: str, other: str, reason: str, *, by: str = "", role: str = "") -> None:
         """Record a curator's word that two data sets share nobody: they spend apart from then on."""
         reason = rules.reasoned(reason, "the two data sets share nobody")
+        self._check_known(dataset, other)
         self.note(dataset, "part", {"other": named(other)}, reason, by=by, role=role)
 
     def retire(self, dataset: str, reason: str, *, by: str = "", role: str = "") -> None:
         """Retire a data set for a stated reason: nothing more may be spent on it."""
-        self.note(dataset, "retire", {}, rules.reasoned(reason, "the data set is retired"), by=by, role=role)
+        reason = rules.reasoned(reason, "the data set is retired")
+        self._check_known(dataset)
+        self.note(dataset, "retire", {}, reason, by=by, role=role)
+
+    def _check_known(self, *datasets: str) -> None:
+        """Refuse the name of a data set that the ledger has nothing about: misspelled, the other would go on spending.
+
+        Raises:
+            LedgerError: there is no such data set.
+        """
+        present = [account.dataset for account in self.accounts()]
+        for dataset in datasets:
+            if named(dataset) not in present:
+                raise LedgerError(LedgerMessage.NO_DATASET, dataset=dataset, present=present)
 
     @property
     def fingerprint_key(self) -> bytes:
@@ -261,9 +275,7 @@ class Ledger:
         compared with that by as many.
         """
         with self._database.reading() as connection:
-            tables = reading.of_kind(connection, "table")
-            rows = [chain.read(table, self._database.key)["rows"] for table in tables]
-            return None if any(count > MOST_ROWS for count in rows) else MOST_ROWS
+            return None if any(known.rows > MOST_ROWS for _, known in self._known(connection)) else MOST_ROWS
 
     def _numbered(self, connection: Connection, dataset: str, kind: str, fields: Mapping[str, Any]) -> None:
         seq = self._database.head(connection)[0] + 1

@@ -157,4 +157,5 @@ def check(account: Account, fields: SpendFields) -> None:
 
 def _how_to_cap(name: str) -> str:
     """Return how the cap of a data set is set, on the command line and in Python."""
-    return f"'ledger cap --dataset {name!r} --mu M --reason WHY', or Ledger(...).cap({name!r}, M)"
+    typed = f"ledger cap --dataset {name!r} --mu M --reason WHY"
+    return f"'{typed}' (with the same --ledger, if one was named), or Ledger(...).cap({name!r}, M)"

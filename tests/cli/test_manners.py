@@ -111,6 +111,14 @@ def test_nothing_that_was_asked_is_left_out_in_silence(asked, files, capsys):
     assert main(["ledger", "show"]) == BAD_INPUT
 
 
+def test_lists_without_an_entry(files, capsys):
+    """No number in a list of budgets, no method with a word: a sentence, where an empty table was printed."""
+    assert main(["plan", *files[2:], "--target", "y", "--private-rows", "100", "--mu", " , "]) == BAD_INPUT
+    assert capsys.readouterr().err.count("\n") == 1
+    assert main(["methods", "nope"]) == OK
+    assert "'nope'" in capsys.readouterr().out
+
+
 def test_a_release_needs_no_method(files, capsys):
     """The recommended one is chosen, and said on standard error; so are the files beside a new ledger, once."""
     assert main(["release", *files, "--formula", "y ~ a", "--mu", "0.5"]) == OK
