@@ -1348,6 +1348,28 @@ def _mutants() -> list[Mutant]:
         "if False:",
         f"{results} -k many_fixed",
     )
+    formulas = "tests/api/test_formula.py -k what_could_see"
+    plant(
+        "a product of columns",
+        "tables/formula.py",
+        "    ast.Pow: ",
+        "    ast.MatMult: operator.matmul,\n    ast.Pow: ",
+        formulas,
+    )
+    plant(
+        "a setting that is a column",
+        "tables/formula.py",
+        "ast.literal_eval(setting)",
+        "setting",
+        formulas,
+    )
+    plant(
+        "a function that writes elsewhere",
+        "tables/formula.py",
+        "args=[argument], keywords=[]) if name",
+        "args=[argument, *_]) if name",
+        formulas,
+    )
     plant(
         "a script without its groups",
         "report/reproduce.py",
@@ -2336,8 +2358,8 @@ def _ledger_mutants() -> list[Mutant]:
         messages,
         (
             "messages: advice is cut after names are put in",
-            'self.value.partition(";")[0].rstrip("."), (), facts)',
-            'self.value, (), facts).partition(";")[0]',
+            'self.template.partition(";")[0].rstrip("."), (), facts)',
+            'self.template, (), facts).partition(";")[0]',
         ),
         (
             "messages: a note forgets its kind elsewhere",

@@ -101,10 +101,10 @@ def controls(problem: Problem, axis: str) -> None:
         places: dict[str, Any] = {"mus": budget_grid(low, high, count)}
         if axis != "budget":
             places = {"mus": [mu], "axis": axis, "values": grid(low, high, count, integers=axis not in ("penalty",))}
-        run = Comparison(rescaled(problem, scale), chosen, trials=trials, seed=seed, **places)
+        run = Comparison(rescaled(problem, scale), chosen, trials=trials, seed=seed, typical=True, **places)
         names = {"mus": "mu"}  # as the package's own compare calls it
         asked = {names.get(name, name): value for name, value in places.items()}
-        asked |= {"methods": chosen, "trials": trials, "seed": seed, "scale": scale}
+        asked |= {"methods": chosen, "trials": trials, "seed": seed, "scale": scale, "typical": run.is_typical}
         runs.start(run, reproduce.compared(problem.choices.as_dict(), **asked))
 
 
@@ -153,7 +153,8 @@ def live() -> bool:
     summaries = run.summaries().reveal(Curator("shown on the Compare page"))
     note = "stopped" if run.stopped else "done" if not run.live else "running"
     words = f"{figures.trials_words(summaries)}, {note}." if summaries else "No result yet."
-    picture(summaries, run.axis, run.sampling, words, run=run)
+    measure = figures.TYPICAL if run.is_typical else figures.DISTANCE
+    picture(summaries, run.axis, run.sampling, words, run=run, measure=measure)
     if run.live:
         advance(run)
     return run.live
@@ -166,7 +167,7 @@ def picture(
     note: str,
     *,
     run: Comparison | None = None,
-    measure: str = figures.DISTANCE,
+    measure: str,
 ) -> None:
     """Draw who is how far from the fit without privacy; axes and legend of a run are those of its end."""
     mean = bool(st.session_state.get("compare-mean", False))

@@ -18,10 +18,9 @@ from pmtcore.releases.release import Preview, Request
 from pmtcore.tables.problem import Problem
 
 
-def ask(problem: Problem) -> tuple[Request, Preview] | None:
-    """Draw method, budget and parameters; return the request with its cost, or ``None`` under a sentence."""
+def ask(problem: Problem, chosen: str) -> tuple[Request, Preview] | None:
+    """Draw budget and parameters; return the request with its cost, or ``None`` under a sentence."""
     with errors_shown():
-        chosen = form.method_choice(problem.public)
         budget, delta = budget_input("release", problem.private.n)
         with st.expander("Parameters", icon=":material/tune:"):
             values = parameter_form(method(chosen), "release")
@@ -110,9 +109,13 @@ def page(problem: Problem) -> None:
     waiting()
     cautions.warn(problem.notes)
     with st.container(border=True):
-        left, middle, right = st.columns([5, 6, 5], gap="medium")
+        wide, right = st.columns([11, 5], gap="medium")
+        with wide:
+            # Over two columns: the longest name of a method is read to its end.
+            chosen = form.method_choice(problem.public)
+            left, middle = st.columns([5, 6], gap="medium")
         with left:
-            asked = ask(problem)
+            asked = ask(problem, chosen)
         if asked is not None:
             workflow_state.changed(problem, asked[0])
         head(thread, problem)

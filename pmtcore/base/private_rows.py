@@ -1,4 +1,4 @@
-"""Private figures, private rows, and what is kept of rows between passes: all that methods have to them.
+"""Private figures, private rows, and what is kept of rows between passes: the only access that methods have to them.
 
 A figure is *public* (computed from public rows, sizes, chosen parameters), *released* (the output of a
 mechanism; its cost is stated) or *private*. The third kind is a type of its own, :class:`Private`: a box that prints

@@ -1,4 +1,4 @@
-"""What analysts read off a regression: estimates, standard errors, tests, intervals, predictions; all post-processing.
+"""Results of a regression: estimates, standard errors, tests, intervals, predictions; all post-processing.
 
 One class for every fit: of a private estimator, from a released moment, or from a record that a colleague sent. The
 limits of a release lie around its *centre* (the coefficients before any shrinkage to the public fit) and are widened to

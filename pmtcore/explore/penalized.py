@@ -1,4 +1,4 @@
-"""Ridge and lasso paths, best subsets, and shares of draws for what has no gradient: free."""
+"""Ridge and lasso paths, best subsets, and how often draws choose a feature; all post-processing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which tables hold the same rows: a keyed fingerprint of content, not of files. It never leaves the ledger.
+"""Recognition of tables with the same rows, by a keyed fingerprint of content that never leaves the ledger.
 
 A cell becomes a keyed hash of what it says, so ``1``, ``1.0`` and ``1e0`` are one, and numbers are taken to five
 significant digits, which what is saved as single precision or with ``%.6g`` keeps. Of a table a sample of rows is kept

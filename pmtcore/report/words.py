@@ -354,13 +354,16 @@ def _price(total: np.ndarray, sampling: np.ndarray) -> str:
     )
 
 
-def comparison_words(summaries: Sequence[Summary], axis: str = "budget", at: float | None = None) -> str:
+def comparison_words(
+    summaries: Sequence[Summary], axis: str = "budget", at: float | None = None, *, ratios: bool = True
+) -> str:
     """Say who is closest where along the axis, and how far the others are at one place; no method is left out.
 
     Args:
         summaries: of all methods and places.
         axis: what changes from place to place.
         at: where others are compared, or the place next to it; ``None``: in the middle.
+        ratios: whether to say how far the others are.
     """
     real = [s for s in summaries if method(s.method).role != "reference"]  # that one is at distance 0 from itself
     failed: dict[str, list[float]] = {}
@@ -375,7 +378,8 @@ def comparison_words(summaries: Sequence[Summary], axis: str = "budget", at: flo
     if not by_place:
         return note.strip()
     stuck = _stuck(by_place) if axis == "budget" else ""
-    return f"{_closest(by_place, axis)} {_beside(by_place, axis, at)}{stuck}{note}".strip()
+    beside = f" {_beside(by_place, axis, at)}" if ratios else ""
+    return f"{_closest(by_place, axis)}{beside}{stuck}{note}".strip()
 
 
 def _stuck(by_place: Mapping[float, Mapping[str, float]]) -> str:

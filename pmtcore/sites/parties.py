@@ -13,6 +13,7 @@ from pmtcore.base.exports import plain
 from pmtcore.base.numbers import figure
 from pmtcore.ledger.agreements import PendingRequest
 from pmtcore.ledger.log import Ledger, LedgerError
+from pmtcore.ledger.rules import SpendFields
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import (
@@ -55,7 +56,7 @@ def plan_of(ground: GroundOfStudy) -> Preview:
     return preview(ground.problem(study.names), study.request_of(study.names))
 
 
-def _fields(study: Study, problem: Problem, name: str, by: str, *, ledger: Ledger, dataset: str) -> dict[str, Any]:
+def _fields(study: Study, problem: Problem, name: str, by: str, *, ledger: Ledger, dataset: str) -> SpendFields:
     """Return what a site spends, in the fields of its ledger: the budget against the declared coalition.
 
     Args:

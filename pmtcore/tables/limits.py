@@ -1,4 +1,4 @@
-"""How much of a table is taken: every limit in one place, said before anything is read.
+"""Limits on the size of tables, all in one place and stated before anything is read.
 
 Limits look at the shape of a file (bytes, rows, columns), which is public, never at a cell; a cell or a line beyond
 its own limit is unreadable, and so missing.

@@ -230,6 +230,7 @@ def test_only_a_step_that_went_too_far_raises_the_curvature():
     assert np.array_equal(raised[1:], known[1:])
 
 
+@pytest.mark.slow
 def test_the_sampling_part_is_the_standard_error_of_the_private_fit():
     """Two public rows a column at mu .5, eight tables: never three times the textbook one in the median coefficient."""
     for seed in range(8):

@@ -90,8 +90,7 @@ def test_threads_change_no_bit(entry):
     [*((entry, {}) for entry in SOUND), (method("ldp-whitened"), {"randomizer": "privunit"})],
     ids=lambda given: getattr(given, "id", ""),
 )
-@pytest.mark.parametrize("keeps", [0, 200 * 28, MOST_KEPT], ids=["nothing", "some", "all"])
-def test_cuts_and_what_is_kept_change_no_bit(entry, values, keeps, monkeypatch):
+def test_cuts_and_what_is_kept_change_no_bit(entry, values, monkeypatch):
     """Blocks of other sizes, whitened in one piece or in many; all, some or none kept between passes; any threads.
 
     Of a method that goes through blocks of a public size there are seven of these.
@@ -102,7 +101,15 @@ def test_cuts_and_what_is_kept_change_no_bit(entry, values, keeps, monkeypatch):
     expected = released(entry, 1, ROWS, **values)
     monkeypatch.setattr(whitening, "_FEWEST", 64)
     monkeypatch.setattr(whitening, "MOST_COLUMNS", 64)
-    for many, size in ((1, 7), (2, 100), (3, ROWS), (7, 13)):
+    some = 200 * 28
+    for many, size, keeps in (
+        (1, 7, 0),
+        (2, 100, some),
+        (3, ROWS, some),
+        (7, 13, MOST_KEPT),
+        (2, 13, 0),
+        (1, 100, MOST_KEPT),
+    ):
         np.testing.assert_array_equal(released(entry, many, size, keeps, **values), expected)
 
 

@@ -22,6 +22,7 @@ from pmtcore.papers.theory_local import radius_bound, scale_bounds
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "papers.md"
 
 
+@pytest.mark.slow
 def test_the_page_is_the_one_that_is_made():
     """``python -m pmtcore.papers.catalogue_page > docs/papers.md`` was run after the last change."""
     assert PAGE.read_text().partition(f"\n{NO_ANSWER}")[0] == text()

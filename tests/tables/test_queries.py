@@ -10,6 +10,8 @@ import pytest
 import sqlalchemy as sql
 
 from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.messages import InputError, TableMessage
+from pmtcore.cli.releases import _data_set
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import methods
 from pmtcore.tables.choices import Choices
@@ -17,7 +19,7 @@ from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.queries import QuerySource
 from pmtcore.tables.table import query_table, read_path, table_from
-from tests.helpers import TEST, plan
+from tests.helpers import TEST, plan, refused
 
 # A name with a quote, one with a colon and one that a database takes for something else.
 TABLE = (
@@ -92,6 +94,23 @@ def test_a_query_with_an_order_is_asked_as_it_is(url, monkeypatch):
     queries = asked(source, monkeypatch)
     assert cells(source, ("y", "Select")) == [(float(row[3]), row[2]) for row in sorted(ROWS, key=lambda row: row[2])]
     assert queries == [source.query]
+
+
+def test_a_database_that_is_not_there_is_not_begun(tmp_path):
+    """A misspelled path of SQLite's: one sentence, and no empty file."""
+    with refused(TableMessage.NO_FILE):
+        query_table(f"sqlite:///{tmp_path / 'nope.db'}", "SELECT 1")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "s3", "nope"])
+def test_no_sentence_quotes_a_password(scheme):
+    """Of an address that cannot be read; nor is it in the table's name, which ledgers keep."""
+    address = f"{scheme}://ann:secr@et@127.0.0.1:1/people?key=secret"
+    with pytest.raises(InputError) as caught:
+        read_path(address, "private")
+    assert "secr" not in str(caught.value) and "127.0.0.1:1/people" in str(caught.value)
+    assert "secr" not in _data_set(address) and _data_set(f"{scheme}://ann:secret@host") == "host"
 
 
 def test_a_database_that_is_not_known_is_asked_as_it_is():

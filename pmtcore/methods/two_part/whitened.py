@@ -77,7 +77,7 @@ class MomentParameters(PmtParameters):
     id="pmt-ols",
     title="Whitened least squares",
     summary="Least squares from a noisy whitened moment and a noisy whitened cross moment.",
-    origin=Origin("B, Algorithm 3", names=("DP-PMTOLS", "DP-PMTOLSE"), errata=("E23",)),
+    origin=Origin("B, Algorithm 3", names=("DP-PMTOLS", "DP-PMTOLSE")),
     claim=_TRUNCATED,
     colour="#CC79A7",
 )
@@ -95,7 +95,7 @@ def _two_part(
     id="pmt-ridge",
     title="Whitened ridge",
     summary="Ridge regression from a noisy whitened moment and a noisy whitened cross moment.",
-    origin=Origin("A, Algorithm 2", names=("DP-PMTRR",), errata=("E20", "E23")),
+    origin=Origin("A, Algorithm 2", names=("DP-PMTRR",), errata=("E20",)),
     claim=_TRUNCATED,
     colour="#D55E00",
     at_first=True,
