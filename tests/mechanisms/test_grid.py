@@ -119,6 +119,33 @@ def test_whitening_in_integers_is_whitening(hard, seed):
     assert np.allclose(found.T, np.linalg.solve(root, z.T).T, atol=2e-4)
 
 
+@pytest.mark.parametrize("far", [-1e6, 1e6, -1e300, -np.inf, np.nan])
+def test_a_far_cell_alone_in_its_block_is_scaled_down(far):
+    """Below the range as above it, in a feature or the response: the same bits as beside another such row."""
+    product = Whitening(np.eye(4), intercept=False).through(np.eye(4), 4)
+    z = np.random.default_rng(2).standard_normal((64, 4))
+    for column in (1, 3):
+        some, more = z.copy(), z.copy()
+        some[0, column] = more[0, column] = far
+        more[1] = 1e9
+        alone, beside = (next(product.blocks(rows[:, :3], rows[:, 3])) for rows in (some, more))
+        assert alone.lift is not None and beside.lift is not None
+        assert alone.lift[0] == beside.lift[0] and np.array_equal(alone.values[:, 0], beside.values[:, 0])
+        row = alone.values[:, 0] * product.units * alone.lift[0]
+        assert row[column] == pytest.approx(far if abs(far) < 1e100 else 0.0, rel=1e-4)
+
+
+@pytest.mark.parametrize("steps", [(1, 2), (3, 4), (1, 2, 4), (1, 4)])
+def test_lengths_of_more_coordinates_go_on_from_those_of_fewer(steps, seed):
+    """The same bits as asked for at once."""
+    values = np.random.default_rng(seed).standard_normal((4, 128)) * 1e3
+    block, whole = (Block(values, np.empty_like(values), None, 128) for _ in range(2))
+    for coordinates in steps:
+        found = block.lengths(coordinates)
+        assert np.allclose(found, np.linalg.norm(values[:coordinates], axis=0))
+    assert np.array_equal(found, whole.lengths(steps[-1]))
+
+
 def test_no_pass_holds_more_for_more_rows(seed):
     """Blocks made on the fly: ten times the rows, the same memory."""
     draw, public, _ = make(4096, 60, seed)
