@@ -10,7 +10,7 @@ import pandas as pd
 from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import Diagnosis
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import Note, TableNote
+from pmtcore.base.messages import Note, TableNote, kind_of
 from pmtcore.base.numbers import alike, figure, listing, percent, plural
 from pmtcore.methods.registry import Prediction, method
 from pmtcore.public.bands import Z95
@@ -333,6 +333,8 @@ def release_words(release: Release, per_spread: bool = True) -> str:
         else f"sampling is the largest part of the error; {_price(total, bands.parts['sampling'][at])}.",
         "truncation": f"truncated rows are the largest part of the error{wider}.",
     }[largest]
+    if TableNote.FEW_PUBLIC_ROWS in map(kind_of, release.notes):  # two digits of a part would claim too much
+        return f"For the typical coefficient {advice} How large each part is, so few public rows tell roughly at best."
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
     per = f", for one {'standard deviation' if per_spread else 'unit'} of a feature" if features else ""
     return f"For the typical coefficient {advice} Standard errors{per}: {figures}."

@@ -183,6 +183,8 @@ def test_a_release():
     """The largest part is named; swamped, and nothing spent have their sentences."""
     assert "error bars by 2 %" in words.release_words(released([0.2, 0.2], [1, 1]))
     assert "error bars by 41 %" in words.release_words(released([1, 1], [1.0001, 1.0001]))
+    few = replace(released([0.2, 0.2], [1, 1]), notes=(Note(TableNote.FEW_PUBLIC_ROWS, rows=5, count=3),))
+    assert "roughly" in words.release_words(few) and "sampling 1" not in words.release_words(few)
     assert "next to nothing" in words.release_words(released([0.01, 0.01], [1, 1]))
     assert "larger budget" in words.release_words(released([1, 1], [0.0, 0.0]))
     assert "inference radius" in words.release_words(released([1, 1], [1, 1], [2, 2]))
