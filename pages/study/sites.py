@@ -39,7 +39,7 @@ python -m pmtcore study simulate --public public.csv --private a.csv b.csv c.csv
 
 def ask(problem: Problem) -> tuple[str, str, float, int]:
     """Return method, coefficient, budget and the rows of each site."""
-    first, second, third, fourth = st.columns(4)
+    first, second, third, fourth = st.columns([4, 2, 3, 2])
     known = plannable(problem.public, METHODS)
     ids = [id for id in METHODS if id in known]
     id = first.selectbox(**control("sites-method"), options=ids, format_func=option)

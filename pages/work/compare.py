@@ -14,6 +14,7 @@ from pages.common.widgets import (
     chart,
     curator_may_show,
     errors_shown,
+    figure_first,
     number,
     on_tables,
     study_label,
@@ -190,7 +191,7 @@ def page(problem: Problem) -> None:
     if not curator_may_show(tables is None or tables.may_be_studied, "Every figure here is a distance to an exact fit"):
         return
     axis = against(problem)
-    left, right = st.columns([2, 3], gap="medium")
+    left, right = figure_first("compare").columns([2, 3], gap="medium")
     with left:
         controls(problem, axis)
         st.caption(

@@ -18,7 +18,7 @@ import numpy as np
 from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import plain
-from pmtcore.base.numbers import percent, plural, power_of_ten
+from pmtcore.base.numbers import figure, percent, plural, power_of_ten
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
 from pmtcore.public.moments import INTERCEPT
@@ -142,7 +142,10 @@ def _summary(record: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
         ("What left the private rows", escape(_left(record))),
     ]
     scale = SCALES.get(record["public"].get("family", ""), "")
-    question = f'<p class="note">Regression of {scale}{escape(_modelled(record))} on {_features(record)}.</p>\n{box}'
+    sign = " A positive coefficient makes it likelier." if record["public"].get("positive") else ""
+    question = (
+        f'<p class="note">Regression of {scale}{escape(_modelled(record))} on {_features(record)}.{sign}</p>\n{box}'
+    )
     return question + "\n" + table("About this release", ("what", "value"), facts)
 
 
@@ -237,10 +240,8 @@ def _guarantee(record: Mapping[str, Any]) -> str:
     assumptions = f"{whom} The noise was drawn from the operating system's entropy."
     if record["seed"] is not None:
         assumptions = "The noise came from a seed that can be repeated: whoever knows it can remove the noise."
-    odds = strength(float(g["mu"]))
-    compared = f" Guessing detects {percent(FALSE_ALARMS)}." if odds.mu else ""
     return (
-        f"<h2>What was promised</h2>\n<p>{escape(record['guarantee_in_words'])}{compared}</p>\n"
+        f"<h2>What was promised</h2>\n<p>{escape(record['guarantee_in_words'])}</p>\n"
         f"{_example(float(g['mu']), 'row' if unit_of(record['guarantee']).rows == 1 else 'person')}"
         f'<p class="note">{assumptions}</p>\n'
         + table("The guarantee in three units", ("what", "value"), facts)
@@ -253,10 +254,12 @@ def _example(mu: float, unit: str) -> str:
     """Return what somebody who knows almost everything could still not find out; empty where nothing was spent."""
     if mu == 0:
         return ""
+    odds = strength(mu)
     return (
-        f"<p>For example, somebody knows all about every {unit} but one, and holds two cases of that one to be equally "
+        f"<p>Guessing tells {percent(FALSE_ALARMS)} apart; this is {figure(odds.times_guessing, 2)} times as often.\n"
+        f"For example, somebody knows all about every {unit} but one, and holds two cases of that one to be equally "
         "likely. With this report they name the right case in at most "
-        f"{percent(strength(mu).right_guesses, 3)} of all trials; without it, in 50 %.</p>\n"
+        f"{percent(odds.right_guesses, 3)} of all trials; without it, in 50 %.</p>\n"
     )
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import Diagnosis
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import Note, TableNote
+from pmtcore.base.messages import Note, TableNote, kind_of
 from pmtcore.base.numbers import alike, figure, listing, percent, plural
 from pmtcore.methods.registry import Prediction, method
 from pmtcore.public.bands import Z95
@@ -36,6 +36,7 @@ _CHOSEN_BY_PRIVATE_ROWS = "A radius chosen by that figure would leak it: choose 
 _MOST_LOG = 700.0  # beyond, e to its power is no number any more
 _SIDES = {False: ("negative", "positive"), True: ("below 1", "above 1")}  # by whether the unit is a ratio
 _GAPS_NAMED = 20  # columns with gaps that a line can name
+_TOLD = 3  # methods beside the best one that a sentence compares one by one; of more the nearest and the farthest
 _NO_ERROR = 1e-12  # relative: below, a distance is rounding
 
 
@@ -332,6 +333,8 @@ def release_words(release: Release, per_spread: bool = True) -> str:
         else f"sampling is the largest part of the error; {_price(total, bands.parts['sampling'][at])}.",
         "truncation": f"truncated rows are the largest part of the error{wider}.",
     }[largest]
+    if TableNote.FEW_PUBLIC_ROWS in map(kind_of, release.notes):  # two digits of a part would claim too much
+        return f"For the typical coefficient {advice} How large each part is, so few public rows tell roughly at best."
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
     per = f", for one {'standard deviation' if per_spread else 'unit'} of a feature" if features else ""
     return f"For the typical coefficient {advice} Standard errors{per}: {figures}."
@@ -357,7 +360,7 @@ def _price(total: np.ndarray, sampling: np.ndarray) -> str:
 def comparison_words(
     summaries: Sequence[Summary], axis: str = "budget", at: float | None = None, *, ratios: bool = True
 ) -> str:
-    """Say who is closest where along the axis, and how far the others are at one place; no method is left out.
+    """Say who is closest where along the axis, and how far the others are at one place.
 
     Args:
         summaries: of all methods and places.
@@ -434,6 +437,9 @@ def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float 
     if least <= _NO_ERROR * here[-1][1]:
         return f"At {_place(there, axis)}, {spoken(best)} has no distance at all; the others do."
     comparisons = [f"{spoken(id)} is {_further(error / least)}" for id, error in others]
+    if len(others) > _TOLD:
+        id, error = others[-1]
+        comparisons[1:] = [f"the farthest of {len(others)}, {spoken(id)}, {figure(error / least)} times"]
     first = {min(errors, key=lambda id: errors[id]) for errors in by_place.values()}
     where = "" if len(first) == 1 else f", where {spoken(best)} is closest"
     return f"At {_place(there, axis)}{where}, {listing(comparisons)}."

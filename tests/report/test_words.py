@@ -121,6 +121,9 @@ def test_a_comparison_names_every_method():
     assert all(title(id) in found for id in runs), found
     assert "2 times as far off" in found and "1.6 times as far off" in found and "at mu = 0.1" in found
     assert found.index(title("public-only")) < found.index(title("pmt-ridge"))
+    many = dict.fromkeys(("joint-pmt", "public-only", "pmt-ridge", "dp-ridge-public", "dp-ols-public"))
+    short = words.comparison_words([summary(id, 1, at + 1.0) for at, id in enumerate(many)])
+    assert "2 times as far off and the farthest of 4" in short and title("pmt-ridge") not in short
 
 
 @pytest.mark.parametrize(("at", "said"), [(None, "At mu = 1,"), (8.0, "At mu = 10,"), (1e-9, "At mu = 0.1,")])
@@ -180,6 +183,8 @@ def test_a_release():
     """The largest part is named; swamped, and nothing spent have their sentences."""
     assert "error bars by 2 %" in words.release_words(released([0.2, 0.2], [1, 1]))
     assert "error bars by 41 %" in words.release_words(released([1, 1], [1.0001, 1.0001]))
+    few = replace(released([0.2, 0.2], [1, 1]), notes=(Note(TableNote.FEW_PUBLIC_ROWS, rows=5, count=3),))
+    assert "roughly" in words.release_words(few) and "sampling 1" not in words.release_words(few)
     assert "next to nothing" in words.release_words(released([0.01, 0.01], [1, 1]))
     assert "larger budget" in words.release_words(released([1, 1], [0.0, 0.0]))
     assert "inference radius" in words.release_words(released([1, 1], [1, 1], [2, 2]))
