@@ -474,6 +474,37 @@ def _mutants() -> list[Mutant]:
     )
     plant("joint: curvature not raised", secant, "return np.asarray(curvature + raise_by)", "return curvature", FILTER)
     plant(
+        "joint: a secant unheard", secant, "updated = curvature + weights", "updated = curvature + 0 * weights", FILTER
+    )
+    plant(
+        "joint: a secant that keeps its doubt",
+        secant,
+        "doubt - gain[:, None, None]",
+        "doubt - 0 * gain[:, None, None]",
+        FILTER,
+    )
+    plant(
+        "joint: one gain in all directions",
+        secant,
+        "gain_along = 2 * noise / np.maximum(2 * noise",
+        "gain_along = noise / np.maximum(noise",
+        FILTER,
+    )
+    plant(
+        "joint: negative curvature believed",
+        secant,
+        "moves = (rises > np.sqrt(gain_along * variance * square))",
+        "moves = (np.abs(rises) > 0)",
+        FILTER,
+    )
+    plant(
+        "joint: doubt of learned directions",
+        refined,
+        "self.gram_doubt[:many], step",
+        "self.pilot.gram_doubt[:many], step",
+        FILTER,
+    )
+    plant(
         "joint: counts beyond chance unheard", "public/clipping.py", "conflict_inflation(ratio, share, 1)", "1", FILTER
     )
     plant("joint: parts of rows far out", "public/clipping.py", "np.where(empty, 0.0, rows)", "rows", FILTER)
