@@ -180,8 +180,8 @@ def secant_update(
     doubt: np.ndarray,
     step: np.ndarray,
     difference: np.ndarray,
-    variance: np.ndarray,
     *,
+    variance: np.ndarray,
     entry_variance: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return curvatures and doubts (T, d, d) after two gradients, which observe what noise did to the curvature.

@@ -67,7 +67,9 @@ def test_a_secant_is_the_conditional_law_of_what_noise_did_to_the_gram_matrix(d:
     update = gaussian_update(noise[None], np.eye(d), np.zeros((1, d)), variance * np.eye(d))
     wanted = gram @ step + update.gain[0] @ (seen - gram @ step)
     known, doubt = secant_update(
-        *(each[None] for each in (gram, np.eye(d), step, seen)), np.full(1, variance), entry_variance=np.full(1, v)
+        *(each[None] for each in (gram, np.eye(d), step, seen)),
+        variance=np.full(1, variance),
+        entry_variance=np.full(1, v),
     )
     assert np.allclose(known[0] @ step, wanted)
     assert np.allclose(known[0], known[0].T)
@@ -85,15 +87,18 @@ def test_two_gradients_never_leave_a_curvature_of_nothing(seed) -> None:
         step, seen = rng.standard_normal((2, 200, d)) * np.exp(2 * rng.standard_normal((2, 200, 1)))
         doubt = np.tile(np.eye(d), (200, 1, 1))
         for sign, variance in ((1, 1e-2), (-1, 1e-2), (-1, 1e-6)):
-            arguments = (gram, doubt, step, sign * seen, np.full(200, variance))
-            known, left = secant_update(*arguments, entry_variance=np.full(200, 1e-3))
+            arguments = (gram, doubt, step, sign * seen)
+            variances = {"variance": np.full(200, variance), "entry_variance": np.full(200, 1e-3)}
+            known, left = secant_update(*arguments, **variances)
             values = np.linalg.eigvalsh(known)
             assert np.all(values[:, 0] > -1e-12 * values[:, -1])
             assert np.linalg.eigvalsh(left).min() > -1e-12
             assert np.all(left <= doubt + np.abs(left) + 1e-12)
-        loud, _ = secant_update(gram, doubt, step, seen, np.full(200, 1e12), entry_variance=np.full(200, 1e-3))
+        loud, _ = secant_update(gram, doubt, step, seen, variance=np.full(200, 1e12), entry_variance=np.full(200, 1e-3))
         assert np.allclose(loud, gram, rtol=1e-3, atol=1e-3)
-        still, as_before = secant_update(gram, doubt, 0 * step, 0 * seen, np.ones(200), entry_variance=np.ones(200))
+        still, as_before = secant_update(
+            gram, doubt, 0 * step, 0 * seen, variance=np.ones(200), entry_variance=np.ones(200)
+        )
         assert np.array_equal(still, gram)
         assert np.array_equal(as_before, doubt)
 

@@ -270,7 +270,7 @@ class RefinedFit:
         gram, doubt = self._raised(before, before.gram_estimate), before.gram_doubt
         step, difference, variance = self._secant(before)
         entry = self.pilot.entry_variance
-        return secant_update(gram, doubt, step, difference, variance, entry_variance=entry)
+        return secant_update(gram, doubt, step, difference, variance=variance, entry_variance=entry)
 
     @property
     def gram_estimate(self) -> np.ndarray:
