@@ -46,20 +46,20 @@ class SpendPlan:
     cap: float | None = None  # to be set with the first spend
     second: bool = False  # whether a second person has to agree
 
-    def release(self, problem: Problem, request: Request, noise: NoiseSource, key: str) -> Release:
+    def release(self, problem: Problem, request: Request, source: NoiseSource, key: str) -> Release:
         """Release, through the ledger where one is kept.
 
         Raises:
             InputError: the ledger refuses; then nothing was released.
         """
-        return self.ready(problem, request, noise, key)(None)
+        return self.ready(problem, request, source, key)(None)
 
     def ready(
-        self, problem: Problem, request: Request, noise: NoiseSource, key: str
+        self, problem: Problem, request: Request, source: NoiseSource, key: str
     ) -> Callable[[Progress | None], Release]:
         """Return the release, allowed and with its cap set, to be run by any thread; see :meth:`release`."""
         if not self.dataset:
-            return lambda progress: release(problem, request, noise, progress)
+            return lambda progress: release(problem, request, source, progress)
         require(Action.RELEASE)
         ledger = Ledger(default_url())
         if self.cap is not None and ledger.account(self.dataset).cap is None:
@@ -68,7 +68,7 @@ class SpendPlan:
 
         def run(progress: Progress | None) -> Release:
             ledger = Ledger(default_url())  # a connection belongs to its thread
-            return recorded_release(problem, request, noise, ledger, progress=progress, **place).release
+            return recorded_release(problem, request, source, ledger, progress=progress, **place).release
 
         return run
 

@@ -30,7 +30,7 @@ def ask(problem: Problem, chosen: str) -> tuple[Request, Preview] | None:
     return None
 
 
-def source() -> NoiseSource:
+def noise_source() -> NoiseSource:
     """Return the source of noise: the system's entropy, unless the lab asks for a seed."""
     with st.expander("Lab: repeatable noise", icon=":material/science:"):
         seeded = st.toggle(**control("release-seeded"))
@@ -60,17 +60,17 @@ def confirm(problem: Problem, request: Request, expected: Preview) -> None:
         icon=":material/verified_user:",
         width="stretch",
     )
-    noise = source()
+    source = noise_source()
     if pressed:
-        run(problem, request, where, noise=noise, id=id)
+        run(problem, request, where, source=source, id=id)
 
 
-def run(problem: Problem, request: Request, where: SpendPlan, *, noise: NoiseSource, id: str) -> None:
+def run(problem: Problem, request: Request, where: SpendPlan, *, source: NoiseSource, id: str) -> None:
     """Start the release of this request id, unless it was started before, and show it."""
     state = session()
     with errors_shown():
         if id not in state.releases and state.job is None:
-            ready = where.ready(problem, request, noise, id)
+            ready = where.ready(problem, request, source, id)
             of = None if state.tables is None else state.tables.private.sha256
             state.job = Job(
                 problem, request, ready, lambda release: state.keep(request, release, id, of, choices=problem.choices)

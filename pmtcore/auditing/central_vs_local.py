@@ -122,14 +122,14 @@ class Sides(SteppedTrials):
         noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), trial)
         cell.errors.append(distances(mechanism(noise, 1).coefficients, known))
 
-    def _all_sides(self, here: Problem, place: _Place, known: Private[Any]) -> Iterator[Cell]:
-        public, n, central = here.public, here.private.n, recommended(here.public)
+    def _all_sides(self, problem: Problem, place: _Place, known: Private[Any]) -> Iterator[Cell]:
+        public, n, central = problem.public, problem.private.n, recommended(problem.public)
         mu = mu_from_epsilon(place.epsilon, reporting_delta(n))
         plan = central.plan(public, n, Budget(mu), make_parameters(central, {}))
-        yield Cell(central, mu, place.x, plan, here.private, known)
+        yield Cell(central, mu, place.x, plan, problem.private, known)
         made = setup.whitened(public, n, 1.0, "privunit", bound=0.0, epsilon=place.epsilon)
         local = LocalPlan(public, n, made.mu, made, WhitenedParameters(randomizer="privunit"))
-        yield Cell(method(LOCAL), local.mu, place.x, local, here.private, known)
+        yield Cell(method(LOCAL), local.mu, place.x, local, problem.private, known)
         for id in self.others:
             entry = method(id)
             labels = {"link": "sigmoid", "response_bound": 1.0} if entry.task == "nonlinear" else {}
@@ -138,7 +138,7 @@ class Sides(SteppedTrials):
                 mu,
                 place.x,
                 entry.plan(public, n, Budget(mu), make_parameters(entry, labels)),
-                here.private,
+                problem.private,
                 known,
             )
 

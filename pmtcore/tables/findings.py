@@ -421,13 +421,13 @@ def _read_otherwise(public: Table | MomentTable, note: str, choices: Choices) ->
     return offers[facts["cause"]](name, schema.frequencies(public.column(name)), choices)
 
 
-def _nearly_collinear(data: PublicData, rows: int, going_in: tuple[str, ...], choices: Choices) -> Iterator[Finding]:
+def _nearly_collinear(public: PublicData, rows: int, going_in: tuple[str, ...], choices: Choices) -> Iterator[Finding]:
     """Yield a finding on features whose variance other features inflate by more than the number of private rows.
 
     The effect of a standard deviation of such a feature then has a sampling error above a whole residual.
     """
-    inflation = data.variance_inflation
-    names = tuple(data.names[j] for j in np.argsort(-inflation) if inflation[j] > rows)
+    inflation = public.variance_inflation
+    names = tuple(public.names[j] for j in np.argsort(-inflation) if inflation[j] > rows)
     if names:
         first = next((name for name in names if name in going_in and not choices.formula), None)
         leave = () if first is None else (_without(going_in, (first,)),)
