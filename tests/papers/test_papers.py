@@ -34,6 +34,7 @@ def test_the_page_lists_the_claims_without_an_answer():
     assert PAGE.read_text() == text() + without_answer()
 
 
+@pytest.mark.slow
 def test_the_state_of_a_claim_is_the_stored_answer():
     """A claim that holds is no exception, however many readings there are; one that does not says what it hangs on."""
     text = PAGE.read_text()
@@ -77,6 +78,7 @@ def test_every_reference_resolves():
     assert {f"erratum:{id}" for id in ERRATA} - used <= {f"erratum:E{k}" for k in (17, 20, 21, 23)}  # data, settings
 
 
+@pytest.mark.slow
 def test_no_line_is_undeclared():
     """What is implemented names where; what is not says why; no line stands twice; every figure of a paper is there."""
     for line in lines():
