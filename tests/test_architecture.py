@@ -126,7 +126,7 @@ EXTENDED = {
     "PrintedParameters",
     "ErmParameters",
     "LocalParameters",
-    "MomentParameters",
+    "LocalMomentParameters",
     "RegressionParameters",
     # what the papers' experiments change of the core's own
     "LossSums",
