@@ -1,4 +1,4 @@
-"""What users hand over becomes tables: frames of pandas, Polars and Arrow (through narwhals), or paths.
+"""Tables from what users pass: frames of pandas, Polars and Arrow (through narwhals), or paths.
 
 Digests and tables are made here and never by the user. A digest of private rows stays in this process: it tells a
 repeated request from a new one, and leaves in no record.

@@ -1,4 +1,4 @@
-"""From a user's words (target, features or a formula, a budget in some unit) to what the core takes."""
+"""Conversion of a user's arguments (target, features or a formula, a budget in some unit) to what the core takes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

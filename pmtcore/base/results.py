@@ -1,4 +1,4 @@
-"""What analysts read off a regression: estimates, standard errors, tests, intervals, predictions; all post-processing.
+"""Results of a regression: estimates, standard errors, tests, intervals, predictions; all post-processing.
 
 One class for every fit: of a private estimator, from a released moment, or from a record that a colleague sent. The
 limits of a release lie around its *centre* (the coefficients before any shrinkage to the public fit) and are widened to
@@ -66,7 +66,7 @@ class WaldTest:
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
+class PredictedMeans:
     """Predicted means of rows with their standard errors, in the names of statsmodels.
 
     Attributes:
@@ -258,7 +258,7 @@ class Results:
         """
         return np.asarray(self.mean(self._design(frame) @ self.values))
 
-    def get_prediction(self, frame: object) -> Prediction:
+    def get_prediction(self, frame: object) -> PredictedMeans:
         """Return predictions with standard errors and limits, of the mean and of a new row.
 
         Raises:
@@ -268,7 +268,7 @@ class Results:
         linear = x @ self.values
         error = np.sqrt(np.einsum("ki,ij,kj->k", x, self._covariance, x))
         freedom = np.full(len(x), self.df_resid)
-        return Prediction(
+        return PredictedMeans(
             np.asarray(self.mean(linear)),
             linear,
             x @ self.centre,

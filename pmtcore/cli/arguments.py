@@ -1,4 +1,4 @@
-"""What commands share: arguments for tables and budgets, and what they become."""
+"""Arguments for tables and budgets that commands share, and what they are turned into."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ from pmtcore.ledger import chain, reading, rules
 from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account, Entry
 from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
-from pmtcore.ledger.database import Database, unusable
+from pmtcore.ledger.database import Database, Verification, unusable
 from pmtcore.ledger.engines import Connection
-from pmtcore.ledger.fingerprint import MOST_ROWS, Cells, Sketch, known_again, sketch
-from pmtcore.ledger.rules import MOST_WORDS, named
+from pmtcore.ledger.fingerprint import MOST_ROWS, HashedCells, Sketch, known_again, sketch
+from pmtcore.ledger.rules import MOST_WORDS, SpendFields, named
 from pmtcore.ledger.schema import NAME_LENGTH
 from pmtcore.ledger.sidecar import data_folder
 
@@ -72,7 +72,7 @@ class Ledger:
         """Return where the ledger is: a file, or a database's address without its password."""
         return self._database.place
 
-    def verify(self, head: str = "") -> dict[str, Any]:
+    def verify(self, head: str = "") -> Verification:
         """Recompute the chain; see :meth:`Database.verify`."""
         return self._database.verify(head)
 
@@ -98,13 +98,13 @@ class Ledger:
         if self.account(dataset).cap is None:
             self.cap(dataset, max(START_CAP, mu))
 
-    def spend(self, dataset: str, key: str, fields: Mapping[str, Any], room: int = _RECORD_ROOM) -> Entry | None:
+    def spend(self, dataset: str, key: str, fields: SpendFields, room: int = _RECORD_ROOM) -> Entry | None:
         """Spend, before a private row is read; ``None`` when new, the earlier entry when the key is known.
 
         Args:
             dataset: whose cap it counts against.
             key: name of the release.
-            fields: what is spent, see :func:`pmtcore.ledger.rules.spend`.
+            fields: what is spent.
             room: bytes that the record will need at most, taken now so that a full disk is noticed before the spend.
 
         Raises:
@@ -200,7 +200,7 @@ class Ledger:
             raise LedgerError(LedgerMessage.NOT_RESERVED)
         return entry
 
-    def admit(self, dataset: str, cells: Cells) -> tuple[str, ...]:
+    def admit(self, dataset: str, cells: HashedCells) -> tuple[str, ...]:
         """Keep the fingerprint of a table under a data set; the data sets that it overlaps with and spends with.
 
         Every table that was admitted is known again, whatever its file, order, columns or names. A table that
@@ -230,7 +230,7 @@ class Ledger:
                     self._numbered(connection, dataset, "join", {"other": name, "share": 1.0})
             return tuple(sorted(others))
 
-    def recognised(self, cells: Cells) -> tuple[str, ...]:
+    def recognised(self, cells: HashedCells) -> tuple[str, ...]:
         """Return the data sets that a table would be joined with, or that it is of; reads only."""
         with self._database.reading() as connection:
             said, key = reading.joins(connection, self._database.key), self._database.seal_key
@@ -302,7 +302,7 @@ def _joined(dataset: str, said: Mapping[frozenset[str], bool]) -> int:
     return sum(dataset in pair for pair in said)
 
 
-def _same(known: Entry, dataset: str, fields: Mapping[str, Any]) -> Entry:
+def _same(known: Entry, dataset: str, fields: SpendFields) -> Entry:
     other = known.choices and fields.get("choices", known.choices) != known.choices
     if other or known.dataset != dataset or dict(known.request) != fields["request"] or known.mu != fields["mu"]:
         raise LedgerError(LedgerMessage.KEY_OF_ANOTHER_REQUEST)

@@ -471,6 +471,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     elif choices.model is not GAUSSIAN and np.ptp(rows.y[complete]) == 0:
         notes += (Note(TableNote.ONE_PUBLIC_LABEL, column=choices.target),)
     coder, x, dropped = _independent(coder, rows.x[complete])
+    if labelled and choices.model.binary and (uniform := _of_one_label(coder.names, x, rows.y[complete])):
+        notes += (Note(TableNote.LEVELS_OF_ONE_LABEL, column=choices.target, levels=uniform),)
     for name, numbers in zip(coder.names, x.T, strict=True):
         if name in public.columns and (code := code_for_missing(numbers)) is not None:
             notes += (Note(TableNote.CODE_FOR_MISSING, column=name, number=code),)
@@ -505,6 +507,19 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         notes += (Note(TableNote.PASTED, count=len(x) - data.m, rows=len(x)),)
     notes += dropped + _gap_notes(choices)
     return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
+
+
+def _of_one_label(names: Sequence[str], x: np.ndarray, y: np.ndarray) -> tuple[str, ...]:
+    """Return the columns of zeros and ones whose rows with a one have one label, where the labels differ.
+
+    Args:
+        names: of the columns.
+        x: public features (m, d).
+        y: public labels (m,), 0 or 1.
+    """
+    of_levels = np.all((x == 0) | (x == 1), axis=0) & np.any(x == 1, axis=0)
+    rate = (y @ x)[of_levels] / x.sum(axis=0)[of_levels]
+    return tuple(np.array(names)[of_levels][(rate == 0) | (rate == 1)].tolist()) if np.ptp(y) > 0 else ()
 
 
 def _groups(public: Table, choices: Choices, complete: np.ndarray) -> np.ndarray | None:

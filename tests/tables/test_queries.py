@@ -9,15 +9,18 @@ import pandas as pd
 import pytest
 import sqlalchemy as sql
 
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.cli.releases import _data_set
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.registry import methods
 from pmtcore.tables.cells import days, numbers, texts
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.queries import QuerySource
 from pmtcore.tables.table import query_table, read_path, table_from
-from tests.helpers import TEST, refused
+from tests.helpers import TEST, plan, refused
 
 # A name with a quote, one with a colon and one that a database takes for something else.
 TABLE = (
@@ -156,3 +159,26 @@ def test_a_design_has_the_same_rows(url):
     ]
     moments = [rows.sum(lambda x, y: x.T @ x).reveal(TEST).tolist() for rows in found]
     assert moments[0] == moments[1] and found[0].n == found[1].n == len(ROWS)
+
+
+@pytest.mark.slow
+def test_every_method_releases_the_same_bits_from_a_database_as_from_a_file(url, tmp_path):
+    """All sound methods of the registry, at one seed; of rows whose numbers have all digits of a double."""
+    query = f'SELECT age, "{NAMES[1].replace(chr(34), chr(34) * 2)}" AS size, y FROM people'
+    frame = pd.DataFrame([(age, size, y) for age, size, _, y in ROWS], columns=["age", "size", "y"])
+    for entry in methods():
+        if entry.standing is not ReleaseStatus.SOUND:
+            continue
+        logistic, covariates = entry.families[0] == "logistic", "public" if entry.id == "response-moment" else "private"
+        rows = frame.assign(y=(frame["y"] > 0).astype(int)) if logistic else frame
+        rows.to_csv(tmp_path / "private.csv", index=False)
+        choices = Choices(
+            target="y", family=entry.families[0], intercept=entry.task != "nonlinear", covariates=covariates
+        )
+        asked_for = query.replace(" y ", " CASE WHEN y > 0 THEN 1 ELSE 0 END AS y ") if logistic else query
+        released = []
+        for private in (query_table(url, asked_for), read_path(str(tmp_path / "private.csv"), "private")):
+            problem = prepare(private, table_from(rows[::7], "b", "public"), choices)
+            made = plan(entry.id, problem.public, len(rows), 1.0)
+            released.append(np.asarray(made.run(problem.private, SeededNoise(3), 2).coefficients))
+        np.testing.assert_array_equal(*released, err_msg=entry.id)

@@ -152,7 +152,7 @@ def test_blocks_may_be_cut_anywhere(rows, cuts):
     import csv
 
     csv.writer(out, lineterminator="\n").writerows(rows)
-    data, shape = out.getvalue().encode(), lines.Shape(",", 3, multiline=True)
+    data, shape = out.getvalue().encode(), lines.TextShape(",", 3, multiline=True)
 
     def read(pieces):
         found = []
@@ -376,7 +376,7 @@ def test_the_command_line_reads_them(tmp_path, capsys):
 
 def test_a_declared_dialect_is_followed():
     """Quotes as plain characters, where a schema says so: every line is a row."""
-    shape = lines.Shape(",", 2, quoted=False)
+    shape = lines.TextShape(",", 2, quoted=False)
     (batch,) = lines.batches(iter([b'"a,1\n"b,2\n']), shape, [0])
     assert batch.cells[0].to_pylist() == ['"a', '"b']
     assert read_table(b'a;y\n"1,5;2\n1,5;3\n', "p", "private").source.rows(Dialect(quoting="none")) == 2
