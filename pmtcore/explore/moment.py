@@ -115,14 +115,14 @@ class Moment:
 
     @classmethod
     def of(cls, release: object) -> Moment:
-        """Return the moment of a release: of its plain fields, or of an object with a ``record``.
+        """Return the moment of a release: of its plain fields, of a fitted model, or of an object with a ``record``.
 
         Raises:
             InputError: a release of another method.
         """
-        fields: Any = getattr(release, "record", release)
-        inside = fields.get("released", {})
-        if "joint_moment" not in inside:
+        fields: Any = getattr(release, "record_", getattr(release, "record", release))
+        inside = fields.get("released") if isinstance(fields, Mapping) else None
+        if not isinstance(inside, Mapping) or "joint_moment" not in inside:
             raise InputError(ExploreMessage.NO_MOMENT)
         return cls(Record.from_dict(inside["joint_moment"]), fields.get("standing") != ReleaseStatus.LAB.value)
 

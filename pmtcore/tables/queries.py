@@ -1,10 +1,11 @@
 """Rows of an SQL query as a source of blocks: through SQLAlchemy, or DuckDB where it is installed.
 
 The database sends rows in chunks; each cell is read by itself like any other. Column types come from the database or
-from the cell itself, never from other rows, and no cell makes a driver fail: bytes that are not UTF-8 are replaced, and
-declared types that SQLite does not keep are not believed. A database's own errors never come through: their texts quote
-statements and values. The query is whatever its author may ask: it runs with the rights of the address that it comes
-with, and one that fails for what a row holds (a division by zero in PostgreSQL) fails.
+from the cell itself, never from other rows, and no cell makes a driver fail: bytes that are not UTF-8 are replaced,
+declared types that SQLite does not keep are not believed, and times that Python has not are missing. A database's own
+errors never come through: their texts quote statements and values. The query is whatever its author may ask: it runs
+with the rights of the address that it comes with, and one that fails for what a row holds (a division by zero in
+PostgreSQL) fails.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     import sqlite3
 
     import duckdb
+    import psycopg
     import sqlalchemy as sa
+    from psycopg.abc import AdaptContext, Buffer, Loader
 
 _MOST_ROWS = 10**12  # beyond it a declared count is a typing error
 # Names of files, and DuckDB's readers, that are understood by guessing from rows.
@@ -194,6 +197,10 @@ def _engine(url: str) -> sa.Engine:
     import sqlalchemy as sa  # noqa: PLC0415  # as above
 
     address = sa.make_url(url)
+    if address.get_backend_name() == "postgresql" and address.get_driver_name() == "psycopg":
+        engine = sa.create_engine(url)
+        sa.event.listen(engine, "connect", _read_any_time)
+        return engine
     if address.get_backend_name() != "sqlite":
         return sa.create_engine(url)
     path = address.database or ":memory:"
@@ -207,3 +214,35 @@ def _engine(url: str) -> sa.Engine:
         connection.text_factory = decoded
 
     return engine
+
+
+def _read_any_time(connection: psycopg.Connection[Any], _: object) -> None:
+    """Make times that Python has not (infinity, 24:00, a year beyond 9999) missing, where the driver would raise."""
+    from psycopg.pq import Format  # noqa: PLC0415  # an extra
+
+    known = connection.adapters
+    for name in ("date", "time", "timetz", "timestamp", "timestamptz", "interval"):
+        for form in (Format.TEXT, Format.BINARY):
+            usual = known.get_loader(known.types[name].oid, form)
+            if usual is not None:
+                known.register_loader(name, _lenient(usual))
+
+
+def _lenient(usual: type[Loader]) -> type[Loader]:
+    """Return a loader of cells that reads what the usual one reads, and has ``None`` where that raises."""
+    from psycopg.adapt import Loader  # noqa: PLC0415  # an extra
+
+    class Lenient(Loader):
+        format = usual.format
+
+        def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
+            super().__init__(oid, context)
+            self._usual = usual(oid, context)
+
+        def load(self, data: Buffer) -> object:
+            try:
+                return self._usual.load(data)
+            except Exception:  # the driver's own, and Python's of numbers too large
+                return None
+
+    return Lenient

@@ -19,7 +19,7 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 import pmtcore as pc
 from pmtcore.api.loading import loaded, results_of
 from pmtcore.api.tables import great_table
-from pmtcore.base.messages import FaceMessage, Refusal, RefusedError, ResultMessage
+from pmtcore.base.messages import ExploreMessage, FaceMessage, Refusal, RefusedError, ResultMessage
 from pmtcore.base.results import PARTS, Results
 from pmtcore.methods.registry import methods
 from pmtcore.releases.record import Release
@@ -207,6 +207,17 @@ def test_names_with_any_sign_stand_in_constraints():
     for unknown in ("k=b = 0", "ages = 0", "age = nope"):
         with refused(ResultMessage.NO_COEFFICIENT):
             made.wald_test(unknown)
+
+
+def test_a_moment_of_what_has_none(model):
+    """A fitted model is taken as its record is; anything else is one sentence."""
+    for given in (model, {}, {"released": None}, None, "record.json"):
+        with refused(ExploreMessage.NO_MOMENT):
+            pc.Moment.of(given)
+    fitted = pc.PrivateRegressor(mu=1.0, method="joint-moment").fit(
+        frame(200, 1), frame(60, 2), target="y", seed=1, quiet=True
+    )
+    assert pc.Moment.of(fitted).names == pc.Moment.of(fitted.record_).names
 
 
 def test_new_rows_are_called_so(model):

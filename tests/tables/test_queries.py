@@ -14,6 +14,7 @@ from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.cli.releases import _data_set
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import methods
+from pmtcore.tables.cells import days, numbers, texts
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.problem import prepare
@@ -94,6 +95,34 @@ def test_a_query_with_an_order_is_asked_as_it_is(url, monkeypatch):
     queries = asked(source, monkeypatch)
     assert cells(source, ("y", "Select")) == [(float(row[3]), row[2]) for row in sorted(ROWS, key=lambda row: row[2])]
     assert queries == [source.query]
+
+
+TIMES = [
+    *("'infinity'::date", "'-infinity'::date", "'4713-01-01 BC'::date", "'20200-01-02'::date", "NULL::date"),
+    *("'infinity'::timestamp", "'294276-01-01'::timestamp", "'-infinity'::timestamptz", "'24:00'::time"),
+    *("'24:00+02'::timetz", "'3000000 years'::interval", "'{infinity}'::date[]", "'[2020-01-01,infinity)'::daterange"),
+    *("'NaN'::numeric", "'1e200'::numeric", "'infinity'::float8", "'{\"a\": 1}'::jsonb", "'1'::money", "B'101'"),
+]
+
+
+@pytest.mark.parametrize("cell", TIMES)
+def test_no_cell_of_postgres_ends_a_pass(cell, postgres):
+    """A far date in one row is missing there; the same column's other rows are read, and nothing is raised."""
+    url = postgres.replace("postgresql://", "postgresql+psycopg://")
+    kind = cell.partition("::")[2] or "bit(3)"
+    table = query_table(url, f"SELECT * FROM (VALUES (1, NULL::{kind}), (2, {cell})) AS t(at, day) ORDER BY at")
+    (block,) = table.source.blocks(("at", "day"), Dialect())
+    assert numbers(block.columns["at"]).tolist() == [1, 2] and not np.isfinite(days(block.columns["day"])[1])
+
+
+def test_times_of_postgres_are_what_they_were(postgres):
+    """Dates, times of day and time zones that Python has are read as before."""
+    url = postgres.replace("postgresql://", "postgresql+psycopg://")
+    row = "'2020-01-02'::date, '2020-01-02 12:00'::timestamp, '2020-01-02 12:00+12'::timestamptz, '10:11'::time"
+    table = query_table(url, f"SELECT t.* FROM (VALUES ({row})) AS t(a, b, c, d)")
+    (block,) = table.source.blocks(("a", "b", "c", "d"), Dialect())
+    assert [days(block.columns[name])[0] for name in "abc"] == [18263.0, 18263.5, 18263.0]
+    assert texts(block.columns["d"]).to_pylist() == ["10:11:00"]
 
 
 def test_a_database_that_is_not_there_is_not_begun(tmp_path):
