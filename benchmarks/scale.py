@@ -359,7 +359,7 @@ PAGE = (
     "--rows 1e6 --columns 10 50",
     "--rows 1e7 --columns 10",
     "--rows 1e5 --columns 1000 --repeat 1",
-    "--rows 1e5 --columns 2000 --repeat 1 --threads",  # a design has no more; one thread, since it takes minutes
+    "--rows 1e5 --columns 2000 --in-memory 2e7 --repeat 1 --threads",  # a design has no more; one thread: minutes
     "--commands --stages --rows 1e6 --columns 11",
 )
 TABLES = {
