@@ -186,7 +186,7 @@ def views() -> str:
     return segments("coefficients-view", names, "columns")
 
 
-def error_parts(shown: pd.DataFrame, unit: forest.Unit) -> None:
+def error_parts(shown: pd.DataFrame, unit: forest.DisplayUnit) -> None:
     """Draw what the bands are made of, apart, for the rows and in the unit that are shown."""
     apart = figures.parts(shown, unit)
     with st.expander("What the bands are made of", icon=":material/stacked_bar_chart:"):

@@ -7,7 +7,7 @@ from pages.common import cautions, jobs, released, workflow_state
 from pages.common import release_form as form
 from pages.common.agreements import ask_for, waiting
 from pages.common.controls import control
-from pages.common.ledger_form import SURE, Spend, spend_form
+from pages.common.ledger_form import SURE, SpendPlan, spend_form
 from pages.common.persons import declared
 from pages.common.session import prospect, session
 from pages.common.widgets import budget_input, errors_shown, number, on_tables, parameter_form
@@ -65,7 +65,7 @@ def confirm(problem: Problem, request: Request, expected: Preview) -> None:
         run(problem, request, where, noise=noise, id=id)
 
 
-def run(problem: Problem, request: Request, where: Spend, *, noise: NoiseSource, id: str) -> None:
+def run(problem: Problem, request: Request, where: SpendPlan, *, noise: NoiseSource, id: str) -> None:
     """Start the release of this request id, unless it was started before, and show it."""
     state = session()
     with errors_shown():

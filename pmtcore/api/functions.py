@@ -1,4 +1,4 @@
-"""What stands beside the estimators: release, plan, describe, compare, audit; each a call of what the app calls too."""
+"""Functions beside the estimators: release, plan, describe, compare, audit; the application calls the same code."""
 
 from __future__ import annotations
 

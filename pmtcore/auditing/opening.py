@@ -26,7 +26,7 @@ _STUDY = Curator("synthetic rows, shown on the first page")
 
 
 @dataclass(frozen=True, eq=False)
-class Opening:
+class OpeningPicture:
     """Fits of one synthetic table per standard deviation of the feature, without the intercept.
 
     Attributes:
@@ -67,7 +67,7 @@ class Opening:
 
 
 @cache
-def opening() -> Opening:
+def opening() -> OpeningPicture:
     """Compute the opening picture of the synthetic demo: some tenths of a second, once in a process."""
     private, public_rows, reasons = named.load("demo")
     problem = prepare(private, public_rows, named.entry("demo").choices, lab_reasons=reasons)
@@ -80,7 +80,7 @@ def opening() -> Opening:
     sampling = sampling_alone(problem.public, problem.private.n)
     if alone is None or sampling is None:
         raise ValueError("the opening's public rows have no target")
-    return Opening(
+    return OpeningPicture(
         features,
         exact[at] * scale,
         problem.public.fit[at] * scale,

@@ -17,7 +17,7 @@ from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.planning import typical_ratio
 from pmtcore.releases.record import Release
-from pmtcore.report.figures.coefficients import Unit
+from pmtcore.report.figures.coefficients import DisplayUnit
 from pmtcore.report.names import spoken
 from pmtcore.report.statistics import aside_words
 
@@ -117,7 +117,7 @@ def truncation_words(diagnosis: Diagnosis, radius: float) -> str:
     return f"{at} {share} would be truncated, to judge by the public ones. {_SMALLER_RADIUS}"
 
 
-def coefficient_words(table: pd.DataFrame, unit: Unit) -> list[str]:
+def coefficient_words(table: pd.DataFrame, unit: DisplayUnit) -> list[str]:
     """Return a line for each row of a table of coefficients: what noise, sampling and truncation do to it."""
     sentences = []
     for row in table.to_dict("records"):
@@ -134,7 +134,7 @@ def coefficient_words(table: pd.DataFrame, unit: Unit) -> list[str]:
     return sentences
 
 
-def _moved(row: Mapping[Hashable, Any], unit: Unit) -> str:
+def _moved(row: Mapping[Hashable, Any], unit: DisplayUnit) -> str:
     """Say what moves one coefficient, and by how much."""
     moves = []
     for who, part in _MOVERS:
@@ -183,7 +183,7 @@ def as_planned_words(release: Release, predicted: Prediction | None) -> str:
     )
 
 
-def _over_parts(table: pd.DataFrame, unit: Unit) -> float:
+def _over_parts(table: pd.DataFrame, unit: DisplayUnit) -> float:
     """Return the width of the typical band over the one that its parts add up to; 1 without bands or parts."""
     parts = [name for name in table if str(name).endswith(" sd")]
     if "low (95 %)" not in table or not parts:
@@ -196,7 +196,7 @@ def _over_parts(table: pd.DataFrame, unit: Unit) -> float:
     return float(np.median(known)) if len(known) else 1.0
 
 
-def parts_words(table: pd.DataFrame, unit: Unit) -> str:
+def parts_words(table: pd.DataFrame, unit: DisplayUnit) -> str:
     """Say what the bands of a table of coefficients in this unit contain."""
     wider = _over_parts(table, unit)
     few = (
@@ -217,7 +217,7 @@ def parts_words(table: pd.DataFrame, unit: Unit) -> str:
     )
 
 
-def leaning_words(table: pd.DataFrame, unit: Unit) -> str:
+def leaning_words(table: pd.DataFrame, unit: DisplayUnit) -> str:
     """Return why values are not in the middle of their bands, where some are not."""
     if "low (95 %)" not in table:
         return ""
@@ -241,7 +241,7 @@ def modelled_levels(notes: Sequence[str]) -> dict[str, str]:
     return {note.facts["column"]: note.facts["label"] for note in labelled}
 
 
-def example_words(shown: pd.DataFrame, unit: Unit, references: Mapping[str, str] | None = None) -> str:
+def example_words(shown: pd.DataFrame, unit: DisplayUnit, references: Mapping[str, str] | None = None) -> str:
     """Say of the first clear coefficient in the table what it means, with its limits; empty where there is none.
 
     Args:

@@ -30,7 +30,7 @@ from pmtcore.glm.solvers import Data
 from pmtcore.glm.solvers import fit as fit_exactly
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
-from pmtcore.methods.joint_moment.influence import Gaussian
+from pmtcore.methods.joint_moment.influence import GaussianInfluence
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.moments import INTERCEPT, public_from_rows
 from pmtcore.releases.release import Request, recorded_release
@@ -237,7 +237,7 @@ def test_public_rows_join_a_record_afterwards():
     # Up to 30 columns fourth moments are in the record anyway, so no band changes and none is promised to.
     assert np.allclose(before.fit.total, after.fit.total, rtol=1e-9)
     assert not closed.assumes_gaussian and "Gaussian" not in figures.record_words(closed)
-    wide = closed.__class__(replace(closed.record, influence=Gaussian(np.eye(len(closed.names)))))
+    wide = closed.__class__(replace(closed.record, influence=GaussianInfluence(np.eye(len(closed.names)))))
     assert wide.assumes_gaussian and "assume Gaussian rows" in figures.record_words(wide)
     with refused(ExploreMessage.OTHER_TABLES):
         with_public_rows(closed, public_from_rows(*table(200, 5), NAMES, "hit"), budget, {})

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import plotly.graph_objects as go
 
-from pmtcore.auditing.opening import Opening
+from pmtcore.auditing.opening import OpeningPicture
 from pmtcore.base.numbers import figure as said
 from pmtcore.methods.registry import of_role
 from pmtcore.report.figures.style import PRIVACY, QUIET, SAMPLING, finish, log_axis
@@ -17,7 +17,7 @@ _BAND = "#56B4E9"
 
 
 @cache
-def coefficients(shown: Opening, mu: float) -> go.Figure:
+def coefficients(shown: OpeningPicture, mu: float) -> go.Figure:
     """Draw the private fit, the public fit and the released fit with its 95 % bands."""
     values, low, high = shown.values(mu)
     names, public = list(shown.names), of_role("public")
@@ -48,7 +48,7 @@ def coefficients(shown: Opening, mu: float) -> go.Figure:
 
 
 @cache
-def errors(shown: Opening, mu: float) -> go.Figure:
+def errors(shown: OpeningPicture, mu: float) -> go.Figure:
     """Draw the width of the typical band over that of the public fit against the budget."""
     public, budgets = of_role("public"), shown.budgets
     figure = go.Figure()
@@ -71,6 +71,6 @@ def errors(shown: Opening, mu: float) -> go.Figure:
     return finish(figure, "total budget mu", "width of the typical band over the public fit's", 400)
 
 
-def words(shown: Opening, mu: float) -> str:
+def words(shown: OpeningPicture, mu: float) -> str:
     """Return what this budget buys on the picture, in one sentence and in the unit of Plan and Release."""
     return f"At mu = {said(mu)} this release is {said(1 / shown.width(mu), 2)} times as precise as the public fit."

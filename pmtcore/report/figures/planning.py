@@ -134,9 +134,10 @@ def truncation_words(one: Planned) -> str:
 def interval_words(one: Planned, coefficient: str) -> str:
     """Return median and 80 % interval of a half-width in a sentence; empty where the method was not calibrated."""
     record = one.row(one.names.index(coefficient))
-    if record["half_width_low"] is None:
+    calibrated = record["half_width_median"], record["half_width_low"], record["half_width_high"]
+    if None in calibrated:
         return ""
-    median, low, high = (said(record[f"half_width_{part}"]) for part in ("median", "low", "high"))
+    median, low, high = (said(width) for width in calibrated if width is not None)
     between = f"and eight of ten between ± {low} and ± {high}."
     if median == said(record["half_width"]):
         return f"On real tables half of the releases had wider bands than this, {between}"
