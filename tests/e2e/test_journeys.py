@@ -31,6 +31,7 @@ def main(page: Page):
 
 
 def upload(page: Page, private: tuple[str, bytes], public: tuple[str, bytes]) -> None:
+    settled(page)  # a click on a page that is still being drawn may be lost
     page.get_by_role("radio", name="Upload").click()
     inputs = page.get_by_test_id("stFileUploaderDropzoneInput")
     expect(inputs).to_have_count(2)
