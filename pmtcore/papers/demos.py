@@ -16,8 +16,8 @@ from pmtcore.base.numbers import figure as said
 from pmtcore.papers import lessons, lessons_methods, lessons_papers
 from pmtcore.papers.figures import learn as figures
 from pmtcore.papers.figures import retrieval as budgets
-from pmtcore.papers.lessons_methods import Line
-from pmtcore.releases.retrieval import Plan
+from pmtcore.papers.lessons_methods import LessonCurve
+from pmtcore.releases.retrieval import RetrievalPlan
 from pmtcore.report.figures import audit as audits
 from pmtcore.report.glossary import help_for
 
@@ -81,7 +81,7 @@ class Demo:
     way: Sequence[str] | None = None
 
 
-def _line(curve: Line, x: str, alt: str, *axes: str, log: str = "xy", guess: bool = False) -> Shown:
+def _line(curve: LessonCurve, x: str, alt: str, *axes: str, log: str = "xy", guess: bool = False) -> Shown:
     """Return a curve with its sentence; ``axes`` are the titles of the picture's two axes."""
     across, up = axes
     return Shown(curve.sentence, figures.line(curve, across, up, log, guess=guess), alt, figures.line_table(curve, x))
@@ -146,7 +146,7 @@ def _questions(mu: float, asked: int) -> Shown:
 
 
 def _retrieval(factor: float) -> Shown:
-    plan = Plan("logistic", 1.0, 0.0, "replace-one", 0.5, "recycle")
+    plan = RetrievalPlan("logistic", 1.0, 0.0, "replace-one", 0.5, "recycle")
     factors, splits = plan.along([plan.least * f for f in (0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0)])
     split = plan.at(plan.least * float(factor))
     relative = [at / plan.least for at in factors]

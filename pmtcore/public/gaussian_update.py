@@ -6,8 +6,8 @@ A prior ``x ~ N(0, V)`` from public rows meets a released statistic ``e = A x + 
 
 Where the private rows are no sample of the public population, V is too narrow and e is longer than S allows. Then V is
 widened until it explains e. False alarms add about ``FALSE_ALARMS`` of the prior's own variance in the mean. The
-difference of two released gradients says of a curvature that it was too small, and never that it was too large
-(:func:`raised`; proofs/radius.md, 5.1).
+difference of two released gradients observes a curvature: what a ball truncated from it (:func:`raised`), and its noise
+(:func:`secant_update`; proofs/radius.md, 5.1).
 """
 
 from dataclasses import dataclass
@@ -173,3 +173,45 @@ def raised(
     clean = np.where(believed[:, None], by[:, None] * along + across, 0.0)
     raise_by = clean[:, :, None] * clean[:, None, :] / np.where(believed, rises, 1.0)[:, None, None]
     return np.asarray(curvature + raise_by)
+
+
+def secant_update(
+    curvature: np.ndarray,
+    doubt: np.ndarray,
+    step: np.ndarray,
+    difference: np.ndarray,
+    variance: np.ndarray,
+    *,
+    entry_variance: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return curvatures and doubts (T, d, d) after two gradients, which observe what noise did to the curvature.
+
+    ``P s`` has the noise of P along the step s, the difference y that of two gradients. Combined by precision they are
+    ``y~``, and P becomes the positive definite matrix nearest to itself that has ``P s = y~`` (BFGS). The doubt about
+    the direction becomes what y leaves open.
+
+    Args:
+        curvature: P (T, d, d).
+        doubt: Q (T, d, d): the noise of ``P t`` has covariance ``v (t'Qt Q + Qt t'Q)``.
+        step: s (T, d), between the points of two gradients.
+        difference: y (T, d), by how much the gradients differ.
+        variance: of a coordinate of y (T,), from noise.
+        entry_variance: v of an entry of P (T,), before any step.
+    """
+    expected = np.einsum("tij,tj->ti", curvature, step)
+    open_part = np.einsum("tij,tj->ti", doubt, step)
+    square = np.maximum(np.sum(step**2, axis=1), 1e-300)
+    left = np.maximum(np.sum(step * open_part, axis=1), 0.0)
+    noise = entry_variance * left
+    gain = noise / np.maximum(noise + variance, 1e-300)
+    gain_along = 2 * noise / np.maximum(2 * noise + variance, 1e-300)
+    missing = difference - expected
+    by = np.sum(missing * step, axis=1) / square
+    believed = expected + gain[:, None] * missing + ((gain_along - gain) * by)[:, None] * step
+    rises, own = np.sum(believed * step, axis=1), np.sum(expected * step, axis=1)
+    # A curvature is positive: beyond one standard deviation of what is left open, or the two say nothing of it.
+    moves = (rises > np.sqrt(gain_along * variance * square)) & (own > _LEAST_RISE) & (left > _LEAST_RISE)
+    weights = [np.where(moves, 1 / np.where(moves, each, 1.0), 0.0)[:, None, None] for each in (rises, own, left)]
+    squares = [each[:, :, None] * each[:, None, :] for each in (believed, expected, open_part)]
+    updated = curvature + weights[0] * squares[0] - weights[1] * squares[1]
+    return np.asarray(updated), np.asarray(doubt - gain[:, None, None] * weights[2] * squares[2])

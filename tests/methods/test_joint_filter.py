@@ -12,7 +12,7 @@ from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.clipping import GradientNorms, common_direction, harmless_bound
-from pmtcore.public.gaussian_update import raised
+from pmtcore.public.gaussian_update import gaussian_update, raised, secant_update
 from pmtcore.public.moments import public_from_rows
 from tests.helpers import names, plan
 
@@ -57,17 +57,82 @@ def test_noise_alone_raises_nothing(seed) -> None:
     assert np.mean(np.any(found != gram, axis=(1, 2))) < 0.0025
 
 
-def errors_at_an_ample_budget(x: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
-    """Return distances of three releases at mu 300 to the exact fit, in its standard errors; 60 rows are public."""
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_a_secant_is_the_conditional_law_of_what_noise_did_to_the_gram_matrix(d: int) -> None:
+    """Along a step the matrix has the conditional mean; it stays symmetric and positive definite; the doubt shrinks."""
+    rng = np.random.default_rng(d)
+    gram, step, v, variance = _gram(rng, d), rng.standard_normal(d), 0.003, 0.02
+    seen = gram @ step + 0.1 * rng.standard_normal(d)
+    noise = v * (step @ step * np.eye(d) + np.outer(step, step))
+    update = gaussian_update(noise[None], np.eye(d), np.zeros((1, d)), variance * np.eye(d))
+    wanted = gram @ step + update.gain[0] @ (seen - gram @ step)
+    known, doubt = secant_update(
+        *(each[None] for each in (gram, np.eye(d), step, seen)), np.full(1, variance), entry_variance=np.full(1, v)
+    )
+    assert np.allclose(known[0] @ step, wanted)
+    assert np.allclose(known[0], known[0].T)
+    assert np.linalg.eigvalsh(known[0]).min() > 0
+    # In a direction across the step an entry keeps the variance that the gradients leave it.
+    open_part = variance / (v * (step @ step) + variance)
+    assert step @ doubt[0] @ step == pytest.approx(open_part * (step @ step))
+
+
+def test_two_gradients_never_leave_a_curvature_of_nothing(seed) -> None:
+    """Whatever they say, also that the curvature is negative, the matrix stays positive definite; none is no news."""
+    rng = np.random.default_rng(seed)
+    for d in (1, 3, 10):
+        gram = np.array([_gram(rng, d) for _ in range(200)])
+        step, seen = rng.standard_normal((2, 200, d)) * np.exp(2 * rng.standard_normal((2, 200, 1)))
+        doubt = np.tile(np.eye(d), (200, 1, 1))
+        for sign, variance in ((1, 1e-2), (-1, 1e-2), (-1, 1e-6)):
+            arguments = (gram, doubt, step, sign * seen, np.full(200, variance))
+            known, left = secant_update(*arguments, entry_variance=np.full(200, 1e-3))
+            values = np.linalg.eigvalsh(known)
+            assert np.all(values[:, 0] > -1e-12 * values[:, -1])
+            assert np.linalg.eigvalsh(left).min() > -1e-12
+            assert np.all(left <= doubt + np.abs(left) + 1e-12)
+        loud, _ = secant_update(gram, doubt, step, seen, np.full(200, 1e12), entry_variance=np.full(200, 1e-3))
+        assert np.allclose(loud, gram, rtol=1e-3, atol=1e-3)
+        still, as_before = secant_update(gram, doubt, 0 * step, 0 * seen, np.ones(200), entry_variance=np.ones(200))
+        assert np.array_equal(still, gram)
+        assert np.array_equal(as_before, doubt)
+
+
+def test_a_weak_direction_of_the_private_rows_is_reached_at_an_ample_budget(seed) -> None:
+    """Noise of the Gram matrix is ten times the private rows' curvature there: steps are as long as gradients say."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((20_245, 6))
+    x[245:, 0] = x[245:, 1] + 0.06 * x[245:, 0]
+    y = x.sum(axis=1) + rng.standard_normal(len(x))
+    assert np.median(errors_at_an_ample_budget(x, y, seed, m=245)) < 0.1
+
+
+def errors_at_an_ample_budget(x: np.ndarray, y: np.ndarray, seed: int, m: int = 60) -> np.ndarray:
+    """Return distances of three releases at mu 300 to the exact fit, in its standard errors; m rows are public."""
     d = x.shape[1]
-    public = public_from_rows(x[:60], y[:60], names(d), "y")
-    rows = PrivateRows.from_arrays(x[60:], y[60:], names(d))
+    public = public_from_rows(x[:m], y[:m], names(d), "y")
+    rows = PrivateRows.from_arrays(x[m:], y[m:], names(d))
     exact = exact_fit(public, rows).reveal(TEST)
     entry = method("joint-pmt")
     plan = entry.plan(public, rows.n, Budget(300.0), make_parameters(entry, {}))
     away = plan.run(rows, SeededNoise(seed), 3).coefficients - exact
-    variance = float(np.sum((y[60:] - x[60:] @ exact) ** 2)) / (rows.n - d)
-    return np.sqrt(np.einsum("ti,ij,tj->t", away, x[60:].T @ x[60:], away) / d / variance)
+    variance = float(np.sum((y[m:] - x[m:] @ exact) ** 2)) / (rows.n - d)
+    return np.sqrt(np.einsum("ti,ij,tj->t", away, x[m:].T @ x[m:], away) / d / variance)
+
+
+def test_a_step_that_gradients_measured_is_not_in_doubt(seed) -> None:
+    """At mu 300 less than half of the pilot's noise is left along the first step between two gradients; 1 at first."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((3060, 3))
+    y = x.sum(axis=1) + rng.standard_normal(3060)
+    public = public_from_rows(x[:60], y[:60], names(3), "y")
+    rows = PrivateRows.from_arrays(x[60:], y[60:], names(3))
+    entry = method("joint-pmt")
+    found = entry.plan(public, rows.n, Budget(300.0), make_parameters(entry, {})).run(rows, SeededNoise(seed), 1).fit
+    step = found.passes[1].point - found.passes[0].point
+    left = [np.trace(fit.gram_noise_covariance(step)[0]) for fit in (found.pilot, *found.passes)]
+    assert left[1] == pytest.approx(left[0])
+    assert np.max(left[2:]) < left[0] / 2
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])
@@ -240,7 +305,7 @@ def test_gradients_between_share_an_ample_budget(seed) -> None:
     x = rng.standard_normal((60, 4))
     public = public_from_rows(x, x.sum(axis=1) + rng.standard_normal(60), names(4), "y")
     entry = method("joint-pmt")
-    for mu, many in ((0.5, 1), (300.0, 5)):
+    for mu, many in ((0.5, 1), (300.0, 12)):
         plan = entry.plan(public, 3000, Budget(mu), make_parameters(entry, {}))
         assert len(plan.middle) == many
         assert plan.n_passes == 1 + 2 * (many + 1)

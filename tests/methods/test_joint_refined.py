@@ -71,7 +71,7 @@ def test_the_mechanisms_together_cost_the_budget(mu, mode, seed):
         costs += [(2 * 3.0 / 4000) / each.noise_at(3.0) for each in found.gradients]
         costs += [math.sqrt(2) / each.counting_sd for each in found.gradients if not each.clip]
         assert math.hypot(*costs) == pytest.approx(mu)
-        assert len(found.gradients) == (1 if values.get("passes") == "2" else 6 if mu == 300.0 and not values else 2)
+        assert len(found.gradients) == (1 if values.get("passes") == "2" else 13 if mu == 300.0 and not values else 2)
         assert found.mu == mu
 
 

@@ -35,10 +35,10 @@ from pmtcore.papers.gallery.erm import (
     table4,
     weight_trial,
 )
-from pmtcore.papers.gallery.local import Draw, Nested, collected
+from pmtcore.papers.gallery.local import LocalDraw, Nested, collected
 from pmtcore.papers.gallery.selection import LAMS, study, study_table
 from pmtcore.public.moments import PublicData
-from pmtcore.releases.retrieval import LOSSES, RELATIONS, Plan
+from pmtcore.releases.retrieval import LOSSES, RELATIONS, RetrievalPlan
 from pmtcore.tables.named import entry as entry_of
 from pmtcore.tables.named import load
 from pmtcore.tables.problem import prepare
@@ -193,7 +193,7 @@ def test_study_of_selection():
 def test_parts_of_a_budget_add_up(loss, relation, delta):
     """Noise, Jacobian and retrieved make what was planned; what comes back never falls with Lambda."""
     for choice in ("recycle", "return"):
-        plan = Plan(loss, 1.0, delta, relation, 0.5, choice)
+        plan = RetrievalPlan(loss, 1.0, delta, relation, 0.5, choice)
         moduli, found = plan.along([plan.least * f for f in (0.01, 0.3, 1.0, 10.0, 1e3)])
         assert len(found) >= 4
         for split in found:
@@ -207,7 +207,7 @@ def test_parts_of_a_budget_add_up(loss, relation, delta):
     epsilons, over = plan.over_epsilon([0.2, 1.0, 5.0], plan.least)
     assert len(pictures.parts(epsilons, over, "epsilon", relative=True).data) == 3
     with refused(AccountingMessage.MODULUS_COSTS_EPSILON):
-        Plan("linear", 1.0, delta, relation, 0.5, "recycle").at(1e-6)
+        RetrievalPlan("linear", 1.0, delta, relation, 0.5, "recycle").at(1e-6)
 
 
 @pytest.mark.parametrize(("table", "family"), [("demo", "gaussian"), ("demo-labels", "logistic")])
@@ -233,7 +233,7 @@ def test_selection_runs_on_a_table_of_ones_own(table, family):
 @pytest.mark.parametrize("id", ["ldp-glm-gaussian-printed", "ldp-glm", "ldp-glm-printed"])
 def test_sums_over_first_rows_are_what_each_size_adds_up(design, id):
     """Coefficients of every size are those that a pass over its rows gives, but for the rounding to a grid."""
-    drawn = Draw.of(2, design, "poisson", p=4, n=6000, m=6000)
+    drawn = LocalDraw.of(2, design, "poisson", p=4, n=6000, m=6000)
     sums = (Nested(drawn.x, drawn.y, [3000, 6000]), Nested(drawn.public, np.zeros(6000), [2000, 6000]))
     for n, m in ((3000, 6000), (6000, 2000)):
         public = drawn.public_data(m)
@@ -246,7 +246,7 @@ def test_sums_over_first_rows_are_what_each_size_adds_up(design, id):
 
 def test_rows_that_a_device_may_clip_are_not_added_up_at_once():
     """A radius that a row may pass leaves the sum to the devices."""
-    drawn = Draw.of(2, "diagonal", "logistic", p=4, n=500, m=500)
+    drawn = LocalDraw.of(2, "diagonal", "logistic", p=4, n=500, m=500)
     public = drawn.public_data(500)
     made = setup.moments(public, 500, 1.0, True, zeta=0.05)
     sums = Nested(drawn.x, drawn.y, [500])

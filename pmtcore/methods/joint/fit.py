@@ -5,8 +5,8 @@
 Clipped gradients after the pilot add one Gaussian filter over all that was released. Every gradient, divided by the
 share of rows that are not clipped, is a noisy linear observation of how far its point is from the fit, with the Gram
 matrix as the design. The pilot's Gram matrix is wrong where its ball truncated rows far out; it can only be too small
-there. The difference of two gradients says so, and raises it. Then the filter is run again from the prior: pilot first,
-gradients in their order.
+there. The difference of two gradients says so, and raises it; it also observes what noise did to the matrix along the
+step. Then the filter is run again from the prior: pilot first, gradients in their order.
 
 Post-processing of all passes, free; proofs in ``docs/proofs/radius.md``, 5 to 7.
 """
@@ -30,6 +30,7 @@ from pmtcore.public.gaussian_update import (
     conflict_inflation,
     gaussian_update,
     raised,
+    secant_update,
 )
 from pmtcore.public.moments import PublicData
 
@@ -177,9 +178,12 @@ class FirstFit:
 
     def gram_noise_covariance(self, step: np.ndarray) -> np.ndarray:
         """Return covariances (t, d, d) of ``(P - E P) step`` in the first t trials; P has the public moment in it."""
-        v = self.entry_variance[: len(step)][:, None, None]
-        size = np.sum(step**2, axis=1)[:, None, None]
-        return np.asarray(v * (size * np.eye(step.shape[1]) + step[:, :, None] * step[:, None, :]))
+        return _noise_along(self.entry_variance[: len(step)], self.gram_doubt[: len(step)], step)
+
+    @property
+    def gram_doubt(self) -> np.ndarray:
+        """Return Q (trials, d, d): no direction of the Gram matrix is known better than another."""
+        return np.broadcast_to(np.eye(self.public.d), self.gram.shape)
 
     @cached_property
     def unclipped_share(self) -> np.ndarray:
@@ -218,6 +222,13 @@ def truncation_bias(public: PublicData, weights: np.ndarray, inverse: np.ndarray
     return bias_part(moves)
 
 
+def _noise_along(entry_variance: np.ndarray, doubt: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """Return covariances ``v (s'Qs Q + Qs s'Q)`` (t, d, d) of ``(P - E P) s``: v (t,), Q (t, d, d) and s (t, d)."""
+    left = np.einsum("tij,tj->ti", doubt, step)
+    size = np.sum(step * left, axis=1)[:, None, None]
+    return np.asarray(entry_variance[:, None, None] * (size * doubt + left[:, :, None] * left[:, None, :]))
+
+
 class RefinedFit:
     """The estimate from what came before and from clipped gradients (trials, d) at it, as :class:`FirstFit` has it."""
 
@@ -251,11 +262,25 @@ class RefinedFit:
         return np.asarray((self.gradient.noise**2 + self.gradient.clipping_mse) / self.unclipped_share**2)
 
     @cached_property
+    def _known_gram(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the Gram matrix and its doubt Q (trials, d, d) as far as they are known after this pass."""
+        before = self.before
+        if isinstance(before, FirstFit):
+            return before.gram_estimate, before.gram_doubt
+        gram, doubt = self._raised(before, before.gram_estimate), before.gram_doubt
+        step, difference, variance = self._secant(before)
+        entry = self.pilot.entry_variance
+        return secant_update(gram, doubt, step, difference, variance, entry_variance=entry)
+
+    @property
     def gram_estimate(self) -> np.ndarray:
         """Return the Gram matrix (trials, d, d) as far as is known after this pass."""
-        if isinstance(self.before, FirstFit):
-            return self.pilot.gram_estimate
-        return self._raised(self.before, self.before.gram_estimate)
+        return self._known_gram[0]
+
+    @property
+    def gram_doubt(self) -> np.ndarray:
+        """Return Q (trials, d, d): which directions of the Gram matrix still have the noise of the pilot."""
+        return self._known_gram[1]
 
     @cached_property
     def surely_missing(self) -> np.ndarray:
@@ -269,10 +294,14 @@ class RefinedFit:
         deviations = max(SECANT_DEVIATIONS, math.sqrt(self.point.shape[1]))
         return self._raised(self.before, self.before.surely_missing, deviations)
 
+    def _secant(self, before: RefinedFit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the step (trials, d) between two gradients, their difference (trials, d), its variance (trials,)."""
+        variance = before.score_variance + self.score_variance
+        return self.point - before.point, before.score - self.score, variance
+
     def _raised(self, before: RefinedFit, gram: np.ndarray, deviations: float = SECANT_DEVIATIONS) -> np.ndarray:
         """Return a Gram matrix (trials, d, d) raised by what the last two gradients say of it."""
-        step, difference = self.point - before.point, before.score - self.score
-        variance = before.score_variance + self.score_variance
+        step, difference, variance = self._secant(before)
         entry = self.pilot.entry_variance
         return raised(gram, step, difference, variance, entry_variance=entry, deviations=deviations)
 
@@ -291,27 +320,24 @@ class RefinedFit:
 
     @cached_property
     def _posterior(self) -> tuple[np.ndarray, GaussianUpdate]:
-        """Return mean (trials, d) and last update of the filter over all gradients; its prior is the pilot's posterior.
-
-        Where this gradient did not raise the Gram matrix, the filter goes on from where it was.
-        """
-        before = self.before
-        if isinstance(before, RefinedFit) and np.array_equal(before.gram_estimate, self.gram_estimate):
-            mean, covariance = before._posterior[0], before.covariance
-            passes: tuple[RefinedFit, ...] = (self,)
-        else:
-            mean, covariance, passes = self.pilot.correction, self.pilot.covariance, self.passes
+        """Return mean (trials, d) and last update of the filter over all gradients, from the pilot's posterior on."""
+        mean, covariance = self.pilot.correction, self.pilot.covariance
         eye = np.eye(mean.shape[1])
         update = None
-        for each in passes:
+        for each in self.passes:
             innovation = each.score - np.einsum("tij,tj->ti", self.gram_estimate, mean - each.point)
             expected = np.linalg.solve(self.gram_estimate, each.score[..., None])[..., 0]
-            noise = each.score_variance[:, None, None] * eye + self.pilot.gram_noise_covariance(expected)
+            noise = each.score_variance[:, None, None] * eye + self.gram_noise_covariance(expected)
             update = gaussian_update(covariance, self.gram_estimate, innovation, noise, prior_dof=self.pilot.prior_dof)
             mean, covariance = mean + update.step, update.covariance
         if update is None:
             raise ValueError("a refined fit has a pass")
         return mean, update
+
+    def gram_noise_covariance(self, step: np.ndarray) -> np.ndarray:
+        """Return covariances (t, d, d) of ``(P - E P) step`` in the first t trials."""
+        many = len(step)
+        return _noise_along(self.pilot.entry_variance[:many], self.gram_doubt[:many], step)
 
     @cached_property
     def covariance(self) -> np.ndarray:
@@ -328,7 +354,8 @@ class RefinedFit:
         """Return weights (passes, trials) of the gradients, by their noise and by that of the Gram matrix."""
         last = self.passes[-1]
         there = last.point + np.linalg.solve(self.gram_estimate, last.score[..., None])[..., 0]
-        far = np.array([np.sum((there - each.point) ** 2, axis=1) for each in self.passes])
+        ways = [there - each.point for each in self.passes]
+        far = np.array([np.einsum("ti,tij,tj->t", way, self.gram_doubt, way) for way in ways])
         own = np.array([(each.gradient.noise / each.unclipped_share) ** 2 for each in self.passes])
         clipped = np.array([each.gradient.clipping_mse for each in self.passes])
         # what the mildest bound clips all have in common, so that no weighing takes it off
@@ -361,7 +388,7 @@ class RefinedFit:
     def noise_covariance(self, penalized: np.ndarray) -> np.ndarray:
         """Return ``C`` (d, d): noise of the gradients, and of P where it multiplies the steps."""
         step = self.unclipped_share[:1, None] * (penalized - self.base[0])
-        return np.asarray(self.noise[0] ** 2 * np.eye(step.shape[1]) + self.pilot.gram_noise_covariance(step)[0])
+        return np.asarray(self.noise[0] ** 2 * np.eye(step.shape[1]) + self.gram_noise_covariance(step)[0])
 
     def truncation_part(self, inverse: np.ndarray) -> Part | None:
         """Return the shift on public rows, floored at what the released histogram says is cut off."""

@@ -11,7 +11,7 @@ Almost all of the budget goes to ``d`` numbers whose rows are clipped by ``|x~| 
 
 import math
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import cache, partial
 
 import numpy as np
 
@@ -45,7 +45,7 @@ _BALL_FACTORS = (1.0, 1.5, 2.25)  # than the ball that is best for a pilot alone
 _WIDER_BALL_PENALTY = 1.25  # a wider one has to be a fifth better: what is beyond the public rows is a guess
 _MIDDLE_SHARE = 0.25  # of what the last gradients have
 # Times a harmless bound, at which gradients between the others still cost little; how many there are at most
-_HARMLESS_FACTOR, _MOST_BETWEEN = 5.0, 6
+_HARMLESS_FACTOR, _MOST_BETWEEN = 8.0, 12
 _REACH_FACTOR = 4.0  # times the longest public gradient, at which gradients between have to be harmless
 # Relative error of the pilot's Gram matrix; two gradients leave its square of what the pilot leaves
 HARMLESS_GRAM = 0.02
@@ -219,13 +219,13 @@ def _between(
     """Return the gradients between pilot and last, which have this share of ``mu^2`` together.
 
     One, or as many as have little noise each at bounds that no row is expected to reach: each mends the Gram matrix.
-    Every one has a histogram of its own that chooses its bound.
+    Every one has a histogram of its own that chooses its bound; together they take what one takes.
     """
     name = "clipped gradient between, in units of its bound"
     far = max(_REACH_FACTOR * float(np.max(sizes.lengths)), harmless_bound(n, mu))
     for many in range(_MOST_BETWEEN, 1, -1):
-        each = share / many
-        shares = Shares(mu, 1 - each - COUNTING, COUNTING)
+        each, counting = share / many, COUNTING / many
+        shares = Shares(mu, 1 - each - counting, counting)
         least = harmless_bound(n, shares.gradient_mu)
         if parameters.passes == "auto" and not parameters.clip and _HARMLESS_FACTOR * least >= far:
             return (SecondPass(sizes, n, shares, 0.0, least, name),) * many
@@ -304,18 +304,20 @@ def _best_pilot(
     """
     alike = 1 / n + public.moment_variance
     priced: list[tuple[float, Shares, FirstPass]] = []
-    for share, wider in product(_PILOT_SHARES, _BALL_FACTORS):
+    truncated = cache(partial(expected_truncated_fraction, public))
+    for share in _PILOT_SHARES:
         shares = Shares(mu, share, _counting(parameters))
-        ball = accurate_ball(public, n, shares.pilot_mu)
+        accurate = accurate_ball(public, n, shares.pilot_mu)
         least = harmless_radius(n, shares.pilot_mu, public.d, harmless)
-        ball = _chosen(Ball(max(wider * ball.radius, least), ball.response_scale), parameters)
-        first = FirstPass(public, n, shares.pilot_mu, ball)
-        left = pilot_variance(first)
         second = sizes.predicted_mse(n, shares.gradient_mu) / public.d
-        v = first.sigma**2 / 2
-        off = v * alike / (v + alike) * (public.d + 1) + expected_truncated_fraction(public, ball) ** 2
-        price = left * second / (left + second) + off * left
-        priced.append((price * (1.0 if wider == 1 else _WIDER_BALL_PENALTY), shares, first))
+        for wider in _BALL_FACTORS:
+            ball = _chosen(Ball(max(wider * accurate.radius, least), accurate.response_scale), parameters)
+            first = FirstPass(public, n, shares.pilot_mu, ball)
+            left = pilot_variance(first)
+            v = first.sigma**2 / 2
+            off = v * alike / (v + alike) * (public.d + 1) + truncated(ball) ** 2
+            price = left * second / (left + second) + off * left
+            priced.append((price * (1.0 if wider == 1 else _WIDER_BALL_PENALTY), shares, first))
     return min(priced, key=lambda each: each[0])[1:]
 
 

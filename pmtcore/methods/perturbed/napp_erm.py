@@ -34,7 +34,7 @@ from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, noise_share, parameter, reporting_delta, unset
 from pmtcore.methods.perturbed.napp_public import FAMILIES
 from pmtcore.methods.perturbed.setting import PerturbedPlan, bound_field, loss_field, setting
-from pmtcore.methods.registry import Claim, Method, Origin, Outcome
+from pmtcore.methods.registry import Method, Origin, Outcome, PrivacyClaim
 from pmtcore.public.moments import PublicData
 
 _DIRECT_TOLERANCE = 1e-6  # subgradient at which a direct fit ends, in root rows: as near as the iterated ones
@@ -276,7 +276,7 @@ def _planned(public: PublicData, budget: Budget, parameters: PrintedParameters, 
     return PrintedPlan(ground, budget.mu, target, claim, noise, selection, parameters)
 
 
-_LEAKS = Claim(
+_LEAKS = PrivacyClaim(
     ReleaseStatus.LAB,
     Neighbours.ADD_REMOVE_ONE,
     "weights and support depend on the private fit (E11, E12), so the claim does not hold",

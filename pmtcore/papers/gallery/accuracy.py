@@ -22,8 +22,8 @@ from pmtcore.glm.solvers import Derivatives, Penalty, decrement, minimize
 from pmtcore.local import estimators, setup
 from pmtcore.local.protocol import Configuration, unfold
 from pmtcore.mechanisms.noise import SeededNoise
-from pmtcore.methods.local.collected import LocalPlan, MomentParameters, WhitenedParameters
-from pmtcore.methods.local.printed import PrintedMomentParameters, PrintedPlan
+from pmtcore.methods.local.collected import LocalMomentParameters, LocalPlan, WhitenedParameters
+from pmtcore.methods.local.printed import PrintedLocalPlan, PrintedMomentParameters
 from pmtcore.papers.gallery.central import table_as_numbers
 from pmtcore.papers.gallery.engine import at_epsilon
 from pmtcore.papers.gallery.local import mu_of
@@ -185,7 +185,7 @@ def _moments(
     printed, gaussian = id.endswith("-printed"), "gaussian" in id
     shift = public.mean
     gram = public.gram(shift, np.ones(m))
-    parameters = PrintedMomentParameters() if printed else MomentParameters()
+    parameters = PrintedMomentParameters() if printed else LocalMomentParameters()
     largest = float(np.linalg.norm(gram / m, 2))
     radius = (
         math.sqrt(5 * d * largest * math.log(n / parameters.zeta)) if gaussian else float(public.lengths(shift).max())
@@ -199,7 +199,7 @@ def _moments(
     said = np.concatenate(
         [upper_triangle(private.gram(shift, weights**2)) * isometric_scale(d), private.cross(shift, weights)]
     )
-    by = PrintedPlan(plan, mus[0], gaussian) if printed else plan
+    by = PrintedLocalPlan(plan, mus[0], gaussian) if printed else plan
     statistic = Private(said / answered if printed else np.rint(said / made.units()).astype(np.int64))
     reports = np.vstack([by.at(mu).perturb(statistic, SeededNoise(seed, 1), 1).statistic for mu in mus])
     ols = estimators.least_squares(*unfold(reports, d), (gram, m), n)

@@ -22,7 +22,7 @@ from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.grid import integer_sum
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.local.collected import LocalOutcome, LocalPlan
-from pmtcore.methods.local.printed import BEYOND, CLIPPED, PrintedPlan
+from pmtcore.methods.local.printed import BEYOND, CLIPPED, PrintedLocalPlan
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.papers.gallery.engine import at_epsilon
 from pmtcore.public.moments import PublicData
@@ -100,7 +100,7 @@ class Nested:
 
 
 @dataclass(frozen=True)
-class Draw:
+class LocalDraw:
     """Rows of one trial, of which every setting takes the first: private ones, and public ones without a response."""
 
     x: np.ndarray
@@ -110,7 +110,7 @@ class Draw:
     family: Family
 
     @classmethod
-    def of(cls, seed: int, design: str, target: str, *, p: int, n: int, m: int) -> Draw:
+    def of(cls, seed: int, design: str, target: str, *, p: int, n: int, m: int) -> LocalDraw:
         """Draw n private and m public rows."""
         rng = np.random.default_rng(seed)
         truth = np.full(p, 1 / np.sqrt(p))
@@ -158,7 +158,7 @@ def trial(
         methods: ids of the series, which the description of the figure names.
     """
     n, m = (max(size) for size in zip(*sizes, strict=True))
-    drawn = Draw.of(seed, design, target, p=p, n=n, m=m)
+    drawn = LocalDraw.of(seed, design, target, p=p, n=n, m=m)
     order = np.inf if largest else 2
     errors: Errors = {}
     private = Nested(drawn.x, drawn.y, [n for n, _ in sizes])
@@ -209,7 +209,7 @@ def collected(
         runs = [entry.plan(public, rows.n, Budget(mu), parameters).run(rows, SeededNoise(seed, 1), 1) for mu in mus]
         return np.vstack([outcome.coefficients for outcome in runs])
     plan = entry.plan(public, rows.n, Budget(mus[0]), parameters)
-    if not isinstance(plan, LocalPlan | PrintedPlan):
+    if not isinstance(plan, LocalPlan | PrintedLocalPlan):
         raise TypeError(f"{id} is no collection")
     if sums is not None:
         server = plan if isinstance(plan, LocalPlan) else plan.repaired
@@ -222,14 +222,14 @@ def collected(
 
 
 def _measured(
-    plan: LocalPlan | PrintedPlan, rows: PrivateRows, sums: Nested | None, *, clipped: bool
+    plan: LocalPlan | PrintedLocalPlan, rows: PrivateRows, sums: Nested | None, *, clipped: bool
 ) -> Private[np.ndarray]:
     """Return what the plan measures of its rows, by sums over first rows where no device clips any.
 
     Args:
         clipped: whether responses beyond the bound that the noise is for are clipped to it.
     """
-    if isinstance(plan, PrintedPlan):
+    if isinstance(plan, PrintedLocalPlan):
         total = None if sums is None else sums.reports(plan.answered, rows.n)
         return plan.measure(rows) if total is None else Private(total / rows.n)
     made = plan.configuration if clipped else replace(plan.configuration, low=-BEYOND, high=BEYOND)
