@@ -134,8 +134,9 @@ def picture(summaries: Sequence[Summary], kind: Label, axis: str, run: Sides | N
     chart(drawn, "local-comparison", alt, table, label=kind, words=words)
     st.caption(
         f"Up to {TRIALS} simulated releases of the standardized table for each point. Central: (epsilon, delta) at the "
-        "reporting delta; ldp-whitened: purely epsilon for each report; paper C's Algorithms 1 to 4, as printed and "
-        "repaired: (epsilon, delta) for each report. Algorithms 3 and 4 need a table without an intercept."
+        "reporting delta; ldp-whitened: purely epsilon for each report; paper C's Algorithms 1 to 4 (1 and 3 for a "
+        "Gaussian design, 2 and 4 for a bounded one), as printed and repaired: (epsilon, delta) for each report. "
+        "Algorithms 3 and 4 need a table without an intercept."
     )
 
 

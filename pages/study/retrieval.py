@@ -111,7 +111,7 @@ def selected(kind: str, epsilon: float, lam: float) -> tuple[SelectionStudy, Lab
 
 def selection() -> None:
     """Draw what a lasso keeps under noise, on synthetic rows or on the open table."""
-    st.header("Variable selection (lab)")
+    st.header("Variable selection: NAPP-ERM, NAPP-VS, NAPP-VS+ (lab)")
     a, b, c = st.columns(3)
     kinds = ["logistic", "linear", "poisson", *([_OWN] if own_table() is not None else [])]
     kind = pick(a, "selection-kind", kinds)

@@ -120,7 +120,8 @@ def _methods(problem: Problem, axis: str) -> list[str]:
         options=[entry.id for entry in entries],
         default=first or [entry.id for entry in entries[:1]],
         format_func=option,
-        help="The public fit is always drawn. 'lab' marks methods that are compared as published but not released."
+        help="The public fit is always drawn. 'lab' marks methods that are compared as published but not released. "
+        "NAPP-ERM, NAPP-VS and NAPP-VS+ fit another curve: they are on Retrieved budget, under Variable selection."
         + (f" Listed: the methods that {AXES[axis]} change." if own else ""),
     )
     return [*chosen, *([of_role("public").id] if problem.public.labelled else [])]

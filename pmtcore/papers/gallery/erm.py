@@ -246,7 +246,7 @@ class KeptSums(LossSums[Loss]):
 @cache
 def _products() -> csc_array:
     """Return the products of Adult's columns (n, p (p + 1)/2): few are not 0, and a Hessian is a sum of their rows."""
-    x = _adult()[0].astype(np.float32)  # a Hessian near by is good enough for a step, a gradient ends a fit
+    x = _adult()[0]
     return csc_array(hstack([csc_array(x[:, [j]] * x[:, j:]) for j in range(x.shape[1])]))
 
 
@@ -262,10 +262,10 @@ class _Kept(Setting):
         own = Rows(bounded(self.rows(self.drawn.x), self.radius), y, np.ones(len(y)))
 
         def hessian(theta: np.ndarray) -> np.ndarray:
-            curvature = np.zeros(_products().shape[0], dtype=np.float32)
+            curvature = np.zeros(_products().shape[0])
             shorter = own.features[:, 0]  # the column of ones says by what a row was clipped
             curvature[self.drawn.which] = shorter**2 * self.loss.second(own.features @ theta, own.response)
-            return from_upper_triangle((curvature @ _products()).astype(float), len(theta))
+            return from_upper_triangle(curvature @ _products(), len(theta))
 
         # Adult has so many columns that Hessians of a stack take nearly all of the time.
         return KeptSums(super().clipped(rows), own, hessian if self.drawn.kind == "adult" else None)

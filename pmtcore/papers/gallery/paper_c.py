@@ -107,7 +107,7 @@ def _by_privacy(id: str, title: str, design: str, target: str, *, ours: bool = F
         x_label="private rows n",
         y_label=f"squared relative error, {'l_inf' if design == 'bernoulli' else 'l2'}",
         log_x=True,
-        notes=_POOLED + (_TURNED + _IDENTITY if design == "turned" else ""),
+        notes=_POOLED + (_TURNED + _IDENTITY if design == "turned" else TEXTS["cubic_signal"] * (target == "cubic")),
     )
 
 
