@@ -100,8 +100,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "threads: sums as they come",
         threads,
-        "yield waiting.popleft().result()\n            while",
-        "yield waiting.pop().result()\n            while",
+        "waiting[0].done():\n                    yield waiting.popleft()",
+        "waiting[-1].done():\n                    yield waiting.pop()",
         pool,
     )
     plant(
@@ -180,7 +180,14 @@ def _mutants() -> list[Mutant]:
     plant("threads: a large block is not shared", *uncut, pool)
     denormal = ("tables/fingerprint.py", "place[size < _LEAST] = _ZERO", "place[size == 0] = _ZERO")
     plant("fingerprint: a denormal number warns", *denormal, "tests/ledger/test_fingerprint.py")
-    plant("threads: all blocks at once", threads, "if len(waiting) > threads:", "if len(waiting) > 10**9:", pool)
+    plant("threads: all blocks at once", threads, "Semaphore(threads + 1)", "Semaphore(10**9)", pool)
+    plant("threads: the first block is waited for", threads, "waiting and waiting[0].done()", "waiting", pool)
+    plant("threads: one buffer for all", threads, "self._own = local()", "self._own = type('', (), {})()", pool)
+    plant("threads: many for few numbers", threads, "if numbers >= _FEWEST_NUMBERS", "if True", pool)
+    one_side = ("mechanisms/whitening.py", "cells.max() <= most and cells.min() >= -most", "cells.max() <= most")
+    plant("whitening: a range on one side", *one_side, f"{GRID} -k far_cell")
+    plant("whitening: squares lost", "mechanisms/whitening.py", "squares[0].copy()", "squares[0]", f"{GRID} -k go_on")
+    plant("counts: an edge is below itself", "mechanisms/passes.py", "np.less(sizes", "np.less_equal(sizes", TURNED)
     plant(
         "threads: a warning in a thread",
         "base/block_sums.py",
@@ -325,7 +332,7 @@ def _mutants() -> list[Mutant]:
     second, grid, noise = "methods/joint/passes.py", "mechanisms/grid.py", "mechanisms/noise.py"
     passes, turned = "mechanisms/passes.py", "mechanisms/quantized_rows.py"
     plant("turned: directions 2 % too long", turned, "STEPS * (1 - 2.0**-40)", "STEPS * 1.02", TURNED)
-    plant("turned: rows far out at their scaled length", turned, "lengths * unit * lift", "lengths * unit", TURNED)
+    plant("turned: rows far out at their scaled length", turned, "lengths * factor, own", "lengths * unit, own", TURNED)
     plant("passes: lengths not clipped", passes, "-1.0, 1.0, out=shares", "-9.0, 9.0, out=shares", GRADIENTS)
     filter_passes, frame = "methods/gradients/passes.py", "methods/gradients/frame.py"
     long_row = "tests/methods/test_gradients.py -k long_public"
@@ -1344,8 +1351,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "losses without their weight",
         "mechanisms/passes.py",
-        "return values if piece.weights is None else np.asarray(values * piece.weights)",
-        "return values",
+        "if piece.weights is not None:\n        sizes *=",
+        "if False:\n        sizes *=",
         f"{weights} -k 'weighted_in_the_loss and gradients'",
     )
     plant(
@@ -1389,6 +1396,42 @@ def _mutants() -> list[Mutant]:
         "if levels[name] > MAX_LEVELS:",
         "if False:",
         f"{results} -k many_fixed",
+    )
+    plant(
+        "the number of rows in the ledger",
+        "ledger/log.py",
+        '{"fingerprint": text, "rows": 0}',
+        '{"fingerprint": text, "rows": new.rows}',
+        "tests/ledger/test_log.py -k number_of_rows",
+    )
+    plant(
+        "rows in the first line",
+        "tables/dialect.py",
+        'or "\\r" in text',
+        "",
+        "tests/tables/test_bad_input.py -k lone",
+    )
+    formulas = "tests/api/test_formula.py -k what_could_see"
+    plant(
+        "a product of columns",
+        "tables/formula.py",
+        "    ast.Pow: ",
+        "    ast.MatMult: operator.matmul,\n    ast.Pow: ",
+        formulas,
+    )
+    plant(
+        "a setting that is a column",
+        "tables/formula.py",
+        "ast.literal_eval(setting)",
+        "setting",
+        formulas,
+    )
+    plant(
+        "a function that writes elsewhere",
+        "tables/formula.py",
+        "args=[argument], keywords=[]) if name",
+        "args=[argument, *_]) if name",
+        formulas,
     )
     plant(
         "a script without its groups",
@@ -1627,8 +1670,8 @@ _ROWS = (
     (
         "empty rows in the first bin",
         "mechanisms/passes.py",
-        "piece.rows - np.count_nonzero(piece.lengths[: piece.rows])",
-        "0",
+        "where=piece.lengths == 0",
+        "where=piece.lengths < 0",
         f"{EMPTY} -k 'fillers and joint-pmt'",
     ),
     (
@@ -2378,8 +2421,8 @@ def _ledger_mutants() -> list[Mutant]:
         messages,
         (
             "messages: advice is cut after names are put in",
-            'self.value.partition(";")[0].rstrip("."), (), facts)',
-            'self.value, (), facts).partition(";")[0]',
+            'self.template.partition(";")[0].rstrip("."), (), facts)',
+            'self.template, (), facts).partition(";")[0]',
         ),
         (
             "messages: a note forgets its kind elsewhere",

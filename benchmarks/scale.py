@@ -3,12 +3,14 @@
     python benchmarks/scale.py                       # n = 1e4 to 1e7, d = 10 to 200
     python benchmarks/scale.py --rows 1e8 --columns 10 --json
     python benchmarks/scale.py --rows 1e6 --columns 20 --parquet --dask
-    python benchmarks/scale.py --page docs/scale.md --rival .peers/bin/python > lines  # all of the page; then
-    python benchmarks/scale.py --drawn lines --page docs/scale.md --picture docs/scale.png
+    python benchmarks/scale.py --page docs/scale.md --picture docs/scale.png --rival .peers/bin/python > lines
+    python benchmarks/scale.py --page docs/scale.md --picture docs/scale.png --drawn lines  # not measured again
     python benchmarks/scale.py --rows 1e7 --columns 10 --threads 1 2
     python benchmarks/scale.py --commands --rows 1e6 --columns 11 --threads 1 2
     python benchmarks/scale.py --stages --rows 1e6 --columns 11
     python benchmarks/scale.py --rows 1e5 --columns 10 --rival .peers/bin/python
+
+``--page`` measures all that the page has, prints it, and writes its tables; ``--picture`` its picture.
 
 Each line is a process of its own, so that its peak memory is its own. Beyond ``--in-memory`` rows (1e7) blocks are
 made on the fly and the time of making them is told apart. Ratios are of CPU seconds (medians of ``--repeat``) to one
@@ -33,6 +35,7 @@ import ast
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -109,7 +112,6 @@ def measure(n: int, d: int, repeat: int, in_memory: int, many: list[int]) -> dic
 
     found = {"n": n, "d": d, "plan": seconds(planned, repeat)}
     found["release"] = seconds(lambda: plan.run(rows, SecureNoise(), 1).released(), repeat)
-    found["first pass"] = seconds(lambda: plan.first.measure(plan.first.pieces(rows)), repeat)
     found["peak MB"], found["peak MB of blocks"] = peak() - before, peak() - start
     if held:
         found["X'X"] = seconds(lambda: features.T @ features, max(repeat, 3))
@@ -356,7 +358,8 @@ PAGE = (
     "--rows 1e4 1e5 --columns 10 50 200 500",
     "--rows 1e6 --columns 10 50",
     "--rows 1e7 --columns 10",
-    "--rows 1e5 --columns 1000 --repeat 1",  # a design has no more
+    "--rows 1e5 --columns 1000 --repeat 1",
+    "--rows 1e5 --columns 2000 --repeat 1 --threads",  # a design has no more; one thread, since it takes minutes
     "--commands --stages --rows 1e6 --columns 11",
 )
 TABLES = {
@@ -414,11 +417,11 @@ COLOURS = {"release": "#0072B2", "X'X": "#009E73", "scikit-learn": "#D55E00", "d
 
 
 def picture(lines: list[dict[str, float]], place: Path) -> None:
-    """Seconds and memory against rows, a panel for each number of columns; drawn by Chromium (PMT_CHROMIUM) as PNG."""
+    """Seconds and memory against rows, a panel for each number of columns that has several; Chromium (PMT_CHROMIUM)."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415
     from plotly.subplots import make_subplots  # noqa: PLC0415
 
-    columns = sorted({int(line["d"]) for line in lines})
+    columns = sorted({int(line["d"]) for line in lines if any(o["d"] == line["d"] and o is not line for o in lines)})
     titles = [f"{d} columns" for d in columns]
     figure = make_subplots(2, len(columns), shared_yaxes=True, vertical_spacing=0.1, subplot_titles=titles)
     for at, d in enumerate(columns, start=1):
@@ -441,7 +444,7 @@ def picture(lines: list[dict[str, float]], place: Path) -> None:
     with tempfile.TemporaryDirectory() as home, sync_playwright() as found:
         page = Path(home) / "page.html"
         figure.write_html(page, include_plotlyjs=True)
-        browser = found.chromium.launch(executable_path=os.environ.get("PMT_CHROMIUM"))
+        browser = found.chromium.launch(executable_path=os.environ.get("PMT_CHROMIUM") or shutil.which("chromium"))
         view = browser.new_page(viewport={"width": 1010, "height": 630})
         view.goto(page.as_uri())
         view.wait_for_selector(".main-svg")
@@ -460,13 +463,11 @@ def main() -> None:
     parser.add_argument("--dask", action="store_true")
     parser.add_argument("--commands", action="store_true", help="whole programs, start-up included")
     parser.add_argument("--stages", action="store_true", help="CPU seconds of a release by stage")
-    parser.add_argument("--threads", nargs="+", type=int, default=[], help="of a release, one after the other")
+    parser.add_argument("--threads", nargs="*", type=int, default=[], help="of a release, one after the other")
     parser.add_argument("--rival", metavar="PYTHON", help="one in which diffprivlib is installed")
     parser.add_argument("--picture", type=Path, metavar="FILE.png")
-    parser.add_argument("--drawn", type=Path, metavar="FILE", help="with --page and --picture: what --json printed")
-    parser.add_argument(
-        "--page", type=Path, metavar="FILE.md", help="print all that the page has; with --drawn: write its tables"
-    )
+    parser.add_argument("--drawn", type=Path, metavar="FILE", help="what --page printed before")
+    parser.add_argument("--page", type=Path, metavar="FILE.md", help="measure all that the page has and write it")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -489,14 +490,21 @@ def main() -> None:
                 texts = (f"{k} {v:.4g}" if isinstance(v, float) else str(v) for k, v in line.items())
                 print(json.dumps(line) if chosen.json else "  ".join(texts), flush=True)
         return
+    printed: list[str] = []
     if chosen.page and not chosen.drawn:
         for arguments in PAGE:
-            command = [sys.executable, __file__, *arguments.split(), "--threads", "1", "2", "--json"]
+            command = [sys.executable, __file__, "--threads", "1", "2", "--json", *arguments.split()]
             command += ["--rival", chosen.rival] if chosen.rival else []
-            subprocess.run(command, check=True)
-        return
-    if chosen.drawn:
-        drawn = [json.loads(line) for line in chosen.drawn.read_text().splitlines()]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+                for line in running.stdout or ():
+                    print(line, end="", flush=True)
+                    printed.append(line)
+            if running.returncode:
+                raise SystemExit(running.returncode)
+    elif chosen.drawn:
+        printed = chosen.drawn.read_text().splitlines()
+    if printed:
+        drawn = [json.loads(line) for line in printed]
         if chosen.page:
             write_page(drawn, chosen.page)
         if chosen.picture:

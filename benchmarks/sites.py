@@ -28,7 +28,7 @@ from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.releases.planning import planned
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.sites import seals, transcript
-from pmtcore.sites.boards import MemoryBoard, Message
+from pmtcore.sites.boards import BoardMessage, MemoryBoard
 from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.parties import Coordinator, SiteOfStudy, join
 from pmtcore.sites.rounds import Exchange, Openings, SharedNoise
@@ -260,7 +260,7 @@ def _read_once() -> None:
     """Let this process check each message, and add up each pass, once and not for every site anew."""
     check, add_up, genuine = transcript.require_genuine, transcript._total, set()
 
-    def checked(message: Message, study: Study) -> None:
+    def checked(message: BoardMessage, study: Study) -> None:
         if id(message) not in genuine:
             check(message, study)
             genuine.add(id(message))
@@ -282,7 +282,7 @@ def many(count: int, integers: int) -> None:
         keys = {name: seals.Keys.new() for name in plan.names}
         study = plan.with_keys({"site": name, "plan": plan.plan_digest, **own.public} for name, own in keys.items())
         board, values = MemoryBoard(), np.random.default_rng(1).integers(-(2**60), 2**60, (count, integers))
-        board.post(Message(study.digest, "", "begin", 1, body=",".join(study.names)))
+        board.post(BoardMessage(study.digest, "", "begin", 1, body=",".join(study.names)))
 
         def take_part(at: int) -> tuple[Opened, float]:
             began, name = time.thread_time(), study.names[at]

@@ -48,6 +48,15 @@ def test_no_name_says_only_what_was_done(place: str):
     assert not empty
 
 
+def test_every_class_has_a_name_of_its_own():
+    """Whoever meets a class in a signature or an error finds the one that is meant."""
+    places: dict[str, list[str]] = {}
+    for path, source in (*sources(ROOT / "pmtcore"), *sources(ROOT / "pages")):
+        for name in re.findall(r"^ *class (\w+)", source, re.MULTILINE):
+            places.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
+    assert not {name: files for name, files in places.items() if len(files) > 1}
+
+
 def test_every_kind_of_name_is_read():
     """The check reads variables, arguments, loops, fields, functions and handlers."""
     source = (

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.common.actors import actor, require
 from pages.common.controls import control
-from pages.common.ledger_form import Spend
+from pages.common.ledger_form import SpendPlan
 from pages.common.session import session
 from pages.common.widgets import show_error
 from pmtcore.base.escaping import markdown as plain
@@ -22,7 +22,7 @@ from pmtcore.report.ledger_words import asked_words
 from pmtcore.tables.problem import Problem
 
 
-def ask_for(where: Spend, problem: Problem, request: Request) -> None:
+def ask_for(where: SpendPlan, problem: Problem, request: Request) -> None:
     """Draw the button that asks a second person; nothing is spent."""
     st.markdown("A second person has to agree to each release from this data set. Asking spends nothing.")
     if not st.button(**control("ask-second")):

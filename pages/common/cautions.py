@@ -40,18 +40,23 @@ def warn(notes: Sequence[str], kinds: Sequence[TableNote] = RUINOUS) -> None:
             st.warning(plain(note), icon=":material/warning:")
 
 
-def say(problem: Problem) -> None:
-    """Say what biases coefficients, with the way to its repair, and what public rows cannot show."""
+def few(problem: Problem) -> None:
+    """Say where rows are so few that predictions mean little."""
     if problem.unit is None and (few := few_rows(problem.private.n)) is not None:
         st.warning(plain(few), icon=":material/warning:")
     warn(problem.notes, (TableNote.FEW_PUBLIC_ROWS,))
+
+
+def say(problem: Problem) -> None:
+    """Say before a spend what biases coefficients, with the way to its repair, and what public rows cannot show."""
+    few(problem)
     if words := " ".join(one.words for one in of_open_tables(problem)):
         st.warning(plain(f"{words} Data mends it by a click."), icon=":material/warning:")
     tables = session().tables
     texts = problem.positive is not None or TableNote.UNKNOWN_LEVELS in map(kind_of, problem.notes)
     if texts and tables is not None and not tables.may_be_studied and not curator():
-        becomes = "has its gap filled" if problem.choices.missing == "public-median" else "counts as zeros"
+        becomes = "counts as a gap" if problem.choices.missing == "public-median" else "turns its row into zeros"
         st.caption(
-            f"A private row whose text is spelt in another way than in the public table {becomes}. Whether there "
-            "are such rows is private: Data compares both tables for the curator's eyes."
+            f"Private text that is spelt differently from the public table {becomes}. Only a curator can see whether "
+            "there is any, on Data."
         )

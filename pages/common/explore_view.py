@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 import pandas as pd
 import streamlit as st
 
+from pages.common import scripts
 from pages.common.controls import at_first, control, pick, segments
 from pages.common.explore_release import completing, confirming
+from pages.common.jobs import FOCUS
 from pages.common.widgets import PLAIN, badge, chart, download_table, errors_shown, frame, number
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -16,12 +18,14 @@ from pmtcore.base.numbers import p_value, plural
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
+from pmtcore.releases.record import modelled
 from pmtcore.report.figures import explore as figures
+from pmtcore.report.rows import MOST_COLUMNS, few_words
+from pmtcore.report.rows import source as source_column
 from pmtcore.report.sheet import csv
 from pmtcore.report.words import modelled_levels, reference_levels
 
 _KEY, _RECORDS, _CLICKS = "explore-held", "explore-records", "explore-clicks"
-_MOST_PILLS = 40
 _REFERENCE = "the reference level"
 _FEATURES = "The columns that explain it: any of them, at no further cost."
 _WORDS = {
@@ -50,6 +54,10 @@ class Held:
         """Return the kind of its figures."""
         return self.moment.label
 
+    def event(self, response: str) -> str:
+        """Return what a label says where it is 1; empty for a number."""
+        return figures.event(response, self.modelled) if response in self.moment.labels else ""
+
     def logistic(self, fit: Regression) -> Logistic:
         """Return the logistic regression beside a linear one, computed once."""
         key = fit.response, fit.names
@@ -77,8 +85,8 @@ def take_up(moment: Moment, title: str, notes: Sequence[str] = ()) -> None:
         str(moment.record.as_dict()["digest"]),
         Held(moment, title, references=reference_levels(notes), modelled=modelled_levels(notes)),
     )
-    for key in ("explore-response", "explore-features", "explore-family"):
-        st.session_state.pop(key, None)
+    st.session_state.pop("explore-response", None)
+    st.session_state[FOCUS] = True
 
 
 def page(here: Held) -> None:
@@ -94,7 +102,11 @@ def page(here: Held) -> None:
 
 def head(here: Held) -> None:
     """Draw what is open, and how to take it along."""
-    left, middle, right = st.columns([4, 1, 1], vertical_alignment="center")
+    # The button that opened it is gone: what it opened takes the keyboard, from its top.
+    with st.container(key="verdict"):
+        if st.session_state.pop(FOCUS, False):
+            scripts.run(scripts.TO_VERDICT)
+        left, middle, right = st.columns([4, 1, 1], vertical_alignment="center")
     left.markdown(f"{badge(here.label)} **{plain(here.title)}**: {plain(figures.record_words(here.moment))}")
     middle.download_button(**control("explore-save"), data=lambda: json.dumps(here.moment.record.as_dict()))
     if right.button(**control("explore-close")):
@@ -110,11 +122,13 @@ def question(here: Held) -> Regression | None:
     response = left.selectbox(**control("explore-response"), options=moment.columns, index=start)
     lam = number(middle, "explore-ridge", 0.0, 1e9, start=0.0)
     pick(right, "explore-correction", _WORDS)
-    choice = [name for name in moment.columns if name != response]
-    latest = [name for name in here.latest if name != response]  # another response keeps the model's columns
-    first = here.features.get(response) or latest or figures.first_features(moment, response, _MOST_PILLS)
+    # A column of categories goes in with all its levels, or not at all.
+    levels = figures.by_source([name for name in moment.columns if name != response])
+    choice = list(levels)
+    latest = [name for name in here.latest if name in choice]  # another response keeps the model's columns
+    first = here.features.get(response) or latest or figures.first_columns(moment, response)
     key = f"explore-features-{response}"
-    if len(choice) <= _MOST_PILLS:
+    if len(choice) <= MOST_COLUMNS:
         pills, clear = st.columns([7, 1], vertical_alignment="bottom")
         first_chosen = [name for name in choice if name in st.session_state.get(key, choice)][:1]
         clear.button(**control("explore-clear"), disabled=not first_chosen, on_click=_clear, args=(key, first_chosen))
@@ -135,7 +149,8 @@ def question(here: Held) -> Regression | None:
     if words := figures.left_out_words(choice, chosen):
         st.caption(plain(words))
     with errors_shown():
-        return moment.regress(response=response, features=chosen, ridge=float(lam))
+        features = [name for column in chosen for name in levels[column]]
+        return moment.regress(response=response, features=features, ridge=float(lam))
     return None
 
 
@@ -150,7 +165,7 @@ def answer(here: Held, fit: Regression) -> None:
     correction = st.session_state.get("explore-correction") or "none"
     table = figures.table(fit, correction, many)
     scales = figures.in_deviations(here.moment, fit)
-    example = figures.example_words(table, fit, here.references)
+    example = figures.example_words(table, fit, here.references, scales, said_of=here.event(fit.response))
     if words := f"{figures.fit_words(fit, many, correction)} {example}".strip():
         st.markdown(f"{badge(here.label)} {plain(words)}")
     left, right = st.columns([2, 3], gap="medium")
@@ -159,6 +174,8 @@ def answer(here: Held, fit: Regression) -> None:
     with right:
         if scales:
             chart(figures.forest(table, scales), "explore", "Coefficients with 95 % bands", table, label=here.label)
+            if words := few_words(list(scales)):
+                st.caption(words)
         else:
             frame(table, "Coefficients with 95 % bands")
     factors = figures.factor_tests(fit)
@@ -192,7 +209,7 @@ def logistic(here: Held, fit: Regression) -> None:
 
 def neighbours(here: Held, fit: Regression) -> None:
     """Draw every column beside the response; a click on one puts it into the model, or takes it out."""
-    picture, table = figures.neighbours(here.moment, fit)
+    picture, table = figures.neighbours(here.moment, fit, modelled(fit.response, here.modelled.get(fit.response)))
     # A new key after each click: the mark that was clicked is no longer selected, and can be clicked again.
     key = f"explore-map-{fit.response}-{st.session_state.get(_CLICKS, 0)}"
     st.plotly_chart(
@@ -213,7 +230,7 @@ def neighbours(here: Held, fit: Regression) -> None:
 def _toggle(map_key: str, response: str) -> None:
     """Put the column that was clicked into the model, or take it out."""
     points = st.session_state[map_key]["selection"]["points"]
-    names = [point["customdata"][0] for point in points if point.get("customdata")]
+    names = [source_column(point["customdata"][0]) for point in points if point.get("customdata")]
     features = f"explore-features-{response}"
     chosen = list(st.session_state.get(features, []))
     for name in names:
@@ -254,10 +271,7 @@ def models(here: Held, fit: Regression) -> None:
 
 def more(here: Held, fit: Regression) -> None:
     """Draw everything else that is free, one tab each; only the open one is computed."""
-    choices = ("Code", "Test and predict", "Paths", "Correlations", "Network", "Components", "Columns", "Confirm")
-    chosen = segments("explore-more", choices, "Code")
     draw = {
-        "Code": _code,
         "Test and predict": _test,
         "Paths": _paths,
         "Correlations": _correlations,
@@ -265,8 +279,9 @@ def more(here: Held, fit: Regression) -> None:
         "Components": _components,
         "Columns": _columns,
         "Confirm": _confirm,
+        "Code": _code,
     }
-    draw[chosen](here, fit)
+    draw[segments("explore-more", list(draw), "Test and predict")](here, fit)
 
 
 def _code(_: Held, fit: Regression) -> None:
@@ -297,7 +312,7 @@ def _test(here: Held, fit: Regression) -> None:
         asked = st.form_submit_button(**control("explore-predict-go"))
     if asked:
         at = here.moment.predict(fit, values)
-        event = figures.event(fit.response, here.modelled) if fit.response in here.moment.labels else ""
+        event = here.event(fit.response)
         st.markdown(f"{badge(here.label)} {plain(figures.predicted_words(fit, at, event))}")
         if st.session_state.get("explore-logistic"):
             chance = here.logistic(fit).chance(here.moment.with_derived(values))

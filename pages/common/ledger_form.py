@@ -38,7 +38,7 @@ SURE = "A release cannot be undone: what has left has left, and the budget it to
 
 
 @dataclass(frozen=True)
-class Spend:
+class SpendPlan:
     """Where a spend is written; ``dataset`` empty: nowhere, and the result is a lab figure."""
 
     dataset: str = ""
@@ -83,13 +83,13 @@ class Spend:
         )
 
 
-def spend_form(mu: float) -> Spend | None:
+def spend_form(mu: float) -> SpendPlan | None:
     """Draw where the spend is kept; return it, or ``None`` where the ledger cannot take it."""
     tables = session().tables
     if tables is None:
         return None
     if tables.may_be_studied and not st.toggle(**control("ledger-study"), value=False, help=_STUDY_HELP):
-        return Spend()
+        return SpendPlan()
     # One below the other: a name that is cut is no name.
     name = tables.registered or st.text_input(**control("ledger-name", f"-{tables.key[:12]}"), value=tables.title)
     purpose = st.text_input(**control("ledger-purpose"))
@@ -127,12 +127,12 @@ def spend_form(mu: float) -> Spend | None:
             show_error(error)
             return None
         st.caption(f"The spend is written to {plain(ledger.place)} before a private row is used.")
-        return Spend(name, purpose, cap, account.second)
+        return SpendPlan(name, purpose, cap, account.second)
     st.caption(plain(f"{balance(account)} Written to {ledger.place}."))
     if account.spent:
         total = account.total_with(mu)
         st.markdown(f"With the releases before it, mu = {figure(total)} in all. {strength(total).sentence}")
-    return Spend(name, purpose, second=account.second)
+    return SpendPlan(name, purpose, second=account.second)
 
 
 def known_as(ledger: Ledger, tables: Tables) -> set[str]:

@@ -11,6 +11,7 @@ from pages.common.widgets import (
     deployments,
     show_error,
 )
+from pmtcore.accounting.budgets import only_responses
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import InputError
@@ -24,7 +25,7 @@ from pmtcore.report.figures import release as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option, source
 from pmtcore.report.statistics import shortened_words
-from pmtcore.report.strength import unprotected_words
+from pmtcore.report.strength import strength, unprotected_words
 
 
 def method_choice(public: PublicData) -> str:
@@ -67,7 +68,8 @@ def cost(prospect: Preview) -> None:
         st.info(plain(sentence), icon=":material/info:")
     st.markdown(
         f"**Costs.** mu = {said(person.mu, 4)} · rho = {said(person.rho, 4)} · epsilon = {said(person.epsilon, 4)} at "
-        f"delta {power_of_ten(guarantee.delta)}. {plain(guarantee.words)}",
+        f"delta {power_of_ten(guarantee.delta)}. {strength(person.mu).sentence} "
+        f"{plain(f'{guarantee.unit.words} {only_responses(guarantee.as_dict())}'.strip())}",
         help=help_for("mu", "rho", "epsilon", "delta"),
     )
     if nobody := unprotected_words(person.mu):

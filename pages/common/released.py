@@ -122,11 +122,11 @@ def coefficients(release: Release, here: str = "") -> None:
         here: what the open tables say of them.
     """
     units = forest.units(release)
-    st.header("Coefficients")
-    a, b, c = st.columns([5, 2, 3], vertical_alignment="bottom")
+    many = len(release.names) > MANY
+    a, b, c = st.columns([5, 3, 2], vertical_alignment="bottom")
     id = pick(a, "coefficients-unit", units, words=lambda id: units[id].short)
-    search = b.text_input(**control("coefficients-search"))
-    order = pick(c, "coefficients-order", forest.ORDERS, "strength" if len(release.names) > MANY else "table")
+    order = pick(b, "coefficients-order", forest.ORDERS, "strength" if many else "table")
+    search = c.text_input(**control("coefficients-search")) if many else ""
     unit = units[id]
     table = forest.table(release, unit)
     shown = forest.chosen(table, unit, search, order)
@@ -186,7 +186,7 @@ def views() -> str:
     return segments("coefficients-view", names, "columns")
 
 
-def error_parts(shown: pd.DataFrame, unit: forest.Unit) -> None:
+def error_parts(shown: pd.DataFrame, unit: forest.DisplayUnit) -> None:
     """Draw what the bands are made of, apart, for the rows and in the unit that are shown."""
     apart = figures.parts(shown, unit)
     with st.expander("What the bands are made of", icon=":material/stacked_bar_chart:"):

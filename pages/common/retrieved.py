@@ -52,8 +52,7 @@ def show_retrieved(facts: Facts, recycled: bool, key: str) -> None:
 def planned_on_open_table(problem: Problem, mu: float, key: str) -> None:
     """Draw what the open table would get back at this budget, and what that buys."""
     st.caption(
-        f"About {plain(spoken(METHOD))} alone, whichever method is planned: the one method that may be released whose "
-        "retrieved amount is a public number."
+        f"Of {plain(spoken(METHOD))}, whatever is planned: the one sound method whose retrieved amount is public."
     )
     recycled, returned = previews(problem, mu)
     show_retrieved(recycled.facts, True, key)

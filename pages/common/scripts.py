@@ -9,7 +9,8 @@ CLOSE_MENU = (
     "'[data-testid=\"stSidebarCollapseButton\"] button'); if (b) b.click();}"
 )
 TO_VERDICT = (
-    "const v = document.querySelector('.st-key-verdict'); if (v) {v.tabIndex = -1; v.focus({preventScroll: true});}"
+    "const v = document.querySelector('.st-key-verdict'); if (v) {v.tabIndex = -1; v.focus({preventScroll: true}); "
+    "document.querySelector('[data-testid=\"stMain\"]').scrollTo(0, 0);}"
 )
 # A tab that has own tables open remembers that, and nothing else, until they are gone: an address that is typed in
 # begins a new session, and the address that says so is taken in its place.

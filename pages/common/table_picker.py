@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.common import session as state
 from pages.common.controls import at_first, control, pick, segments
@@ -16,7 +17,7 @@ from pages.common.widgets import badge, errors_shown, number, number_or_nothing,
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError, TableNote, listed
+from pmtcore.base.messages import InputError, TableNote, kind_of, listed
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.releases.opened import Tables
@@ -39,6 +40,8 @@ from pmtcore.tables.table import Table
 _FIRST = "power-plant"
 # Features up to which all of them are listed, so that one is left out by one click.
 _LISTED = 20
+# Notes whose content the page has elsewhere: the level of a label above, and cells that a finding offers to read.
+_TOLD = (TableNote.MODELLED, TableNote.UNREADABLE_CELL, TableNote.UNREADABLE_CELLS)
 _LOOKING = "Looking at the public table"
 _MISSING = {
     "empty-row": "count the row as zeros",
@@ -105,13 +108,15 @@ def _open_named(id: str, **knobs: float) -> None:
         st.session_state["opened"] = mark
 
 
-def columns() -> Problem | None:
-    """Draw target, features and policies; return the prepared problem, or ``None`` under a sentence."""
+def columns(messages: DeltaGenerator) -> Problem | None:
+    """Draw target, features and policies; return the prepared problem, or ``None`` under a sentence.
+
+    Args:
+        messages: where it is said what is wrong: above the choices, in sight of whoever has just changed one.
+    """
     current = state.session()
     if current.tables is None:
         return None
-    # What is wrong stands above the choices: in sight of whoever has just changed one.
-    messages = st.container()
     try:
         first = current.tables.first
         with st.expander("Columns and policies", icon=":material/tune:", expanded=not current.tables.may_be_studied):
@@ -130,19 +135,20 @@ def columns() -> Problem | None:
                 declared=current.tables.schema,
             )
             said = _say(current.tables, choices, every)
-        _notice(choices, [one for one in every if not (one.stops or _asked(one))])
     except InputError as error:
         with messages:
             show_error(error)
         return None
+    problem = None
     try:
         with messages, st.spinner(_LOOKING, show_time=True):
-            return current.choose(choices)
+            problem = current.choose(choices)
     except InputError as error:
         if not said:  # else it says once more what stops
             with messages:
                 show_error(error)
-        return None
+    _notice(choices, [one for one in every if not (one.stops or _asked(one))], problem.notes if problem else ())
+    return problem
 
 
 def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]:
@@ -172,16 +178,18 @@ def _asked(one: Finding) -> bool:
     return one.kind in OPEN or (one.kind is TableNote.LEFT_OUT and bool(one.repairs))
 
 
-def _notice(choices: Choices, rest: Sequence[Finding]) -> None:
-    """Draw, folded, what was noticed and stops nothing, each with its repair."""
-    st.session_state["noticed"] = {one.sentence for one in rest}
-    if rest:
+def _notice(choices: Choices, rest: Sequence[Finding], notes: Sequence[str]) -> None:
+    """Draw, folded, what was done to the columns and stops nothing, once each, with its repair where there is one."""
+    told = {one.sentence for one in rest}
+    more = [note for note in notes if note not in told and kind_of(note) not in _TOLD]
+    if rest or more:
         open_ones = list(dict.fromkeys(name for one in rest if one.repairs for name in one.columns))
         asked = f"; one click changes {plain(listed(open_ones))}" if open_ones else ""
-        with st.expander(f"What was noticed ({len(rest)}){asked}", icon=":material/fact_check:"):
+        with st.expander(f"What was done to the columns ({len(rest) + len(more)}){asked}", icon=":material/notes:"):
             for at, one in enumerate(rest):
                 st.markdown(f"- {plain(one.sentence)}")
                 _repairs(one, choices, f"rest-{at}")
+            st.markdown("\n".join(f"- {plain(note)}" for note in more))
 
 
 def _repairs(one: Finding, choices: Choices, key: str) -> None:
@@ -323,15 +331,6 @@ def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, s
     if FAMILIES[family].binary:
         positive = right.text_input(**control("positive", f"-{key}"), value=current.positive or "")
     return lam, positive.strip() or None
-
-
-def notes(problem: Problem) -> None:
-    """Draw, folded, what was done to the columns and was not said among what was noticed."""
-    left = [note for note in problem.notes if note not in st.session_state.get("noticed", ())]
-    if not left:
-        return
-    with st.expander(f"What was done to the columns ({len(left)})", icon=":material/notes:"):
-        st.markdown("\n".join(f"- {plain(note)}" for note in left))
 
 
 def shared_rows(problem: Problem) -> None:

@@ -8,7 +8,7 @@ from pages.common.live import redrawn, work
 from pages.common.session import current_problem
 from pages.common.widgets import badge, chart, errors_shown, frame, number, picture, show_error
 from pmtcore.auditing import attacks
-from pmtcore.auditing.audits import TRIALS, Record, Sweep, store, stored
+from pmtcore.auditing.audits import TRIALS, AuditRecord, Sweep, store, stored
 from pmtcore.auditing.faults import FAULTS, wrong_shape
 from pmtcore.auditing.lower_bound import Audit, audit
 from pmtcore.base.labels import Label
@@ -24,17 +24,17 @@ KEY, SWEEP = "audit-record", "audit-sweep"
 A_MOMENT = 0.3
 
 
-def record() -> Record:
+def record() -> AuditRecord:
     """Return this session's results over those that are stored."""
     if KEY not in st.session_state:
-        st.session_state[KEY] = stored() or Record("never", {})
-    current: Record = st.session_state[KEY]
+        st.session_state[KEY] = stored() or AuditRecord("never", {})
+    current: AuditRecord = st.session_state[KEY]
     return current
 
 
 def keep(audits: dict[str, Audit], computed: str) -> None:
     """Add results to the table."""
-    st.session_state[KEY] = Record(computed, {**record().audits, **audits})
+    st.session_state[KEY] = AuditRecord(computed, {**record().audits, **audits})
 
 
 def sweep() -> None:

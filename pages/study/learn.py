@@ -119,8 +119,8 @@ else:
             st.markdown(f"**Try it.** {lesson.task}")
             demonstrate(DEMOS[lesson.id])
             st.markdown(f"**Question.** {lesson.question}")
-            # The key names the lesson: an answer that is open closes with it.
-            with st.expander("Answer", icon=":material/lightbulb:", key=f"answer-{lesson.id}"):
+            # Over the page, which stays where it is; the key names the lesson: an answer that is open closes with it.
+            with st.popover("Answer", icon=":material/lightbulb:", key=f"answer-{lesson.id}"):
                 st.markdown(lesson.answer)
             if lesson.meaning and large:
                 st.markdown(lesson.meaning)

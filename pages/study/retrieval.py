@@ -13,8 +13,8 @@ from pmtcore.base.numbers import figure as said
 from pmtcore.base.private_rows import Curator
 from pmtcore.methods.perturbed.napp_public import FAMILIES
 from pmtcore.papers.figures import retrieval as figures
-from pmtcore.papers.gallery.selection import LAMS, Study, study, study_table
-from pmtcore.releases.retrieval import CHOICES, RELATIONS, TITLES, Plan
+from pmtcore.papers.gallery.selection import LAMS, SelectionStudy, study, study_table
+from pmtcore.releases.retrieval import CHOICES, RELATIONS, TITLES, RetrievalPlan
 from pmtcore.report.glossary import help_for
 from pmtcore.tables.problem import Problem
 
@@ -30,7 +30,7 @@ _HELP = {
 }
 
 
-def ask() -> tuple[Plan, float]:
+def ask() -> tuple[RetrievalPlan, float]:
     """Draw what is planned; return it, and the modulus in units of Lambda0."""
     a, b, c = st.columns(3)
     loss = pick(a, "retrieval-loss", TITLES)
@@ -41,11 +41,11 @@ def ask() -> tuple[Plan, float]:
     share = b.slider(**control("retrieval-share"), min_value=0.1, max_value=0.9, value=0.5)
     factor = c.select_slider(**control("retrieval-modulus"), options=_FACTORS, value=10.0)
     choice = segments("retrieval-choice", list(CHOICES), "recycle")
-    plan = Plan(loss, float(epsilon), _DELTAS[kind], relation, float(share), choice)
+    plan = RetrievalPlan(loss, float(epsilon), _DELTAS[kind], relation, float(share), choice)
     return plan, float(factor)
 
 
-def numbers(plan: Plan, split: BudgetSplit) -> None:
+def numbers(plan: RetrievalPlan, split: BudgetSplit) -> None:
     """Draw the parts and the guarantee, its relation in words and converted."""
     for column, (name, value) in zip(
         st.columns(4),
@@ -61,7 +61,7 @@ def numbers(plan: Plan, split: BudgetSplit) -> None:
     st.markdown(f"{badge(Label.PUBLIC)} **{split.promise.words}.** {plan.conversion(split.promise)}")
 
 
-def pictures(plan: Plan, factor: float) -> None:
+def pictures(plan: RetrievalPlan, factor: float) -> None:
     """Draw the parts along Lambda, and along epsilon."""
     left, right = st.columns(2)
     factors, splits = plan.along([plan.least * f for f in grid(0.03, 300.0, 40)])
@@ -92,7 +92,7 @@ def own_table() -> Problem | None:
     return opened if opened.public.family.id in FAMILIES else None
 
 
-def selected(kind: str, epsilon: float, lam: float) -> tuple[Study, Label] | None:
+def selected(kind: str, epsilon: float, lam: float) -> tuple[SelectionStudy, Label] | None:
     """Return what is kept and its label; none where the open table is for the curator alone."""
     if kind != _OWN:
         return study(kind, epsilon, lam), Label.LAB

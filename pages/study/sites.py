@@ -25,7 +25,7 @@ from pmtcore.releases.release import Request
 from pmtcore.report.figures import sites as figures
 from pmtcore.report.names import option
 from pmtcore.sites.prospects import prospects
-from pmtcore.sites.status import State, status
+from pmtcore.sites.status import SiteState, status
 from pmtcore.sites.study import METHODS, MOST_SITES, Study, create_from, fields_of, knowledge, sites_of
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem
@@ -39,7 +39,7 @@ python -m pmtcore study simulate --public public.csv --private a.csv b.csv c.csv
 
 def ask(problem: Problem) -> tuple[str, str, float, int]:
     """Return method, coefficient, budget and the rows of each site."""
-    first, second, third, fourth = st.columns(4)
+    first, second, third, fourth = st.columns([4, 2, 3, 2])
     known = plannable(problem.public, METHODS)
     ids = [id for id in METHODS if id in known]
     id = first.selectbox(**control("sites-method"), options=ids, format_func=option)
@@ -101,7 +101,7 @@ def agreed() -> None:
         st.markdown(
             f"Opened: {plural(len(progress.passes), 'pass', 'passes')}, the last one of {progress.passes[-1]} sites."
         )
-    if joined and State.INVITED not in progress.states:
+    if joined and SiteState.INVITED not in progress.states:
         st.download_button(
             "Study with all keys", progress.study.as_json(), "study.json", "application/json", on_click="ignore"
         )

@@ -14,6 +14,7 @@ from pages.common.widgets import (
     chart,
     curator_may_show,
     errors_shown,
+    figure_first,
     number,
     on_tables,
     study_label,
@@ -101,10 +102,10 @@ def controls(problem: Problem, axis: str) -> None:
         places: dict[str, Any] = {"mus": budget_grid(low, high, count)}
         if axis != "budget":
             places = {"mus": [mu], "axis": axis, "values": grid(low, high, count, integers=axis not in ("penalty",))}
-        run = Comparison(rescaled(problem, scale), chosen, trials=trials, seed=seed, **places)
+        run = Comparison(rescaled(problem, scale), chosen, trials=trials, seed=seed, typical=True, **places)
         names = {"mus": "mu"}  # as the package's own compare calls it
         asked = {names.get(name, name): value for name, value in places.items()}
-        asked |= {"methods": chosen, "trials": trials, "seed": seed, "scale": scale}
+        asked |= {"methods": chosen, "trials": trials, "seed": seed, "scale": scale, "typical": run.is_typical}
         runs.start(run, reproduce.compared(problem.choices.as_dict(), **asked))
 
 
@@ -153,7 +154,8 @@ def live() -> bool:
     summaries = run.summaries().reveal(Curator("shown on the Compare page"))
     note = "stopped" if run.stopped else "done" if not run.live else "running"
     words = f"{figures.trials_words(summaries)}, {note}." if summaries else "No result yet."
-    picture(summaries, run.axis, run.sampling, words, run=run)
+    measure = figures.TYPICAL if run.is_typical else figures.DISTANCE
+    picture(summaries, run.axis, run.sampling, words, run=run, measure=measure)
     if run.live:
         advance(run)
     return run.live
@@ -166,7 +168,7 @@ def picture(
     note: str,
     *,
     run: Comparison | None = None,
-    measure: str = figures.DISTANCE,
+    measure: str,
 ) -> None:
     """Draw who is how far from the fit without privacy; axes and legend of a run are those of its end."""
     mean = bool(st.session_state.get("compare-mean", False))
@@ -189,7 +191,7 @@ def page(problem: Problem) -> None:
     if not curator_may_show(tables is None or tables.may_be_studied, "Every figure here is a distance to an exact fit"):
         return
     axis = against(problem)
-    left, right = st.columns([2, 3], gap="medium")
+    left, right = figure_first("compare").columns([2, 3], gap="medium")
     with left:
         controls(problem, axis)
         st.caption(

@@ -38,12 +38,9 @@ def showcase() -> None:
         alt = f"{shown.measure.capitalize()}, against the total budget"
         drawn = figures.comparison(shown.summaries, measure=shown.measure, height=_PICTURE)
         table = figures.comparison_table(shown.summaries)
-        chart(drawn, "showcase", alt, table, label=Label.LAB, words=comparison_words(shown.summaries))
-        of = ", for the typical coefficient, as on Plan, in standard errors of the public fit" if shown.typical else ""
-        st.caption(
-            f"Medians of {shown.trials} repeated releases each{of}; bands from 10 to 90 % of them. Plan and Release "
-            "predict from public rows alone, and count sampling in."
-        )
+        chart(drawn, "showcase", alt, table, label=Label.LAB, words=comparison_words(shown.summaries, ratios=False))
+        of = ", in standard errors of the public fit" if shown.typical else ""
+        st.caption(f"Medians of {shown.trials} repeated releases each{of}; bands from 10 to 90 % of them.")
     with right:
         glance()
 
@@ -117,20 +114,19 @@ readable = table_picker.source()
 tables = session().tables
 studied = tables is not None and tables.may_be_studied
 # On tables that are ready to be studied the picture comes before the choices; on one's own, choices come first.
-head = st.container()
+head, messages = st.container(), st.container()
 picture = st.container() if studied else None
 # Under uploaders without two files that can be read, a study table is not what was asked for.
-problem = table_picker.columns() if readable or not studied else None
+problem = table_picker.columns(messages) if readable or not studied else None
 with thread:
     workflow_state.steps("data", problem)
 if problem is not None:
     # What was guessed stands above what is asked about it.
     with head:
         opening(problem)
-    with picture or st.container():
         mended(problem)
+    with picture or st.container():
         showcase()
-    table_picker.notes(problem)
     table_picker.shared_rows(problem)
     table_picker.preview()
     workflow_state.onward("conditioning", "Conditioning")

@@ -115,7 +115,7 @@ def page(problem: Problem) -> None:
         chart(drawn, "plan", alt, table, label=Label.PUBLIC, folded_note=note)
         if words := figures.left_out_words(curves.drawn()):
             st.caption(plain(words))
-        cautions.say(problem)
+        cautions.few(problem)
         if computing and curves.live:
             outlined = curves.outlined()
             redrawn(lambda: filling(curves, outlined), A_MOMENT)
@@ -128,13 +128,11 @@ def page(problem: Problem) -> None:
 
 def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *, mu: float) -> None:
     """Draw the parts of the error, what they cost, and the way on."""
-    terms = ("privacy_sd", "sampling_sd", "truncation_sd", "half_width")
-    cells = [*st.columns(2), *st.columns(2)]
-    for cell, (name, value), term in zip(cells, figures.metrics(here, coefficient).items(), terms, strict=True):
-        cell.metric(name, value, help=help_for(term))
-    for words in (figures.truncation_words(here), figures.interval_words(here, coefficient)):
-        if words:
-            st.caption(words)
+    name, value, parts = figures.half_width_words(here, coefficient)
+    st.metric(name, value, help=help_for("half_width"))
+    told = (parts, figures.truncation_words(here), figures.interval_words(here, coefficient))
+    terms = help_for("privacy_sd", "sampling_sd", "truncation_sd")
+    st.caption(" ".join(words for words in told if words), help=terms)
     strength_line(mu)
     if nobody := unprotected_words(mu):
         st.warning(nobody, icon=":material/warning:")

@@ -7,7 +7,7 @@ from pages.common import cautions, jobs, released, workflow_state
 from pages.common import release_form as form
 from pages.common.agreements import ask_for, waiting
 from pages.common.controls import control
-from pages.common.ledger_form import SURE, Spend, spend_form
+from pages.common.ledger_form import SURE, SpendPlan, spend_form
 from pages.common.persons import declared
 from pages.common.session import prospect, session
 from pages.common.widgets import budget_input, errors_shown, number, on_tables, parameter_form
@@ -18,10 +18,9 @@ from pmtcore.releases.release import Preview, Request
 from pmtcore.tables.problem import Problem
 
 
-def ask(problem: Problem) -> tuple[Request, Preview] | None:
-    """Draw method, budget and parameters; return the request with its cost, or ``None`` under a sentence."""
+def ask(problem: Problem, chosen: str) -> tuple[Request, Preview] | None:
+    """Draw budget and parameters; return the request with its cost, or ``None`` under a sentence."""
     with errors_shown():
-        chosen = form.method_choice(problem.public)
         budget, delta = budget_input("release", problem.private.n)
         with st.expander("Parameters", icon=":material/tune:"):
             values = parameter_form(method(chosen), "release")
@@ -66,7 +65,7 @@ def confirm(problem: Problem, request: Request, expected: Preview) -> None:
         run(problem, request, where, noise=noise, id=id)
 
 
-def run(problem: Problem, request: Request, where: Spend, *, noise: NoiseSource, id: str) -> None:
+def run(problem: Problem, request: Request, where: SpendPlan, *, noise: NoiseSource, id: str) -> None:
     """Start the release of this request id, unless it was started before, and show it."""
     state = session()
     with errors_shown():
@@ -110,9 +109,13 @@ def page(problem: Problem) -> None:
     waiting()
     cautions.warn(problem.notes)
     with st.container(border=True):
-        left, middle, right = st.columns([5, 6, 5], gap="medium")
+        wide, right = st.columns([11, 5], gap="medium")
+        with wide:
+            # Over two columns: the longest name of a method is read to its end.
+            chosen = form.method_choice(problem.public)
+            left, middle = st.columns([5, 6], gap="medium")
         with left:
-            asked = ask(problem)
+            asked = ask(problem, chosen)
         if asked is not None:
             workflow_state.changed(problem, asked[0])
         head(thread, problem)

@@ -37,7 +37,7 @@ with wide:
         "Private, public and released coefficients with 95 % bands",
     )
 with narrow:
-    picture(figures.errors(shown, mu), "start-errors", "Distance to the private fit against the budget")
+    picture(figures.errors(shown, mu), "start-errors", "Width of the typical band against the budget")
 st.caption(
     "Synthetic rows: 5,000 private, 200 public. What it needs: a private table, a little public data about the same "
     "population (or only a published second moment), and a budget."

@@ -1,4 +1,4 @@
-"""What users hand over becomes tables: frames of pandas, Polars and Arrow (through narwhals), or paths.
+"""Tables from what users pass: frames of pandas, Polars and Arrow (through narwhals), or paths.
 
 Digests and tables are made here and never by the user. A digest of private rows stays in this process: it tells a
 repeated request from a new one, and leaves in no record.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pmtcore.base.messages import FaceMessage, InputError
 from pmtcore.tables.sources import narwhals_frame
+from pmtcore.tables.streams import without_keys
 from pmtcore.tables.table import MomentTable, Role, Table, read_moment_path, read_path, table_from
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def moment(path: str | Path) -> MomentTable:
 
 def file_name(data: object) -> str:
     """Return the name of a table's file, empty for a frame."""
-    return Path(data).name if isinstance(data, str | Path) else ""
+    return Path(without_keys(str(data))).name if isinstance(data, str | Path) else ""
 
 
 def digest(public: Table | MomentTable) -> str:

@@ -1,4 +1,4 @@
-"""What stands beside the estimators: release, plan, describe, compare, audit; each a call of what the app calls too."""
+"""Functions beside the estimators: release, plan, describe, compare, audit; the application calls the same code."""
 
 from __future__ import annotations
 
@@ -135,6 +135,7 @@ def compare(
     scale: Literal["none", "z", "minmax", "max"] = "none",
     axis: str = "budget",
     values: Sequence[float] = (),
+    typical: bool = False,
     **choices: object,
 ) -> Figures:
     """Compare methods in the lab: distance to the non-private fit over repeated trials with seeded noise.
@@ -150,18 +151,22 @@ def compare(
         scale: rescales the whole table first, as the papers do (E23).
         axis: another axis than the budget: private rows, public rows, penalty or steps.
         values: positions on that axis.
+        typical: measure the typical coefficient in standard errors of the public fit, as the application does, in
+            place of the Euclidean distance of all coefficients.
         choices: ``features``, ``intercept``, ``missing``, ... as in the estimators.
     """
     from pmtcore.auditing.comparison import Comparison, rescaled  # noqa: PLC0415
 
     made = rescaled(_inputs(target, choices).prepared(private, public)[0], scale)
     mus = np.atleast_1d(mu).astype(float).tolist()
-    run = Comparison(made, list(methods), mus, trials=trials, seed=seed, axis=axis, values=list(values)).run()
+    places: dict[str, Any] = {"axis": axis, "values": list(values)}
+    run = Comparison(made, list(methods), mus, trials=trials, seed=seed, typical=typical, **places).run()
     frame = pd.DataFrame([vars(summary) for summary in run.summaries().reveal(_CURATOR)])
     norm = run.reference_norm().reveal(_CURATOR)
+    unit = ", of the typical coefficient, in standard errors of the public fit." if run.is_typical else "."
     place = ["mu"] if axis == "budget" else ["mu", "x"]
     shown = frame[["method", *place, "error_median", "error_mean", "error_sd", "trials"]].set_index(["method", *place])
-    return Figures(shown, f"distance to the non-private fit, whose length is {norm:.4g}.")
+    return Figures(shown, f"distance to the non-private fit, whose length is {norm:.4g}{unit}")
 
 
 def _inputs(target: str | None, choices: Mapping[str, Any]) -> Inputs:

@@ -1,4 +1,4 @@
-"""From a user's words (target, features or a formula, a budget in some unit) to what the core takes."""
+"""Conversion of a user's arguments (target, features or a formula, a budget in some unit) to what the core takes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -85,6 +85,8 @@ def new_rows(frame: object, design: Design) -> np.ndarray:
     """
     if frames.is_empty(frame):
         return np.zeros((0, len(design.coder.names)))
+    if not frames.is_table(frame):
+        raise InputError(FaceMessage.NOT_A_FRAME, table="new", given=type(frame).__name__)
     x, complete = design.features(frames.table(frame, "public"))
     x[~complete] = np.nan
     return x

@@ -1,4 +1,4 @@
-"""From a record in plain fields to results: of a fit just made, or of a file that a colleague sent."""
+"""Results from a record in plain fields: of a fit just made, or of a file that a colleague sent."""
 
 from __future__ import annotations
 

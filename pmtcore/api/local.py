@@ -29,7 +29,7 @@ from pmtcore.local.protocol import Configuration, report_lines
 from pmtcore.local.reading import tally_file
 from pmtcore.local.tally import Tally
 from pmtcore.mechanisms.noise import SecureNoise
-from pmtcore.methods.local.collected import LocalOutcome, LocalPlan, MomentParameters, WhitenedParameters
+from pmtcore.methods.local.collected import LocalMomentParameters, LocalOutcome, LocalPlan, WhitenedParameters
 from pmtcore.public.moments import INTERCEPT, PublicData
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import device_rows, prepare_public
@@ -125,7 +125,7 @@ def aggregate(public: PublicData, made: Configuration, tally: Tally, link: str |
         InputError: no report could be used, or a link that the scheme does not take.
     """
     whitened = made.randomizer == "privunit" or made.scheme == "whitened"
-    parameters: Any = WhitenedParameters(randomizer=made.randomizer) if whitened else MomentParameters()
+    parameters: Any = WhitenedParameters(randomizer=made.randomizer) if whitened else LocalMomentParameters()
     plan = LocalPlan(public, max(tally.accepted, 1), made.mu, made, parameters, _link(link, made))
     outcome = LocalOutcome(plan, tally.mean[None])
     coefficients, bands, notes = outcome.coefficients[0], outcome.bands(), outcome.notes()

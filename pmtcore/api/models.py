@@ -343,8 +343,9 @@ class PrivateModel(Parametrized, Reported):
             levels={name: tuple(map(str, names)) for name, names in (self.levels or {}).items()},
             kinds=dict(self.kinds or {}),
         )
-        if self.person:
-            choices = choices.of_person(Unit(self.rows_per_person, self.person, self.person_rule))
+        unit = Unit(self.rows_per_person, self.person or "", self.person_rule)
+        if unit.column:
+            choices = choices.of_person(unit)
         return Inputs(choices, schema_of(self.schema))
 
     def _repr_html_(self) -> str:

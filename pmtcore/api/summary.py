@@ -1,14 +1,14 @@
-"""What a budget is expected to buy: as text, and as HTML where a notebook shows it."""
+"""Text and HTML of what a budget is expected to buy."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.escaping import one_line, terminal
-from pmtcore.releases.planning import interval_text
+from pmtcore.releases.planning import PlanRow, interval_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,7 @@ class Expectation:
         notes: what to know about the public columns: which are left out, or may be read otherwise than meant.
     """
 
-    rows: tuple[Mapping[str, Any], ...]
+    rows: tuple[PlanRow, ...]
     verdicts: tuple[str, ...]
     n: int
     notes: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Expectation:
         return f"{shown.to_html(float_format='{:.4g}'.format, escape=True)}{words}"
 
 
-def table_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def table_lines(rows: Iterable[PlanRow]) -> list[str]:
     """Return predicted errors as the lines of a table: its head, then one for each method, budget and coefficient."""
     head = f"{'method':16} {'mu':>8} {'coefficient':20} {'privacy sd':>11} {'sampling sd':>11}"
     return [

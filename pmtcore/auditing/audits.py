@@ -22,7 +22,7 @@ _FILE = "audits.json"
 
 
 @dataclass(frozen=True)
-class Record:
+class AuditRecord:
     """Audits by method id, or by fault id, with the day they were computed."""
 
     computed: str
@@ -33,7 +33,7 @@ class Record:
         return {"computed": self.computed, "audits": {id: vars(one) for id, one in self.audits.items()}}
 
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Record:
+    def from_dict(cls, record: dict[str, Any]) -> AuditRecord:
         """Return the record of :meth:`as_dict`; entries of methods that no longer exist are left out."""
         known = {*(entry.id for entry in methods()), *FAULTS}
         wanted = [item.name for item in fields(Audit)]
@@ -67,12 +67,12 @@ class Sweep(Steps):
         id = self.next
         self.audits[id] = FAULTS[id].run(CLAIM, TRIALS) if id in FAULTS else audit(id, CLAIM, TRIALS)
 
-    def record(self) -> Record:
+    def record(self) -> AuditRecord:
         """Return the results so far, with today's date."""
-        return Record(datetime.datetime.now(datetime.UTC).date().isoformat(), dict(self.audits))
+        return AuditRecord(datetime.datetime.now(datetime.UTC).date().isoformat(), dict(self.audits))
 
 
-def store(record: Record, path: Path | None = None) -> None:
+def store(record: AuditRecord, path: Path | None = None) -> None:
     """Store a record for later visits; nothing happens where the folder cannot be written."""
     path = cache_directory() / _FILE if path is None else path
     try:
@@ -82,11 +82,11 @@ def store(record: Record, path: Path | None = None) -> None:
         return
 
 
-def stored() -> Record | None:
+def stored() -> AuditRecord | None:
     """Return the latest stored record: of this machine, else the one that comes with the project."""
     for path in (cache_directory() / _FILE, assets() / _FILE):
         try:
-            return Record.from_dict(json.loads(path.read_text(encoding="utf-8")))
+            return AuditRecord.from_dict(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError):
             continue
     return None

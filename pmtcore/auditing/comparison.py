@@ -21,8 +21,9 @@ from pmtcore.base.steps import Steps
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.registry import Mechanism, Method, Plan, make_parameters, method, of_role
+from pmtcore.methods.registry import Mechanism, Method, Plan, make_parameters, method
 from pmtcore.public.moments import PublicData, joint, public_from_rows
+from pmtcore.releases.planning import public_alone, sampling_alone, typical_ratio
 from pmtcore.tables.limits import MAX_CELLS, check_runs
 from pmtcore.tables.problem import Problem
 
@@ -107,8 +108,8 @@ class Comparison(SteppedTrials):
         reference: coefficients (d,) that errors are distances to; the non-private fit when ``None``.
         axis: one of :data:`AXES`; rows are taken at random, with one permutation.
         values: positions on the axis. Each has its own non-private fit as reference, with its own rows and penalty.
-        scale: standard errors (d,); errors are then those of the typical coefficient in units of them, the median over
-            coefficients, and Euclidean distances of all coefficients otherwise.
+        typical: measure the typical coefficient in standard errors of the public fit, the median over coefficients, as
+            far as that fit has any; Euclidean distances of all coefficients otherwise.
 
     Raises:
         InputError: an unknown method or parameter, a method without coefficients, a bad budget or axis.
@@ -125,12 +126,13 @@ class Comparison(SteppedTrials):
         reference: np.ndarray | None = None,
         axis: str = "budget",
         values: Sequence[float] = (),
-        scale: np.ndarray | None = None,
+        typical: bool = False,
     ) -> None:
         chosen = methods if isinstance(methods, Mapping) else {name: {} for name in methods}
         self.trials = whole_number_between("trials", trials, 1, 100_000)
         self.seed = whole_number_between("seed", seed, 0, 2**63 - 1)
-        self._scale = scale
+        alone = public_alone(problem.public) if typical else None
+        self._scale = None if alone is None else alone.total
         self.axis = one_of("axis", axis, [name for name in AXES if name != "epsilon"])
         if not chosen or not mus:
             raise InputError(AuditMessage.NOTHING_TO_COMPARE)
@@ -147,8 +149,20 @@ class Comparison(SteppedTrials):
                 entry, settings = _comparable(name, here), _settings(method(name), given, axis, x)
                 plan = entry.plan(here.public, here.private.n, Budget(mu), make_parameters(entry, settings))
                 self._cells.append(Cell(entry, mu, x, plan, here.private, known))
-        self.sampling = _sampling_error(problem)
+        self.sampling = self._sampling_error(problem)
         self._seconds = 0.0
+
+    @property
+    def is_typical(self) -> bool:
+        """Return whether errors are those of the typical coefficient in standard errors of the public fit."""
+        return self._scale is not None
+
+    def _sampling_error(self, problem: Problem) -> float | None:
+        """Return the expected error of the non-private fit itself, from public rows; None if unknown."""
+        errors = sampling_alone(problem.public, problem.private.n)
+        if errors is None:
+            return None
+        return float(np.linalg.norm(errors)) if self._scale is None else typical_ratio(errors, self._scale)
 
     def _check(self, problem: Problem, runs: int, values: Sequence[float] = ()) -> None:
         n, d = problem.private.n, problem.public.d
@@ -292,17 +306,6 @@ def _settings(entry: Method, given: Mapping[str, Any], axis: str, x: float) -> d
     """Return the parameters of a method at a position; unchanged where the method has no parameter for the axis."""
     name = _MOVED.get(axis)
     return {**given, name: x} if name is not None and _has(entry, name) else dict(given)
-
-
-def _sampling_error(problem: Problem) -> float | None:
-    """Return the expected error of the non-private fit itself, from public rows; None if unknown."""
-    if not problem.public.labelled:
-        return None
-    plan = of_role("public").plan(problem.public, problem.private.n, Budget(1.0), None)
-    predicted = plan.predicted()
-    if predicted is None or problem.public.m is None:
-        return None
-    return float(np.linalg.norm(predicted.sampling) * np.sqrt(problem.public.m / problem.private.n))
 
 
 def distances(coefficients: np.ndarray, reference: Private[np.ndarray], scale: np.ndarray | None = None) -> np.ndarray:

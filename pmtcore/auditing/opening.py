@@ -10,7 +10,9 @@ from pmtcore.base.private_rows import Curator
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import recommended
+from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
+from pmtcore.releases.planning import public_alone, sampling_alone, typical_ratio
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, release
 from pmtcore.tables import named
@@ -24,7 +26,7 @@ _STUDY = Curator("synthetic rows, shown on the first page")
 
 
 @dataclass(frozen=True, eq=False)
-class Opening:
+class OpeningPicture:
     """Fits of one synthetic table per standard deviation of the feature, without the intercept.
 
     Attributes:
@@ -33,6 +35,8 @@ class Opening:
         public: coefficients (d,) of the public fit.
         releases: one lab release for each budget.
         scale: standard deviations (d,) of the features.
+        public_width: widths (d,) of the public fit's 95 % bands, in the units of the table.
+        floor: width of the typical band of the fit without privacy over that of the public fit.
     """
 
     names: tuple[str, ...]
@@ -40,6 +44,8 @@ class Opening:
     public: np.ndarray
     releases: dict[float, Release]
     scale: np.ndarray
+    public_width: np.ndarray
+    floor: float
 
     @property
     def budgets(self) -> list[float]:
@@ -54,18 +60,14 @@ class Opening:
             raise ValueError("the opening's method has no bands")
         return one.coefficients[at] * self.scale, one.bands.low[at] * self.scale, one.bands.high[at] * self.scale
 
-    def distance(self, mu: float) -> float:
-        """Return the Euclidean distance of the release to the fit without privacy."""
-        return float(np.linalg.norm(self.values(mu)[0] - self.private))
-
-    @property
-    def public_distance(self) -> float:
-        """Return the Euclidean distance of the public fit to the fit without privacy."""
-        return float(np.linalg.norm(self.public - self.private))
+    def width(self, mu: float) -> float:
+        """Return the width of the typical 95 % band at this budget over that of the public fit, as Plan predicts it."""
+        _, low, high = self.values(mu)
+        return typical_ratio((high - low) / self.scale, self.public_width)
 
 
 @cache
-def opening() -> Opening:
+def opening() -> OpeningPicture:
     """Compute the opening picture of the synthetic demo: some tenths of a second, once in a process."""
     private, public_rows, reasons = named.load("demo")
     problem = prepare(private, public_rows, named.entry("demo").choices, lab_reasons=reasons)
@@ -74,5 +76,16 @@ def opening() -> Opening:
     exact = exact_fit(problem.public, problem.private).reveal(_STUDY)
     features = tuple(name for name in problem.public.names if name != INTERCEPT)
     at = [problem.public.names.index(name) for name in features]
-    scale = problem.public.spread[at]
-    return Opening(features, exact[at] * scale, problem.public.fit[at] * scale, made, scale)
+    scale, alone = problem.public.spread[at], public_alone(problem.public)
+    sampling = sampling_alone(problem.public, problem.private.n)
+    if alone is None or sampling is None:
+        raise ValueError("the opening's public rows have no target")
+    return OpeningPicture(
+        features,
+        exact[at] * scale,
+        problem.public.fit[at] * scale,
+        made,
+        scale,
+        2 * Z95 * alone.total[at],
+        typical_ratio(sampling[at], alone.total[at]),
+    )

@@ -55,10 +55,11 @@ def quietly(function: Summand, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def cut_to(blocks: Iterable[Block], size: int) -> Iterator[Block]:
-    """Yield blocks in parts of at most a size, which lie in the memory of their block."""
+    """Yield blocks in even parts of at most a size, which lie in the memory of their block."""
     for x, y in blocks:
-        for start in range(0, len(y), size):
-            yield x[start : start + size], y[start : start + size]
+        even = max(-(-len(y) // max(-(-len(y) // size), 1)), 1)
+        for start in range(0, len(y), even):
+            yield x[start : start + even], y[start : start + even]
 
 
 def recut(blocks: Iterable[Block], size: int) -> Iterator[Block]:

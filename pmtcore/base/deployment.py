@@ -24,7 +24,7 @@ _PLACEHOLDERS = ("change", "example", "sample", "secret", "password", "placehold
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
-class Fault(Enum):
+class SettingFault(Enum):
     """Kinds of wrong settings."""
 
     MISSING = "missing"
@@ -39,7 +39,7 @@ class Fault(Enum):
 
 
 @dataclass(frozen=True)
-class Problem:
+class WrongSetting:
     """One setting that is wrong.
 
     Attributes:
@@ -47,7 +47,7 @@ class Problem:
         serious: the server does not start.
     """
 
-    kind: Fault
+    kind: SettingFault
     setting: str
     serious: bool = True
 
@@ -58,15 +58,15 @@ class Problem:
 
 
 _WORDS = {
-    Fault.MISSING: "is missing: set it.",
-    Fault.PLACEHOLDER: "is the text of an example: make one of your own with 'openssl rand -hex 32'.",
-    Fault.SHORT: "is too short: make one with 'openssl rand -hex 32'.",
-    Fault.PREDICTABLE: "is no random text: make one with 'openssl rand -hex 32'.",
-    Fault.NOT_ENCRYPTED: "is an address without TLS; give one that begins with https://.",
-    Fault.SWITCHED_OFF: "is switched off: other sites could act for whoever is signed in; leave it on.",
-    Fault.UNREADABLE: "cannot be read as JSON of names and roles; nobody would have a role.",
-    Fault.NOBODY: "names no curator, analyst or reviewer.",
-    Fault.WRONG_PLACE: "must end in /oauth2callback, where the answer of the provider is read.",
+    SettingFault.MISSING: "is missing: set it.",
+    SettingFault.PLACEHOLDER: "is the text of an example: make one of your own with 'openssl rand -hex 32'.",
+    SettingFault.SHORT: "is too short: make one with 'openssl rand -hex 32'.",
+    SettingFault.PREDICTABLE: "is no random text: make one with 'openssl rand -hex 32'.",
+    SettingFault.NOT_ENCRYPTED: "is an address without TLS; give one that begins with https://.",
+    SettingFault.SWITCHED_OFF: "is switched off: other sites could act for whoever is signed in; leave it on.",
+    SettingFault.UNREADABLE: "cannot be read as JSON of names and roles; nobody would have a role.",
+    SettingFault.NOBODY: "names no curator, analyst or reviewer.",
+    SettingFault.WRONG_PLACE: "must end in /oauth2callback, where the answer of the provider is read.",
 }
 
 
@@ -77,7 +77,7 @@ def predictable(text: str) -> bool:
     return len(set(text)) < _DISTINCT or periodic or sum(steps) > len(steps) / 2
 
 
-def secret_problems(setting: str, value: object, length: int, random: bool = True) -> Iterator[Problem]:
+def secret_problems(setting: str, value: object, length: int, random: bool = True) -> Iterator[WrongSetting]:
     """Yield what is wrong with a secret.
 
     Args:
@@ -87,18 +87,18 @@ def secret_problems(setting: str, value: object, length: int, random: bool = Tru
         random: it is made by the operator, who can make it long and random; False: issued by somebody else.
     """
     if not isinstance(value, str) or not value.strip():
-        yield Problem(Fault.MISSING, setting)
+        yield WrongSetting(SettingFault.MISSING, setting)
     elif any(word in value.casefold() for word in _PLACEHOLDERS):
-        yield Problem(Fault.PLACEHOLDER, setting)
+        yield WrongSetting(SettingFault.PLACEHOLDER, setting)
     elif len(value) < length:
-        yield Problem(Fault.SHORT, setting)
+        yield WrongSetting(SettingFault.SHORT, setting)
     elif random and predictable(value):
-        yield Problem(Fault.PREDICTABLE, setting)
+        yield WrongSetting(SettingFault.PREDICTABLE, setting)
 
 
 def problems(
     secrets: Mapping[str, object], environment: Mapping[str, str], options: Mapping[str, object]
-) -> list[Problem]:
+) -> list[WrongSetting]:
     """Return what is wrong with the settings of a server; nothing where nobody signs in.
 
     Args:
@@ -110,16 +110,16 @@ def problems(
     if "auth" not in secrets:
         return []
     if not isinstance(auth, Mapping):
-        return [Problem(Fault.MISSING, "[auth] of the secrets")]
+        return [WrongSetting(SettingFault.MISSING, "[auth] of the secrets")]
     return [*_sign_in(auth), *_switches(options), *_roles(environment), *_ledger(environment)]
 
 
-def _sign_in(auth: Mapping[str, object]) -> Iterator[Problem]:
+def _sign_in(auth: Mapping[str, object]) -> Iterator[WrongSetting]:
     yield from secret_problems("auth.cookie_secret", auth.get("cookie_secret"), SECRET_LENGTH)
     yield from _address("auth.redirect_uri", auth.get("redirect_uri"))
     redirect = auth.get("redirect_uri")
     if isinstance(redirect, str) and not redirect.endswith("/oauth2callback"):
-        yield Problem(Fault.WRONG_PLACE, "auth.redirect_uri")
+        yield WrongSetting(SettingFault.WRONG_PLACE, "auth.redirect_uri")
     several = {name: section for name, section in auth.items() if isinstance(section, Mapping)}
     providers = {f"auth.{name}": section for name, section in several.items() if "client_id" in section}
     for name, section in (providers or {"auth": auth}).items():
@@ -127,40 +127,40 @@ def _sign_in(auth: Mapping[str, object]) -> Iterator[Problem]:
         yield from _address(f"{name}.server_metadata_url", section.get("server_metadata_url"))
 
 
-def _address(setting: str, value: object) -> Iterator[Problem]:
+def _address(setting: str, value: object) -> Iterator[WrongSetting]:
     if not isinstance(value, str) or not value:
-        yield Problem(Fault.MISSING, setting)
+        yield WrongSetting(SettingFault.MISSING, setting)
         return
     try:
         url = urlsplit(value)
         local = url.scheme == "http" and url.hostname in _LOCAL
     except ValueError:
-        yield Problem(Fault.NOT_ENCRYPTED, setting)
+        yield WrongSetting(SettingFault.NOT_ENCRYPTED, setting)
         return
     if url.scheme != "https" and not local:
-        yield Problem(Fault.NOT_ENCRYPTED, setting)
+        yield WrongSetting(SettingFault.NOT_ENCRYPTED, setting)
 
 
-def _switches(options: Mapping[str, object]) -> Iterator[Problem]:
+def _switches(options: Mapping[str, object]) -> Iterator[WrongSetting]:
     for name in ("server.enableXsrfProtection", "server.enableCORS"):
         if options.get(name) is False:
-            yield Problem(Fault.SWITCHED_OFF, name)
+            yield WrongSetting(SettingFault.SWITCHED_OFF, name)
 
 
-def _roles(environment: Mapping[str, str]) -> Iterator[Problem]:
+def _roles(environment: Mapping[str, str]) -> Iterator[WrongSetting]:
     place = environment.get("PMT_ROLES")
     if not place:
         return
     try:
         given = roles_listed(Path(place).read_bytes()).values()
     except (OSError, InputError):
-        yield Problem(Fault.UNREADABLE, "PMT_ROLES")
+        yield WrongSetting(SettingFault.UNREADABLE, "PMT_ROLES")
         return
     if not any(given):
-        yield Problem(Fault.NOBODY, "PMT_ROLES", serious=False)
+        yield WrongSetting(SettingFault.NOBODY, "PMT_ROLES", serious=False)
 
 
-def _ledger(environment: Mapping[str, str]) -> Iterator[Problem]:
+def _ledger(environment: Mapping[str, str]) -> Iterator[WrongSetting]:
     if not environment.get("PMT_LEDGER", "").startswith("postgresql"):
         return
     yield from secret_problems("PMT_LEDGER_KEY", environment.get("PMT_LEDGER_KEY"), _LEDGER_LENGTH, False)

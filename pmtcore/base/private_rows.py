@@ -1,4 +1,4 @@
-"""Private figures, private rows, and what is kept of rows between passes: all that methods have to them.
+"""Private figures, private rows, and what is kept of rows between passes: the only access that methods have to them.
 
 A figure is *public* (computed from public rows, sizes, chosen parameters), *released* (the output of a
 mechanism; its cost is stated) or *private*. The third kind is a type of its own, :class:`Private`: a box that prints
@@ -126,6 +126,7 @@ class RowCache(StaysInSession, Generic[P]):
         cut: from a block to its pieces, each to be done with before the next is asked for.
         bytes_each: that a row takes in a piece that is kept.
         most: bytes to keep.
+        numbers: numbers of all blocks, which decide how many threads are worth while; ``None``: many.
     """
 
     def __init__(
@@ -136,8 +137,9 @@ class RowCache(StaysInSession, Generic[P]):
         bytes_each: int,
         *,
         most: int,
+        numbers: int | None = None,
     ) -> None:
-        self._blocks, self._adder, self._cut = blocks, adder, cut
+        self._blocks, self._adder, self._cut, self._numbers = blocks, adder, cut, numbers
         self._kept: list[list[P]] = []  # of the first blocks
         self._whole = False  # whether these are all
         self._each, self._room = bytes_each, most
@@ -151,7 +153,8 @@ class RowCache(StaysInSession, Generic[P]):
         """
         if self._adder is not None:
             return Private(self._adder(_Look(self._cut, function)))
-        return Private(total(self._summands(function, 1 if in_order else threads.number())))
+        many = threads.number() if self._numbers is None else threads.worth(self._numbers)
+        return Private(total(self._summands(function, 1 if in_order else many)))
 
     def sum_pieces(self, function: Callable[[P], np.ndarray], *, in_order: bool = False) -> Private[np.ndarray]:
         """Return ``sum over blocks of function(piece)``; each block is one piece (:meth:`PrivateRows.equal_pieces`)."""
@@ -218,7 +221,7 @@ _ROWS_OF_A_PART = 4096
 _NUMBERS_OF_A_BLOCK = 2**19
 # Rows and numbers (16 MB) of a block of several passes, at most: threads share smaller blocks evenly, and of those that
 # are kept between passes memory holds as many as fit.
-_ROWS_OF_A_PIECE, _NUMBERS_OF_A_PIECE = 32_768, 2**21
+_ROWS_OF_A_PIECE, _NUMBERS_OF_A_PIECE = 65_536, 2**21
 # Of a table of which a smaller share fits nothing is kept: it would save less than a tenth of the passes.
 _LEAST_SHARE_KEPT = 0.125
 
@@ -351,11 +354,13 @@ class PrivateRows(StaysInSession):
             bytes_each: that a row takes in a piece that is kept.
             most: bytes to keep; ``None``: as many as these rows allow.
         """
-        size = max(min(_ROWS_OF_A_PIECE, _NUMBERS_OF_A_PIECE // (len(self.names) + 1)), 1)
+        width = len(self.names) + 1
+        size = max(min(_ROWS_OF_A_PIECE, _NUMBERS_OF_A_PIECE // width), 1)
         room = self._keeps if most is None else min(most, self._keeps)
         if self.n * bytes_each * _LEAST_SHARE_KEPT > room:
             room = 0
-        return RowCache(lambda: cut_to(self._blocks(), size), self._adder, cut, bytes_each, most=room)
+        blocks, numbers = lambda: cut_to(self._blocks(), size), self.n * width
+        return RowCache(blocks, self._adder, cut, bytes_each, most=room, numbers=numbers)
 
     def equal_pieces(
         self, prepare: Callable[[np.ndarray, np.ndarray], P], bytes_each: int, *, of: int = 1

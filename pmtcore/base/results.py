@@ -1,4 +1,4 @@
-"""What analysts read off a regression: estimates, standard errors, tests, intervals, predictions; all post-processing.
+"""Results of a regression: estimates, standard errors, tests, intervals, predictions; all post-processing.
 
 One class for every fit: of a private estimator, from a released moment, or from a record that a colleague sent. The
 limits of a release lie around its *centre* (the coefficients before any shrinkage to the public fit) and are widened to
@@ -9,6 +9,7 @@ leaves out zero.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, update_wrapper
@@ -65,7 +66,7 @@ class WaldTest:
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
+class PredictedMeans:
     """Predicted means of rows with their standard errors, in the names of statsmodels.
 
     Attributes:
@@ -257,7 +258,7 @@ class Results:
         """
         return np.asarray(self.mean(self._design(frame) @ self.values))
 
-    def get_prediction(self, frame: object) -> Prediction:
+    def get_prediction(self, frame: object) -> PredictedMeans:
         """Return predictions with standard errors and limits, of the mean and of a new row.
 
         Raises:
@@ -267,7 +268,7 @@ class Results:
         linear = x @ self.values
         error = np.sqrt(np.einsum("ki,ij,kj->k", x, self._covariance, x))
         freedom = np.full(len(x), self.df_resid)
-        return Prediction(
+        return PredictedMeans(
             np.asarray(self.mean(linear)),
             linear,
             x @ self.centre,
@@ -447,35 +448,43 @@ class Results:
         return rows, np.zeros(len(rows))
 
     def _written(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """Parse constraints such as ``a = b, c = 0``, separated by commas."""
+        """Parse constraints such as ``a = b, c = 0``, separated by commas; a name may have any signs in it."""
+        names = sorted({*self.names, *self.index}, key=len, reverse=True)
+        known = re.compile(rf"(`?)(?<!\w)({'|'.join(map(re.escape, names))})(?!\w)\1")
+        # What stands for a name holds no sign that a constraint is cut at.
+        marked = known.sub(lambda match: f"\0{self._place(match[2])}\0", text)
         rows, right = [], []
-        for part in text.split(","):
-            left, equals, other = part.partition("=")
+        for part in marked.split(","):
+            given = re.sub(r"\0(\d+)\0", lambda match: self.index[int(match[1])], part.strip())
+            left, _, other = part.partition("=")
             try:
-                ahead, behind = self._sum(left), self._sum(other if equals else "0")
+                ahead, behind = self._sum(left), self._sum(other or "0")
+            except RefusedError:
+                raise
             except ValueError:
-                raise RefusedError(Refusal.CONSTRAINTS, ResultMessage.CONSTRAINT_FORM, given=part.strip()) from None
+                raise RefusedError(Refusal.CONSTRAINTS, ResultMessage.CONSTRAINT_FORM, given=given) from None
             rows.append(ahead[0] - behind[0])
             right.append(behind[1] - ahead[1])
+            if not np.all(np.isfinite([*rows[-1], right[-1]])):
+                raise RefusedError(Refusal.CONSTRAINTS, ResultMessage.CONSTRAINT_FORM, given=given)
         return np.array(rows), np.array(right)
 
     def _sum(self, text: str) -> tuple[np.ndarray, float]:
-        """Return weights (d,) and constant of a sum of coefficients and numbers."""
+        """Return weights (d,) and constant of a sum of numbers and coefficients, these as places between zeros."""
         weights, constant = np.zeros(len(self.names)), 0.0
-        if text.strip() in {*self.names, *self.index}:
-            weights[self._place(text.strip())] = 1.0
-            return weights, 0.0
-        for piece in text.replace("-", "+-").split("+"):
+        for piece in re.split(r"(?<![0-9.][eE])(?:\+|(?=-))", text):
             term = piece.strip()
             if not term:
                 continue
             sign = -1.0 if term.startswith("-") else 1.0
             factor, times, name = term.lstrip("-").strip().rpartition("*")
-            size = sign * (float(factor) if times else 1.0)
-            try:
-                constant += size * float(name)
-            except ValueError:
-                weights[self._place(name.strip().strip("`"))] += size
+            size, place = sign * (float(factor) if times else 1.0), name.strip()
+            if re.fullmatch(r"\0\d+\0", place):
+                weights[int(place.strip("\0"))] += size
+            elif re.fullmatch(r"[^\W\d]\w*", place) and place not in ("nan", "inf"):
+                self._place(place)
+            else:
+                constant += size * float(place)
         return weights, constant
 
     def _place(self, name: str) -> int:
@@ -578,6 +587,6 @@ def _checked(level: float) -> float:
     Raises:
         InputError: it is no level of confidence.
     """
-    if not 0.5 <= float(level) < 1:
+    if not isinstance(level, int | float | np.number) or not 0.5 <= level < 1:
         raise RefusedError(Refusal.LEVEL, ResultMessage.LEVEL_RANGE, level=level)
     return float(level)

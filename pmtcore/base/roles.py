@@ -1,4 +1,4 @@
-"""Who may do what: three roles, and what each is allowed; asked in the functions that do it, not in a menu."""
+"""Roles and what each may do: asked by the functions that act, not by a menu."""
 
 import math
 from collections.abc import Mapping

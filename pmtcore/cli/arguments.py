@@ -1,4 +1,4 @@
-"""What commands share: arguments for tables and budgets, and what they become."""
+"""Arguments for tables and budgets that commands share, and what they are turned into."""
 
 from __future__ import annotations
 
@@ -151,6 +151,11 @@ def number_from(name: str, text: str) -> float:
     """Return the number that a text holds, or raise an InputError that names it."""
     with reraised_as(InputError(CommandMessage.NUMBERS_NEEDED, option=name, given=text), ValueError):
         return float(text)
+
+
+def numbers_from(name: str, text: str) -> list[float]:
+    """Return the numbers of a list with commas, one at least, or raise an InputError that names it."""
+    return [number_from(name, part) for part in text.split(",") if part.strip()] or [number_from(name, text)]
 
 
 def budget_from(chosen: argparse.Namespace) -> Budget:

@@ -17,7 +17,7 @@ from pmtcore.base.labels import Label
 from pmtcore.base.messages import CommandMessage, InputError, reraised_as, whole_number_between
 from pmtcore.base.numbers import figure
 from pmtcore.base.strict_json import parsed
-from pmtcore.cli.arguments import Answer, number_from, public_from, table_of
+from pmtcore.cli.arguments import Answer, numbers_from, public_from, table_of
 from pmtcore.cli.files import read_small, writable, write_small
 from pmtcore.methods.registry import method, recommended
 
@@ -36,7 +36,7 @@ def plan(chosen: argparse.Namespace) -> Answer:
     public, notes = public_from(chosen)
     n = chosen.rows if chosen.private is None else table_of(chosen.private, "private").n
     first = recommended(public).id if chosen.method is None else method(chosen.method).id
-    mus = [number_from("--mu", part) for part in chosen.mu.split(",") if part.strip()]
+    mus = numbers_from("--mu", chosen.mu)
     plans = planning.plan(public, n, mus, None if chosen.method is None else [first])
     order = planning.ranked(plans, first)
     plans = sorted(plans, key=lambda planned: order.index(planned.method))

@@ -7,7 +7,7 @@ from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, de
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import number_between, whole_number_between
 from pmtcore.base.private_rows import Curator
-from pmtcore.cli.arguments import Answer, budget_from, number_from, problem_from
+from pmtcore.cli.arguments import Answer, budget_from, numbers_from, problem_from
 from pmtcore.methods.registry import method, methods, search
 
 _CURATOR = Curator("the command line, run by whoever holds the private table")
@@ -24,7 +24,8 @@ def list_methods(chosen: argparse.Namespace) -> Answer:
         names = "; ".join([source, *(name for name in called if not name.startswith(source))])
         relation = entry.claim.neighbours.value
         lines.append(f"{entry.id:16} {entry.standing.value:6} {relation:20} {entry.title}  ({names})")
-    return {"methods": [entry.as_dict() for entry in entries]}, "\n".join(lines)
+    nothing = f"No method has {' '.join(chosen.words)!r} in a name; 'methods' lists all."
+    return {"methods": [entry.as_dict() for entry in entries]}, "\n".join(lines) or nothing
 
 
 def convert(chosen: argparse.Namespace) -> Answer:
@@ -108,8 +109,8 @@ def compare(chosen: argparse.Namespace) -> Answer:
 
     problem = rescaled(problem_from(chosen), chosen.scale)
     names = [method(name.strip()).id for name in chosen.methods.split(",") if name.strip()]
-    mus = [number_from("--mu", part) for part in chosen.mu.split(",") if part.strip()]
-    values = [number_from("--values", part) for part in (chosen.values or "").split(",") if part.strip()]
+    mus = numbers_from("--mu", chosen.mu)
+    values = numbers_from("--values", chosen.values) if chosen.values else []
     run = Comparison(problem, names, mus, trials=chosen.trials, seed=chosen.seed, axis=chosen.axis, values=values).run()
     rows = [vars(summary) for summary in run.summaries().reveal(_CURATOR)]
     norm = run.reference_norm().reveal(_CURATOR)

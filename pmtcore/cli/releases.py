@@ -31,6 +31,7 @@ from pmtcore.releases.release import (
 )
 from pmtcore.tables.demo import is_demo
 from pmtcore.tables.problem import Problem
+from pmtcore.tables.streams import without_keys
 
 _BESIDE = (
     "Beside it lie two small files, .key and .head: copy all three together, and keep .key from others. Without them "
@@ -49,9 +50,10 @@ def run(chosen: argparse.Namespace) -> Answer:
     source = SecureNoise() if chosen.seed is None else SeededNoise(chosen.seed)
     if chosen.ledger is not None and chosen.dataset is None:
         raise InputError(CommandMessage.LEDGER_NEEDS_DATASET)
-    rows = chosen.rows_per_person or (1 if saved is None else saved.rows_per_person)
-    unit = None if chosen.person is None else Unit(rows, chosen.person, chosen.person_rule)
-    problem = problem_from(chosen, unit)
+    before = 1 if saved is None else saved.rows_per_person
+    rows = before if chosen.rows_per_person is None else chosen.rows_per_person
+    unit = Unit(rows, chosen.person or "", chosen.person_rule)
+    problem = problem_from(chosen, unit if unit.column else None)
     request = _request(chosen, saved, problem, rows)
     if chosen.save_config:
         write_small(chosen.save_config, json.dumps(request.as_dict(), indent=2) + "\n")
@@ -126,26 +128,26 @@ def _where(place: Mapping[str, Any]) -> str:
 
 def _request(chosen: argparse.Namespace, saved: Request | None, problem: Problem, rows: int) -> Request:
     """Return the request: as saved, changed by the command line; the recommended method where none is named."""
-    id = chosen.method or (None if saved is None else saved.method)
-    if id is None:
-        id = recommended(problem.public).id
-        say(chosen, f"method {id}: the recommended one for these tables; 'plan' compares it with others.")
+    named = chosen.method or (None if saved is None else saved.method)
     given = any(value is not None for value in (chosen.mu, chosen.rho, chosen.epsilon))
     budget = budget_from(chosen) if given or saved is None else saved.budget
-    return Request.from_dict(
+    request = Request.from_dict(
         {
-            "method": id,
+            "method": named or recommended(problem.public).id,
             "mu": budget.mu,
             "parameters": {**({} if saved is None else saved.parameters), **settings_from(chosen.set)},
             "delta": chosen.delta if chosen.delta is not None or saved is None else saved.delta,
             "rows_per_person": rows,
         }
     )
+    if named is None:
+        say(chosen, f"method {request.method}: the recommended one for these tables; 'plan' compares it with others.")
+    return request
 
 
 def _data_set(place: str) -> str:
     """Return the name of the private table in the ledger, where none was given."""
-    return "standard input" if place == STANDARD_INPUT else Path(place).name
+    return "standard input" if place == STANDARD_INPUT else Path(without_keys(place)).name
 
 
 def _is_there(url: str) -> bool:

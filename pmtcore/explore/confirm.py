@@ -15,7 +15,7 @@ import numpy as np
 
 from pmtcore.base.messages import ExploreMessage, InputError, Refusal, RefusedError, reraised_as
 from pmtcore.explore.regression import Regression
-from pmtcore.methods.joint_moment.influence import Rows
+from pmtcore.methods.joint_moment.influence import RowInfluence
 from pmtcore.methods.joint_moment.record import Record, mean_difference_variance
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT, joint, public_from_rows
@@ -25,7 +25,7 @@ _SAME = 1e-9  # relative: coordinates that were written and read again differ by
 
 
 @dataclass(frozen=True, eq=False)
-class _Chosen:
+class _ChosenModel:
     """From a row of the given columns to the chosen features and response; derived columns by their public rules."""
 
     record: Record
@@ -58,7 +58,7 @@ def problem_of(problem: Problem, record: Record, fit: Regression) -> Problem:
         raise InputError(ExploreMessage.OTHER_INTERCEPT)
     if len(fit.names) <= fit.constant:
         raise InputError(ExploreMessage.NO_FEATURE_TO_CONFIRM)
-    chosen = _Chosen(record, fit.fit.response, fit.fit.features)
+    chosen = _ChosenModel(record, fit.fit.response, fit.fit.features)
     x, y = chosen(problem.public.rows[:, :-1], problem.public.rows[:, -1])
     words = f"Confirms {fit.formula}, chosen from a released joint moment of the same rows."
     return replace(
@@ -191,7 +191,7 @@ def combined_record(records: Sequence[Record], disjoint: str) -> Record:
     weights = np.array([record.n / n for record in records])
     noisy = np.einsum("k,kij->ij", weights, np.stack([record.noisy for record in records]))
     sigma = math.sqrt(float(np.sum((weights * [record.sigma for record in records]) ** 2)))
-    influence = replace(first.influence, n=n) if isinstance(first.influence, Rows) else first.influence
+    influence = replace(first.influence, n=n) if isinstance(first.influence, RowInfluence) else first.influence
     return replace(
         first,
         noisy=noisy,

@@ -17,7 +17,7 @@ from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.explore.regression import Regression
 from pmtcore.glm.losses import LOGISTIC
 from pmtcore.glm.solvers import Data, Penalty, minimize
-from pmtcore.methods.joint_moment.influence import Rows
+from pmtcore.methods.joint_moment.influence import RowInfluence
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import INTERCEPT
 
@@ -71,7 +71,7 @@ def logistic(linear: Regression) -> Logistic:
         InputError: no public rows in the record, a response that is not 0/1 in them, or too few rows.
     """
     state, influence = linear.state, linear.state.influence
-    if not isinstance(influence, Rows):
+    if not isinstance(influence, RowInfluence):
         raise InputError(ExploreMessage.LOGISTIC_NEEDS_ROWS)
     rows = influence.inside @ state.root.T
     y = rows[:, linear.fit.response]

@@ -30,7 +30,7 @@ from pmtcore.explore.regression import (
 )
 from pmtcore.explore.terms import column, dummies, read
 from pmtcore.methods.joint_moment.derived import Derived
-from pmtcore.methods.joint_moment.influence import Gaussian, Rows
+from pmtcore.methods.joint_moment.influence import GaussianInfluence, RowInfluence
 from pmtcore.methods.joint_moment.linear import State
 from pmtcore.methods.joint_moment.record import Record, record_from_bytes
 from pmtcore.public.moments import INTERCEPT
@@ -154,12 +154,12 @@ class Moment:
     @property
     def has_rows(self) -> bool:
         """Return whether public rows lie in the record: logistic regressions need them."""
-        return isinstance(self.record.influence, Rows)
+        return isinstance(self.record.influence, RowInfluence)
 
     @property
     def assumes_gaussian(self) -> bool:
         """Return whether bands assume Gaussian rows: neither public rows nor their fourth moments are in the record."""
-        return isinstance(self.record.influence, Gaussian)
+        return isinstance(self.record.influence, GaussianInfluence)
 
     @property
     def looked(self) -> tuple[Regression, ...]:
@@ -442,7 +442,7 @@ def synthetic_rows(
 def _shaped(marginals: Marginals, normal: np.ndarray, j: int, mean: float, *, sd: float) -> np.ndarray:
     """Return one column (k,)."""
     influence = marginals.state.influence
-    if not isinstance(influence, Rows):
+    if not isinstance(influence, RowInfluence):
         return np.asarray(mean + sd * normal)
     public = np.sort(influence.inside @ marginals.state.root[j])
     rank = np.argsort(np.argsort(normal))

@@ -1,4 +1,4 @@
-"""Ridge and lasso paths, best subsets, and shares of draws for what has no gradient: free."""
+"""Ridge and lasso paths, best subsets, and how often draws choose a feature; all post-processing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
-from pmtcore.methods.joint_moment.influence import Rows
+from pmtcore.methods.joint_moment.influence import RowInfluence
 from pmtcore.methods.joint_moment.linear import State, floored, solve
 
 POINTS = 31  # of a path, several a decade
@@ -159,7 +159,7 @@ def drawn(state: State, draws: int) -> np.ndarray:
     source = SeededNoise(0, 15)
     d = len(state.moment)
     noise = symmetric_noise(source, draws, d, "isometric") * np.sqrt(state.noise)
-    if isinstance(state.influence, Rows):
+    if isinstance(state.influence, RowInfluence):
         rng = np.random.default_rng((0, 16))
         m = state.influence.m
         weights = rng.multinomial(m, np.full(m, 1 / m), draws) / m - 1 / m

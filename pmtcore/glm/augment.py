@@ -237,8 +237,10 @@ def iterate(
         return _literally(data, b, targets, rounds, absolute=turned, rows=rows)
     stack = TargetStack.of(targets if len(targets) == t else [targets[0]] * t)
     weights = np.array(np.broadcast_to(stack.start(), (t, p)))
-    first = limit(data, b, weights + 1e-9, _loose(data), start=np.zeros((t, p)))
-    theta, known = first.theta, _Known(first.theta.copy(), *first.derivatives)
+    # The first weights have no Lambda in them, so fits that share a draw of b mostly begin with one and the same fit.
+    apart, of = np.unique(np.hstack([b, weights]), axis=0, return_inverse=True)
+    first = limit(data, apart[:, :p], apart[:, p:] + 1e-9, _loose(data), start=np.zeros((len(apart), p)))
+    theta, known = first.theta[of], _Known(first.theta[of], *(part[of] for part in first.derivatives))
     live, centre, matrix = np.arange(t), np.zeros((t, p)), np.zeros((p, p))
     for count in range(rounds - 1):
         before, weights[live] = theta[live], stack.at(live).weights(theta[live])

@@ -1,4 +1,4 @@
-"""What the ledger's events add up to: entries, and a data set's account of cap, spends and what is left.
+"""Accounts of the ledger: entries, and of each data set its cap, its spends and what is left.
 
 Every method is mu-GDP under replace-one (a purely epsilon-private one through the mu that it implies), so caps are
 kept by ``sqrt(sum mu_i^2)``; the epsilon of the total takes purely private releases as what they are. A budget stated

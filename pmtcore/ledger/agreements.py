@@ -1,4 +1,4 @@
-"""Releases that two people stand for: one asks, another agrees or declines, then the very same may be released.
+"""Releases that two people agree to: one asks, another agrees or declines, then that very release may be made.
 
 Each step is an event of the chain under one key. Where a curator wants it for a data set (and for all that spend
 together with it) a spend without the agreement of a second person to exactly this request is refused by the ledger.
@@ -6,13 +6,14 @@ together with it) a spend without the agreement of a second person to exactly th
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from pmtcore.base.messages import LedgerMessage
 from pmtcore.ledger import chain, reading, rules
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import Database
 from pmtcore.ledger.engines import Connection
+from pmtcore.ledger.rules import SpendFields
 
 _ANSWERS = {"agree": "agreed", "decline": "declined"}
 # What was agreed to is what may be released: the same choices from the same rows.
@@ -27,7 +28,7 @@ class PendingRequest:
     at: str
     dataset: str
     by: str
-    fields: Mapping[str, Any]  # of the spend, see rules.spend
+    fields: SpendFields
     state: str = "asked"  # asked, agreed, declined, then what became of the spend: reserved, released, failed
     answered_by: str = ""
     reason: str = ""
@@ -44,13 +45,13 @@ class Agreements:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def ask(self, dataset: str, key: str, fields: Mapping[str, Any]) -> PendingRequest:
+    def ask(self, dataset: str, key: str, fields: SpendFields) -> PendingRequest:
         """Ask for a release; nothing is spent. The same again with its key changes nothing.
 
         Args:
             dataset: whose cap the release would count against.
             key: name of the release.
-            fields: see :func:`pmtcore.ledger.rules.spend`, with who asks.
+            fields: of the spend, with who asks.
 
         Raises:
             LedgerError: nobody asks, the cap would be passed, or the key belongs to something else.
@@ -107,7 +108,7 @@ class Agreements:
             keys = [row["key"] for row in reading.of_kind(connection, "ask")]
             return [self._pending(connection, key) for key in reversed(keys)]
 
-    def check(self, connection: Connection, dataset: str, key: str, fields: Mapping[str, Any]) -> None:
+    def check(self, connection: Connection, dataset: str, key: str, fields: SpendFields) -> None:
         """Raise unless a second person agreed to this very spend.
 
         Raises:
@@ -131,7 +132,7 @@ class Agreements:
         spent = reading.entry(connection, self._database.key, key)
         state = state if spent is None else spent.state
         answered_by, reason = answer.get("by", ""), answer.get("reason", "")
-        return PendingRequest(key, at, dataset, fields["by"], fields, state, answered_by, reason)
+        return PendingRequest(key, at, dataset, fields["by"], cast(SpendFields, fields), state, answered_by, reason)
 
     def _rows(self, connection: Connection, key: str) -> dict[str, tuple[str, dict[str, Any], str]]:
         rows = reading.of_key(connection, key)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from pmtcore.base.exports import plain
 from pmtcore.base.messages import Damage, InputError, LedgerMessage, reraised_as
@@ -27,6 +27,28 @@ _INSERT = (
     "VALUES (:seq, :at, :dataset, :kind, :key, :payload, :previous, :hash, :seal)"
 )
 _VERIFIED: dict[str, Head] = {}  # by address: what this process has walked through already
+
+
+class Verification(TypedDict):
+    """What :meth:`Database.verify` says of a ledger.
+
+    Attributes:
+        intact: whether the chain fits, and passes through the heads that were given and noted.
+        events: number of events; ``head`` is the hash of the newest.
+        first_bad: the first event that does not fit. An event without a seal does not, whether or not the key is here.
+        sealed: events whose seal was checked: all, or 0 where the key is not here (``key``).
+        noted: the event that was noted beside the ledger.
+        why: what is wrong, in words.
+    """
+
+    intact: bool
+    events: int
+    head: str
+    first_bad: int | None
+    sealed: int
+    key: bool
+    noted: int | None
+    why: str
 
 
 class Database:
@@ -268,12 +290,8 @@ class Database:
         """Hand that space back, to the record."""
         self._beside.give_room()
 
-    def verify(self, head: str = "") -> dict[str, Any]:
-        """Recompute the chain: ``intact``, the number of events, the head, and the first event that does not fit.
-
-        ``sealed`` is the number of events whose seal was checked: all of them, or 0 where the key is not at hand
-        (``key`` says whether it is). ``noted`` is the event that was noted beside the ledger, ``why`` in words what is
-        wrong. An event without a seal does not fit, whether or not the key is at hand.
+    def verify(self, head: str = "") -> Verification:
+        """Recompute the chain.
 
         Args:
             head: one that was written down earlier, perhaps in a report: the chain must still pass through it, which

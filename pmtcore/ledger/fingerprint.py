@@ -1,4 +1,4 @@
-"""Which tables hold the same rows: a keyed fingerprint of content, not of files. It never leaves the ledger.
+"""Recognition of tables with the same rows, by a keyed fingerprint of content that never leaves the ledger.
 
 A cell becomes a keyed hash of what it says, so ``1``, ``1.0`` and ``1e0`` are one, and numbers are taken to five
 significant digits, which what is saved as single precision or with ``%.6g`` keeps. Of a table a sample of rows is kept
@@ -49,7 +49,7 @@ NOISE = 2.0  # scale of the Laplace noise on threshold and count: about epsilon 
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class HashedCells:
     """A table as keyed hashes of its cells. Private.
 
     Attributes:
@@ -242,7 +242,7 @@ def _rotate(word: np.ndarray, by: int, spare: np.ndarray) -> None:
     word |= spare
 
 
-def sketch(cells: Cells) -> Sketch:
+def sketch(cells: HashedCells) -> Sketch:
     """Return what is kept of a table."""
     columns = columns_kept(cells)
     hashes = cells.hashes
@@ -262,7 +262,7 @@ def _fewest(counted: tuple[np.ndarray, np.ndarray]) -> dict[int, int]:
     return dict(zip(types[:_TYPES].tolist(), often[:_TYPES].tolist(), strict=True))
 
 
-def columns_kept(cells: Cells) -> list[int]:
+def columns_kept(cells: HashedCells) -> list[int]:
     """Return the columns that are kept, in their order: chosen by the key among all that vary.
 
     Half of the places are for columns that tell rows apart, where there are so many. A column's place in the choice is
@@ -276,7 +276,7 @@ def columns_kept(cells: Cells) -> list[int]:
     return sorted(chosen)
 
 
-def known_again(cells: Cells, known: Sketch, key: bytes, joins: int = 0) -> bool:
+def known_again(cells: HashedCells, known: Sketch, key: bytes, joins: int = 0) -> bool:
     """Return whether a table is known again: whether its evidence passes a noisy threshold.
 
     The noise is a function of the key, the tables and the joins so far, so that asking the same again gives the same
@@ -298,7 +298,7 @@ def _laplace(seed: bytes) -> float:
     return NOISE * (math.log(first) - math.log(second))
 
 
-def evidence(cells: Cells, known: Sketch) -> float:
+def evidence(cells: HashedCells, known: Sketch) -> float:
     """Return how many rows speak for two tables being one; from :data:`THRESHOLD` on they are, but for noise."""
     if not len(known.sample) or not cells.varying:
         return 0.0
@@ -311,7 +311,7 @@ def evidence(cells: Cells, known: Sketch) -> float:
     return max(float(matches), *counts)
 
 
-def overlap(cells: Cells, known: Sketch) -> float:
+def overlap(cells: HashedCells, known: Sketch) -> float:
     """Return the share of a known table's rows that this one holds, as the sample shows.
 
     An exact figure: of what anybody else may see :func:`known_again` decides.
@@ -322,7 +322,7 @@ def overlap(cells: Cells, known: Sketch) -> float:
     return min(rows / len(known.sample), 1.0)
 
 
-def _paired(cells: Cells, known: Sketch) -> list[tuple[int, int]]:
+def _paired(cells: HashedCells, known: Sketch) -> list[tuple[int, int]]:
     """Return columns of the two tables that hold the same things, each once: of the same name, or sharing most."""
     varying = [k for k in range(len(known.names)) if len(np.unique(known.sample[:, k])) > 1]
     support = np.zeros((len(known.names), len(cells.values)))
@@ -365,14 +365,14 @@ def _independent(pairs: list[tuple[int, int]], known: Sketch) -> list[tuple[int,
     return sorted(independent)
 
 
-def _often(cells: Cells, column: int, wanted: np.ndarray) -> np.ndarray:
+def _often(cells: HashedCells, column: int, wanted: np.ndarray) -> np.ndarray:
     """Count how often each wanted hash is in a column."""
     values, often = cells.values[column]
     place = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
     return np.asarray(np.where(values[place] == wanted, often[place], 0))
 
 
-def _rows_found(cells: Cells, known: Sketch, pairs: list[tuple[int, int]]) -> int:
+def _rows_found(cells: HashedCells, known: Sketch, pairs: list[tuple[int, int]]) -> int:
     """Return how many rows here agree with a row of the sample in more cells than chance would have it, each once."""
     n = len(cells.hashes)
     rarity = []  # bits that agreement in a column tells, for each row of the sample

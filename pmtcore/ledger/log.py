@@ -19,10 +19,10 @@ from pmtcore.ledger import chain, reading, rules
 from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account, Entry
 from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
-from pmtcore.ledger.database import Database, unusable
+from pmtcore.ledger.database import Database, Verification, unusable
 from pmtcore.ledger.engines import Connection
-from pmtcore.ledger.fingerprint import MOST_ROWS, Cells, Sketch, known_again, sketch
-from pmtcore.ledger.rules import MOST_WORDS, named
+from pmtcore.ledger.fingerprint import MOST_ROWS, HashedCells, Sketch, known_again, sketch
+from pmtcore.ledger.rules import MOST_WORDS, SpendFields, named
 from pmtcore.ledger.schema import NAME_LENGTH
 from pmtcore.ledger.sidecar import data_folder
 
@@ -72,7 +72,7 @@ class Ledger:
         """Return where the ledger is: a file, or a database's address without its password."""
         return self._database.place
 
-    def verify(self, head: str = "") -> dict[str, Any]:
+    def verify(self, head: str = "") -> Verification:
         """Recompute the chain; see :meth:`Database.verify`."""
         return self._database.verify(head)
 
@@ -98,13 +98,13 @@ class Ledger:
         if self.account(dataset).cap is None:
             self.cap(dataset, max(START_CAP, mu))
 
-    def spend(self, dataset: str, key: str, fields: Mapping[str, Any], room: int = _RECORD_ROOM) -> Entry | None:
+    def spend(self, dataset: str, key: str, fields: SpendFields, room: int = _RECORD_ROOM) -> Entry | None:
         """Spend, before a private row is read; ``None`` when new, the earlier entry when the key is known.
 
         Args:
             dataset: whose cap it counts against.
             key: name of the release.
-            fields: what is spent, see :func:`pmtcore.ledger.rules.spend`.
+            fields: what is spent.
             room: bytes that the record will need at most, taken now so that a full disk is noticed before the spend.
 
         Raises:
@@ -200,7 +200,7 @@ class Ledger:
             raise LedgerError(LedgerMessage.NOT_RESERVED)
         return entry
 
-    def admit(self, dataset: str, cells: Cells) -> tuple[str, ...]:
+    def admit(self, dataset: str, cells: HashedCells) -> tuple[str, ...]:
         """Keep the fingerprint of a table under a data set; the data sets that it overlaps with and spends with.
 
         Every table that was admitted is known again, whatever its file, order, columns or names. A table that
@@ -222,15 +222,15 @@ class Ledger:
                     others.add(name)
             if not mine:
                 text = new.as_text(self._database.seal_key)
-                fields = {"fingerprint": text, "rows": len(cells.hashes)}
-                self._numbered(connection, dataset, "table", fields)
+                # How many rows there are may be private; the fingerprint, which the key closes, has it.
+                self._numbered(connection, dataset, "table", {"fingerprint": text, "rows": 0})
             for name in sorted(others):
                 if frozenset((dataset, name)) not in said:
                     # How large a share is in common is a private figure: that they are joined is all that is told.
                     self._numbered(connection, dataset, "join", {"other": name, "share": 1.0})
             return tuple(sorted(others))
 
-    def recognised(self, cells: Cells) -> tuple[str, ...]:
+    def recognised(self, cells: HashedCells) -> tuple[str, ...]:
         """Return the data sets that a table would be joined with, or that it is of; reads only."""
         with self._database.reading() as connection:
             said, key = reading.joins(connection, self._database.key), self._database.seal_key
@@ -242,11 +242,25 @@ class Ledger:
     def part(self, dataset: str, other: str, reason: str, *, by: str = "", role: str = "") -> None:
         """Record a curator's word that two data sets share nobody: they spend apart from then on."""
         reason = rules.reasoned(reason, "the two data sets share nobody")
+        self._check_known(dataset, other)
         self.note(dataset, "part", {"other": named(other)}, reason, by=by, role=role)
 
     def retire(self, dataset: str, reason: str, *, by: str = "", role: str = "") -> None:
         """Retire a data set for a stated reason: nothing more may be spent on it."""
-        self.note(dataset, "retire", {}, rules.reasoned(reason, "the data set is retired"), by=by, role=role)
+        reason = rules.reasoned(reason, "the data set is retired")
+        self._check_known(dataset)
+        self.note(dataset, "retire", {}, reason, by=by, role=role)
+
+    def _check_known(self, *datasets: str) -> None:
+        """Refuse the name of a data set that the ledger has nothing about: misspelled, the other would go on spending.
+
+        Raises:
+            LedgerError: there is no such data set.
+        """
+        present = [account.dataset for account in self.accounts()]
+        for dataset in datasets:
+            if named(dataset) not in present:
+                raise LedgerError(LedgerMessage.NO_DATASET, dataset=dataset, present=present)
 
     @property
     def fingerprint_key(self) -> bytes:
@@ -261,9 +275,7 @@ class Ledger:
         compared with that by as many.
         """
         with self._database.reading() as connection:
-            tables = reading.of_kind(connection, "table")
-            rows = [chain.read(table, self._database.key)["rows"] for table in tables]
-            return None if any(count > MOST_ROWS for count in rows) else MOST_ROWS
+            return None if any(known.rows > MOST_ROWS for _, known in self._known(connection)) else MOST_ROWS
 
     def _numbered(self, connection: Connection, dataset: str, kind: str, fields: Mapping[str, Any]) -> None:
         seq = self._database.head(connection)[0] + 1
@@ -290,7 +302,7 @@ def _joined(dataset: str, said: Mapping[frozenset[str], bool]) -> int:
     return sum(dataset in pair for pair in said)
 
 
-def _same(known: Entry, dataset: str, fields: Mapping[str, Any]) -> Entry:
+def _same(known: Entry, dataset: str, fields: SpendFields) -> Entry:
     other = known.choices and fields.get("choices", known.choices) != known.choices
     if other or known.dataset != dataset or dict(known.request) != fields["request"] or known.mu != fields["mu"]:
         raise LedgerError(LedgerMessage.KEY_OF_ANOTHER_REQUEST)

@@ -1,4 +1,4 @@
-"""What the events say: entries, data sets that spend together, accounts; each event is checked before it counts."""
+"""Entries, accounts and data sets that spend together, read from events; each event is checked before it counts."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,7 @@
-"""What a spend has to keep: a cap, a data set that is not retired, the unit that its curator asks for."""
+"""Rules of a spend: a cap, a data set that is not retired, the unit of protection that its curator asks for."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from pmtcore.accounting.budgets import Neighbours, Unit
 from pmtcore.base.exports import plain
@@ -11,6 +11,32 @@ from pmtcore.ledger.chain import CapReached, LedgerError
 from pmtcore.ledger.schema import NAME_LENGTH
 
 MOST_WORDS = 2000  # letters of a reason or a purpose
+
+
+class SpendFields(TypedDict):
+    """What a spend is, as the ledger keeps it, asked for or made; what is not given is left out.
+
+    Attributes:
+        request: method, budget and parameters in plain fields.
+        mu: what it costs under ``neighbours``, the relation between tables that the cost holds for.
+        purpose: what the release is for.
+        pure_epsilon, gaussian_mu: the part of the cost that is purely epsilon-private, and the mu of the rest.
+        choices: what was chosen about the tables.
+        unit: what people are protected by; left out: one row each.
+        by: who releases.
+        tables: keyed digest of the tables, where a second person agrees to what is made from them.
+    """
+
+    request: Mapping[str, Any]
+    mu: float
+    neighbours: str
+    purpose: str
+    pure_epsilon: NotRequired[float]
+    gaussian_mu: NotRequired[float]
+    choices: NotRequired[Mapping[str, Any]]
+    unit: NotRequired[Mapping[str, Any]]
+    by: NotRequired[str]
+    tables: NotRequired[str]
 
 
 def named(text: str, what: str = "data set") -> str:
@@ -59,8 +85,8 @@ def spend(
     unit: Unit | None = None,
     by: str = "",
     tables: str = "",
-) -> dict[str, Any]:
-    """Return the fields of a spend, as an event keeps them, asked for or made.
+) -> SpendFields:
+    """Return the fields of a spend, each checked; see :class:`SpendFields`.
 
     Args:
         request: method, budget and parameters in plain fields.
@@ -79,7 +105,12 @@ def spend(
     """
     cost = number_between("mu", mu, 0.0, 1000.0)
     relation = one_of("neighbours", neighbours, [item.value for item in Neighbours])
-    fields = {"request": plain(dict(request)), "mu": cost, "neighbours": relation, "purpose": purpose[:MOST_WORDS]}
+    fields: SpendFields = {
+        "request": plain(dict(request)),
+        "mu": cost,
+        "neighbours": relation,
+        "purpose": purpose[:MOST_WORDS],
+    }
     if pure_epsilon:
         fields["pure_epsilon"] = number_between("epsilon", pure_epsilon, 0.0, 500.0)
         fields["gaussian_mu"] = number_between("mu", gaussian_mu, 0.0, cost)
@@ -94,7 +125,7 @@ def spend(
     return fields
 
 
-def check(account: Account, fields: Mapping[str, Any]) -> None:
+def check(account: Account, fields: SpendFields) -> None:
     """Raise unless a spend may be taken from this account.
 
     Raises:
@@ -126,4 +157,5 @@ def check(account: Account, fields: Mapping[str, Any]) -> None:
 
 def _how_to_cap(name: str) -> str:
     """Return how the cap of a data set is set, on the command line and in Python."""
-    return f"'ledger cap --dataset {name!r} --mu M --reason WHY', or Ledger(...).cap({name!r}, M)"
+    typed = f"ledger cap --dataset {name!r} --mu M --reason WHY"
+    return f"'{typed}' (with the same --ledger, if one was named), or Ledger(...).cap({name!r}, M)"

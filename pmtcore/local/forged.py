@@ -1,4 +1,4 @@
-"""What forged reports can move: whoever may send one may send any that could be honest, and privacy hides which is.
+"""How far forged reports move an estimate: any report that could be honest can be forged, and privacy hides which is.
 
 A report is accepted if an honest device could have sent it, which the noise makes a wide range; a forged one lies at
 its end. To first order a coefficient moves by its gradient in the mean report times the longest step of the mean.

@@ -42,7 +42,7 @@ def printed_sds(configuration: Configuration, epsilon: float, delta: float) -> n
 
 
 @dataclass(frozen=True)
-class Attack:
+class SymbolAttack:
     """Error rates of an attacker who sees one report and must say which of two rows it came from.
 
     Attributes:
@@ -56,7 +56,7 @@ class Attack:
     trials: int
 
 
-def symbol_attack(configuration: Configuration, trials: int, source: NoiseSource, printed: bool) -> Attack:
+def symbol_attack(configuration: Configuration, trials: int, source: NoiseSource, printed: bool) -> SymbolAttack:
     """Attack a row on the radius and one a hundredth further out in the same direction.
 
     In each trial the attacker sees one report of each. The attacker's rule: a symbol means the row outside. Where
@@ -76,4 +76,4 @@ def symbol_attack(configuration: Configuration, trials: int, source: NoiseSource
         expected = c.statistic(row, response[:1])[0]
         reports = c.randomize(rows, response, source)
         named_outside.append((reports - expected) @ (expected / c.noise_sds() ** 2) > 0)
-    return Attack(float(np.mean(named_outside[1])), float(np.mean(named_outside[0])), trials)
+    return SymbolAttack(float(np.mean(named_outside[1])), float(np.mean(named_outside[0])), trials)

@@ -18,6 +18,9 @@ from pmtcore.public.moments import PublicData, whiten
 _RADIUS_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 # Factor on the largest public response: private ones reach further than few public ones.
 _RESPONSE_ROOM = 1.5
+# Of the largest squared length: a direction that public rows show less has no part in the price. Columns that depend
+# on each other leave directions of rounding alone, whose inverse would choose the radius.
+_LEAST_SHOWN = 1e-9
 # Of the public data that were asked for last: they are held weakly, so that rows which a session forgets are gone.
 _CENTRED: WeakKeyDictionary[PublicData, tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
 _LARGEST: WeakKeyDictionary[PublicData, dict[bool, float]] = WeakKeyDictionary()
@@ -75,23 +78,45 @@ def whitened_rows(public: PublicData) -> WhitenedRows:
     if known is None:
         x = whiten(public.feature_root, features(public))
         norms = np.linalg.norm(x, axis=1)
-        radii = np.unique(np.quantile(norms, _RADIUS_QUANTILES))
-        radii = radii[radii > 0]
+        radii = radii_of(norms)
         known = WhitenedRows(x, norms, radii, _shell_moments(x, norms, radii))
         _WHITENED.clear()  # a copy of all rows: one at a time
         _WHITENED[public] = known
     return known
 
 
+def radii_of(norms: np.ndarray) -> np.ndarray:
+    """Return the radii (r,) that are tried, rising, from the lengths (m,) of whitened rows."""
+    radii = np.unique(np.quantile(norms, _RADIUS_QUANTILES))
+    return np.asarray(radii[radii > 0])
+
+
 def whitened(
-    public: PublicData, n: int, mu: float, randomizer: str, *, bound: float = 0.0, epsilon: float | None = None
+    public: PublicData,
+    n: int,
+    mu: float,
+    randomizer: str,
+    *,
+    bound: float = 0.0,
+    epsilon: float | None = None,
+    known: WhitenedRows | None = None,
 ) -> Configuration:
-    """Return the ``whitened`` scheme (proofs/local.md, 12), its radius chosen by predicted variance at n reports."""
+    """Return the ``whitened`` scheme (proofs/local.md, 12), its radius chosen by predicted variance at n reports.
+
+    Args:
+        public: public data, with rows unless these are known.
+        n: number of reports.
+        mu: budget of a report.
+        randomizer: ``gaussian`` or ``privunit``.
+        bound: declared bound on responses, 0 if none.
+        epsilon: of PrivUnit.
+        known: the whitened public features; those of the rows if ``None``.
+    """
     low, high = response_range(public, bound)
     if randomizer == "privunit" and epsilon is not None:
         mu = mu_from_pure_epsilon(epsilon)
     unit = PrivUnit.at(public.d, epsilon) if randomizer == "privunit" and epsilon is not None else None
-    known = whitened_rows(public)
+    known = whitened_rows(public) if known is None else known
     radii, shells = known.radii, known.shells
 
     def price(radius: float) -> float:
@@ -104,7 +129,7 @@ def whitened(
         sampling = (high - low) ** 2 / 4 * squared
         size = radius * (high - low)
         noise = (size / mu) ** 2 if unit is None else (size / 2) ** 2 * unit.variance
-        inverse = np.linalg.pinv(gram)
+        inverse = np.linalg.pinv(gram, _LEAST_SHOWN)
         return float(np.trace(inverse @ (sampling + noise * np.eye(public.d)) @ inverse))
 
     return Configuration(

@@ -78,7 +78,7 @@ def integer_sum(rows: PrivateRows, integers: Callable[[np.ndarray, np.ndarray], 
 def truncated(block: Block, length: float, steps: int) -> np.ndarray:
     """Truncate the columns of a block to ``length`` and round them to integers, in place.
 
-    No column becomes longer than ``steps``: the computed length is wrong by less than 2^-42 of itself for up to 1000
+    No column becomes longer than ``steps``: the computed length is wrong by less than 2^-42 of itself for up to 4000
     coordinates, which the factor's ``1 - 2^-40`` pays for; rounding is towards zero.
 
     Args:
@@ -200,7 +200,7 @@ def release_integer_moment(
         trials: number of independent releases.
 
     Guarantee: ``mu^2/2``-zCDP under replace-one, exactly, for the bits that leave; and the epsilon of mu-GDP at every
-    delta between 1e-300 and 1/2, for mu up to 100 and D up to 1000 (proofs/noise.md, 14). A seeded source gives rounded
+    delta between 1e-300 and 1/2, for mu up to 100 and D up to 4000 (proofs/noise.md, 14). A seeded source gives rounded
     Gaussian noise, for the lab.
     """
     scale = (1 + SLACK) * math.sqrt(2) * SCALE**2 / mu

@@ -10,6 +10,7 @@ in a release.
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, from_words, in_words, no
 from pmtcore.mechanisms.integers import grid_numbers
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, in_steps
+from pmtcore.mechanisms.whitening import ROWS_PER_TILE
 
 # Numbers in memory at once for each quantity: points times columns of a block.
 _NUMBERS_AT_ONCE = 2**19
@@ -54,13 +56,10 @@ class LengthCounts:
         points = in_steps(self.points)
         for piece in pieces:
             for part, along in _along(piece, piece.directions, points):
-                sizes = np.abs(_sizes(self.family, piece, along))[:, : piece.rows]
-                sizes.sort(axis=1)
-                for count, ordered in zip(below[part], sizes, strict=True):
-                    count[1:-1] += np.searchsorted(ordered, self.edges[1:-1], side="left")
-            below[:, -1] += piece.rows
-            # A length of 0 lies below every edge but the first, so it was counted at each of them.
-            below[:, 1:] -= piece.rows - np.count_nonzero(piece.lengths[: piece.rows])
+                sizes = _sizes(self.family, piece, along)
+                np.copyto(np.abs(sizes, out=sizes), np.inf, where=piece.lengths == 0)  # below no edge
+                below[part, 1:-1] += _counts_below(sizes, self.edges[1:-1])
+            below[:, -1] += np.count_nonzero(piece.lengths)
         return in_words(np.diff(below, axis=1) * FINE)
 
 
@@ -113,7 +112,8 @@ class GradientSum(PointSum):
         """Return the sums over one block of a table, given in pieces."""
         total = np.zeros(self.points.shape, dtype=np.int64)
         for piece, directions, part, along in self.along(pieces):
-            sizes = _rounded(_sizes(self.family, piece, along) / self.bounds[part, None])
+            sizes = _sizes(self.family, piece, along)
+            sizes = _rounded(np.divide(sizes, self.bounds[part, None], out=sizes))
             total[part] += (sizes @ directions.T).astype(np.int64)
         return in_words(total)
 
@@ -140,7 +140,8 @@ class CurvatureSum(PointSum):
         t, d = self.points.shape
         total = np.zeros((t, d, d), dtype=np.int64)
         for piece, directions, part, along in self.along(pieces):
-            lengths = np.sqrt(_weighted(self.family.slope(along), piece)) * piece.lengths
+            slopes = self.family.slope(along)
+            lengths = np.sqrt(slopes if piece.weights is None else slopes * piece.weights) * piece.lengths
             factor = grid_numbers(lengths / self.bounds[part, None], 1.0, SCALE) / STEPS
             for at, each in zip(range(t)[part], factor, strict=True):
                 u = np.trunc(directions * each)
@@ -165,11 +166,27 @@ def _rounded(shares: np.ndarray) -> np.ndarray:
     return np.rint(clipped, out=clipped)
 
 
+def _counts_below(sizes: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Count in each row of sizes (t, k), k whole tiles, the numbers below each edge (K,); NaN is below none.
+
+    Comparing all numbers with all edges takes a fifth of the time of sorting them.
+    """
+    (t, k), many = sizes.shape, len(edges)
+    counts = np.empty((t, many), dtype=np.int64)
+    rows, columns = max(_NUMBERS_AT_ONCE // (k * many), 1), max(_NUMBERS_AT_ONCE // k, 1)
+    for first, edge in product(range(0, t, rows), range(0, many, columns)):
+        part = slice(first, first + rows), slice(edge, edge + columns)
+        below = np.less(sizes[part[0], None], edges[part[1], None]).view(np.uint8)
+        # A byte has room for the rows of a tile.
+        tiles = below.reshape(*below.shape[:2], ROWS_PER_TILE, -1)
+        counts[part] = np.add.reduce(tiles, axis=2, dtype=np.uint8).sum(axis=2, dtype=np.int64)
+    return counts
+
+
 def _sizes(family: Family, piece: QuantizedRows, along: np.ndarray) -> np.ndarray:
-    """Return the signed gradient lengths ``|x~| w (y - b')`` (t, k)."""
-    return np.asarray(_weighted(np.subtract(piece.response, family.mean(along)), piece) * piece.lengths)
-
-
-def _weighted(values: np.ndarray, piece: QuantizedRows) -> np.ndarray:
-    """Return values (t, k) times the weights of the loss, as they are where all rows count the same."""
-    return values if piece.weights is None else np.asarray(values * piece.weights)
+    """Replace ``x~'theta`` (t, k), in place, by the signed gradient lengths ``|x~| w (y - b')``."""
+    sizes = np.subtract(piece.response, family.mean(along), out=along)
+    if piece.weights is not None:
+        sizes *= piece.weights
+    sizes *= piece.lengths
+    return sizes

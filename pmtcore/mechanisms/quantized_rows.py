@@ -8,11 +8,12 @@ same bits wherever a block is cut, and costs d products where whitening again wo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from pmtcore.base.private_rows import Arena, PrivateRows, RowCache
+from pmtcore.base.threads import Buffers
 from pmtcore.mechanisms.whitening import EXACT, Block, Product, Whitening
 
 # Steps of a direction: with the 2^30 of a point below 2^53, and a word of 32 bits holds it.
@@ -33,8 +34,9 @@ class QuantizedRows:
         lengths: lengths in whitened units (k,).
         response: responses (k,).
         made: whitened block, the lengths of its columns (k,) and the number of features, while its buffers are valid.
-        held: directions (d, k) of rows that stay in memory between passes.
+        stored_directions: directions (d, k) of rows that stay in memory between passes.
         weights: of the loss of each row (k,); ``None``: all count the same.
+        buffers: memory for directions as floats; ``None``: new memory.
     """
 
     def __init__(
@@ -46,9 +48,10 @@ class QuantizedRows:
         *,
         stored_directions: np.ndarray | None = None,
         weights: np.ndarray | None = None,
+        buffers: Buffers | None = None,
     ) -> None:
         self.rows, self.lengths, self.response, self.weights = rows, lengths, response, weights
-        self._made, self._stored = made, stored_directions
+        self._made, self._stored, self._buffers = made, stored_directions, buffers or Buffers()
 
     @property
     def block(self) -> Block:
@@ -66,13 +69,20 @@ class QuantizedRows:
         stored = store.copy(self._turned(), np.int32)
         lengths, response = (store.copy(values, np.float64) for values in (self.lengths, self.response))
         weights = None if self.weights is None else store.copy(self.weights, np.float64)
-        return QuantizedRows(self.rows, lengths, response, stored_directions=stored, weights=weights)
+        return QuantizedRows(
+            self.rows, lengths, response, stored_directions=stored, weights=weights, buffers=self._buffers
+        )
 
     @property
     def directions(self) -> np.ndarray:
-        """Return ``2^22 x~/|x~|`` (d, k), rounded towards zero; never longer than 2^22."""
+        """Return ``2^22 x~/|x~|`` (d, k), rounded towards zero; never longer than 2^22.
+
+        They are valid until another piece is asked for its own.
+        """
         if self._stored is not None:
-            return self._stored.astype(float)
+            floats = self._buffers.take("values", self._stored.size).reshape(self._stored.shape)
+            np.copyto(floats, self._stored)
+            return floats
         turned = self._turned()
         return np.trunc(turned, out=turned)
 
@@ -108,11 +118,13 @@ class Quantizer:
             is taken as it is.
         d: number of features.
         scale: factor of the response in the product.
+        buffers: memory for one piece of each thread.
     """
 
     product: Product
     d: int
     scale: float = 1.0
+    buffers: Buffers = field(default_factory=Buffers)
 
     @classmethod
     def features_only(cls, root: np.ndarray, intercept: bool) -> Quantizer:
@@ -132,18 +144,20 @@ class Quantizer:
         weights = None
         if response.ndim > 1:
             response, weights = response[:, 0], response[:, 1]
-        for block in self.product.blocks(features, response if whitened else np.broadcast_to(0.0, len(response))):
+        joined = response if whitened else np.broadcast_to(0.0, len(response))
+        for block in self.product.blocks(features, joined, self.buffers):
             lengths = block.lengths(d)
-            lift = 1.0 if block.lift is None else block.lift
+            factor = unit if block.lift is None else unit * block.lift
             if whitened:
-                own = block.values[d] * (unit / self.scale) * lift
+                own = block.values[d] * (factor / self.scale)
             else:
                 own = np.zeros(len(lengths))
                 own[: block.rows] = response[at : at + block.rows]
             beside = None if weights is None else np.zeros(len(lengths))
             if weights is not None and beside is not None:
                 beside[: block.rows] = weights[at : at + block.rows]
-            yield QuantizedRows(block.rows, lengths * unit * lift, own, (block, lengths, d), weights=beside)
+            made = block, lengths, d
+            yield QuantizedRows(block.rows, lengths * factor, own, made, weights=beside, buffers=self.buffers)
             at += block.rows
 
     def pieces(self, rows: PrivateRows, most: int | None = None) -> RowCache[QuantizedRows]:

@@ -23,6 +23,8 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from pmtcore.base.threads import Buffers
+
 # Bits that a double holds: sums of integers below 2^53 are exact in any order.
 EXACT = 53
 # A cell up to 2^7 public deviations off is taken as it is; beyond, its row is scaled down.
@@ -43,7 +45,7 @@ _FEWEST, MOST_COLUMNS = 512, 2**15
 # Outputs of one matrix product: narrower strips use less of a triangle, and BLAS less of a core.
 _OUTPUTS_PER_PRODUCT = 64
 # Blocks are whole tiles of rows, so that loops are long and numpy adds in one order.
-_ROWS_PER_TILE = 64
+ROWS_PER_TILE = 64
 # Numbers of rows that are split and multiplied at once: with their halves they fit into a core's cache.
 _NUMBERS_AT_ONCE = 2**14
 # Rows whose cells are all below 2^-900 are not scaled up further, so that no power of two overflows.
@@ -77,9 +79,10 @@ class Block:
         """
         first, before = self._known
         part = self.values[first:coordinates]
-        squares = np.add.reduce(np.multiply(part, part, out=self.spare[: len(part)]), axis=0)
+        squares = np.multiply(part, part, out=self.spare[: len(part)])
         if before is not None:
-            squares += before
+            squares[0] += before
+        squares = np.add.reduce(squares, axis=0) if len(squares) > 1 else squares[0].copy()
         self._known = coordinates, squares
         return np.asarray(np.sqrt(squares))
 
@@ -116,7 +119,7 @@ class Whitening:
     @cached_property
     def tiles(self) -> tuple[np.ndarray, np.ndarray]:
         """Return shifts and scales of the features, repeated for as many rows as a tile has (64 d,)."""
-        return np.tile(self.shift[:-1], _ROWS_PER_TILE), np.tile(2.0**self.cell_bits / self.spread[:-1], _ROWS_PER_TILE)
+        return np.tile(self.shift[:-1], ROWS_PER_TILE), np.tile(2.0**self.cell_bits / self.spread[:-1], ROWS_PER_TILE)
 
     @cached_property
     def base(self) -> np.ndarray:
@@ -197,24 +200,29 @@ class Product:
         wide = max(self.first.shape)
         return int(min(max(2 ** round(math.log2(_CELLS_PER_BLOCK / wide)), _FEWEST), MOST_COLUMNS))
 
-    def blocks(self, features: np.ndarray, response: np.ndarray) -> Iterator[Block]:
-        """Yield rows (n, d), (n,) in blocks; each block must be used up before the next is asked for."""
-        outputs, width = self.first.shape
-        step = self.columns
-        most = min(step, _whole(len(response)))
-        cells, low, values = (np.empty(size * most) for size in (width, width if self._split else 0, outputs))
+    def blocks(self, features: np.ndarray, response: np.ndarray, buffers: Buffers | None = None) -> Iterator[Block]:
+        """Yield rows (n, d), (n,) in blocks; each block must be used up before the next is asked for.
+
+        Args:
+            features: cells (n, d).
+            response: responses (n,).
+            buffers: memory for the blocks; ``None``: new memory.
+        """
+        (outputs, width), step = self.first.shape, self.columns
+        buffers = buffers or Buffers()
         for start in range(0, len(response), step):
             x, y = features[start : start + step], response[start : start + step]
-            k = _whole(len(y))
-            t, s = _laid_out_as(x, cells[: (width - 1) * k]), cells[(width - 1) * k : width * k]
-            z = values[: outputs * k].reshape(outputs, k)
-            lift = self._cells(x, y, t, s)
+            k = _tiled(len(y))
+            cells = buffers.take("cells", width * k)
+            t, s = _laid_out_as(x, cells[:-k]), cells[-k:]
+            z = buffers.take("values", outputs * k).reshape(outputs, k)
+            lift = self._round(x, y, t, s, cells=cells)
             if self._split:
-                rest = low[: width * k]
+                rest = buffers.take("halves", width * k)
                 self._in_halves(t, s, rest[:-k].reshape(t.shape), rest[-k:], z=z)
             else:
                 _times(self.first, self._strips, t, s, z=z)
-            yield Block(z, cells[: width * k].reshape(width, k), lift, len(y))
+            yield Block(z, cells.reshape(width, k), lift, len(y))
 
     @cached_property
     def _strips(self) -> Strips:
@@ -224,8 +232,10 @@ class Product:
     def _split(self) -> bool:
         return self.rest is not None
 
-    def _cells(self, x: np.ndarray, y: np.ndarray, t: np.ndarray, s: np.ndarray) -> np.ndarray | None:
-        """Round the cells of features (k, d) into ``t`` and of responses (k,) into ``s``.
+    def _round(
+        self, x: np.ndarray, y: np.ndarray, t: np.ndarray, s: np.ndarray, *, cells: np.ndarray
+    ) -> np.ndarray | None:
+        """Round the cells of features (k, d) into ``t`` and of responses (k,) into ``s``, which together are ``cells``.
 
         Returns:
             Powers of two (k,) by which distant rows were scaled down, or None where there are none.
@@ -246,10 +256,11 @@ class Product:
             np.subtract(x.T, whitening.shift[:-1, None], out=t[:count].T)
             np.subtract(y, whitening.shift[-1], out=s[:count])
         t[count:], s[count:] = 0.0, 0.0
-        np.rint(np.multiply(wide, scale, out=wide), out=wide)
-        np.rint(np.multiply(s, 2.0**whitening.cell_bits / whitening.spread[-1], out=s), out=s)
+        np.multiply(wide, scale, out=wide)
+        np.multiply(s, 2.0**whitening.cell_bits / whitening.spread[-1], out=s)
+        np.rint(cells, out=cells)
         most = 2.0 ** (whitening.cell_bits + _RANGE_BITS)
-        if t.max() <= most and t.min() >= -most and s.max() <= most and s.min() >= -most:  # false for what is no number
+        if cells.max() <= most and cells.min() >= -most:  # false for what is no number
             return None
         return _scaled_down(t, s, most)
 
@@ -295,9 +306,12 @@ def _laid_out_as(x: np.ndarray, cells: np.ndarray) -> np.ndarray:
     return cells.reshape(-1, d)
 
 
-def _whole(rows: int) -> int:
-    """Round a number of rows up to whole tiles."""
-    return -(-max(rows, 1) // _ROWS_PER_TILE) * _ROWS_PER_TILE
+def _tiled(rows: int) -> int:
+    """Round a number of rows up to an odd number of tiles.
+
+    Cells of a row that lay a power of two apart would share few places of a cache.
+    """
+    return (-(-max(rows, 1) // ROWS_PER_TILE) | 1) * ROWS_PER_TILE
 
 
 def _scaled_down(t: np.ndarray, s: np.ndarray, most: float) -> np.ndarray:
@@ -332,7 +346,7 @@ def row_products(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     first_for_lower = np.ldexp(first, -_HALF_BITS)
     scale, units = np.ldexp(1.0, power), np.ldexp(1.0, -bits)
     result = np.empty((len(rows), matrix.shape[1]))
-    step = max(_NUMBERS_AT_ONCE // d, _ROWS_PER_TILE)
+    step = max(_NUMBERS_AT_ONCE // d, ROWS_PER_TILE)
     with np.errstate(all="ignore"):
         for start in range(0, len(rows), step):
             cells, z = rows[start : start + step] * scale, result[start : start + step]

@@ -1,4 +1,4 @@
-"""``public-only`` and ``non-private``: the two ends every private method is held against.
+"""``public-only`` and ``non-private``: the two fits that every private method is compared with.
 
 ``public-only`` is the fit to the public data: it reads no private row and costs nothing.
 ``non-private`` is the fit to the private rows without noise: for the lab, never released.

@@ -1,4 +1,4 @@
-"""What a plan says of itself beforehand: public figures, typed where anybody reads them."""
+"""Public figures of a plan, known before a private row is read, with a type where code reads them."""
 
 from __future__ import annotations
 

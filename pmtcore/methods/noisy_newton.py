@@ -77,7 +77,7 @@ class BoundedNewtonParameters(NewtonParameters):
 
 
 @dataclass(frozen=True)
-class Steps:
+class NewtonConstants:
     """The public constants of an iteration in the coordinates of the rows."""
 
     root: np.ndarray  # W (d, d): rows are x W', coefficients W' beta~
@@ -93,7 +93,7 @@ class Steps:
 class NewtonPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
     """``T`` noisy Newton steps."""
 
-    steps: Steps
+    steps: NewtonConstants
     parameters: NewtonParameters
 
     @property
@@ -219,7 +219,7 @@ class NewtonOutcome(Outcome):
         return tuple(sentences)
 
 
-def _scores_and_hessians(family: Family, theta: np.ndarray, steps: Steps, rows: IntegerRows) -> np.ndarray:
+def _scores_and_hessians(family: Family, theta: np.ndarray, steps: NewtonConstants, rows: IntegerRows) -> np.ndarray:
     """Return the sums of scores and, beside them, of Hessians (t, d, 1 + d)."""
     scores = rows.scores(family, theta, steps.score_bound, clipped=False)
     return np.concatenate([scores[..., None], rows.hessians(family, theta, steps.slope_bound)], axis=2)
@@ -240,7 +240,7 @@ def _whitened(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
     id="pmt-logistic",
     title="Whitened noisy Newton",
     summary="T noisy Newton steps on whitened, truncated rows.",
-    origin=Origin("A, Algorithm 3", names=("DP-PMTLR",), errata=("E1", "E2", "E23")),
+    origin=Origin("A, Algorithm 3", names=("DP-PMTLR",), errata=("E1", "E2")),
     claim=_TRUNCATED,
     colour="#E4572E",
     families=("logistic",),
@@ -249,7 +249,7 @@ def _whitened(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
 )
 def _pmt_logistic(public: PublicData, n: int, budget: Budget, parameters: NewtonParameters) -> NewtonPlan:
     root, penalty = _whitened(public)
-    steps = Steps(root, papers_radius(public.d, n, parameters.eta), 1.0, 0.25, penalty)
+    steps = NewtonConstants(root, papers_radius(public.d, n, parameters.eta), 1.0, 0.25, penalty)
     return NewtonPlan(public, n, budget.mu, steps, parameters)
 
 
@@ -257,7 +257,7 @@ def _pmt_logistic(public: PublicData, n: int, budget: Budget, parameters: Newton
     id="pmt-glm",
     title="Whitened noisy Newton, any family",
     summary="T noisy Newton steps with bounded responses and coefficients.",
-    origin=Origin("A, Algorithm 4", names=("DP-PMTGLM",), errata=("E2", "E3", "E23")),
+    origin=Origin("A, Algorithm 4", names=("DP-PMTGLM",), errata=("E2", "E3")),
     claim=_TRUNCATED,
     behind_public_fit=("gaussian", "poisson"),
     colour="#E377C2",
@@ -273,7 +273,7 @@ def _pmt_glm(public: PublicData, n: int, budget: Budget, parameters: BoundedNewt
     slope = family.largest_slope(bound * radius)
     if not math.isfinite(score * slope * radius) or slope > 1e100:
         raise InputError(MethodMessage.MEAN_UNBOUNDED, family=family.title)
-    steps = Steps(root, radius, score, slope, penalty, bound, response)
+    steps = NewtonConstants(root, radius, score, slope, penalty, bound, response)
     return NewtonPlan(public, n, budget.mu, steps, parameters)
 
 
@@ -294,7 +294,7 @@ def _untransformed(
     trace = float(np.trace(moment[:-1, :-1]))
     radius = trace_radius(trace, public.d, n, 2 * parameters.eta)  # log(n/eta)
     penalty = public.lam * np.diag(public.penalty_shape)
-    return NewtonPlan(public, n, mu, Steps(np.eye(public.d), radius, 1.0, 0.25, penalty), parameters)
+    return NewtonPlan(public, n, mu, NewtonConstants(np.eye(public.d), radius, 1.0, 0.25, penalty), parameters)
 
 
 @Method(
@@ -315,7 +315,7 @@ def _public_radius(public: PublicData, n: int, budget: Budget, parameters: Newto
     id="dp-logistic",
     title="Untransformed noisy Newton (as published)",
     summary="T noisy Newton steps on untransformed rows; the baseline of paper A.",
-    origin=Origin("A, Algorithm 5 with Theorem 5.4", names=("DP-LR",), errata=("E1", "E4", "E23")),
+    origin=Origin("A, Algorithm 5 with Theorem 5.4", names=("DP-LR",), errata=("E1", "E2", "E4")),
     claim=LEAKS,
     colour="#ABABAB",
     families=("logistic",),

@@ -312,7 +312,7 @@ class IterativePlan(Plan, Generic[Prepared]):
 
 
 @dataclass(frozen=True)
-class Claim:
+class PrivacyClaim:
     """What a method claims of its releases, and on what ground.
 
     Attributes:
@@ -326,17 +326,17 @@ class Claim:
     reason: str
 
 
-def sound(reason: str) -> Claim:
+def sound(reason: str) -> PrivacyClaim:
     """Return the claim of a method that is proved to be mu-GDP where a row is replaced, for the bits that leave.
 
-    Its noise is on a grid. A method that protects another relation states a :class:`Claim` of its own.
+    Its noise is on a grid. A method that protects another relation states a :class:`PrivacyClaim` of its own.
     """
-    return Claim(ReleaseStatus.SOUND, Neighbours.REPLACE_ONE, reason)
+    return PrivacyClaim(ReleaseStatus.SOUND, Neighbours.REPLACE_ONE, reason)
 
 
-def lab(reason: str) -> Claim:
+def lab(reason: str) -> PrivacyClaim:
     """Return the claim of a method, about a replaced row, whose releases may not leave the lab because of this."""
-    return Claim(ReleaseStatus.LAB, Neighbours.REPLACE_ONE, reason)
+    return PrivacyClaim(ReleaseStatus.LAB, Neighbours.REPLACE_ONE, reason)
 
 
 @dataclass(frozen=True)
@@ -394,7 +394,7 @@ class Method:
     title: str
     summary: str
     origin: Origin
-    claim: Claim
+    claim: PrivacyClaim
     colour: str
     plan: Planner = _unplanned
     families: tuple[str, ...] = (GAUSSIAN.id,)

@@ -33,7 +33,7 @@ from pmtcore.methods.baselines import NoParameters
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.joint.passes import COUNTING, Gradient, SecondPass, Shares
 from pmtcore.methods.joint.plan import gradient_norms
-from pmtcore.methods.registry import Claim, Method, OfPublicData, Origin, Outcome, Prediction, StatisticPlan
+from pmtcore.methods.registry import Method, OfPublicData, Origin, Outcome, Prediction, PrivacyClaim, StatisticPlan
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.clipping import harmless_bound
 from pmtcore.public.gaussian_update import gaussian_update
@@ -55,7 +55,7 @@ FIRST_SHARE = 0.4
 
 
 @dataclass(frozen=True, eq=False)
-class Coordinates:
+class PublicCoordinates:
     """The coordinates z of the private rows: public, since the covariates are.
 
     Attributes:
@@ -99,14 +99,14 @@ class Estimate:
     clipping: np.ndarray
 
     @classmethod
-    def at_start(cls, where: Coordinates, n: int, trials: int) -> Estimate:
+    def at_start(cls, where: PublicCoordinates, n: int, trials: int) -> Estimate:
         """Return the public fit with its own error and that of a fit to n rows."""
         d, root = where.public.d, where.whitening
         prior = root.T @ (where.public.fit_covariance + np.eye(d) / n) @ root
         nothing = np.zeros((trials, d, d))
         return cls(np.zeros((trials, d)), nothing + prior, nothing, nothing)
 
-    def after(self, where: Coordinates, gradient: Gradient) -> Estimate:
+    def after(self, where: PublicCoordinates, gradient: Gradient) -> Estimate:
         """Return the estimate combined with a clipped cross moment at its mean (proofs/response.md, 4)."""
         unit, share = np.eye(self.mean.shape[1]), gradient.unclipped_share[:, None]
         noise, clipping = (
@@ -157,7 +157,7 @@ class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
         values, vectors = np.linalg.eigh(from_words(words.reveal(_DECLARED)).astype(float) / (PRODUCT * self.n))
         # Of few rows the rounding may leave an eigenvalue below 0.
         moment = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return Private(CovariatesAndRows(moment, Coordinates(self.public, moment).quantizer.pieces(rows)))
+        return Private(CovariatesAndRows(moment, PublicCoordinates(self.public, moment).quantizer.pieces(rows)))
 
     def perturb(self, statistic: Private[CovariatesAndRows], source: NoiseSource, trials: int) -> ResponseOutcome:
         """Return estimates from H, histograms and noisy cross moments.
@@ -166,7 +166,7 @@ class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
         of sensitivity ``sqrt(2)`` and a mean in which one row moves by at most 2R, composed adaptively
         (proofs/response.md, 1 and 3).
         """
-        where = Coordinates(self.public, statistic.map(lambda pair: pair.moment).reveal(_DECLARED))
+        where = PublicCoordinates(self.public, statistic.map(lambda pair: pair.moment).reveal(_DECLARED))
         rows, gradients = statistic.map(lambda pair: pair.rows), []
         estimate = Estimate.at_start(where, self.n, trials)
         for each in self.passes:
@@ -174,7 +174,7 @@ class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
             estimate = estimate.after(where, gradients[-1])
         return ResponseOutcome(self, where, estimate, tuple(gradients))
 
-    def errors(self, where: Coordinates, estimate: Estimate) -> tuple[Part, Part, Part]:
+    def errors(self, where: PublicCoordinates, estimate: Estimate) -> tuple[Part, Part, Part]:
         """Return what noise and public fit, sampling, and clipping leave, in the units of the table, first trial."""
         public = self.public
         rows = whiten(where.whitening, public.whitened_in_sample[:, :-1] * public.left_out_residual[:, None])
@@ -187,7 +187,7 @@ class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
 
     def predicted(self) -> Prediction | None:
         """Return the errors to expect where the private rows are as the public ones."""
-        where = Coordinates(self.public, np.eye(self.public.d))
+        where = PublicCoordinates(self.public, np.eye(self.public.d))
         estimate = Estimate.at_start(where, self.n, 1)
         for each in self.passes:
             rows = each.sizes.whole_rows(self.n)[None]
@@ -225,7 +225,7 @@ class ResponseOutcome(Outcome):
     """Estimates from what the passes released, in coordinates that are public."""
 
     def __init__(
-        self, plan: ResponsePlan, where: Coordinates, estimate: Estimate, gradients: tuple[Gradient, ...]
+        self, plan: ResponsePlan, where: PublicCoordinates, estimate: Estimate, gradients: tuple[Gradient, ...]
     ) -> None:
         self.plan, self.where, self.estimate, self.gradients = plan, where, estimate, gradients
 
@@ -253,7 +253,7 @@ class ResponseOutcome(Outcome):
     summary="Least squares where covariates are public and only responses private: an exact Gram matrix and "
     "clipped cross moments.",
     origin=Origin("beyond the papers", names=("label-DP",)),
-    claim=Claim(
+    claim=PrivacyClaim(
         ReleaseStatus.SOUND,
         Neighbours.REPLACE_RESPONSE,
         "Gaussian mechanisms on residuals clipped by public leverage",

@@ -8,7 +8,7 @@ from functools import cache
 import pandas as pd
 
 from pmtcore.base.numbers import figure, plural
-from pmtcore.papers.theory import Bound, Setting, bounds
+from pmtcore.papers.theory import Bound, TheorySetting, bounds
 from pmtcore.papers.theory_erm import noise_bounds, risk_bounds
 from pmtcore.papers.theory_labels import label_bounds
 from pmtcore.papers.theory_local import Rounds, radius_bound, scale_bounds, two_rounds
@@ -19,26 +19,26 @@ _DELTA = 1e-3  # of paper D, section 4
 _MOST_COLUMNS, _MOST_PRIVATE = 60, 10**12  # larger tables are shown at this shape
 
 
-def shape(d: int, m: int | None, n: int) -> Setting | None:
+def shape(d: int, m: int | None, n: int) -> TheorySetting | None:
     """Return the setting with a table's shape; none where no theorem speaks of it."""
     columns = min(d, _MOST_COLUMNS)
     rows = m or 0
     if rows <= columns or n <= columns:
         return None
-    return Setting(d=columns, m=min(rows, 10**9), n=min(n, _MOST_PRIVATE))
+    return TheorySetting(d=columns, m=min(rows, 10**9), n=min(n, _MOST_PRIVATE))
 
 
 @cache
-def central(at: Setting, mu: float) -> tuple[Bound, ...]:
+def central(at: TheorySetting, mu: float) -> tuple[Bound, ...]:
     """Compute bounds of A and B for a linear problem; of public shapes and made-up rows, so they may be cached."""
-    return bounds(Setting(at.d, at.m, at.n, mu, at.eta, at.kappa_bar, at.lam), _TRIALS)
+    return bounds(TheorySetting(at.d, at.m, at.n, mu, at.eta, at.kappa_bar, at.lam), _TRIALS)
 
 
 @cache
 def others() -> tuple[Bound, ...]:
     """Compute bounds of A for logistic regression, of C and of D, at settings of their own."""
     return (
-        *label_bounds(Setting(n=20_000, mu=30.0), 10),
+        *label_bounds(TheorySetting(n=20_000, mu=30.0), 10),
         radius_bound(),
         *scale_bounds(),
         *noise_bounds(1.0, _DELTA),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, final
 
 import pandas as pd
@@ -14,21 +16,13 @@ from pmtcore.base.numbers import figure as said
 from pmtcore.papers import lessons, lessons_methods, lessons_papers
 from pmtcore.papers.figures import learn as figures
 from pmtcore.papers.figures import retrieval as budgets
-from pmtcore.papers.lessons_methods import Line
-from pmtcore.releases.retrieval import Plan
+from pmtcore.papers.lessons_methods import LessonCurve
+from pmtcore.releases.retrieval import RetrievalPlan
 from pmtcore.report.figures import audit as audits
 from pmtcore.report.glossary import help_for
 
-_MU = "How much one person's row can change what is seen; smaller protects better."
-_MODULUS = help_for("modulus", "Lambda0")
-_LENGTHS = "Its length over its width; the condition number is the square."
-# What a lesson says of a planted fault, for whoever has not read the papers; the audit has them with their errata.
-MISTAKES = {
-    "bottom-symbol": "A special answer for rows that are too long",
-    "own-radius": "A radius computed from private rows",
-    "own-weights": "Weights computed from the private fit",
-    "truncated-noise": "Noise cut off at two standard deviations",
-}
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+MISTAKES: dict[str, str] = _TEXTS["mistakes"]
 # Of an attack: half a second, and enough to refute each mistake.
 _RUNS = 10_000
 
@@ -84,14 +78,10 @@ class Demo:
     id: str
     show: Callable[..., Shown]
     knobs: tuple[Knob, ...]
-    way: tuple[str, str, str] | None = None
+    way: Sequence[str] | None = None
 
 
-def _mu(key: str, places: Sequence[float], start: float, label: str = "Budget mu") -> Knob:
-    return Knob(key, label, start, _MU, places)
-
-
-def _line(curve: Line, x: str, alt: str, *axes: str, log: str = "xy", guess: bool = False) -> Shown:
+def _line(curve: LessonCurve, x: str, alt: str, *axes: str, log: str = "xy", guess: bool = False) -> Shown:
     """Return a curve with its sentence; ``axes`` are the titles of the picture's two axes."""
     across, up = axes
     return Shown(curve.sentence, figures.line(curve, across, up, log, guess=guess), alt, figures.line_table(curve, x))
@@ -156,7 +146,7 @@ def _questions(mu: float, asked: int) -> Shown:
 
 
 def _retrieval(factor: float) -> Shown:
-    plan = Plan("logistic", 1.0, 0.0, "replace-one", 0.5, "recycle")
+    plan = RetrievalPlan("logistic", 1.0, 0.0, "replace-one", 0.5, "recycle")
     factors, splits = plan.along([plan.least * f for f in (0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0)])
     split = plan.at(plan.least * float(factor))
     relative = [at / plan.least for at in factors]
@@ -198,150 +188,37 @@ def _looseness(d: int, n: int) -> Shown:
     return _line(curve, "rows", "Proved and measured", "private rows", "error of the inverse moment")
 
 
+_SHOWS: Mapping[str, Callable[..., Shown]] = {
+    "whitening": _whitening,
+    "public-rows": _public_rows,
+    "inverse": _inverse,
+    "radius": _radius,
+    "composition": _composition,
+    "questions": _questions,
+    "pairs": _pairs,
+    "rows": _several_rows,
+    "bands": _bands,
+    "trust": _trust,
+    "sites": _sites,
+    "leaks": leak,
+    "retrieval": _retrieval,
+    "newton": _newton,
+    "objective": _objective,
+    "moor": _moor,
+    "response-scale": _response_scale,
+    "bounds": _looseness,
+}
+
+
+def _knob(fields: Mapping[str, Any]) -> Knob:
+    """Return a knob of the file; its words may be those of a glossary."""
+    own = dict(fields)
+    words = own.pop("words", None) or help_for(own.pop("glossary"), "Lambda0")
+    low_and_high = own.pop("ends", None)
+    return Knob(words=words, ends=low_and_high and tuple(low_and_high), **own)
+
+
 DEMOS: Mapping[str, Demo] = {
-    "whitening": Demo(
-        "learn-clouds",
-        _whitening,
-        (
-            Knob("needle", "Length over width, in the population", 30, _LENGTHS, [2, 5, 10, 30, 100]),
-            Knob("rows", "Public rows", 30, "So many rows choose the new units.", [4, 10, 30, 100, 1000]),
-        ),
-    ),
-    "public-rows": Demo(
-        "learn-rows",
-        _public_rows,
-        (
-            Knob("columns", "Columns", 10, "Features of the table.", [2, 5, 10, 20, 40]),
-            Knob("public", "Public rows", 50, "Rows that choose the units.", [5, 10, 20, 50, 100, 200, 500, 1000]),
-        ),
-    ),
-    "inverse": Demo(
-        "learn-slopes",
-        _inverse,
-        (
-            Knob("ratio", "How ill-conditioned?", 10, _LENGTHS, [1, 3, 10, 30]),
-            _mu("inverse-mu", [0.1, 0.3, 1.0, 3.0, 10.0], 1.0),
-        ),
-    ),
-    "radius": Demo(
-        "learn-radii",
-        _radius,
-        (
-            Knob("radius-at", "Radius", 6.0, "Longer rows are shortened to it.", ends=(0.5, 12.0), step=0.1),
-            _mu("radius-mu", [0.1, 0.3, 1.0, 3.0], 0.3),
-        ),
-    ),
-    "composition": Demo(
-        "learn-budgets",
-        _composition,
-        (
-            Knob("each", "mu of each release", 0.5, _MU, ends=(0.1, 2.0), step=0.1),
-            Knob("count", "Releases", 10, "From the same rows.", ends=(1, 50)),
-        ),
-    ),
-    "questions": Demo(
-        "learn-questions",
-        _questions,
-        (
-            _mu("moment-mu", [0.2, 0.5, 1.0, 2.0, 5.0], 1.0, "Total budget mu"),
-            Knob("questions", "Questions", 30, "Regressions among eight columns.", [1, 3, 10, 30, 100, 300, 1000]),
-        ),
-        ("explore", "Explore", "explore"),
-    ),
-    "pairs": Demo(
-        "learn-pairs",
-        _pairs,
-        (
-            _mu("pairs-mu", [0.1, 0.3, 0.5, 1.0, 2.0, 3.0], 1.0, "mu"),
-            Knob("delta", "delta = 10 to the power of", -5, "Where epsilon is read.", ends=(-12, -2)),
-        ),
-    ),
-    "rows": Demo(
-        "learn-person",
-        _several_rows,
-        (
-            _mu("person-mu", [0.1, 0.3, 0.5, 1.0], 0.5, "mu of one row"),
-            Knob("own", "Rows of one person", 5, "All of them are theirs.", ends=(1, 20)),
-        ),
-    ),
-    "bands": Demo(
-        "learn-bands",
-        _bands,
-        (
-            _mu("bands-mu", [0.05, 0.1, 0.3, 1.0, 3.0], 0.1),
-            Knob("whole", "Noise in the band", True, "Off: the textbook's interval."),
-        ),
-    ),
-    "trust": Demo(
-        "learn-trust",
-        _trust,
-        (Knob("people", "People", 10_000, "One row each.", [100, 1000, 10_000, 100_000, 1_000_000]),),
-        ("local", "The local model on a table", "smartphone"),
-    ),
-    "sites": Demo(
-        "learn-sites",
-        _sites,
-        (
-            Knob("sites", "Sites", 5, "Of 1,000 rows each.", [2, 3, 5, 10, 30, 100]),
-            Knob("collude", "Sites that may collude", 0, "Their noise is not counted on.", [0, 1, 2, 4, 9]),
-        ),
-        ("sites", "Sites", "hub"),
-    ),
-    "leaks": Demo("learn-attack", leak, (), ("audit", "Audit", "policy")),
-    "retrieval": Demo(
-        "learn-retrieval",
-        _retrieval,
-        (
-            Knob(
-                "curvature",
-                "Curvature, Lambda/Lambda0",
-                3.0,
-                help_for("modulus", "Lambda0"),
-                [0.3, 1.0, 3.0, 10.0, 30.0],
-            ),
-        ),
-        ("retrieval", "The parts of a budget", "savings"),
-    ),
-    "newton": Demo(
-        "learn-newton",
-        _newton,
-        (
-            _mu("newton-mu", [0.3, 1.0, 3.0, 10.0], 3.0, "Total budget mu"),
-            Knob("steps", "Steps", 6, "Each spends its share of the budget.", list(range(1, 13))),
-        ),
-    ),
-    "objective": Demo(
-        "learn-objective",
-        _objective,
-        (
-            _mu("objective-mu", [0.1, 0.3, 1.0, 3.0], 0.3),
-            Knob("ridge", "Ridge over the least", 1, "1: the least that is private.", [1, 3, 10, 30, 100, 300]),
-        ),
-    ),
-    "moor": Demo(
-        "learn-moor",
-        _moor,
-        (
-            Knob("lam", "Lasso, Lambda", 1.0, "The penalty that is wanted.", [0.2, 0.5, 1.0, 2.0]),
-            Knob("floor", "Ridge that privacy needs, Lambda0", 1.0, "See the glossary.", [0.25, 0.5, 1.0, 2.0, 4.0]),
-        ),
-        ("gallery", "The published picture", "collections"),
-    ),
-    "response-scale": Demo(
-        "learn-scale",
-        _response_scale,
-        (
-            Knob("scale", "Response scale c", 1.0, "Of whitened residuals.", [0.3, 1.0, 1.4, 2.0, 2.8, 5.0, 10.0]),
-            Knob("over", "Row over response, Rx/Rr", 3.0, "Lengths of the longest.", [1.0, 2.0, 3.0, 5.0]),
-        ),
-    ),
-    "bounds": Demo(
-        "learn-bounds",
-        _looseness,
-        (
-            Knob("bound-columns", "Columns", 10, "Features of the table.", [3, 5, 10, 20]),
-            Knob("bound-rows", "Private rows", 100_000, "mu = 1 a part.", [3000, 10_000, 30_000, 100_000, 1_000_000]),
-        ),
-        ("gallery", "All bounds on your table", "straighten"),
-    ),
+    id: Demo(fields["picture"], _SHOWS[id], tuple(map(_knob, fields.get("knobs", ()))), fields.get("way"))
+    for id, fields in _TEXTS["demos"].items()
 }

@@ -24,7 +24,7 @@ _REPEATS = 20_000  # shares known to a third of a percent
 
 
 @dataclass(frozen=True)
-class Line:
+class LessonCurve:
     """A curve with a chosen place, and the sentence to take away.
 
     Attributes:
@@ -38,7 +38,7 @@ class Line:
     sentence: str
 
 
-def public_rows(d: int, rows: int) -> Line:
+def public_rows(d: int, rows: int) -> LessonCurve:
     """Condition number that is left after whitening d columns with so many public rows."""
     m = np.unique(np.round(np.geomspace(d + 1, 100 * d, 16)).astype(int))
     left = np.asarray([expected_after(d, int(k)).kappa for k in m])
@@ -51,11 +51,11 @@ def public_rows(d: int, rows: int) -> Line:
             f"{rows:,} public rows for {d} columns leave a condition number of {figure(here)}, the longest direction "
             f"{times} times the shortest: {roundness(here)}."
         )
-    return Line(m.astype(float), {"condition number after whitening": left}, float(rows), sentence)
+    return LessonCurve(m.astype(float), {"condition number after whitening": left}, float(rows), sentence)
 
 
 @dataclass(frozen=True)
-class Bands:
+class RepeatedBands:
     """Repeated releases of one number with their bands, (k,) each; the truth is 0.
 
     ``coverage`` is of many more repetitions.
@@ -78,17 +78,17 @@ class Bands:
         return f"Bands that forget the privacy noise promise 95 % and contain the truth in {share} of the repetitions."
 
 
-def bands(mu: float, with_noise: bool) -> Bands:
+def bands(mu: float, with_noise: bool) -> RepeatedBands:
     """Release a mean of 1,000 numbers of standard deviation 1 in [-4, 4] at mu; bands with or without the noise."""
     rng = np.random.default_rng(21)
     sampling, noise = 1 / math.sqrt(1000), 8 / 1000 / mu
     at = sampling * rng.standard_normal(_REPEATS) + noise * rng.standard_normal(_REPEATS)
     half = Z95 * (math.hypot(sampling, noise) if with_noise else sampling)
     hit = np.abs(at) <= half
-    return Bands(at[:_BANDS], half, hit[:_BANDS], float(np.mean(hit)), with_noise)
+    return RepeatedBands(at[:_BANDS], half, hit[:_BANDS], float(np.mean(hit)), with_noise)
 
 
-def pairs(mu: float, log_delta: int) -> Line:
+def pairs(mu: float, log_delta: int) -> LessonCurve:
     """Compute every (epsilon, delta) that one mu stands for, and the one at ``10**log_delta``."""
     delta = 10.0**log_delta
     most = delta_from_mu(mu, 0.0)
@@ -100,10 +100,10 @@ def pairs(mu: float, log_delta: int) -> Line:
         f"{figure(epsilon_from_mu(mu, 1e-12))} at delta = 1e-12: one guarantee, many pairs. An epsilon without its "
         f"delta says nothing."
     )
-    return Line(deltas, {"epsilon": epsilon}, delta, sentence)
+    return LessonCurve(deltas, {"epsilon": epsilon}, delta, sentence)
 
 
-def several_rows(mu: float, rows: int) -> Line:
+def several_rows(mu: float, rows: int) -> LessonCurve:
     """Compute what the best attacker detects of a person with one row, and of one with several."""
     alarms = np.linspace(0.001, 0.999, 200)
     one, many = (float(attacker_power(k * mu, 0.05)) for k in (1, rows))
@@ -115,10 +115,10 @@ def several_rows(mu: float, rows: int) -> Line:
             f"most {percent(many, 3)} of the cases at 5 % false alarms; a person with one row in {percent(one, 3)}."
         )
     curves = {"one row": attacker_power(mu, alarms), f"{rows} rows": attacker_power(rows * mu, alarms)}
-    return Line(alarms, curves, 0.05, sentence)
+    return LessonCurve(alarms, curves, 0.05, sentence)
 
 
-def trust(n: int, mu: float) -> Line:
+def trust(n: int, mu: float) -> LessonCurve:
     """Compute the standard error that privacy adds to a mean of n numbers in [0, 1], with and without a curator."""
     sizes = np.geomspace(100, 1e6, 40)
     central, local = 1 / (n * mu), 1 / (math.sqrt(n) * mu)
@@ -127,13 +127,13 @@ def trust(n: int, mu: float) -> Line:
         f"moves it by {figure(local, 2)}, {figure(local / central)} times as much. That is what trusting nobody costs."
     )
     curves = {"with a curator": 1 / (sizes * mu), "on every device": 1 / (np.sqrt(sizes) * mu)}
-    return Line(sizes, curves, float(n), sentence)
+    return LessonCurve(sizes, curves, float(n), sentence)
 
 
 _SITE = 1_000  # rows of each site
 
 
-def sites(count: int, colluders: int) -> Line:
+def sites(count: int, colluders: int) -> LessonCurve:
     """Return the error that privacy at mu = 1 adds to a mean over sites of 1,000 rows, against the number of sites.
 
     The noise of the total is sized for the sites that do not collude (proofs/sites.md, 1).
@@ -162,10 +162,10 @@ def sites(count: int, colluders: int) -> Line:
         "one curator of all": 1 / (counts * _SITE),
         "one site alone": np.full(len(counts), alone),
     }
-    return Line(counts.astype(float), curves, float(count), sentence)
+    return LessonCurve(counts.astype(float), curves, float(count), sentence)
 
 
-def questions(mu: float, asked: int) -> Line:
+def questions(mu: float, asked: int) -> LessonCurve:
     """Compute the expected error of a regression when many are asked: a release for each, or one moment for all.
 
     In standard errors of the non-private fit; 10,000 private rows of eight columns, 200 public ones.
@@ -186,7 +186,7 @@ def questions(mu: float, asked: int) -> Line:
         "a release for each question": np.array([_expected("joint-pmt", mu / math.sqrt(k)) for k in counts]),
         "one moment for all": np.full(len(counts), moment),
     }
-    return Line(counts.astype(float), curves, float(asked), sentence)
+    return LessonCurve(counts.astype(float), curves, float(asked), sentence)
 
 
 def _errors(size: float) -> str:

@@ -14,8 +14,8 @@ from scipy.special import expit
 from pmtcore.accounting.objective import least_modulus, noise_sd
 from pmtcore.glm.augment import Target
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
-from pmtcore.papers.lessons_methods import Line
-from pmtcore.papers.theory import Bound, Setting, bounds
+from pmtcore.papers.lessons_methods import LessonCurve
+from pmtcore.papers.theory import Bound, TheorySetting, bounds
 
 _N, _D = 4000, 3  # rows and columns at which the noise of the lesson's budgets is seen
 _NEEDLE = np.array([1.0, 0.3, 0.1])  # standard deviations of the columns
@@ -45,7 +45,7 @@ def _newton(x: np.ndarray, y: np.ndarray, beta: np.ndarray, more: np.ndarray, *,
     return np.asarray(beta - np.linalg.solve(hessian, gradient[..., None])[..., 0])
 
 
-def newton(mu: float, steps: int) -> Line:
+def newton(mu: float, steps: int) -> LessonCurve:
     """Compute the median error of T noisy Newton steps along T, as rows are and whitened (A, Algorithm 3)."""
     counts = np.arange(1, _MOST + 1)
     whitened, plain = (np.asarray([_newton_error(mu, int(t), white) for t in counts]) for white in (True, False))
@@ -58,7 +58,7 @@ def newton(mu: float, steps: int) -> Line:
         f"({float(whitened.min()):.2g}); without whitening {float(plain[steps - 1]):.2g}."
     )
     curves = {"whitened": whitened, "as the rows are": plain}
-    return Line(counts.astype(float), curves, float(steps), sentence)
+    return LessonCurve(counts.astype(float), curves, float(steps), sentence)
 
 
 @cache
@@ -75,7 +75,7 @@ def _newton_error(mu: float, steps: int, white: bool) -> float:
     return float(np.median(np.linalg.norm((beta - target) * units, axis=1)))
 
 
-def objective(mu: float, times: float) -> Line:
+def objective(mu: float, times: float) -> LessonCurve:
     """Compute the effect of noise and ridge on a perturbed logistic fit, along the ridge over the least private one."""
     radius, rows, size, columns, curvature = 3.0, 5000, 1.0, 5, 0.2
     noise = noise_sd(radius, mu)
@@ -93,10 +93,10 @@ def objective(mu: float, times: float) -> Line:
         f"a ridge of at least {least:.3g} the change of variables costs nothing; with less the guarantee is gone."
     )
     both = np.hypot(moved, pulled)
-    return Line(along, {"noise": moved, "pull of the ridge": pulled, "both": both}, times, sentence)
+    return LessonCurve(along, {"noise": moved, "pull of the ridge": pulled, "both": both}, times, sentence)
 
 
-def moor(lam: float, floor: float) -> Line:
+def moor(lam: float, floor: float) -> LessonCurve:
     """Compute the realized penalty along a coefficient: lasso wanted, the larger of two weights, their sum (D, 3.3)."""
     theta = np.linspace(0.02, 2.0, 100)
     weights = [
@@ -116,10 +116,10 @@ def moor(lam: float, floor: float) -> Line:
             f"Up to a coefficient of {turn:.2g} the lasso is curved enough, and MOOR adds nothing; beyond, the ridge "
             f"takes over. On average it adds {extra[0]:.2g}, the sum of both {extra[1]:.2g}."
         )
-    return Line(theta, {"lasso wanted": wanted, "with MOOR": larger, "without": both}, min(turn, 2.0), sentence)
+    return LessonCurve(theta, {"lasso wanted": wanted, "with MOOR": larger, "without": both}, min(turn, 2.0), sentence)
 
 
-def response_scale(chosen: float, ratio: float) -> Line:
+def response_scale(chosen: float, ratio: float) -> LessonCurve:
     """Compute the noise on cross moment and Gram matrix along the response scale c, each over its least.
 
     Args:
@@ -140,10 +140,10 @@ def response_scale(chosen: float, ratio: float) -> Line:
         f"{two:.3g} times that without a response. The least for the cross moment is at c = Rx/Rr = {ratio:g}."
     )
     curves = {"noise on the cross moment": cross(along), "noise on the Gram matrix": gram(along)}
-    return Line(along, curves, chosen, sentence)
+    return LessonCurve(along, curves, chosen, sentence)
 
 
-def looseness(d: int, n: int) -> Line:
+def looseness(d: int, n: int) -> LessonCurve:
     """Compute the error of the inverse whitened moment along n, proved and measured (A, Theorem 3.3)."""
     sizes = np.geomspace(3000, 1e6, 9).astype(int)
     inverse_bounds = [_inverse_bound(d, int(size)) for size in sizes]
@@ -152,11 +152,11 @@ def looseness(d: int, n: int) -> Line:
         "proved": np.asarray([b.bound for b in inverse_bounds]),
         "measured": np.asarray([b.measured for b in inverse_bounds]),
     }
-    return Line(
+    return LessonCurve(
         sizes.astype(float), curves, float(n), f"With {n:,} rows the bound {here.verdict[0].lower()}{here.verdict[1:]}"
     )
 
 
 @cache
 def _inverse_bound(d: int, n: int) -> Bound:
-    return next(bound for bound in bounds(Setting(d=d, n=n), 60) if bound.source == _BOUND)
+    return next(bound for bound in bounds(TheorySetting(d=d, n=n), 60) if bound.source == _BOUND)

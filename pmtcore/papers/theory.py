@@ -23,7 +23,7 @@ _SPECTRUM_TRACE = 26.0  # of the papers' synthetic setting
 
 
 @dataclass(frozen=True)
-class Setting:
+class TheorySetting:
     """A problem of the theorems' kind.
 
     Attributes:
@@ -116,7 +116,7 @@ class Bound:
 class Draws:
     """Trials of a setting: everything the bounds speak of, a stack each."""
 
-    at: Setting
+    at: TheorySetting
     public: np.ndarray  # S_B (t, d, d)
     private: np.ndarray  # S_A (t, d, d)
     noise: np.ndarray  # unit SG_d (t, d, d)
@@ -124,7 +124,7 @@ class Draws:
     beta: np.ndarray  # (d,)
 
     @classmethod
-    def of(cls, at: Setting, trials: int, seed: int) -> Draws:
+    def of(cls, at: TheorySetting, trials: int, seed: int) -> Draws:
         """Run seeded trials."""
         rng, sigma = np.random.default_rng(seed), np.diag(at.spectrum)
         public = wishart(at.m, sigma).rvs(trials, random_state=rng).reshape(trials, at.d, at.d) / at.m
@@ -135,7 +135,7 @@ class Draws:
         return cls(at, public, private, noise, source.normal(trials, at.d), beta)
 
 
-def bounds(at: Setting, trials: int = 400, seed: int = 0) -> tuple[Bound, ...]:
+def bounds(at: TheorySetting, trials: int = 400, seed: int = 0) -> tuple[Bound, ...]:
     """Compute every bound of A and B that is a number for a linear problem, with what is measured."""
     draws = Draws.of(at, trials, seed)
     return (*_eigenvalues(draws), *_norms(draws), *_inverses(draws), *_estimates(draws))
@@ -151,7 +151,7 @@ def isotropy(d: int, m: int, eta: float) -> tuple[float, float]:
     return m / (root + far) ** 2, m / (root - far) ** 2 if root > far else math.inf
 
 
-def noise_scales(at: Setting) -> tuple[float, float]:
+def noise_scales(at: TheorySetting) -> tuple[float, float]:
     """Return the noise on the Gram matrix of whitened rows, and of rows as they are (A, Theorems 3.2 and 3.4)."""
     whitened = papers_radius(at.d, at.n, at.eta) ** 2
     plain = trace_radius(float(at.spectrum.sum()), at.d, at.n, 2 * at.eta) ** 2  # with log(n/eta)
@@ -193,7 +193,7 @@ def _norms(draws: Draws) -> Iterator[Bound]:
     )
 
 
-def shrunk(at: Setting) -> float:
+def shrunk(at: TheorySetting) -> float:
     """Return ``(1 - sqrt(d/n) - sqrt(log(1/eta)/n))^2``."""
     return max(1 - math.sqrt(at.d / at.n) - math.sqrt(math.log(1 / at.eta) / at.n), 0.0) ** 2
 
@@ -209,7 +209,7 @@ class _Rates:
     plain_condition: float
 
     @classmethod
-    def of(cls, at: Setting, public_size: float) -> _Rates:
+    def of(cls, at: TheorySetting, public_size: float) -> _Rates:
         """Return the rates; ``public_size`` is the norm of S_B."""
         rate = math.sqrt(at.d**3 * math.log(2 * at.d / at.eta)) / (at.mu * at.n)
         factor, (low, _) = shrunk(at), isotropy(at.d, at.m, at.eta)
@@ -231,7 +231,7 @@ def _whitened(draws: Draws) -> tuple[np.ndarray, np.ndarray]:
     return root, root @ (draws.private + draws.at.lam * np.eye(draws.at.d)) @ root
 
 
-def _quantile(errors: np.ndarray, at: Setting) -> float:
+def _quantile(errors: np.ndarray, at: TheorySetting) -> float:
     """Return the quantile of spectral norms (t, d, d) or lengths (t, d)."""
     size = np.linalg.norm(errors, 2, axis=(1, 2)) if errors.ndim == 3 else np.linalg.norm(errors, axis=1)
     return float(np.quantile(size, 1 - at.eta))

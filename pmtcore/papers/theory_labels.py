@@ -16,7 +16,7 @@ from scipy.special import expit
 from pmtcore.glm.families import LOGISTIC, POISSON, Family
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.mechanisms.truncation import papers_radius, trace_radius
-from pmtcore.papers.theory import Bound, Setting, isotropy, shrunk
+from pmtcore.papers.theory import Bound, TheorySetting, isotropy, shrunk
 
 _STEPS = 6  # of Newton's method: of order log log n, and still by then
 _REACH = 1.0  # R_beta R: predictors of Theorem 5.5 lie within it
@@ -59,7 +59,7 @@ class _Problem:
         return beta
 
 
-def label_bounds(at: Setting, trials: int = 20, seed: int = 0) -> tuple[Bound, ...]:
+def label_bounds(at: TheorySetting, trials: int = 20, seed: int = 0) -> tuple[Bound, ...]:
     """Compute the bounds of A, section 5. Rows are drawn, so n is at most 20,000, with the same ``mu n``."""
     if at.n > 20_000:
         at = replace(at, n=20_000, mu=at.mu * at.n / 20_000)
@@ -67,7 +67,7 @@ def label_bounds(at: Setting, trials: int = 20, seed: int = 0) -> tuple[Bound, .
     return tuple(_stated(at, {name: np.asarray([each[name] for each in measured]) for name in measured[0]}))
 
 
-def _one(at: Setting, rng: np.random.Generator, source: SeededNoise) -> dict[str, float]:
+def _one(at: TheorySetting, rng: np.random.Generator, source: SeededNoise) -> dict[str, float]:
     root = np.sqrt(at.spectrum)
     beta = rng.standard_normal(at.d) / root
     beta /= np.linalg.norm(root * beta)
@@ -105,7 +105,7 @@ def _one(at: Setting, rng: np.random.Generator, source: SeededNoise) -> dict[str
 
 
 def _counts(
-    at: Setting, rng: np.random.Generator, source: SeededNoise, white: np.ndarray, *, x: np.ndarray
+    at: TheorySetting, rng: np.random.Generator, source: SeededNoise, white: np.ndarray, *, x: np.ndarray
 ) -> dict[str, float]:
     """Run Algorithm 4 on Poisson counts, with its own noise: the slopes of ``e^z`` within ``|z| <= R_beta R``."""
     radius = papers_radius(at.d, at.n, at.eta)
@@ -129,13 +129,13 @@ def _top(white: np.ndarray) -> float:
     return float(np.linalg.eigvalsh(white)[0]) ** -2
 
 
-def _noise(at: Setting, radius: float) -> tuple[float, float]:
+def _noise(at: TheorySetting, radius: float) -> tuple[float, float]:
     """Return ``sqrt(T) R^2/(2 mu n)`` and ``2 sqrt(T) R/(mu n)`` (E1)."""
     part = math.sqrt(_STEPS) / (at.mu * at.n)
     return part * radius**2 / 2, 2 * part * radius
 
 
-def _stated(at: Setting, measured: dict[str, np.ndarray]) -> Iterator[Bound]:
+def _stated(at: TheorySetting, measured: dict[str, np.ndarray]) -> Iterator[Bound]:
     def high(name: str) -> float:
         return float(np.quantile(measured[name], 1 - at.eta))
 

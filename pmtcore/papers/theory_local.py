@@ -14,41 +14,14 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from pmtcore.accounting.budgets import delta_from_mu, mu_from_epsilon
+from pmtcore.accounting.budgets import mu_from_epsilon
 from pmtcore.glm.families import BOOSTING, LOGISTIC
 from pmtcore.local.estimators import LINKS, Link, of_family, scale_root
-from pmtcore.local.printed import classical_size
 from pmtcore.papers.theory import Bound
 
 _TRUE, _FLAT = 1 / 4, 1 / 20  # standard deviations of x'w* and x'w_ols in the three theorems
 _END, _MORE, _SLOPE = 6.0, 0.22, 0.1  # c-bar, tau and M as the theorems state them
 _THEOREMS = (("C, Theorem 19", LOGISTIC), ("C, Theorem 20", BOOSTING))
-
-
-@dataclass(frozen=True)
-class ClassicalCheck:
-    """Claimed and exact delta of the classical calibration.
-
-    Attributes:
-        part_claimed, part_exact: of one part at epsilon/2.
-        total_claimed, total_exact: of both parts at epsilon.
-    """
-
-    part_claimed: float
-    part_exact: float
-    total_claimed: float
-    total_exact: float
-
-
-def classical_check(epsilon: float, delta: float) -> ClassicalCheck:
-    """Compare the delta that the classical formula claims with the exact one, for the cross moment (E6).
-
-    Sensitivity ``2 r Y`` over the printed noise is mu of a part; both parts together have at most sqrt(2) times it.
-    """
-    part = 2 / classical_size(epsilon, delta)
-    return ClassicalCheck(
-        delta / 2, delta_from_mu(part, epsilon / 2), delta, delta_from_mu(math.sqrt(2) * part, epsilon)
-    )
 
 
 def curve(link: Link, c: float, sd: float) -> float:

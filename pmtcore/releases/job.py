@@ -1,4 +1,4 @@
-"""A release beside whoever asked for it: in a thread of its own, which nobody's click cuts off.
+"""A release in a thread of its own, which goes on whatever its user clicks.
 
 What is spent has to come to its figures; whoever asked can see how far it is, and stop it before the spend.
 """

@@ -1,4 +1,4 @@
-"""Whose turn it is: a server computes a few long things at a time, whoever asked for them."""
+"""Turns for long computations: a server runs a few at a time, whoever asked for them."""
 
 import time
 from threading import Lock

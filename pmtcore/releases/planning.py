@@ -2,9 +2,9 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -32,6 +32,27 @@ _FIRST_MU = 1.0
 # Rungs that give every method a line across the picture before the ones between are computed. Ample budgets wait:
 # there some methods make more passes, which are rehearsed anew.
 _OUTLINE = (0.1, 2.0)
+
+
+class PlanRow(TypedDict):
+    """Errors predicted for one coefficient, in the keys of ``plan --json``.
+
+    Attributes:
+        half_width: of the 95 % band that a release is expected to state.
+        half_width_median: the same by how far releases come to lie from the non-private fit; ``None`` where the
+            method's outcomes were not calibrated. So are the ends of an 80 % interval of it.
+    """
+
+    method: str
+    mu: float
+    coefficient: str
+    privacy_sd: float
+    sampling_sd: float
+    truncation_sd: float
+    half_width: float
+    half_width_median: float | None
+    half_width_low: float | None
+    half_width_high: float | None
 
 
 @dataclass(frozen=True)
@@ -76,11 +97,11 @@ class Planned:
         least = Z95 * math.hypot(privacy, float(self.prediction.sampling[j]), truncation)
         return (self.half_width(j) + min(least, self.half_width(j))) / 2
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a record for each coefficient; median and interval are ``None`` where none was calibrated."""
+    def rows(self) -> list[PlanRow]:
+        """Return a record for each coefficient."""
         return [self.row(j) for j in range(len(self.names))]
 
-    def row(self, j: int) -> dict[str, Any]:
+    def row(self, j: int) -> PlanRow:
         """Return the record of the j-th coefficient."""
         low, high = self.half_width_interval(j) or (None, None)
         return {
@@ -97,10 +118,10 @@ class Planned:
         }
 
 
-def interval_text(row: Mapping[str, Any]) -> str:
+def interval_text(row: PlanRow) -> str:
     """Return the 80 % interval of a record's half-width as text; a dash where none was calibrated.
 
-    >>> interval_text({"half_width_low": 0.12, "half_width_high": 0.5})
+    >>> interval_text({"half_width_low": 0.12, "half_width_high": 0.5})  # a row of a plan has more
     '0.12 to 0.5'
     """
     low, high = row["half_width_low"], row["half_width_high"]

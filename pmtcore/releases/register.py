@@ -1,4 +1,4 @@
-"""What curators do with data sets, and releases that two people stand for; events of the ledger, with who and why.
+"""Curators' acts on data sets, and releases that two people agree to: events of the ledger, with who and why.
 
 A registered data set is where its private table and its public companion lie, the unit that people are protected by,
 a declared schema, and whether a second person has to agree to releases. Analysts choose it by name and never upload.

@@ -36,7 +36,7 @@ from pmtcore.base.messages import (
 from pmtcore.base.private_rows import PassObserver
 from pmtcore.base.strict_json import parsed
 from pmtcore.ledger.log import Entry, Ledger, LedgerError, UnclearSpend
-from pmtcore.ledger.rules import spend
+from pmtcore.ledger.rules import SpendFields, spend
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters
@@ -300,7 +300,7 @@ def recorded_release(
             return Recorded(_kept(place, made), place.dataset, key, made)
 
 
-def _reserved(place: SpendPlace, fields: Mapping[str, Any], room: int) -> Entry | None:
+def _reserved(place: SpendPlace, fields: SpendFields, room: int) -> Entry | None:
     """Spend; where that fails while it is written, the ledger is asked whether the spend stands.
 
     Returns:
@@ -337,9 +337,7 @@ def _kept(place: SpendPlace, made: Release) -> dict[str, Any]:
         return place.ledger.finish(place.key, record)
 
 
-def spend_of(
-    problem: Problem, request: Request, purpose: str = "", by: str = "", *, tables: str = ""
-) -> dict[str, Any]:
+def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = "", *, tables: str = "") -> SpendFields:
     """Return what a release would spend, in the fields of the ledger: asked for beforehand, or made.
 
     Args:

@@ -27,11 +27,11 @@ LOSSES: dict[str, Loss] = {
 }
 TITLES = {id: loss.title for id, loss in LOSSES.items()}
 RELATIONS = {entry.value: entry for entry in Neighbours}
-__all__ = ["CHOICES", "LOSSES", "RELATIONS", "TITLES", "BudgetSplit", "Plan", "retrieved"]
+__all__ = ["CHOICES", "LOSSES", "RELATIONS", "TITLES", "BudgetSplit", "RetrievalPlan", "retrieved"]
 
 
 @dataclass(frozen=True)
-class Plan:
+class RetrievalPlan:
     """A planned budget; rows have length 1, so the modulus w is in units of the squared row bound.
 
     Attributes:

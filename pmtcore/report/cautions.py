@@ -1,4 +1,4 @@
-"""What may mislead about a fit, each with the choices that mend it: said before a budget is spent."""
+"""Cautions about a fit, each with the choices that mend it; shown before a budget is spent."""
 
 from __future__ import annotations
 

@@ -15,7 +15,6 @@ from pmtcore.auditing.comparison import Comparison, Summary
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.methods.registry import recommended, suiting
-from pmtcore.releases.planning import public_alone
 from pmtcore.report.figures.compare import DISTANCE, TYPICAL
 from pmtcore.tables.problem import Problem
 
@@ -73,10 +72,9 @@ def first_look(problem: Problem) -> Quick:
 
     In a Euclidean distance a few coefficients of collinear columns decide, and two pages would judge one table apart.
     """
-    alone = public_alone(problem.public)
     chosen = [recommended(problem.public).id, *(entry.id for entry in suiting(problem.public) if entry.at_first)]
     linear = problem.public.family is GAUSSIAN
     mus, trials = ([0.1, 0.3, 1.0, 3.0, 10.0], TRIALS) if linear else ([0.3, 1.0, 3.0], GLM_TRIALS)
-    run = Comparison(problem, chosen, mus, trials=trials, seed=1, scale=None if alone is None else alone.total).run()
+    run = Comparison(problem, chosen, mus, trials=trials, seed=1, typical=True).run()
     made = run.summaries().reveal(Curator("synthetic or public rows, shown at first sight"))
-    return Quick(made, trials, alone is not None)
+    return Quick(made, trials, run.is_typical)

@@ -18,7 +18,7 @@ import numpy as np
 from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import plain
-from pmtcore.base.numbers import percent, plural, power_of_ten
+from pmtcore.base.numbers import figure, percent, plural, power_of_ten
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
 from pmtcore.public.moments import INTERCEPT
@@ -28,7 +28,7 @@ from pmtcore.report.checklist import checklist
 from pmtcore.report.drawings import curve, forest, number, table
 from pmtcore.report.names import source
 from pmtcore.report.reproduce import cap_command, command, configuration
-from pmtcore.report.rows import MANY, few_words
+from pmtcore.report.rows import few_words
 from pmtcore.report.rows import source as source_column
 from pmtcore.report.statistics import (
     DISAGREES,
@@ -41,7 +41,7 @@ from pmtcore.report.statistics import (
     shortened,
     title,
 )
-from pmtcore.report.strength import DEPLOYMENTS, strength, unprotected_words
+from pmtcore.report.strength import DEPLOYMENTS, FALSE_ALARMS, strength, unprotected_words
 
 _STYLE = "\n" + Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 # Headings of the report, each of which goes down one level in a page of somebody else.
@@ -105,9 +105,9 @@ def _as_image(drawing: re.Match[str]) -> str:
 def _contents(record: Mapping[str, Any], book: Mapping[str, Any] | None, head: str | None) -> str:
     """Return all parts below the title, those that a stakeholder needs first."""
     picture, tables = _coefficients(record)
-    parts = [_summary(record, _entry(record, book)), picture, tables, _guarantee(record)]
-    if _is_long(record):  # what was promised stands before tables of a page and more
-        parts[2:] = [_guarantee(record), f"<h2>All coefficients</h2>\n{tables}"]
+    # What was promised stands before all figures: it is what a privacy officer reads for.
+    parts = [_summary(record, _entry(record, book)), picture, _guarantee(record)]
+    parts += [f"<h2>All coefficients</h2>\n{tables}"] * bool(tables)
     parts += [_data(record), _ledger(book, head), _checklist(record), _method(record), _plan(record), _glossary()]
     parts.append(_reproduce(record, book))
     return "\n".join(part for part in parts if part)
@@ -142,7 +142,10 @@ def _summary(record: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
         ("What left the private rows", escape(_left(record))),
     ]
     scale = SCALES.get(record["public"].get("family", ""), "")
-    question = f'<p class="note">Regression of {scale}{escape(_modelled(record))} on {_features(record)}.</p>\n{box}'
+    sign = " A positive coefficient makes it likelier." if record["public"].get("positive") else ""
+    question = (
+        f'<p class="note">Regression of {scale}{escape(_modelled(record))} on {_features(record)}.{sign}</p>\n{box}'
+    )
     return question + "\n" + table("About this release", ("what", "value"), facts)
 
 
@@ -207,11 +210,6 @@ def _method(record: Mapping[str, Any]) -> str:
     )
 
 
-def _is_long(record: Mapping[str, Any]) -> bool:
-    """Return whether the picture folds the levels of a column, and the tables take a page."""
-    return len(record["coefficients"]) > MANY
-
-
 def _whom(guarantee: Mapping[str, Any], sound: bool) -> str:
     """Return the unit of protection, in words.
 
@@ -248,7 +246,7 @@ def _guarantee(record: Mapping[str, Any]) -> str:
         f'<p class="note">{assumptions}</p>\n'
         + table("The guarantee in three units", ("what", "value"), facts)
         + curve(float(g["mu"]))
-        + table("Budgets of published deployments, to compare with", ("deployment", *_ANCHOR), _anchors())
+        + table("This budget beside those of published deployments", ("deployment", *_ANCHOR), _anchors(record))
     )
 
 
@@ -256,18 +254,24 @@ def _example(mu: float, unit: str) -> str:
     """Return what somebody who knows almost everything could still not find out; empty where nothing was spent."""
     if mu == 0:
         return ""
+    odds = strength(mu)
     return (
-        f"<p>For example, somebody knows all about every {unit} but one, and holds two cases of that one to be equally "
+        f"<p>Guessing tells {percent(FALSE_ALARMS)} apart; this is {figure(odds.times_guessing, 2)} times as often.\n"
+        f"For example, somebody knows all about every {unit} but one, and holds two cases of that one to be equally "
         "likely. With this report they name the right case in at most "
-        f"{percent(strength(mu).right_guesses, 3)} of all trials; without it, in 50 %.</p>\n"
+        f"{percent(odds.right_guesses, 3)} of all trials; without it, in 50 %.</p>\n"
     )
 
 
 _ANCHOR = ("epsilon", "delta", "protects")
 
 
-def _anchors() -> list[tuple[str, ...]]:
-    return [(escape(one.name), number(one.epsilon), power_of_ten(one.delta), escape(one.unit)) for one in DEPLOYMENTS]
+def _anchors(record: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    g, unit = of_person(record["guarantee"]), unit_of(record["guarantee"])
+    protects = "one person" if unit.column else "one row" if unit.rows == 1 else f"a person with up to {unit.rows} rows"
+    mine = ("<b>this release</b>", number(g["epsilon"]), power_of_ten(g["delta"]), protects)
+    others = ((escape(one.name), number(one.epsilon), power_of_ten(one.delta), escape(one.unit)) for one in DEPLOYMENTS)
+    return [*[mine] * (g["mu"] > 0), *others]
 
 
 def _coefficients(record: Mapping[str, Any]) -> tuple[str, str]:
@@ -344,7 +348,8 @@ def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
     if len(account["entries"]) > 1:
         words = f"{words} {_together(float(spent['mu']))}"
     words = f"{words} {only_responses(spent)}".strip()
-    mark = f'<p class="note">Head of the ledger: <code>{escape(head)}</code></p>' if head else ""
+    shows = "Mark of the whole ledger, which changes where a spend is taken out later"
+    mark = f'<p class="note">{shows}: <code>{escape(head)}</code></p>' if head else ""
     return (
         f"<h2>Ledger</h2>\n<p>{words}</p>\n"
         + table("Spends", ("time (UTC)", "method", "mu", "state", "purpose"), rows)
@@ -355,7 +360,7 @@ def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
 def _checklist(record: Mapping[str, Any]) -> str:
     rows = [(escape(question), escape(answer)) for question, answer in checklist(record)]
     return (
-        "<h2>Questions to a guarantee</h2>\n"
+        "<h2>Questions about the guarantee</h2>\n"
         '<p class="note">After NIST SP 800-226, Guidelines for Evaluating Differential Privacy Guarantees.</p>\n'
         + table("Answers for this release", ("question", "answer"), rows).replace("<table>", '<table class="words">')
     )

@@ -1,4 +1,4 @@
-"""A public state as an address: what was chosen of a table by name, over what the table starts with; never data."""
+"""Public choices as an address: what was chosen about a table opened by name, other than its defaults; never data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

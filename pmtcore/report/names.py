@@ -1,4 +1,4 @@
-"""What methods are called: a title people can say, the id small beside it; read from the registry."""
+"""Titles of methods, with the id beside them; read from the registry."""
 
 import re
 

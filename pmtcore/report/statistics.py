@@ -25,7 +25,7 @@ SCALES = {
 }
 
 
-class Origin(StrEnum):
+class ShareOrigin(StrEnum):
     """Where a share of shortened rows comes from."""
 
     PREDICTED = "predicted from public rows"
@@ -43,7 +43,7 @@ class Shortened:
     """
 
     share: float
-    origin: Origin
+    origin: ShareOrigin
 
     @property
     def words(self) -> str:
@@ -55,13 +55,13 @@ class Shortened:
         'no public row would be; a few private ones may be'
         """
         share = min(max(self.share, 0.0), 1.0)
-        if share == 0 and self.origin is Origin.PREDICTED:
+        if share == 0 and self.origin is ShareOrigin.PREDICTED:
             return "no public row would be; a few private ones may be"
         return f"{percent(share) if share > 0 else 'none'}, {self.origin}"
 
 
 # Under which name plans and releases keep a share, and what kind of figure it is there.
-SOURCES = {"predicted_truncation_rate": Origin.PREDICTED, "clipped_share": Origin.RELEASED}
+SOURCES = {"predicted_truncation_rate": ShareOrigin.PREDICTED, "clipped_share": ShareOrigin.RELEASED}
 
 
 def shortened(*figures: Mapping[str, Any]) -> list[Shortened]:
@@ -83,7 +83,7 @@ def shortened_words(*figures: Mapping[str, Any]) -> str:
     shares = shortened(*figures)
     if not shares:
         return f"{NAME}: not predicted for this method."
-    known = [share for share in shares if share.origin is not Origin.PREDICTED]
+    known = [share for share in shares if share.origin is not ShareOrigin.PREDICTED]
     return f"{NAME}: {'; '.join(share.words for share in known or shares)}."
 
 

@@ -10,14 +10,14 @@ import pandas as pd
 from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import Diagnosis
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import Note, TableNote
+from pmtcore.base.messages import Note, TableNote, kind_of
 from pmtcore.base.numbers import alike, figure, listing, percent, plural
 from pmtcore.methods.registry import Prediction, method
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.planning import typical_ratio
 from pmtcore.releases.record import Release
-from pmtcore.report.figures.coefficients import Unit
+from pmtcore.report.figures.coefficients import DisplayUnit
 from pmtcore.report.names import spoken
 from pmtcore.report.statistics import aside_words
 
@@ -36,6 +36,7 @@ _CHOSEN_BY_PRIVATE_ROWS = "A radius chosen by that figure would leak it: choose 
 _MOST_LOG = 700.0  # beyond, e to its power is no number any more
 _SIDES = {False: ("negative", "positive"), True: ("below 1", "above 1")}  # by whether the unit is a ratio
 _GAPS_NAMED = 20  # columns with gaps that a line can name
+_TOLD = 3  # methods beside the best one that a sentence compares one by one; of more the nearest and the farthest
 _NO_ERROR = 1e-12  # relative: below, a distance is rounding
 
 
@@ -116,7 +117,7 @@ def truncation_words(diagnosis: Diagnosis, radius: float) -> str:
     return f"{at} {share} would be truncated, to judge by the public ones. {_SMALLER_RADIUS}"
 
 
-def coefficient_words(table: pd.DataFrame, unit: Unit) -> list[str]:
+def coefficient_words(table: pd.DataFrame, unit: DisplayUnit) -> list[str]:
     """Return a line for each row of a table of coefficients: what noise, sampling and truncation do to it."""
     sentences = []
     for row in table.to_dict("records"):
@@ -133,7 +134,7 @@ def coefficient_words(table: pd.DataFrame, unit: Unit) -> list[str]:
     return sentences
 
 
-def _moved(row: Mapping[Hashable, Any], unit: Unit) -> str:
+def _moved(row: Mapping[Hashable, Any], unit: DisplayUnit) -> str:
     """Say what moves one coefficient, and by how much."""
     moves = []
     for who, part in _MOVERS:
@@ -182,7 +183,7 @@ def as_planned_words(release: Release, predicted: Prediction | None) -> str:
     )
 
 
-def _over_parts(table: pd.DataFrame, unit: Unit) -> float:
+def _over_parts(table: pd.DataFrame, unit: DisplayUnit) -> float:
     """Return the width of the typical band over the one that its parts add up to; 1 without bands or parts."""
     parts = [name for name in table if str(name).endswith(" sd")]
     if "low (95 %)" not in table or not parts:
@@ -195,7 +196,7 @@ def _over_parts(table: pd.DataFrame, unit: Unit) -> float:
     return float(np.median(known)) if len(known) else 1.0
 
 
-def parts_words(table: pd.DataFrame, unit: Unit) -> str:
+def parts_words(table: pd.DataFrame, unit: DisplayUnit) -> str:
     """Say what the bands of a table of coefficients in this unit contain."""
     wider = _over_parts(table, unit)
     few = (
@@ -216,7 +217,7 @@ def parts_words(table: pd.DataFrame, unit: Unit) -> str:
     )
 
 
-def leaning_words(table: pd.DataFrame, unit: Unit) -> str:
+def leaning_words(table: pd.DataFrame, unit: DisplayUnit) -> str:
     """Return why values are not in the middle of their bands, where some are not."""
     if "low (95 %)" not in table:
         return ""
@@ -240,7 +241,7 @@ def modelled_levels(notes: Sequence[str]) -> dict[str, str]:
     return {note.facts["column"]: note.facts["label"] for note in labelled}
 
 
-def example_words(shown: pd.DataFrame, unit: Unit, references: Mapping[str, str] | None = None) -> str:
+def example_words(shown: pd.DataFrame, unit: DisplayUnit, references: Mapping[str, str] | None = None) -> str:
     """Say of the first clear coefficient in the table what it means, with its limits; empty where there is none.
 
     Args:
@@ -332,6 +333,8 @@ def release_words(release: Release, per_spread: bool = True) -> str:
         else f"sampling is the largest part of the error; {_price(total, bands.parts['sampling'][at])}.",
         "truncation": f"truncated rows are the largest part of the error{wider}.",
     }[largest]
+    if TableNote.FEW_PUBLIC_ROWS in map(kind_of, release.notes):  # two digits of a part would claim too much
+        return f"For the typical coefficient {advice} How large each part is, so few public rows tell roughly at best."
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
     per = f", for one {'standard deviation' if per_spread else 'unit'} of a feature" if features else ""
     return f"For the typical coefficient {advice} Standard errors{per}: {figures}."
@@ -354,13 +357,16 @@ def _price(total: np.ndarray, sampling: np.ndarray) -> str:
     )
 
 
-def comparison_words(summaries: Sequence[Summary], axis: str = "budget", at: float | None = None) -> str:
-    """Say who is closest where along the axis, and how far the others are at one place; no method is left out.
+def comparison_words(
+    summaries: Sequence[Summary], axis: str = "budget", at: float | None = None, *, ratios: bool = True
+) -> str:
+    """Say who is closest where along the axis, and how far the others are at one place.
 
     Args:
         summaries: of all methods and places.
         axis: what changes from place to place.
         at: where others are compared, or the place next to it; ``None``: in the middle.
+        ratios: whether to say how far the others are.
     """
     real = [s for s in summaries if method(s.method).role != "reference"]  # that one is at distance 0 from itself
     failed: dict[str, list[float]] = {}
@@ -375,7 +381,8 @@ def comparison_words(summaries: Sequence[Summary], axis: str = "budget", at: flo
     if not by_place:
         return note.strip()
     stuck = _stuck(by_place) if axis == "budget" else ""
-    return f"{_closest(by_place, axis)} {_beside(by_place, axis, at)}{stuck}{note}".strip()
+    beside = f" {_beside(by_place, axis, at)}" if ratios else ""
+    return f"{_closest(by_place, axis)}{beside}{stuck}{note}".strip()
 
 
 def _stuck(by_place: Mapping[float, Mapping[str, float]]) -> str:
@@ -430,6 +437,9 @@ def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float 
     if least <= _NO_ERROR * here[-1][1]:
         return f"At {_place(there, axis)}, {spoken(best)} has no distance at all; the others do."
     comparisons = [f"{spoken(id)} is {_further(error / least)}" for id, error in others]
+    if len(others) > _TOLD:
+        id, error = others[-1]
+        comparisons[1:] = [f"the farthest of {len(others)}, {spoken(id)}, {figure(error / least)} times"]
     first = {min(errors, key=lambda id: errors[id]) for errors in by_place.values()}
     where = "" if len(first) == 1 else f", where {spoken(best)} is closest"
     return f"At {_place(there, axis)}{where}, {listing(comparisons)}."

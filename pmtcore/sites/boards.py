@@ -30,13 +30,13 @@ SITE_KINDS = ("here", "share", "ready", "sum", "done", "failed")
 _WORDS = ("study", "sender", "kind", "to", "body", "signature")
 COORDINATOR_KINDS = ("begin", "stop")
 EVERYTHING = "*"  # a reader who follows all messages; what is sealed stays so
-_MOST_BYTES = 64 * 2**20  # of one message: a moment of 1,000 columns takes 8 MB
+_MOST_BYTES = 64 * 2**20  # of one message: a moment of 2,000 columns takes 32 MB
 _SECONDS = 30  # for one exchange with the server
 _PAGE = 2_000  # messages in one answer
 
 
 @dataclass(frozen=True)
-class Message:
+class BoardMessage:
     """One message.
 
     Attributes:
@@ -63,7 +63,7 @@ class Message:
         return json.dumps({**vars(self), "signature": ""}, sort_keys=True).encode()
 
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Json]) -> Message:
+    def from_dict(cls, fields: Mapping[str, Json]) -> BoardMessage:
         """Return the message of these plain fields.
 
         Raises:
@@ -76,7 +76,7 @@ class Message:
             return cls(study, sender, kind, attempt, step, to, body, signature)
 
 
-def require_genuine(message: Message, study: Study) -> None:
+def require_genuine(message: BoardMessage, study: Study) -> None:
     """Raise unless the message belongs to this study and its sender signed it.
 
     Raises:
@@ -92,14 +92,14 @@ def require_genuine(message: Message, study: Study) -> None:
 class Board(Protocol):
     """A list of messages that only grows."""
 
-    def post(self, message: Message) -> None:
+    def post(self, message: BoardMessage) -> None:
         """Append a message."""
 
-    def read(self, after: int, reader: str) -> tuple[list[Message], int]:
+    def read(self, after: int, reader: str) -> tuple[list[BoardMessage], int]:
         """Return messages for a reader from a place on, and the place to read from next."""
 
 
-def _is_for(message: Message, reader: str) -> bool:
+def _is_for(message: BoardMessage, reader: str) -> bool:
     return reader == EVERYTHING or message.to in ("", reader)
 
 
@@ -107,15 +107,15 @@ class MemoryBoard:
     """A board in one process; ``messages`` is the transcript."""
 
     def __init__(self) -> None:
-        self.messages: list[Message] = []
+        self.messages: list[BoardMessage] = []
         self._lock = threading.Lock()
 
-    def post(self, message: Message) -> None:
+    def post(self, message: BoardMessage) -> None:
         """See :class:`Board`."""
         with self._lock:
             self.messages.append(message)
 
-    def read(self, after: int, reader: str) -> tuple[list[Message], int]:
+    def read(self, after: int, reader: str) -> tuple[list[BoardMessage], int]:
         """See :class:`Board`."""
         until = min(len(self.messages), after + _PAGE)
         return [message for message in self.messages[after:until] if _is_for(message, reader)], until
@@ -134,7 +134,7 @@ class FolderBoard:
             raise InputError(SiteMessage.NO_BOARD, place=str(folder))
         self._last = 0
 
-    def post(self, message: Message) -> None:
+    def post(self, message: BoardMessage) -> None:
         """See :class:`Board`. A message appears whole or not at all, under the first number that is free."""
         text = json.dumps(vars(message))
         draft = self._folder / f".{os.getpid()}-{threading.get_ident()}-{os.urandom(4).hex()}"
@@ -149,7 +149,7 @@ class FolderBoard:
         finally:
             draft.unlink()
 
-    def read(self, after: int, reader: str) -> tuple[list[Message], int]:
+    def read(self, after: int, reader: str) -> tuple[list[BoardMessage], int]:
         """See :class:`Board`."""
         messages, at = [], after
         while at < after + _PAGE and self._file(at).is_file():
@@ -163,10 +163,10 @@ class FolderBoard:
         return self._folder / f"{at:010d}.json"
 
 
-def _one(data: bytes) -> Message | None:
+def _one(data: bytes) -> BoardMessage | None:
     """Return the message in the bytes of a file; ``None`` for anything else, which counts as no message."""
     try:
-        return Message.from_dict(parsed_object(data))
+        return BoardMessage.from_dict(parsed_object(data))
     except ValueError:
         return None
 
@@ -183,14 +183,14 @@ class HttpBoard:
             raise StudyError(Kind.UNREACHABLE)
         self._address = address.rstrip("/")
 
-    def post(self, message: Message) -> None:
+    def post(self, message: BoardMessage) -> None:
         """See :class:`Board`."""
         self._ask("/messages", json.dumps(vars(message)).encode())
 
-    def read(self, after: int, reader: str) -> tuple[list[Message], int]:
+    def read(self, after: int, reader: str) -> tuple[list[BoardMessage], int]:
         """See :class:`Board`."""
         answer = self._ask(f"/messages?after={after}&reader={reader}")
-        return [Message.from_dict(fields) for fields in answer["messages"]], int(answer["next"])
+        return [BoardMessage.from_dict(fields) for fields in answer["messages"]], int(answer["next"])
 
     def _ask(self, path: str, body: bytes | None = None) -> dict[str, Any]:
         request = Request(self._address + path, body, {"Content-Type": "application/json"})  # noqa: S310  # checked above

@@ -1,4 +1,4 @@
-"""The words of a study: why it cannot begin or stopped, as a kind and the sites it concerns, and who looks at it."""
+"""Kinds of errors of a study, with the sites they concern, and the parties that a guarantee is stated against."""
 
 from enum import Enum
 

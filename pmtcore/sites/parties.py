@@ -13,6 +13,7 @@ from pmtcore.base.exports import plain
 from pmtcore.base.numbers import figure
 from pmtcore.ledger.agreements import PendingRequest
 from pmtcore.ledger.log import Ledger, LedgerError
+from pmtcore.ledger.rules import SpendFields
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import (
@@ -27,7 +28,7 @@ from pmtcore.releases.release import (
     tables_digest,
 )
 from pmtcore.sites import seals
-from pmtcore.sites.boards import EVERYTHING, Board, Message
+from pmtcore.sites.boards import EVERYTHING, Board, BoardMessage
 from pmtcore.sites.effects import homogeneity
 from pmtcore.sites.errors import Kind, StudyError
 from pmtcore.sites.noise_shares import NoiseShares
@@ -55,7 +56,7 @@ def plan_of(ground: GroundOfStudy) -> Preview:
     return preview(ground.problem(study.names), study.request_of(study.names))
 
 
-def _fields(study: Study, problem: Problem, name: str, by: str, *, ledger: Ledger, dataset: str) -> dict[str, Any]:
+def _fields(study: Study, problem: Problem, name: str, by: str, *, ledger: Ledger, dataset: str) -> SpendFields:
     """Return what a site spends, in the fields of its ledger: the budget against the declared coalition.
 
     Args:
@@ -177,7 +178,7 @@ class SiteOfStudy:
 
     def _tell(self, board: Board, keys: seals.Keys, kind: str, body: str = "") -> None:
         """Tell the coordinator, and nobody else, how this site is doing."""
-        board.post(signed(keys, Message(self.ground.study.digest, self.name, kind, to=EVERYTHING, body=body)))
+        board.post(signed(keys, BoardMessage(self.ground.study.digest, self.name, kind, to=EVERYTHING, body=body)))
 
     def _require_fit(self, keys: seals.Keys) -> None:
         study = self.ground.study
@@ -364,7 +365,7 @@ class Coordinator:
         )
 
     def _post(self, kind: str, attempt: int = 0, body: str = "") -> None:
-        self._board.post(Message(self._study.digest, "", kind, attempt, body=body))
+        self._board.post(BoardMessage(self._study.digest, "", kind, attempt, body=body))
 
     def _begin(self, names: tuple[str, ...]) -> None:
         if len(names) < self._study.least:

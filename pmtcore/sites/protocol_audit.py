@@ -33,7 +33,7 @@ def _fresh_masks() -> Draw:
 
 
 @dataclass(frozen=True)
-class Setting:
+class StudySetting:
     """A study to audit: how many sites, how many of them collude, and what is at fault.
 
     Attributes:
@@ -100,7 +100,7 @@ def _one_draw() -> Draw:
 
 
 FAULTS = {
-    "noise-share-too-small": Setting(noise=lambda site, source: Weaker(source, 0.7)),
-    "site-without-noise": Setting(noise=lambda site, source: ZeroNoise() if site == 1 else source),
-    "masks-reused": Setting(masks=_one_draw),
+    "noise-share-too-small": StudySetting(noise=lambda site, source: Weaker(source, 0.7)),
+    "site-without-noise": StudySetting(noise=lambda site, source: ZeroNoise() if site == 1 else source),
+    "masks-reused": StudySetting(masks=_one_draw),
 }

@@ -21,7 +21,7 @@ import numpy as np
 from pmtcore.base.strict_json import parsed
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.sites import seals, sharing
-from pmtcore.sites.boards import Board, Message
+from pmtcore.sites.boards import Board, BoardMessage
 from pmtcore.sites.errors import Kind, StudyError
 from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.study import Study
@@ -105,7 +105,7 @@ class Openings:
         """Return whether this site has published its sum of a pass, or was about to."""
         return self._file(step).exists()
 
-    def record(self, message: Message, names: tuple[str, ...]) -> None:
+    def record(self, message: BoardMessage, names: tuple[str, ...]) -> None:
         """Write down the signed sum that is about to be published, and which sites the pass is opened with.
 
         Raises:
@@ -140,7 +140,7 @@ class Openings:
     def publish_again(self, board: Board, transcript: Transcript) -> None:
         """Post the sums that were written down and never reached the board."""
         for path in sorted(self._folder.glob(f"{self._name}-*")):
-            message = Message.from_dict(self._read(path)["message"])
+            message = BoardMessage.from_dict(self._read(path)["message"])
             if message.sender not in transcript.sent("sum", message.attempt, message.step):
                 board.post(message)
 
@@ -213,16 +213,16 @@ class Exchange:
     def _wait(self, ready: Callable[[], bool]) -> None:
         self._transcript.wait(ready, self._attempt, _PATIENCE * self._study.patience)
 
-    def _message(self, kind: str, step: int, body: str = "", to: str = "") -> Message:
+    def _message(self, kind: str, step: int, body: str = "", to: str = "") -> BoardMessage:
         """Return a signed message of this attempt."""
-        message = Message(self._study.digest, self._name, kind, self._attempt, step, to, body)
+        message = BoardMessage(self._study.digest, self._name, kind, self._attempt, step, to, body)
         return signed(self._keys, message)
 
-    def _post(self, message: Message) -> None:
+    def _post(self, message: BoardMessage) -> None:
         self._board.post(message)
 
 
-def signed(keys: seals.Keys, message: Message) -> Message:
+def signed(keys: seals.Keys, message: BoardMessage) -> BoardMessage:
     """Return the message with the signature of its sender."""
     return replace(message, signature=keys.sign(message.signed_bytes))
 

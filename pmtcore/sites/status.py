@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pmtcore.sites.boards import EVERYTHING, MemoryBoard, Message
+from pmtcore.sites.boards import EVERYTHING, BoardMessage, MemoryBoard
 from pmtcore.sites.errors import Coded
 from pmtcore.sites.study import Study
 from pmtcore.sites.transcript import Transcript
 
 
-class State(Coded):
+class SiteState(Coded):
     """How far a site is, in words."""
 
     INVITED = "has not agreed yet"
@@ -32,7 +32,7 @@ class Status:
     """
 
     study: Study
-    states: tuple[State, ...]
+    states: tuple[SiteState, ...]
     passes: tuple[int, ...] = ()
     stopped: str = ""
 
@@ -62,7 +62,7 @@ def status(
     """
     study, board = study.with_keys(joined), MemoryBoard()
     for fields in messages:
-        board.post(Message.from_dict(fields))
+        board.post(BoardMessage.from_dict(fields))
     transcript = Transcript(study, board, EVERYTHING)
     transcript.update()
     passes: list[int] = []
@@ -72,11 +72,11 @@ def status(
     return Status(study, states, tuple(passes), transcript.stopped or "")
 
 
-def _state(study: Study, transcript: Transcript, name: str) -> State:
+def _state(study: Study, transcript: Transcript, name: str) -> SiteState:
     if name in transcript.done:
-        return State.DONE
+        return SiteState.DONE
     if name in transcript.failed:
-        return State.FAILED
+        return SiteState.FAILED
     if name in transcript.arrivals:
-        return State.HERE
-    return State.AGREED if study.site(name).seal else State.INVITED
+        return SiteState.HERE
+    return SiteState.AGREED if study.site(name).seal else SiteState.INVITED

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pmtcore.sites import seals, sharing
-from pmtcore.sites.boards import EVERYTHING, Board, Message, require_genuine
+from pmtcore.sites.boards import EVERYTHING, Board, BoardMessage, require_genuine
 from pmtcore.sites.errors import Kind, StudyError
 from pmtcore.sites.study import Study
 
@@ -81,7 +81,7 @@ class Transcript:
                 return
             self._next = until
 
-    def _take(self, message: Message) -> None:
+    def _take(self, message: BoardMessage) -> None:
         self.changed = time.monotonic()
         if message.kind == "here":
             self.arrivals[message.sender] = self.arrivals.get(message.sender, 0) + 1

@@ -28,7 +28,7 @@ Summand = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class TablePart:
     """Some of a table, small enough to be sent as a name: a file, or row groups of one."""
 
     source: ParquetSource | TextSource
@@ -41,7 +41,7 @@ class Part:
         return self.source.blocks(names, dialect)
 
 
-def parts(source: Source) -> list[Part]:
+def parts(source: Source) -> list[TablePart]:
     """Return a table as parts that workers read for themselves.
 
     Raises:
@@ -52,11 +52,11 @@ def parts(source: Source) -> list[Part]:
     if source.in_memory or not isinstance(source, ParquetSource | TextSource):
         raise InputError(TableMessage.CLUSTER_NEEDS_FILES)
     if isinstance(source, ParquetSource):
-        return [Part(source, (group,)) for group in range(source.groups)] or [Part(source, ())]
-    return [Part(source)]
+        return [TablePart(source, (group,)) for group in range(source.groups)] or [TablePart(source, ())]
+    return [TablePart(source)]
 
 
-def part_sum(part: Part, coder: Coder, dialect: Dialect, function: Summand) -> np.ndarray:
+def part_sum(part: TablePart, coder: Coder, dialect: Dialect, function: Summand) -> np.ndarray:
     """Return the sum over one part, on a worker; an error there says nothing of what was read.
 
     Raises:

@@ -25,7 +25,7 @@ from pmtcore.tables.targets import Coding
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class EncodedRows:
     """Rows (k, d) with their responses (k,); which of them are whole, the others are zeros.
 
     Attributes:
@@ -136,7 +136,7 @@ class Coder:
         beside = self.weights.names if weighted and self.weights is not None else ()
         return tuple(dict.fromkeys([*names, *([self.target.name] if labelled else []), *beside]))
 
-    def rows(self, block: Cells, labelled: bool = True, weighted: bool = True) -> Rows:
+    def rows(self, block: Cells, labelled: bool = True, weighted: bool = True) -> EncodedRows:
         """Return features, response, weights, and which rows are whole.
 
         For least squares a weighted row is as long as the root of its weight says; else weights are of the loss.
@@ -170,7 +170,7 @@ class Coder:
             weights[~finite] = 0.0
         if not np.all(finite):
             x[~finite], y[~finite] = 0.0, 0.0
-        return Rows(x, y, finite, weights)
+        return EncodedRows(x, y, finite, weights)
 
     def gappy(self, block: Cells) -> list[str]:
         """Return columns without which enough public rows have a value in every other one; those with most gaps first.

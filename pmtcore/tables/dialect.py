@@ -80,7 +80,8 @@ def header_of(line: bytes, where: str, hide_names: bool) -> Header:
     if line.startswith(_UTF16):
         raise InputError(TableMessage.UTF16, where=where)
     text = decoded_line(line)
-    if "\x00" in text or sum(not (c.isprintable() or c == "\t") for c in text) > len(text) // 100:
+    # With lone carriage returns all rows are in this line, and which sentence follows would depend on them.
+    if "\x00" in text or "\r" in text or sum(not (c.isprintable() or c == "\t") for c in text) > len(text) // 100:
         raise InputError(TableMessage.NOT_A_TABLE, where=where)
     separator = max(SEPARATORS, key=text.count)
     if text.count(separator) == 0:

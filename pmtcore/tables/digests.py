@@ -1,4 +1,4 @@
-"""Keyed digests of what a release is made from, for agreements: the same rows give the same digest, here alone.
+"""Keyed digests of what a release is made from, for agreements; only one ledger's key gives the same digest again.
 
 A plain digest of private rows would let anybody who sees it test a guess at them. Under the ledger's key it tells only
 whether the tables are those that were agreed to.

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from pmtcore.base import threads
 from pmtcore.base.private_rows import PassObserver
-from pmtcore.ledger.fingerprint import Cells, hashed_texts, mixed
+from pmtcore.ledger.fingerprint import HashedCells, hashed_texts, mixed
 from pmtcore.tables.cells import numbers, texts
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.parsed import ParsedNumbers
@@ -46,7 +46,7 @@ def hashed(
     most_rows: int | None = None,
     parsed: ParsedNumbers | None = None,
     numeric: Collection[str] = (),
-) -> Cells:
+) -> HashedCells:
     """Hash the cells of a table by their content, under the ledger's key: of all rows, or of chosen ones.
 
     Args:
@@ -67,7 +67,7 @@ def hashed(
         parsed = None
     if parsed is not None:
         parsed.begin()
-    chosen = _Chosen(MOST_CELLS // max(len(names), 1), most_rows)
+    chosen = _ChosenRows(MOST_CELLS // max(len(names), 1), most_rows)
     blocks = reading_numbers(table.source, numeric).blocks(names, dialect or Dialect())
     tasks = (partial(_read, block, names, mark, key, telling=chosen.telling) for block in blocks)
     for read in threads.in_order(tasks, threads.readers()):
@@ -79,10 +79,10 @@ def hashed(
     if parsed is not None:
         parsed.end()
     folded = tuple(name.strip().casefold() for name in names)
-    return Cells(folded, chosen.hashes(len(names), key), chosen.first())
+    return HashedCells(folded, chosen.hashes(len(names), key), chosen.first())
 
 
-class _Chosen:
+class _ChosenRows:
     """Rows with the smallest quick hashes, up to a limit; the choice does not depend on their order.
 
     The words of their cells are kept, and hashed when all rows are chosen.

@@ -10,9 +10,11 @@ functions from a list. Stateful functions (``center``, ``scale``, ``poly``) keep
 from __future__ import annotations
 
 import ast
+import math
+import operator
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import ModuleType
@@ -23,7 +25,8 @@ import pyarrow as pa
 
 from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage, reraised_as
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.limits import MAX_LEVELS
+from pmtcore.tables.kinds import LEVELS
+from pmtcore.tables.limits import LARGEST, MAX_FEATURES, MAX_LEVELS
 from pmtcore.tables.schema import Column, Schema, frequencies
 from pmtcore.tables.sources import Cells, DerivedSource, Source
 from pmtcore.tables.table import Table
@@ -45,22 +48,17 @@ _ELEMENTWISE: Mapping[str, Any] = {
     "I": lambda column: column,
 }
 _STATEFUL = ("C", "center", "scale", "poly")  # no splines: outside the public range they refuse, which tells of a row
-_NODES = (
-    ast.Expression,
-    ast.BinOp,
-    ast.UnaryOp,
-    ast.Call,
-    ast.keyword,
-    ast.Name,
-    ast.Load,
-    ast.Constant,
-    ast.List,
-    ast.Tuple,
-    ast.operator,
-    ast.unaryop,
-)
-
-
+# No product of columns (@), which is a sum over rows.
+_ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+_MOST_TERMS = 100 * MAX_FEATURES  # multiplied out before equal ones are merged; (30 columns) ** 3 are 27,000
 _LONGEST = 20_000  # characters: every column of the widest record named once
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 _REBUILT = 20  # rows of a made-up table from which a formula's structure is built again; any number beyond a degree
@@ -107,12 +105,13 @@ def parse(formula: str, names: Sequence[str] = (), given: Sequence[str] | None =
     others = [name for name in (names if given is None else given) if name != response]
     context = {"__formulaic_variables_available__": others}
     try:
+        _check_terms(right, len(others))
         terms = tuple(_formulaic().Formula(right, _context=context))
     except InputError:
         raise
     except Exception as error:  # formulaic has many; their texts speak of the formula only
         raise RefusedError(
-            Refusal.NO_FORMULA, TableMessage.FORMULA_UNREADABLE, formula=right.strip(), reason=_first_line(error)
+            Refusal.NO_FORMULA, TableMessage.FORMULA_UNREADABLE, formula=right.strip()[:200], reason=_first_line(error)
         ) from None
     if any(not hasattr(term, "factors") for term in terms):
         raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_TWO_RIGHT_SIDES, formula=formula)
@@ -214,19 +213,24 @@ class Expansion:
     spec: Any = field(default=None, repr=False)
 
     @classmethod
-    def learned(cls, formula: str, public: Table) -> Expansion:
+    def learned(cls, formula: str, public: Table, declared: Schema | None = None) -> Expansion:
         """Learn the expansion from public rows.
+
+        Args:
+            formula: what the user wrote.
+            public: the rows.
+            declared: schema in place of what they suggest.
 
         Raises:
             InputError: not a formula, a function that is not on the list, a column that is not there.
         """
-        parsed = parse(formula, public.columns)
+        parsed, rules = parse(formula, public.columns), declared or public.schema
         target, right = parsed.response, _resolved(parsed)
-        inputs, grouped = _columns(parsed, public.columns, public.schema)
-        columns = tuple(_level(name, public) if name in grouped else public.schema[name] for name in inputs)
-        response = public.schema[target] if target in public.columns else target
+        inputs, grouped = _columns(parsed, public.columns, rules)
+        columns = tuple(_level(rules[name], public) if name in grouped else rules[name] for name in inputs)
+        response = rules[target] if target in public.columns else target
         _check_effects(parsed.effects, columns)
-        known = cls(columns, response, public.dialect, public.decimal, right=right)
+        known = cls(columns, response, rules.dialect, public.decimal, right=right)
         return known._with_spec(known._read({name: public.column(name).combine_chunks() for name in inputs}))
 
     def _with_spec(self, rows: pd.DataFrame) -> Expansion:
@@ -237,7 +241,10 @@ class Expansion:
                 spec = _formulaic().model_matrix(self.right, rows, **settings).model_spec
         except Exception as error:  # as above; the texts speak of public rows and of the formula only
             raise RefusedError(
-                Refusal.NO_FORMULA, TableMessage.FORMULA_UNUSABLE, formula=self.right.strip(), reason=_first_line(error)
+                Refusal.NO_FORMULA,
+                TableMessage.FORMULA_UNUSABLE,
+                formula=self.right.strip()[:200],
+                reason=_first_line(error),
             ) from None
         names = tuple(name for name in spec.column_names if name != "Intercept")
         return replace(self, spec=spec, names=names, intercept="Intercept" in spec.column_names)
@@ -324,7 +331,7 @@ class Expansion:
         columns = {}
         for column in self.columns:
             values = column.read(cells[column.name], self.decimal)
-            if column.kind == "level":
+            if column.kind in LEVELS:
                 places = np.where(np.isnan(values) | (values < 0), -1, values).astype(int).tolist()
                 columns[column.name] = pd.Series(pd.Categorical.from_codes(places, pd.Index(column.levels)))
             else:
@@ -364,11 +371,11 @@ def _response(cells: pa.Array, reading: Expansion) -> pa.Array:
     return cells
 
 
-def _level(name: str, public: Table) -> Column:
+def _level(column: Column, public: Table) -> Column:
     """Return a column as categories, whatever its cells look like."""
-    if public.schema[name].kind == "level":
-        return public.schema[name]
-    return Column(name, "level", tuple(sorted(frequencies(public.column(name)))))
+    if column.kind in LEVELS:
+        return column
+    return Column(column.name, "level", tuple(sorted(frequencies(public.column(column.name)))))
 
 
 def _resolved(parsed: Parsed) -> str:
@@ -392,7 +399,7 @@ def _columns(parsed: Parsed, columns: Sequence[str], schema: Schema) -> tuple[tu
     missing = [name for name in (*numbers, *grouped) if name not in columns]
     if missing:
         raise RefusedError(Refusal.UNKNOWN_COLUMN, TableMessage.FORMULA_LACKS_COLUMNS, table="public", columns=missing)
-    both = [name for name in grouped if name in numbers and schema[name].kind != "level"]
+    both = [name for name in grouped if name in numbers and schema[name].kind not in LEVELS]
     if both:
         raise InputError(TableMessage.NUMBER_AND_CATEGORIES, columns=both)
     return tuple({**numbers, **grouped}), set(grouped)
@@ -408,18 +415,77 @@ def columns_of(expression: str) -> list[str]:
     named = {f"_quoted_{at}": name for at, name in enumerate(odd)}
     plain = re.sub(r"`[^`]*`", lambda match: f"_quoted_{odd.index(match.group().strip('`'))}", expression)
     with reraised_as(InputError(TableMessage.NOT_AN_EXPRESSION, expression=expression), SyntaxError):
-        nodes = list(ast.walk(ast.parse(plain, mode="eval")))
-    calls = [node.func for node in nodes if isinstance(node, ast.Call)]
-    unknown = [node for node in calls if not isinstance(node, ast.Name) or node.id not in {*_ELEMENTWISE, *_STATEFUL}]
-    if unknown or any(not isinstance(node, _NODES) for node in nodes):
-        raise RefusedError(
-            Refusal.NOT_ROW_BY_ROW,
-            TableMessage.NOT_ROW_BY_ROW,
-            expression=expression,
-            functions=(*_ELEMENTWISE, *_STATEFUL),
-        )
-    used = [node.id for node in nodes if isinstance(node, ast.Name) and not any(node is call for call in calls)]
+        tree = ast.parse(plain, mode="eval")
+    refused = RefusedError(
+        Refusal.NOT_ROW_BY_ROW,
+        TableMessage.NOT_ROW_BY_ROW,
+        expression=expression,
+        functions=(*_ELEMENTWISE, *_STATEFUL),
+    )
+    with reraised_as(refused, ValueError, ArithmeticError, RecursionError):
+        used, _ = _columns_and_constant(tree.body)
     return [named.get(name, name) for name in used]
+
+
+def _columns_and_constant(node: ast.expr) -> tuple[list[str], float]:
+    """Return the columns of an expression that works on each row alone, and its value where it has none.
+
+    A constant is computed in floats: Python would take hours for the integer 9**9**9.
+
+    Raises:
+        ValueError: it is no such expression, or a constant beyond 1e60.
+        ArithmeticError: a constant that is too large for a float, or divided by zero.
+    """
+    match node:
+        case ast.Name(id=name):
+            return [name], math.nan
+        case ast.Constant(value=int() | float() as value) if abs(value) <= LARGEST:
+            return [], float(value)
+        case ast.UnaryOp(op=ast.UAdd() | ast.USub() as sign, operand=operand):
+            used, value = _columns_and_constant(operand)
+            return used, -value if isinstance(sign, ast.USub) else value
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+            (before, first), (after, second) = _columns_and_constant(left), _columns_and_constant(right)
+            if before or after:
+                return before + after, math.nan
+            value = _ARITHMETIC[type(op)](first, second)
+            if isinstance(value, float) and abs(value) <= LARGEST:
+                return [], value
+        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in _ELEMENTWISE:
+            return _columns_and_constant(argument)[0], math.nan
+        case ast.Call(func=ast.Name(id=name), args=[argument, *more], keywords=keywords) if name in _STATEFUL:
+            for setting in (*more, *(keyword.value for keyword in keywords)):
+                ast.literal_eval(setting)
+            return _columns_and_constant(argument)[0], math.nan
+    raise ValueError("not an expression of one row")
+
+
+def _check_terms(right: str, columns: int) -> None:
+    """Refuse a right side that has too many terms when it is multiplied out, before anybody multiplies.
+
+    Args:
+        right: the right side.
+        columns: how many ``.`` stands for.
+
+    Raises:
+        InputError: too many terms.
+    """
+    nodes: list[Any] = [_formulaic().parser.DefaultFormulaParser().get_ast(right)]
+    counts: dict[int, int] = {}
+    for node in nodes:
+        nodes += getattr(node, "args", ())
+    for node in reversed(nodes):
+        sign, many = str(getattr(node, "operator", "")), [counts[id(part)] for part in getattr(node, "args", ())]
+        if sign in ("**", "^"):
+            power = str(node.args[1])
+            count = many[0] ** min(int(power), _MOST_TERMS) if power.isdigit() else 1
+        elif sign in ("*", "/", ":", "in"):
+            count = math.prod(one + 1 for one in many)
+        else:
+            count = columns if sign == "." else max(sum(many), 1)
+        counts[id(node)] = min(count, _MOST_TERMS + 1)
+        if count > _MOST_TERMS:
+            raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_MANY_TERMS, limit=_MOST_TERMS)
 
 
 @contextmanager
@@ -452,7 +518,7 @@ def _made_up(columns: Sequence[Column]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             c.name: pd.Series(pd.Categorical.from_codes((steps % len(c.levels)).astype(int), pd.Index(c.levels)))
-            if c.kind == "level"
+            if c.kind in LEVELS
             else pd.Series(steps)
             for c in columns
         }

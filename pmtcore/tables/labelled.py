@@ -1,4 +1,4 @@
-"""A table with one more column of text that is known of each row from its place alone, such as whose table it is."""
+"""A table with one more column of text that follows from a row's place, such as the site it belongs to."""
 
 from collections.abc import Iterator, Sequence
 

@@ -26,7 +26,7 @@ _TEXT, _NUMBER = pa.string(), pa.float64()
 
 
 @dataclass(frozen=True)
-class Shape:
+class TextShape:
     """What a row of a text file looks like: public.
 
     Attributes:
@@ -75,7 +75,7 @@ class Shape:
         return self.blank_rows and not (self.quoted and self.multiline)
 
 
-def counted(data: Iterable[bytes], shape: Shape) -> int:
+def counted(data: Iterable[bytes], shape: TextShape) -> int:
     """Count rows, from line structure alone."""
     if shape.rows_are_lines:
         return _line_count(data)
@@ -121,7 +121,7 @@ class _Wanted:
 
 
 def batches(
-    data: Iterable[bytes], shape: Shape, columns: Sequence[int], numbers: Collection[int] = ()
+    data: Iterable[bytes], shape: TextShape, columns: Sequence[int], numbers: Collection[int] = ()
 ) -> Iterator[Batch]:
     """Yield rows in blocks, parsed by the threads of a pass.
 
@@ -177,7 +177,7 @@ def _whole_lines(data: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
         yield remainder + b"\n", len(remainder) + 1
 
 
-def _cut(data: Iterable[bytes], shape: Shape) -> Iterator[tuple[bytes, np.ndarray, np.ndarray]]:
+def _cut(data: Iterable[bytes], shape: TextShape) -> Iterator[tuple[bytes, np.ndarray, np.ndarray]]:
     """Yield blocks of complete rows with the places where rows start and end."""
     remainder, dropping = b"", False
     for pieces in _filled(data):
@@ -213,7 +213,7 @@ def _filled(data: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield buffer
 
 
-def _rows(block: bytes, shape: Shape, final: bool) -> tuple[np.ndarray, np.ndarray, int]:
+def _rows(block: bytes, shape: TextShape, final: bool) -> tuple[np.ndarray, np.ndarray, int]:
     """Return starts and ends of rows, and the place where the remainder for the next block begins."""
     ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == _NEWLINE)
     starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
@@ -228,7 +228,7 @@ def _rows(block: bytes, shape: Shape, final: bool) -> tuple[np.ndarray, np.ndarr
 
 
 def _joined(
-    block: bytes, starts: np.ndarray, ends: np.ndarray, done: int, *, shape: Shape, final: bool
+    block: bytes, starts: np.ndarray, ends: np.ndarray, done: int, *, shape: TextShape, final: bool
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Join lines with quotes where the text is one well-formed row."""
     quotes = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == 34)
@@ -248,11 +248,11 @@ def _joined(
     return starts[keep], ends[keep], done
 
 
-def _is_row(block: bytes, start: int, end: int, shape: Shape) -> bool:
+def _is_row(block: bytes, start: int, end: int, shape: TextShape) -> bool:
     return end - start <= SPAN and shape.row.fullmatch(block[start:end].rstrip(b"\r")) is not None
 
 
-def _cells_of_lines(block: bytes, done: int, shape: Shape, wanted: _Wanted) -> Batch:
+def _cells_of_lines(block: bytes, done: int, shape: TextShape, wanted: _Wanted) -> Batch:
     """Parse the chosen cells of the lines up to a place, each of which is a row."""
     if _is_plain(block, shape) and not _has_long_line(block, done):
         text = pa.py_buffer(block)[:done] if block.isascii() else pa.py_buffer(_utf8(block[:done], shape.encoding))
@@ -260,7 +260,7 @@ def _cells_of_lines(block: bytes, done: int, shape: Shape, wanted: _Wanted) -> B
     return _cells(block, *_rows(block, shape, final=False)[:2], shape, wanted=wanted)
 
 
-def _is_plain(block: bytes, shape: Shape) -> bool:
+def _is_plain(block: bytes, shape: TextShape) -> bool:
     """Return True where neither quotes nor lone carriage returns, nor zeros, need a second look."""
     # To count pairs costs far more than to find that there is no carriage return.
     plain = b"\x00" not in block and (b"\r" not in block or block.count(b"\r") == block.count(b"\r\n"))
@@ -278,7 +278,7 @@ def _has_long_line(block: bytes, done: int) -> bool:
     return False
 
 
-def _cells(block: bytes, starts: np.ndarray, ends: np.ndarray, shape: Shape, *, wanted: _Wanted) -> Batch:
+def _cells(block: bytes, starts: np.ndarray, ends: np.ndarray, shape: TextShape, *, wanted: _Wanted) -> Batch:
     """Parse the chosen cells of the rows of a block."""
     columns = wanted.columns
     if _is_plain(block, shape) and int(np.max(ends - starts)) <= LINE:
@@ -304,7 +304,7 @@ def _lines_of(block: bytes, starts: np.ndarray, ends: np.ndarray) -> bytes:
     return b"".join(block[start : end + 1] for start, end in zip(starts.tolist(), ends.tolist(), strict=True))
 
 
-def _easy(rows: list[bytes], shape: Shape) -> np.ndarray:
+def _easy(rows: list[bytes], shape: TextShape) -> np.ndarray:
     """Return a mask of the rows that Arrow's reader reads correctly: one line, quotes only where they belong."""
     short = np.array([len(row) <= LINE for row in rows], dtype=bool)
     if not shape.quoted:
@@ -315,7 +315,7 @@ def _easy(rows: list[bytes], shape: Shape) -> np.ndarray:
     return np.asarray(short & fit & ~broken, dtype=bool)
 
 
-def _one(row: bytes, shape: Shape, columns: Sequence[int]) -> list[str | None] | None:
+def _one(row: bytes, shape: TextShape, columns: Sequence[int]) -> list[str | None] | None:
     """Parse the cells of one unusual row; return ``None`` where it is not well-formed."""
     if not shape.quoted or len(row) > LINE or shape.row.fullmatch(row) is None:
         return None
@@ -334,7 +334,7 @@ def _unquoted(cell: bytes) -> bytes:
     return bare[1:-1].replace(b'""', b'"') if bare[:1] == b'"' else cell
 
 
-def _parsed(text: pa.Buffer, rows: int | None, shape: Shape, wanted: _Wanted, *, quoted: bool) -> Batch:
+def _parsed(text: pa.Buffer, rows: int | None, shape: TextShape, wanted: _Wanted, *, quoted: bool) -> Batch:
     """Parse lines of UTF-8 with Arrow's reader; a line with another number of cells is null in every column.
 
     The number of rows is that of the lines; ``None``: as many as the reader finds.
@@ -366,7 +366,7 @@ def _are_usual(numbers: pa.Array) -> bool:
 def _read(
     text: pa.Buffer,
     rows: int | None,
-    shape: Shape,
+    shape: TextShape,
     columns: Sequence[int],
     *,
     numbers: Collection[int] = (),

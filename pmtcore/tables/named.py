@@ -25,7 +25,7 @@ Loaded = tuple[Table, Table, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Entry:
+class NamedTable:
     """Table that can be opened by name."""
 
     id: str
@@ -57,7 +57,7 @@ class Entry:
 
 
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-_ENTRIES = {id: Entry(id, **fields) for id, fields in _TEXTS.items()}
+_ENTRIES = {id: NamedTable(id, **fields) for id, fields in _TEXTS.items()}
 
 
 _MOST_KEPT = 2**20  # bytes of a file whose rows are kept between sessions
@@ -75,7 +75,7 @@ def names() -> list[str]:
     return list(_ENTRIES)
 
 
-def entry(id: str) -> Entry:
+def entry(id: str) -> NamedTable:
     """Return the entry of that id.
 
     Raises:
@@ -111,7 +111,7 @@ def load(id: str, *, seed: int = 0, **knobs: float) -> Loaded:
 
 
 @lru_cache(maxsize=8)
-def _split(chosen: Entry, path: Path, changed: int, seed: int) -> tuple[Table, Table]:
+def _split(chosen: NamedTable, path: Path, changed: int, seed: int) -> tuple[Table, Table]:
     """Return the two parts of a published table: the same ones for all sessions of a process.
 
     What is kept here is public: an entry of ``named.toml`` says which file is read, and no caller can.
@@ -126,7 +126,7 @@ def _split(chosen: Entry, path: Path, changed: int, seed: int) -> tuple[Table, T
 
 
 def _demo(
-    chosen: Entry,
+    chosen: NamedTable,
     *,
     seed: int,
     n: float = 5000,

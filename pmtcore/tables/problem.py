@@ -234,8 +234,9 @@ def prepare(
     """
     if isinstance(public, Table) and is_same_file(public.source, private.source):
         raise InputError(TableMessage.SAME_FILE)
+    _check_declared(choices, public)
     if choices.formula:
-        return _by_formula(private, public, choices, lab_reasons, cluster=cluster)
+        return _by_formula(private, public, choices, lab_reasons, schema=schema, cluster=cluster)
     side = public_side(private, public, choices, public_rows, schema=schema)
     reasons = _lab_reasons(private, choices, side.dialect)
     notes = (
@@ -282,10 +283,11 @@ def _by_formula(
     choices: Choices,
     lab_reasons: tuple[str, ...],
     *,
+    schema: Schema | None,
     cluster: Cluster | None,
 ) -> Problem:
     """Expand both tables by the formula; no private row is read, and the ledger recognizes the original table."""
-    expansion = _expansion(public, choices).passing((choices.person, *choices.weighing, choices.cluster))
+    expansion = _expansion(public, choices, schema).passing((choices.person, *choices.weighing, choices.cluster))
     if not isinstance(public, Table):
         raise TypeError("an expansion is learned from public rows")
     inner = _expanded_choices(choices, expansion)
@@ -303,19 +305,35 @@ def _by_formula(
 
 def _expanded_choices(choices: Choices, expansion: Expansion) -> Choices:
     """Return the same choices about the columns that a formula makes."""
-    kinds = {name: kind for name, kind in choices.kinds.items() if kind not in ("caseless", CODED, *ORDERS, *SIGNS)}
-    return replace(choices, formula="", features=expansion.names, intercept=expansion.intercept, kinds=kinds)
+    kinds = {name: kind for name, kind in choices.kinds.items() if name in (*expansion.names, expansion.response)}
+    names, intercept = expansion.names, expansion.intercept
+    return replace(choices, formula="", features=names, intercept=intercept, kinds=kinds, levels={})
 
 
-def _expansion(public: Table | MomentTable, choices: Choices) -> Expansion:
+def _expansion(public: Table | MomentTable, choices: Choices, schema: Schema | None = None) -> Expansion:
     if not isinstance(public, Table):
         raise InputError(TableMessage.FORMULA_NEEDS_ROWS)
     from pmtcore.tables.formula import Expansion  # noqa: PLC0415  # formulaic is slow to load
 
-    learned = Expansion.learned(choices.formula, public)
+    learned = Expansion.learned(choices.formula, public, schema)
+    own = ("caseless", CODED, *ORDERS, *SIGNS)
+    declared = [*choices.levels, *(name for name, kind in choices.kinds.items() if kind in own)]
+    if unused := [name for name in dict.fromkeys(declared) if name in (*learned.inputs, learned.response)]:
+        raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_READS_PUBLICLY, columns=unused)
     if choices.covariates_are_public and learned.response in learned.inputs:
         raise RefusedError(Refusal.PUBLIC_COVARIATES, TableMessage.RESPONSE_IS_NO_COVARIATE, column=learned.response)
     return learned
+
+
+def _check_declared(choices: Choices, public: Table | MomentTable) -> None:
+    """Refuse kinds and levels of a column that is not there: the one that was meant would stay as it was.
+
+    Raises:
+        InputError: neither the public rows nor the target have the name.
+    """
+    declared = dict.fromkeys((*choices.kinds, *choices.levels))
+    if unknown := [name for name in declared if name not in (*public.columns, choices.target)]:
+        raise InputError(TableMessage.DECLARED_NOWHERE, columns=unknown, present=public.columns)
 
 
 def _lab_reasons(private: Table, choices: Choices, dialect: Dialect) -> tuple[str, ...]:
@@ -349,7 +367,7 @@ def public_side(
         InputError: as :func:`prepare`.
     """
     if choices.formula:
-        expansion = _expansion(public, choices).passing((choices.person, *choices.weighing, choices.cluster))
+        expansion = _expansion(public, choices, schema).passing((choices.person, *choices.weighing, choices.cluster))
         public = public if isinstance(public, MomentTable) else expansion.table(public)
         inner = _expanded_choices(choices, expansion)
         return public_side(expansion.table(private), public, inner, public_rows, schema=expansion.schema)
@@ -365,6 +383,7 @@ def prepare_public(public: Table, choices: Choices) -> PublicSide:
     Raises:
         InputError: as :func:`prepare`.
     """
+    _check_declared(choices, public)
     if choices.formula:
         expansion = _expansion(public, choices).passing((*choices.weighing, choices.cluster))
         inner = _expanded_choices(choices, expansion)
@@ -383,6 +402,7 @@ def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | Non
     Raises:
         InputError: as :func:`prepare`.
     """
+    _check_declared(choices, public)
     if choices.formula:
         _expansion(public, choices)
     features = [name for name in choices.features or public.columns if name not in (choices.target, *_INTERCEPT_NAMES)]
@@ -451,6 +471,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     elif choices.model is not GAUSSIAN and np.ptp(rows.y[complete]) == 0:
         notes += (Note(TableNote.ONE_PUBLIC_LABEL, column=choices.target),)
     coder, x, dropped = _independent(coder, rows.x[complete])
+    if labelled and choices.model.binary and (uniform := _of_one_label(coder.names, x, rows.y[complete])):
+        notes += (Note(TableNote.LEVELS_OF_ONE_LABEL, column=choices.target, levels=uniform),)
     for name, numbers in zip(coder.names, x.T, strict=True):
         if name in public.columns and (code := code_for_missing(numbers)) is not None:
             notes += (Note(TableNote.CODE_FOR_MISSING, column=name, number=code),)
@@ -485,6 +507,19 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         notes += (Note(TableNote.PASTED, count=len(x) - data.m, rows=len(x)),)
     notes += dropped + _gap_notes(choices)
     return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
+
+
+def _of_one_label(names: Sequence[str], x: np.ndarray, y: np.ndarray) -> tuple[str, ...]:
+    """Return the columns of zeros and ones whose rows with a one have one label, where the labels differ.
+
+    Args:
+        names: of the columns.
+        x: public features (m, d).
+        y: public labels (m,), 0 or 1.
+    """
+    of_levels = np.all((x == 0) | (x == 1), axis=0) & np.any(x == 1, axis=0)
+    rate = (y @ x)[of_levels] / x.sum(axis=0)[of_levels]
+    return tuple(np.array(names)[of_levels][(rate == 0) | (rate == 1)].tolist()) if np.ptp(y) > 0 else ()
 
 
 def _groups(public: Table, choices: Choices, complete: np.ndarray) -> np.ndarray | None:

@@ -13,6 +13,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -192,8 +193,12 @@ def _engine(url: str) -> sa.Engine:
     """Return an engine whose driver converts no cell in a way that may fail."""
     import sqlalchemy as sa  # noqa: PLC0415  # as above
 
-    if sa.make_url(url).get_backend_name() != "sqlite":
+    address = sa.make_url(url)
+    if address.get_backend_name() != "sqlite":
         return sa.create_engine(url)
+    path = address.database or ":memory:"
+    if path != ":memory:" and not path.startswith("file:") and not Path(path).exists():
+        raise InputError(TableMessage.NO_FILE, place=path)  # SQLite would begin an empty one
     # Converters of declared types (?detect_types=1) raise for a cell that is of another type.
     engine = sa.create_engine(url, connect_args={"detect_types": 0})
 

@@ -122,10 +122,10 @@ class TextSource:
         view._numbers = frozenset(names)
         return view
 
-    def _shape(self, dialect: Dialect) -> lines.Shape:
+    def _shape(self, dialect: Dialect) -> lines.TextShape:
         width = len(self.names) + dialect.row_names
         quoted, multiline = dialect.quoting != "none", not self._private or dialect.quoting == "multiline"
-        return lines.Shape(self.header.separator, width, quoted, dialect.encoding, self._private, multiline)
+        return lines.TextShape(self.header.separator, width, quoted, dialect.encoding, self._private, multiline)
 
     def has_line_breaks(self, dialect: Dialect) -> bool:
         """Return True where a public file has cells with line breaks: then it has more lines than rows."""

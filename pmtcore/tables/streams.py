@@ -24,6 +24,11 @@ def is_address(text: str) -> bool:
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text) is not None
 
 
+def without_keys(address: str) -> str:
+    """Return an address without what may be a secret: user and password, and what comes after a question mark."""
+    return re.sub(r"//[^/]*@", "//", address.partition("?")[0]) if is_address(address) else address
+
+
 def opened(place: Place) -> BinaryIO:
     """Open a seekable stream of bytes.
 
@@ -101,4 +106,4 @@ def _remote(address: str) -> BinaryIO:
     try:
         return cast(BinaryIO, fsspec.open(address, "rb").open())
     except Exception:  # every store has its own errors, and their texts may hold keys
-        raise InputError(TableMessage.ADDRESS_UNREADABLE, address=address.partition("?")[0]) from None
+        raise InputError(TableMessage.ADDRESS_UNREADABLE, address=without_keys(address)) from None

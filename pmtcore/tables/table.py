@@ -35,7 +35,7 @@ from pmtcore.tables.sources import (
     as_table,
     frame_source,
 )
-from pmtcore.tables.streams import Place, is_address, pieces, starts_with, unpacked
+from pmtcore.tables.streams import Place, is_address, pieces, starts_with, unpacked, without_keys
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +153,7 @@ def read_path(path: str | Path, role: Role) -> Table:
     if not text.strip():
         raise InputError(TableMessage.NO_FILE_NAMED, table=role)
     if is_address(text):
-        name = text.partition("?")[0]  # what comes after may hold keys
+        name = without_keys(text)
         return _checked(Table(name, role, _source(text, _called(role, name), role)))
     where = _called(role, Path(path).name)
     try:

@@ -13,6 +13,7 @@ from pmtcore.api.frames import table
 from pmtcore.base.messages import InputError, LedgerMessage, TableMessage
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.formula import Expansion, target_of
+from pmtcore.tables.schema import Column, Schema
 from tests.api.conftest import frame
 from tests.helpers import refused
 
@@ -102,6 +103,35 @@ def test_a_formula_fits(private, public):
         "y ~ age +",
         "y ~ age + C(age)",
         "y ~ C(sex, contr.sum)",
+        # a sum over the private rows, in every row
+        "y ~ {age @ age}",
+        "y ~ age:{income @ age}",
+        "y ~ exp(age @ income)",
+        "y ~ center(age) + I((age @ age) % 7)",
+        # another column's rows by their place, memory that nobody wrote, and errors in the middle of a spend
+        "y ~ scale(age, center=income)",
+        "y ~ scale(age, income)",
+        "y ~ C(sex, levels=age)",
+        "y ~ poly(age, degree=2, raw=income)",
+        "y ~ log(age, where=[False])",
+        "y ~ exp(age, out=income)",
+        "y ~ exp(age, income)",
+        "y ~ {age + [1.0] * 300}",
+        "y ~ {[age]}",
+        "y ~ {(age, age)}",
+        # hours or gigabytes
+        "y ~ I(9**9**9**9)",
+        "y ~ I(age * 9**9**9)",
+        "y ~ I('a' * 10**9)",
+        "y ~ I([0] * 10**9)",
+        "y ~ I(1 << 10**9)",
+        "y ~ poly(age, 10**8)",
+        "y ~ I(1 / 0)",
+        "y ~ I((-8) ** (1 / 3))",
+        "y ~ " + "*".join(f"C(sex, levels=['{at}'])" for at in range(40)),
+        "y ~ (" + " + ".join(f"I(age + {at})" for at in range(40)) + ") ** 9",
+        "y ~ .**40",
+        "y ~ I(" + "-" * 9000 + "age)",
     ],
 )
 def test_what_could_see_other_rows_is_refused(formula, public):
@@ -109,6 +139,28 @@ def test_what_could_see_other_rows_is_refused(formula, public):
     with pytest.raises(InputError) as caught:
         pc.PrivateRegressor(mu=1.0, formula=formula).plan(public, n=100)
     assert str(caught.value).isprintable()
+
+
+def test_arithmetic_of_one_row_is_let_through(public):
+    """Fractions in exponents, constants of constants, functions of functions, settings that are written out."""
+    right = "I(abs(age) ** (1 / 3)) + I(-age // 2 % 7) + {2 ** -1 * income} + poly(log(abs(age)), degree=2, raw=True)"
+    made = expansion(f"y ~ {right} + C(sex, levels=['m', 'f']) + (age + income):sex")
+    rows = frame(20, 3)
+    column = made.names.index("I(abs(age) ** (1 / 3))")
+    assert np.allclose(applied(made, rows)[:, column], np.abs(rows["age"]) ** (1 / 3))
+
+
+def test_a_declared_schema_is_read_by_a_formula_too():
+    """Levels that no public row has, a code that is missing; before, a formula read what the public table suggests."""
+    public = table(frame(300, 2), "public")
+    columns = (Column("age", "coded", ("40",)), Column("sex", "level", ("m", "f", "x")), Column("y"))
+    rows = frame(50, 4).assign(sex="x")
+    rows["age"] = rows["age"].round()
+    rows.loc[0, "age"] = 40.0
+    made = Expansion.learned("y ~ age + C(sex)", public, Schema(columns))
+    read = applied(made, rows)
+    assert np.all(read[1:, made.names.index("C(sex)[T.x]")][rows["age"][1:] != 40] == 1) and np.isnan(read[0]).all()
+    assert Expansion.from_dict(made.as_dict()).names == made.names
 
 
 def test_without_formulaic_it_says_what_to_install(monkeypatch, public):

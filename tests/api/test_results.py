@@ -19,11 +19,12 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 import pmtcore as pc
 from pmtcore.api.loading import loaded, results_of
 from pmtcore.api.tables import great_table
-from pmtcore.base.messages import Refusal, RefusedError
+from pmtcore.base.messages import FaceMessage, Refusal, RefusedError, ResultMessage
 from pmtcore.base.results import PARTS, Results
 from pmtcore.methods.registry import methods
 from pmtcore.releases.record import Release
 from tests.api.conftest import frame
+from tests.helpers import refused
 
 SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "docs" / "record.schema.json").read_text())
 FORMULA = "y ~ age + income + C(sex)"
@@ -180,9 +181,44 @@ def test_a_later_record_says_so(model):
     assert caught.value.kind is Refusal.NEWER_RECORD
 
 
-@pytest.mark.parametrize(
-    "asked", ["nope = 0", "age = = 1", ["nope"], [], [[1.0]], {"nope": 1.0}, "age = 0, age = 0", ""]
-)
+def test_names_with_any_sign_stand_in_constraints():
+    """Levels such as k=a, dates and amounts hold the signs that a constraint is cut at; backticks are not needed."""
+    names = ("(intercept)", "age", "k=a", "k=a-b", "town=x, y", "age:k", "2*age")
+    root = np.random.default_rng(0).normal(size=(7, 7))
+    made = Results(
+        names=names,
+        values=np.arange(7.0),
+        centre=np.arange(7.0),
+        errors={"sampling": np.sqrt(np.diag(root @ root.T))},
+        freedom=np.full(7, 9.0),
+        covariances={"sampling": root @ root.T},
+        endog="y",
+        nobs=90,
+    )
+    for written, weights in (
+        ("k=a = 0", [0, 0, 1, 0, 0, 0, 0]),
+        ("k=a = k=a-b", [0, 0, 1, -1, 0, 0, 0]),
+        ("`town=x, y` - 1e-1*age:k", [0, 0, 0, 0, 1, -0.1, 0]),
+        ("2 * k=a-b - age + 1e+1 * 2*age", [0, -1, 0, 2, 0, 0, 10]),
+    ):
+        assert made.wald_test(written).statistic == pytest.approx(made.wald_test([weights]).statistic)
+    both = made.wald_test("k=a = 0, town=x, y = 0").statistic
+    assert both == pytest.approx(made.wald_test(["k=a", "town=x, y"]).statistic)
+    for unknown in ("k=b = 0", "ages = 0", "age = nope"):
+        with refused(ResultMessage.NO_COEFFICIENT):
+            made.wald_test(unknown)
+
+
+def test_new_rows_are_called_so(model):
+    """What is no table of new rows is not called public rows."""
+    with refused(FaceMessage.NOT_A_FRAME, table="new"):
+        model.predict(np.zeros((2, 2)))
+
+
+SAYS_NOTHING = ["nope = 0", "age = nan", "age = 1e999", "age = 0 = 0", "age = = 1", "age = 0, age = 0", ""]
+
+
+@pytest.mark.parametrize("asked", [*SAYS_NOTHING, ["nope"], [], [[1.0]], {"nope": 1.0}])
 def test_constraints_that_say_nothing(model, asked):
     """Unknown names, wrong shapes, repeated constraints."""
     with pytest.raises(RefusedError) as caught:
@@ -190,7 +226,7 @@ def test_constraints_that_say_nothing(model, asked):
     assert caught.value.kind is Refusal.CONSTRAINTS
 
 
-@pytest.mark.parametrize("level", [0.05, 0.0, 1.0, float("nan"), -1])
+@pytest.mark.parametrize("level", [0.05, 0.0, 1.0, float("nan"), -1, "95 %", None])
 def test_alpha_is_not_taken_for_a_level(model, level):
     """conf_int(0.05), as statsmodels has it, is refused rather than answered with a band of 5 %."""
     with pytest.raises(RefusedError) as caught:

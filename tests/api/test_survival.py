@@ -74,6 +74,7 @@ def test_time_at_risk_adds_up():
     assert np.allclose(sums["at_risk"], frame["t"]) and np.array_equal(sums["event"], frame["d"])
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.one_of(st.floats(), st.none(), st.text(max_size=3)), st.sampled_from(["t", "d"]))
 def test_a_time_concerns_its_person_alone(cell, column):

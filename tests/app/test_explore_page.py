@@ -72,7 +72,7 @@ def test_a_click_on_the_map_puts_a_column_in_and_takes_it_out(explored, monkeypa
         state["map"] = {"selection": {"points": points}}
         explore_view._toggle("map", "y")
         assert state["explore-features-y"] == then
-    drawn, table = figures.neighbours(held.moment, held.moment.regress(response="y", features=["x2"]))
+    drawn, table = figures.neighbours(held.moment, held.moment.regress(response="y", features=["x2"]), "y")
     assert list(table[table["in the model"]]["column"]) == ["x2"]
     assert next(list(trace.y) for trace in drawn.data) == ["x2"]
 

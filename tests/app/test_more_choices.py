@@ -197,6 +197,7 @@ def test_an_identifier_is_asked_about_openly_once_it_is_chosen(app) -> None:
     assert state.problem.public.names == ("(intercept)", "x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "warned"), [(5, True), (60, False)])
 def test_few_public_rows_are_warned_of_before_a_spend(app, rows, warned):
     """On Data, Plan and Release: what is predicted from five public rows is rough."""

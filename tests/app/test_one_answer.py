@@ -67,7 +67,7 @@ def test_data_measures_what_plan_predicts(app):
     alone = planned(problem.public, problem.private.n, public, 1.0)
     away = np.abs(problem.public.fit - exact_fit(problem.public, problem.private).reveal(TEST))
     assert drawn.error_median == pytest.approx(float(np.median(away / alone.prediction.total)))
-    assert "typical coefficient, as on Plan" in words(app)
+    assert "in standard errors of the public fit" in words(app)
 
 
 @pytest.mark.parametrize("labelled", [True, False])
@@ -136,15 +136,15 @@ def test_nobody_is_asked_about_an_identifier_first(app):
 
 
 @pytest.mark.slow
-def test_what_biases_coefficients_is_said_where_they_are_planned_and_released(app):
-    """Rows of zeros in place of gaps and a penalty that decides rare levels: on Data, Plan and Release, then beside the
+def test_what_biases_coefficients_is_said_where_it_is_mended_and_where_they_are_released(app):
+    """Rows of zeros in place of gaps and a penalty that decides rare levels: on Data and Release, then beside the
     coefficients; nothing of them where the choices mend it."""
     upload(app, table(2000, 1, gaps=0.12), table(800, 2, gaps=0.12))
     picked(app, "Target").set_value("class").run()
     next(b for b in app.button if "regression of the two labels" in b.label).click().run()
     picked(app, "Features").set_value(["size", "place"]).run()
     next(box for box in app.number_input if box.label == "Ridge penalty").set_value(0.01).run()
-    for page in ("data", "plan", "release"):
+    for page in ("data", "release"):
         go(app, page)
         assert "have gaps" in words(app) and "place=isle" in words(app), page
     do_release(app)
@@ -152,7 +152,7 @@ def test_what_biases_coefficients_is_said_where_they_are_planned_and_released(ap
     go(app, "data")
     next(b for b in app.button if b.label == "Fill from the public rows").click().run()
     next(b for b in app.button if b.label.startswith("Take penalty")).click().run()
-    for page in ("data", "plan"):
+    for page in ("data", "release"):
         go(app, page)
         assert "have gaps" not in words(app) and "leaves at most" not in words(app), page
 

@@ -301,6 +301,7 @@ def test_a_reload_says_what_it_lost(app):
     assert not again.exception
 
 
+@pytest.mark.slow
 def test_a_reload_opens_the_same_known_table(app):
     """The address names the open table, so that a reload shows no figure of another one; a session asks it nothing."""
     app.segmented_control(key="source").set_value("name").run()
@@ -661,6 +662,7 @@ def test_a_click_swaps_the_label_that_is_modelled(app):
     assert session(app).problem.positive == "cheap" and "**cheap**" in words(app)
 
 
+@pytest.mark.slow
 def test_sessions_share_the_public_side_of_study_tables_and_of_no_others():
     """A second visitor of the demo does not compute its predictions anew; own tables stay in their session."""
     # Both are new: what is kept is bounded, and sessions of tests before this one may have pushed it out.
@@ -722,11 +724,12 @@ def test_what_awaits_a_decision_is_named_on_the_closed_list(app):
         ("a,bmi,e,only" if k else "a,bmi,e,mine") + "\n" + "".join(rows[: 300 - 210 * k]) for k in (0, 1)
     )
     upload(app, private.encode(), public.encode())
-    label = next(one.label for one in app.expander if one.label.startswith("What was noticed"))
+    label = next(one.label for one in app.expander if one.label.startswith("What was done to the columns"))
     assert label.endswith("one click changes 'bmi'")
     assert any("Not in both files, so not to be chosen: 'only'." in one.value for one in app.caption)
 
 
+@pytest.mark.slow
 def test_a_release_of_few_rows_and_a_plan_of_one_label_promise_nothing(app):
     """Data's warning is said again where a budget would be spent; under one public label no precision is predicted."""
     upload(app, csv(1, 1), csv(60, 2))

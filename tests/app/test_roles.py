@@ -79,6 +79,7 @@ def test_only_curators_bring_tables(app, monkeypatch, role):
     assert not app.get("file_uploader")
 
 
+@pytest.mark.slow
 def test_the_switch_for_private_figures_does_nothing_for_an_analyst(app, files, monkeypatch):
     """A registered table opened by name: with the switch on, by any link, no private figure and no private row."""
     register(WHO[Role.CURATOR], Ledger(os.environ["PMT_LEDGER"]), "survey", files[0], public=files[1], cap=2.0)

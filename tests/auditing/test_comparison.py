@@ -38,6 +38,7 @@ def results(run: Comparison) -> list[dict]:
     return [vars(summary) for summary in run.summaries().reveal(TEST)]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_figure_whatever_else_runs(problem):
     """A method's errors depend on the seed only, not on its company or its place in the list."""
     alone = results(Comparison(problem, ["pmt-ridge"], [1.0], trials=30, seed=3).run())

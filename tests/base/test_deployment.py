@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 import json
-import secrets
+import random
 import tomllib
+from base64 import urlsafe_b64encode
 from pathlib import Path
 
 import pytest
 
-from pmtcore.base.deployment import Fault, hours, predictable, problems
+from pmtcore.base.deployment import SettingFault, hours, predictable, problems
 from pmtcore.base.roles import Denied, Role, actor_of
 from pmtcore.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 SOUND = {
     "redirect_uri": "https://sm.example.org/oauth2callback",
-    "cookie_secret": secrets.token_hex(32),
+    "cookie_secret": random.Random(1).randbytes(32).hex(),
     "client_id": "second-moment",
-    "client_secret": secrets.token_urlsafe(24).replace("o", "0"),
+    "client_secret": urlsafe_b64encode(random.Random(2).randbytes(24)).decode(),
     "server_metadata_url": "https://id.example.org/.well-known/openid-configuration",
 }
 OPTIONS = {"server.enableXsrfProtection": True, "server.enableCORS": True}
 NOW = 2e9
 
 
-def kinds(auth: object, environment: dict[str, str] | None = None, **options: bool) -> set[Fault]:
+def kinds(auth: object, environment: dict[str, str] | None = None, **options: bool) -> set[SettingFault]:
     return {found.kind for found in problems({"auth": auth}, environment or {}, OPTIONS | options) if found.serious}
 
 
 def test_sound_settings_and_no_sign_in_are_taken() -> None:
-    """Two thousand random secrets of the shapes that people make are none too poor."""
+    """Two thousand random secrets of the shapes that people make are none too poor; of 32 digits 1 in 60,000 is."""
     assert not problems({}, {}, {}) and not kinds(SOUND)
-    for make in (secrets.token_hex, secrets.token_urlsafe):
-        assert not any(predictable(make(16 if make is secrets.token_hex else 24)) for _ in range(1000))
+    source = random.Random(20261124)
+    assert not any(predictable(source.randbytes(16).hex()) for _ in range(1000))
+    assert not any(predictable(urlsafe_b64encode(source.randbytes(24)).decode()) for _ in range(1000))
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "deploy").glob("*.toml")))
@@ -41,28 +43,28 @@ def test_no_secret_of_an_example_is_taken(file: Path) -> None:
     """Whatever an example file holds as a secret is refused, alone too."""
     auth = tomllib.loads(file.read_text())["auth"]
     for name in ("cookie_secret", "client_secret"):
-        assert Fault.PLACEHOLDER in kinds({**SOUND, name: auth[name]}), name
+        assert SettingFault.PLACEHOLDER in kinds({**SOUND, name: auth[name]}), name
         assert main(["check", "--deploy", "--secrets", str(file)]) == 2
 
 
 @pytest.mark.parametrize(
     ("value", "kind"),
     [
-        ("", Fault.MISSING),
-        ("   ", Fault.MISSING),
-        (None, Fault.MISSING),
-        (["a" * 40], Fault.MISSING),
-        (7, Fault.MISSING),
-        ("CHANGE-ME-" * 5, Fault.PLACEHOLDER),
-        ("my Secret, which is long enough to pass", Fault.PLACEHOLDER),
-        ("3f9c1b7e5a2d8046e1b3c9d7f5a208", Fault.SHORT),
-        ("a" * 64, Fault.PREDICTABLE),
-        ("q7Rz" * 16, Fault.PREDICTABLE),
-        ("0123456789abcdefghijklmnopqrstuvwxyz", Fault.PREDICTABLE),
-        ("zyxwvutsrqponmlkjihgfedcba9876543210", Fault.PREDICTABLE),
+        ("", SettingFault.MISSING),
+        ("   ", SettingFault.MISSING),
+        (None, SettingFault.MISSING),
+        (["a" * 40], SettingFault.MISSING),
+        (7, SettingFault.MISSING),
+        ("CHANGE-ME-" * 5, SettingFault.PLACEHOLDER),
+        ("my Secret, which is long enough to pass", SettingFault.PLACEHOLDER),
+        ("3f9c1b7e5a2d8046e1b3c9d7f5a208", SettingFault.SHORT),
+        ("a" * 64, SettingFault.PREDICTABLE),
+        ("q7Rz" * 16, SettingFault.PREDICTABLE),
+        ("0123456789abcdefghijklmnopqrstuvwxyz", SettingFault.PREDICTABLE),
+        ("zyxwvutsrqponmlkjihgfedcba9876543210", SettingFault.PREDICTABLE),
     ],
 )
-def test_poor_cookie_secrets(value: object, kind: Fault) -> None:
+def test_poor_cookie_secrets(value: object, kind: SettingFault) -> None:
     assert kinds({**SOUND, "cookie_secret": value}) == {kind}
 
 
@@ -71,20 +73,20 @@ def test_addresses_switches_and_lists(tmp_path: Path) -> None:
     for name in ("redirect_uri", "server_metadata_url"):
         path = SOUND[name].split("example.org")[1]
         for wrong in (f"http://sm.example.org{path}", f"ftp://localhost{path}", f"http://[::1{path}"):
-            assert kinds({**SOUND, name: wrong}) == {Fault.NOT_ENCRYPTED}, wrong
+            assert kinds({**SOUND, name: wrong}) == {SettingFault.NOT_ENCRYPTED}, wrong
         assert not kinds({**SOUND, name: f"http://localhost:8501{path}"})
-    assert kinds({**SOUND, "redirect_uri": "https://sm.example.org/"}) == {Fault.WRONG_PLACE}
+    assert kinds({**SOUND, "redirect_uri": "https://sm.example.org/"}) == {SettingFault.WRONG_PLACE}
     for option in OPTIONS:
-        assert kinds(SOUND, **{option: False}) == {Fault.SWITCHED_OFF}
+        assert kinds(SOUND, **{option: False}) == {SettingFault.SWITCHED_OFF}
     roles = tmp_path / "roles.json"
     for text in ("", "[]", "{", '{"a": "analyst", "A": "curator"}', "7", '"curator"'):
         roles.write_text(text)
-        assert kinds(SOUND, {"PMT_ROLES": str(roles)}) == {Fault.UNREADABLE}
-    assert kinds(SOUND, {"PMT_ROLES": str(tmp_path / "none")}) == {Fault.UNREADABLE}
+        assert kinds(SOUND, {"PMT_ROLES": str(roles)}) == {SettingFault.UNREADABLE}
+    assert kinds(SOUND, {"PMT_ROLES": str(tmp_path / "none")}) == {SettingFault.UNREADABLE}
     roles.write_text('{"a": "owner"}')
     (nobody,) = problems({"auth": SOUND}, {"PMT_ROLES": str(roles)}, OPTIONS)
-    assert nobody.kind is Fault.NOBODY and not nobody.serious
-    assert kinds("curator") == {Fault.MISSING}
+    assert nobody.kind is SettingFault.NOBODY and not nobody.serious
+    assert kinds("curator") == {SettingFault.MISSING}
 
 
 def test_several_providers_and_the_ledgers_key() -> None:
@@ -92,10 +94,12 @@ def test_several_providers_and_the_ledgers_key() -> None:
     shared = {name: SOUND[name] for name in ("redirect_uri", "cookie_secret")}
     own = {name: SOUND[name] for name in SOUND if name not in shared}
     assert not kinds({**shared, "one": own, "two": own})
-    assert kinds({**shared, "one": own, "two": {**own, "client_secret": "change-me"}}) == {Fault.PLACEHOLDER}
+    assert kinds({**shared, "one": own, "two": {**own, "client_secret": "change-me"}}) == {SettingFault.PLACEHOLDER}
     there = {"PMT_LEDGER": "postgresql://pmt@db/pmt"}
-    assert kinds(SOUND, there) == {Fault.MISSING} and kinds(SOUND, there | {"PMT_LEDGER_KEY": "k"}) == {Fault.SHORT}
-    assert not kinds(SOUND, there | {"PMT_LEDGER_KEY": secrets.token_hex(16)})
+    assert kinds(SOUND, there) == {SettingFault.MISSING} and kinds(SOUND, there | {"PMT_LEDGER_KEY": "k"}) == {
+        SettingFault.SHORT
+    }
+    assert not kinds(SOUND, there | {"PMT_LEDGER_KEY": random.Random(3).randbytes(16).hex()})
 
 
 def test_no_value_is_in_what_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -205,7 +205,7 @@ def test_every_kind_is_a_sentence(kind):
     assert kind.facts <= set(FACTS)
     text = rendered(kind)
     assert "{" not in text.replace('{"name": "analyst"}', "") and "  " not in text and "\n" not in text
-    if kind.value.endswith(PASSED_ON):
+    if kind.template.endswith(PASSED_ON):
         return
     if isinstance(kind, CLAUSES):
         assert text[0].islower() and not text.endswith(".")
@@ -213,8 +213,15 @@ def test_every_kind_is_a_sentence(kind):
     assert text.endswith(".") and not text.endswith("..")
     # An option, an argument, a fact or a quoted name may stand first, as it is written.
     as_written = r"'|-|\{|(mu|delta|score|level|epsilon|fit|estimator|ledger) "
-    assert text[0].isupper() or re.match(as_written, kind.value)
-    assert isinstance(kind, NOTES) or ADVICE.search(re.sub(r"{[^}]*}", "", kind.value))
+    assert text[0].isupper() or re.match(as_written, kind.template)
+    assert isinstance(kind, NOTES) or ADVICE.search(re.sub(r"{[^}]*}", "", kind.template))
+
+
+def test_every_template_has_a_kind():
+    """The file of templates has those of the kinds and no other, in their order; no class has one template twice."""
+    templates = {name: list(named) for name, named in messages._templates().items()}
+    assert templates == {name: [kind.name for kind in enum] for name, enum in ENUMS.items()}
+    assert all(len({kind.template for kind in enum}) == len(enum) for enum in ENUMS.values())
 
 
 def test_all_facts_are_used():

@@ -145,6 +145,7 @@ def test_text_output(capsys, files, id):
     assert "standing: sound" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_selections_of_paper_d_on_a_table_of_ones_own(files, capsys):
     """``select``: what each procedure keeps at each Lambda, private figures; a refusal elsewhere leads to it."""
     found = run(capsys, "select", *tables(files), "--epsilon", "2", "--trials", "3", "--Lambda", "4")

@@ -84,6 +84,41 @@ def test_statuses(files, monkeypatch, capsys):
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["--target", "y", "--kind", "agee=coded", "--levels", "agee=-999"],
+        ["--target", "y", "--levels", "agee=-999|-998"],
+        ["--formula", "y ~ a", "--kind", "a=coded", "--levels", "a=-999"],
+        ["--formula", "y ~ a", "--kind", "a=percent"],
+        ["--formula", "y ~ log(a)", "--levels", "a=1|2"],
+        ["--formula", "y ~ a", "--kind", "y=euro"],
+        ["--target", "y", "--person", "a", "--rows-per-person", "0"],
+        ["--target", "y", "--rows-per-person", "0"],
+        ["--target", "y", "--person-rule", "mean"],
+        ["--target", "y", "--mu", "-1"],
+        ["--target", "y", "--rho", "1"],
+        ["--target", "y", "--set", "nope=1"],
+    ],
+    ids=" ".join,
+)
+def test_nothing_that_was_asked_is_left_out_in_silence(asked, files, capsys):
+    """A misspelled column, a declaration that nothing reads, a rule without its column: one line before any spend."""
+    assert main(["release", *files, "--mu", "1", *asked]) == BAD_INPUT
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1 and not said.out
+    # No ledger was begun.
+    assert main(["ledger", "show"]) == BAD_INPUT
+
+
+def test_lists_without_an_entry(files, capsys):
+    """No number in a list of budgets, no method with a word: a sentence, where an empty table was printed."""
+    assert main(["plan", *files[2:], "--target", "y", "--private-rows", "100", "--mu", " , "]) == BAD_INPUT
+    assert capsys.readouterr().err.count("\n") == 1
+    assert main(["methods", "nope"]) == OK
+    assert "'nope'" in capsys.readouterr().out
+
+
 def test_a_release_needs_no_method(files, capsys):
     """The recommended one is chosen, and said on standard error; so are the files beside a new ledger, once."""
     assert main(["release", *files, "--formula", "y ~ a", "--mu", "0.5"]) == OK

@@ -57,7 +57,7 @@ def spend(page: Page) -> None:
 
 def release(page: Page) -> None:
     spend(page)
-    expect(page.get_by_role("heading", name="Coefficients", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Take it with you", exact=True)).to_be_visible()
     settled(page)
 
 
@@ -144,7 +144,7 @@ def test_a_release_by_keyboard(page: Page, server: str) -> None:
     expect(button).to_be_enabled()
     button.focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Coefficients", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Take it with you", exact=True)).to_be_visible()
     page.wait_for_function("document.activeElement && document.activeElement.classList.contains('st-key-verdict')")
 
 

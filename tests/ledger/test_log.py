@@ -34,6 +34,7 @@ from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.releases.outcome import SpendFailure
 from pmtcore.releases.release import Request, recorded_release
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table
 from tests.helpers import in_processes, only_grows, refused, reserve
@@ -314,6 +315,27 @@ def test_no_private_value_is_in_the_ledger(tmp_path):
     ledger.cap("survey", 2.0)
     recorded_release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(1), ledger, dataset="survey", key="k")
     assert not re.search(rb"98,?765\.4", path.read_bytes())  # five digits alone turn up in random ones
+
+
+def test_the_number_of_rows_is_in_no_entry(tmp_path):
+    """Where n is declared, or of persons, how many rows there are is private; a key closes the fingerprint."""
+    book = Ledger(str(tmp_path / "l.db"))
+    book.admit("d", hashed(read_table(table(4321, 1), "t", "private"), book.fingerprint_key))
+    with sqlite3.connect(tmp_path / "l.db") as connection:
+        (payload,) = connection.execute("SELECT payload FROM pmt_events WHERE kind = 'table'").fetchone()
+    fields = json.loads(payload)
+    assert len(fields.pop("fingerprint")) > 100 and fields == {"rows": 0}
+
+
+def test_only_a_data_set_that_is_there_is_retired_or_parted(tmp_path):
+    """A misspelled name would leave the one that was meant as it is."""
+    book = Ledger(str(tmp_path / "l.db"))
+    book.cap("survey", 1.0)
+    with refused(LedgerMessage.NO_DATASET, LedgerError, dataset="survey"[:-1]):
+        book.retire("surve", "the study is over")
+    with refused(LedgerMessage.NO_DATASET, LedgerError, dataset="other"):
+        book.part("survey", "other", "they share nobody")
+    assert [account.dataset for account in book.accounts()] == ["survey"] and not book.account("survey").retired
 
 
 def test_writers_whose_key_comes_from_elsewhere_wait_for_one_another(tmp_path, monkeypatch):

@@ -28,7 +28,7 @@ from pmtcore.local.reading import tally_file
 from pmtcore.local.tally import Tally
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.mechanisms.randomizers import PrivUnit
-from pmtcore.papers.gallery.local import Draw, collected
+from pmtcore.papers.gallery.local import LocalDraw, collected
 from pmtcore.public.moments import public_from_rows
 from tests.helpers import FALSE_ALARM, names, plan, refused
 
@@ -368,7 +368,7 @@ def relative_errors(rows: np.ndarray, seed: int, n: int, epsilon: float, ids: di
     """Of methods at one epsilon on rows whose labels are logistic: n private ones first, public ones after them."""
     w = np.full(rows.shape[1], rows.shape[1] ** -0.5)
     y = (np.random.default_rng((9, seed)).random(n) < LOGISTIC.mean(rows[:n] @ w)).astype(float)
-    drawn = Draw(rows[:n], y, rows[n:], w, LOGISTIC)
+    drawn = LocalDraw(rows[:n], y, rows[n:], w, LOGISTIC)
     public = drawn.public_data(len(rows) - n)
     private = drawn.private(n, public.names)
     pure = {"ldp-whitened": mu_from_pure_epsilon(epsilon)}

@@ -25,12 +25,27 @@ from pmtcore.mechanisms.grid import (
     in_words,
     release_integer_moment,
     squared_norms_int,
+    truncated,
 )
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
-from pmtcore.mechanisms.whitening import Whitening
+from pmtcore.mechanisms.whitening import Block, Whitening
 from pmtcore.public.moments import whiten
+from pmtcore.tables.limits import MAX_FEATURES
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan
 from tests.mechanisms.helpers import opendps_gaussian
+
+
+@pytest.mark.parametrize("coordinates", [MAX_FEATURES + 1, 4000])
+def test_no_row_of_a_wide_table_is_too_long(coordinates, seed):
+    """As many columns as a design may have, and as the proof allows: entries alike, alternating, and of all sizes."""
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal((coordinates, 64)) * np.exp(rng.uniform(-12, 12, (coordinates, 64)))
+    values[:, :20] = rng.uniform(0.9, 1.1, 20)
+    values[:, 20:30] *= 1e-3
+    block = Block(np.rint(values * 2.0**30), np.empty_like(values), None, 64)
+    steps = truncated(block, 2.0**20, SCALE).astype(np.int64)
+    longest = np.max(np.sum(steps * steps, axis=0))
+    assert 0.99 * SCALE**2 < longest <= SCALE**2
 
 
 @given(st.integers(1, 8), st.floats(1e-6, 1e6), st.integers(0, 10**6))
@@ -102,6 +117,33 @@ def test_whitening_in_integers_is_whitening(hard, seed):
     product = made.through(np.eye(7), 7)
     found = np.hstack([b.values[:, : b.rows] * product.units[:, None] for b in product.blocks(x, z[:, -1])])
     assert np.allclose(found.T, np.linalg.solve(root, z.T).T, atol=2e-4)
+
+
+@pytest.mark.parametrize("far", [-1e6, 1e6, -1e300, -np.inf, np.nan])
+def test_a_far_cell_alone_in_its_block_is_scaled_down(far):
+    """Below the range as above it, in a feature or the response: the same bits as beside another such row."""
+    product = Whitening(np.eye(4), intercept=False).through(np.eye(4), 4)
+    z = np.random.default_rng(2).standard_normal((64, 4))
+    for column in (1, 3):
+        some, more = z.copy(), z.copy()
+        some[0, column] = more[0, column] = far
+        more[1] = 1e9
+        alone, beside = (next(product.blocks(rows[:, :3], rows[:, 3])) for rows in (some, more))
+        assert alone.lift is not None and beside.lift is not None
+        assert alone.lift[0] == beside.lift[0] and np.array_equal(alone.values[:, 0], beside.values[:, 0])
+        row = alone.values[:, 0] * product.units * alone.lift[0]
+        assert row[column] == pytest.approx(far if abs(far) < 1e100 else 0.0, rel=1e-4)
+
+
+@pytest.mark.parametrize("steps", [(1, 2), (3, 4), (1, 2, 4), (1, 4)])
+def test_lengths_of_more_coordinates_go_on_from_those_of_fewer(steps, seed):
+    """The same bits as asked for at once."""
+    values = np.random.default_rng(seed).standard_normal((4, 128)) * 1e3
+    block, whole = (Block(values, np.empty_like(values), None, 128) for _ in range(2))
+    for coordinates in steps:
+        found = block.lengths(coordinates)
+        assert np.allclose(found, np.linalg.norm(values[:coordinates], axis=0))
+    assert np.array_equal(found, whole.lengths(steps[-1]))
 
 
 def test_no_pass_holds_more_for_more_rows(seed):
@@ -239,19 +281,28 @@ def delta_mp(mu, epsilon):
     return mp.erfc(a / mp.sqrt(2)) / 2 - mp.exp(epsilon) * mp.erfc(b / mp.sqrt(2)) / 2
 
 
+@pytest.mark.parametrize("s", [0.4, 1.0, 3.0, 50.0])
+def test_squares_of_discrete_gaussians_are_bounded_as_those_of_a_gaussian(s):
+    """Step 2 of proofs/noise.md, 14: the mean of ``exp(c U^2)``, which its bound on a transcript rests on."""
+    with mp.workdps(40):
+        for c in map(mp.mpf, ("0.05", "0.25", "0.45")):
+            weights = [(k, mp.exp(-mp.mpf(k * k) / (2 * s * s))) for k in range(-int(150 * s) - 5, int(150 * s) + 6)]
+            mean = mp.fsum(w * mp.exp(c * k * k / mp.mpf(s * s)) for k, w in weights) / mp.fsum(w for _, w in weights)
+            assert mean <= (1 - 2 * c) ** mp.mpf("-0.5") * (1 + mp.mpf(10) ** -20)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("d", [2, 1000])
+@pytest.mark.parametrize("size", [3, MAX_FEATURES * (MAX_FEATURES + 3) // 2 + 1, 10**8])
 @pytest.mark.parametrize("mu", [1e-6, 0.01, 1.0, 10.0, 100.0])
-def test_the_slack_pays_for_the_grid(mu, d):
+def test_the_slack_pays_for_the_grid(mu, size):
     """Step 3 of proofs/noise.md, 14: what was bounded is below mu-GDP's delta at every stated delta; without slack
     not."""
-    size = d * (d + 1) // 2
     with mp.workdps(400):
-        h = mp.mpf(size) * mu**2 * (1 + (40 + mp.mpf(mu)) ** 2) / 2**63
+        h = mp.mpf(mu) ** 2 * (size + (mp.sqrt(size) + 41 + mu) ** 2) / 2**63
         less = mp.mpf(mu) / (1 + mp.mpf(SLACK))
         for delta in (0.49, 0.1, 1e-6, 1e-30, 1e-299):
             epsilon = mp.mpf(epsilon_from_mu(mu, delta))
-            rest = 4 * size * mp.exp(-800)
+            rest = mp.exp(-800)
             claimed = delta_mp(mp.mpf(mu), epsilon)
             assert mp.exp(h) * delta_mp(less, epsilon - 2 * h) + rest <= claimed
             assert mp.exp(h) * delta_mp(mp.mpf(mu), epsilon - 2 * h) + rest > claimed

@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.mechanisms.grid import from_words, in_words
+from pmtcore.glm.families import GAUSSIAN
+from pmtcore.mechanisms import passes
+from pmtcore.mechanisms.grid import FINE, from_words, in_words
+from pmtcore.mechanisms.passes import LengthCounts
 from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, Quantizer, in_steps
 from tests.helpers import TEST, names
 
@@ -109,3 +112,23 @@ def test_a_product_with_a_point_is_exact(seed):
     Quantizer.features_only(np.eye(5), False).pieces(rows, 0).sum(look)
     exact = (x @ points.T).T
     assert np.allclose(np.hstack(found), exact, atol=1e-2 * np.linalg.norm(points, axis=1)[:, None])
+
+
+@pytest.mark.parametrize("trials", [1, 3, 50])
+@pytest.mark.parametrize("at_once", [1, 2**12, 2**19])
+def test_a_histogram_counts_each_row_in_its_bin(trials, at_once, seed, monkeypatch):
+    """As a search for each length does: on an edge, beyond the last, of length 0 (in no bin), and of no number."""
+    monkeypatch.setattr(passes, "_NUMBERS_AT_ONCE", at_once)
+    rng = np.random.default_rng(seed)
+    edges = np.concatenate([[0.0], 1.25 ** np.arange(-30.0, 2.0)])
+    lengths = np.exp(rng.uniform(-8, 2, 1000))
+    lengths[:400:4], lengths[1:100:7] = np.repeat(edges[1:-1], 4)[:100], 0.0
+    response = np.where(rng.random(1000) < 0.02, np.nan, rng.choice([-1.0, 1.0], 1000))
+    padded = np.zeros((2, 1024))
+    padded[:, :1000] = lengths, response
+    piece = QuantizedRows(1000, *padded, stored_directions=np.zeros((2, 1024), dtype=np.int32))
+    count = LengthCounts(GAUSSIAN, np.ones((trials, 2)), edges)([piece])
+    usable = lengths[lengths > 0]
+    bins = np.searchsorted(edges[1:-1], np.where(np.isnan(response[lengths > 0]), np.inf, usable), side="right")
+    expected = np.bincount(bins, minlength=len(edges) - 1)
+    assert from_words(count).tolist() == [(expected * FINE).tolist()] * trials

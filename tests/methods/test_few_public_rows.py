@@ -24,6 +24,9 @@ from pmtcore.tables.table import read_table
 from tests.helpers import names, plan, refused
 
 SOUND = [(m.id, f) for m in methods() if m.standing is ReleaseStatus.SOUND for f in m.families]
+# Its bands come from simulated passes: more than a CPU second for each kind of label.
+SLOW = {("pmt-gradients", "logistic"), ("pmt-gradients", "boosting"), ("pmt-gradients", "poisson")}
+EACH = [pytest.param(*case, marks=[pytest.mark.slow] * (case in SLOW)) for case in SOUND]
 # Large counts beside few rows: no penalty of the path leaves as few columns as these rows support.
 RESPONSES = {
     "gaussian": {"small": [1.0, 2.0, 0.5, 1.0], "far": [1e9, -1e9, 3.0, 0.0], "same": [7.0, 7.0, 7.0, 7.0]},
@@ -50,7 +53,7 @@ def test_public_rows_of_any_number_have_a_prior(kind, name, column, m):
         assert 0 <= prior.whitening <= 0.1 and np.isfinite(prior.fit).all()
 
 
-@pytest.mark.parametrize(("id", "kind"), SOUND)
+@pytest.mark.parametrize(("id", "kind"), EACH)
 def test_the_fewest_public_rows_lose_no_release(id, kind):
     """One row more than columns, each kind of response: refused before a run (not all), or computed in full."""
     kinds = {"gaussian": "gaussian", "poisson": "poisson"}.get(kind, "label")

@@ -14,8 +14,8 @@ from pmtcore.glm.families import LOGISTIC, POISSON
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.gradients.passes import (
+    FilterState,
     Observation,
-    State,
     _raised_by_overshoot,
     ball_bounds,
     choose_bounds,
@@ -122,7 +122,7 @@ def test_bounds_give_way_as_the_budget_grows(kind):
     """A bound grows with the budget, past five times the longest public gradient, without an end in sight."""
     public, _, _ = table(kind, 3000, 60, 5)
     frame = plan(ID, public, 3000, 1.0).frame
-    state = State.first(frame, 1)
+    state = FilterState.first(frame, 1)
     longest = np.max(frame.norms * np.abs(frame.residuals(state.points)[0]))
     bounds = [choose_bounds(frame, state, mu).clipped.bounds[0] / longest for mu in (0.1, 1.0, 10.0, 100.0, 1000.0)]
     assert np.all(np.diff(bounds) >= 0) and bounds[0] < 1.5 and bounds[-1] > 5.0
@@ -191,7 +191,7 @@ def test_a_released_curvature_stays_as_it_was_released(rows):
     """Wherever the points go after it; before it the public Hessian follows them."""
     _, public, _ = glm(500, rows, 1)
     frame = plan(ID, public, 5000, 3.0).frame
-    state = State.first(frame, 2)
+    state = FilterState.first(frame, 2)
     bounds = ball_bounds(frame, state, 3.0)
     public_hessian = curvature_at(frame, state).hessian
     released = combine_curvature(frame, state, bounds, 3.0, released=1.3 * public_hessian)
@@ -230,6 +230,7 @@ def test_only_a_step_that_went_too_far_raises_the_curvature():
     assert np.array_equal(raised[1:], known[1:])
 
 
+@pytest.mark.slow
 def test_the_sampling_part_is_the_standard_error_of_the_private_fit():
     """Two public rows a column at mu .5, eight tables: never three times the textbook one in the median coefficient."""
     for seed in range(8):

@@ -17,7 +17,7 @@ from pmtcore.base.messages import InputError, MethodMessage, PublicMessage, Reco
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.joint_moment.derived import Rule, parse
-from pmtcore.methods.joint_moment.influence import Gaussian, Moments, Rows
+from pmtcore.methods.joint_moment.influence import GaussianInfluence, Moments, RowInfluence
 from pmtcore.methods.joint_moment.linear import solve
 from pmtcore.methods.joint_moment.method import _kurtosis
 from pmtcore.methods.joint_moment.record import Record, _digest, record_from_bytes
@@ -219,7 +219,7 @@ def test_a_public_moment_is_enough():
     outcome = found.run(rows, SeededNoise(1), 1)
     assert np.allclose(outcome.coefficients[0][1:], exact(z, 4, [0, 1, 2, 3])[1:], atol=0.3)
     assert any("public moment" in note for note in outcome.notes()) and outcome.bands().truncation is None
-    assert isinstance(outcome.record().influence, Gaussian) and found.prospects is None
+    assert isinstance(outcome.record().influence, GaussianInfluence) and found.prospects is None
     with refused(MethodMessage.DERIVED_NEED_ROWS):
         plan("joint-moment", moment, rows.n, 3.0, derived="square(a)")
 
@@ -285,7 +285,7 @@ def test_the_record_comes_back(record, rows_in_it):
     held, sound = record_from_bytes(json.dumps(release).encode())
     assert sound and not record_from_bytes(json.dumps({**release, "standing": "lab"}).encode())[1]
     assert np.array_equal(solve(held.state(), 4, [0, 1]).coefficients, solve(again.state(), 4, [0, 1]).coefficients)
-    assert isinstance(again.influence, Rows) == rows_in_it
+    assert isinstance(again.influence, RowInfluence) == rows_in_it
 
 
 def _deep(fields, key, value):

@@ -23,7 +23,7 @@ from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.mechanisms.passes import GRADIENT, GRADIENT_SENSITIVITY
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import method, methods, recommended, suiting
-from pmtcore.methods.response_moment import Coordinates
+from pmtcore.methods.response_moment import PublicCoordinates
 from pmtcore.releases import planning
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.report.checklist import checklist
@@ -128,7 +128,7 @@ def test_the_gram_matrix_is_that_of_the_rows():
     moment = made.measure(rows).reveal(TEST).moment
     x = np.linalg.solve(made.public.feature_root, draw.private_x.T)
     assert np.allclose(moment, x @ x.T / 2000, atol=1e-6 * np.trace(moment))
-    assert np.allclose(Coordinates(made.public, moment).design, np.eye(public.d), atol=1e-5)
+    assert np.allclose(PublicCoordinates(made.public, moment).design, np.eye(public.d), atol=1e-5)
 
 
 def test_without_noise_it_is_least_squares():

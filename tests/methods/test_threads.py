@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 import time
 
@@ -38,7 +39,8 @@ EXACT_PRODUCTS = {"joint-pmt", "joint-moment", "pmt-gradients", "response-moment
 
 
 @pytest.fixture(autouse=True)
-def _as_before():
+def _shared_however_few_the_rows(monkeypatch):
+    monkeypatch.setattr(threads, "_FEWEST_NUMBERS", 0)
     yield
     threads.use(None)
 
@@ -88,8 +90,7 @@ def test_threads_change_no_bit(entry):
     [*((entry, {}) for entry in SOUND), (method("ldp-whitened"), {"randomizer": "privunit"})],
     ids=lambda given: getattr(given, "id", ""),
 )
-@pytest.mark.parametrize("keeps", [0, 200 * 28, MOST_KEPT], ids=["nothing", "some", "all"])
-def test_cuts_and_what_is_kept_change_no_bit(entry, values, keeps, monkeypatch):
+def test_cuts_and_what_is_kept_change_no_bit(entry, values, monkeypatch):
     """Blocks of other sizes, whitened in one piece or in many; all, some or none kept between passes; any threads.
 
     Of a method that goes through blocks of a public size there are seven of these.
@@ -100,7 +101,15 @@ def test_cuts_and_what_is_kept_change_no_bit(entry, values, keeps, monkeypatch):
     expected = released(entry, 1, ROWS, **values)
     monkeypatch.setattr(whitening, "_FEWEST", 64)
     monkeypatch.setattr(whitening, "MOST_COLUMNS", 64)
-    for many, size in ((1, 7), (2, 100), (3, ROWS), (7, 13)):
+    some = 200 * 28
+    for many, size, keeps in (
+        (1, 7, 0),
+        (2, 100, some),
+        (3, ROWS, some),
+        (7, 13, MOST_KEPT),
+        (2, 13, 0),
+        (1, 100, MOST_KEPT),
+    ):
         np.testing.assert_array_equal(released(entry, many, size, keeps, **values), expected)
 
 
@@ -266,6 +275,51 @@ def test_few_blocks_are_in_memory(many):
     assert len(list(threads.in_order(tasks(), many))) == 50
     assert most <= many + 1
     assert max(seen) == many
+
+
+def test_a_thread_goes_on_while_an_earlier_block_takes_longer():
+    """The first of two threads is busy until the other one has done five blocks; sums stay in order."""
+    fifth = threading.Event()
+
+    def task(at):
+        if at == 5:
+            fifth.set()
+        return at if at or fifth.wait(10) else -1
+
+    assert list(threads.in_order((lambda at=at: task(at) for at in range(9)), 2)) == list(range(9))
+
+
+def test_a_pass_over_few_numbers_has_one_thread(monkeypatch):
+    """To start others and to wait for them takes longer; the number of rows is public."""
+    monkeypatch.setattr(threads, "_FEWEST_NUMBERS", 2000)
+    threads.use(2)
+    for count, expected in ((499, 1), (500, 2)):
+        table = PrivateRows.from_arrays(np.ones((count, 3)), np.ones(count), NAMES, block_rows=10)
+        pieces = table.pieces(Quantizer.features_only(np.eye(3), intercept=False), bytes_kept(3))
+        running = set()
+
+        def look(block, running=running):
+            running.add(threading.get_ident())
+            time.sleep(0.002)
+            return sum(piece.lengths.sum() for piece in block)
+
+        pieces.sum(look)
+        assert len(running) == expected and (threading.get_ident() in running) == (expected == 1)
+
+
+def test_threads_share_no_buffer():
+    """Each gets its own memory, the same one again; none of it is sent elsewhere."""
+    buffers = threads.Buffers()
+    mine = buffers.take("cells", 10)
+    mine[:] = 7.0
+    (others,) = threads.in_order([lambda: buffers.take("cells", 10)], 1)
+    assert np.shares_memory(mine, others) and np.shares_memory(mine, buffers.take("cells", 4))
+    elsewhere = []
+    thread = threading.Thread(target=lambda: elsewhere.append(buffers.take("cells", 10)))
+    thread.start()
+    thread.join()
+    assert not np.shares_memory(mine, elsewhere[0])
+    assert not vars(pickle.loads(pickle.dumps(buffers))._own)
 
 
 def test_a_table_of_one_block_starts_no_thread():

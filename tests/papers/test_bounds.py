@@ -5,7 +5,7 @@ from __future__ import annotations
 from pmtcore.papers import bounds
 from pmtcore.papers.figures import bounds as figure
 from pmtcore.papers.figures import gallery
-from pmtcore.papers.theory import Bound, Setting
+from pmtcore.papers.theory import Bound, TheorySetting
 
 
 def test_a_sentence_for_each_mixture():
@@ -19,7 +19,7 @@ def test_a_sentence_for_each_mixture():
     assert more == "2 of 6 bounds hold (2–30 times the measured error), 2 fail, 2 do not apply."
     assert len(bounds.table([holds, fails])) == 2 and len(figure.bounds([holds, fails, silent]).data) == 3
     assert bounds.shape(10, 8, 1000) is None and bounds.shape(10, None, 1000) is None
-    assert bounds.shape(100, 5000, 10**6) == Setting(d=60, m=5000, n=10**6)
+    assert bounds.shape(100, 5000, 10**6) == TheorySetting(d=60, m=5000, n=10**6)
 
 
 def test_durations_in_words():

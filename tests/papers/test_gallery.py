@@ -20,7 +20,7 @@ from pmtcore.papers.catalogue_page import NOT_AT_HAND
 from pmtcore.papers.figures import gallery as pictures
 from pmtcore.papers.gallery import central, checks
 from pmtcore.papers.gallery.catalogue import figure, figures
-from pmtcore.papers.gallery.claims import FEWEST_TRIALS, Answer, Claim, Curve, Finding, not_drawn, spread_of
+from pmtcore.papers.gallery.claims import FEWEST_TRIALS, Answer, Claim, ClaimFinding, Curve, not_drawn, spread_of
 from pmtcore.papers.gallery.engine import (
     Computation,
     Figure,
@@ -249,9 +249,9 @@ def test_checks_say_when_nobody_can_tell():
 def test_a_claim_that_hangs_on_an_unstated_setting_says_so():
     """What does not come out with the setting taken here may be for the setting; what does holds, and that is said."""
     for came_out in (Answer.FAILS, Answer.OPEN):
-        told = Claim("It falls.", lambda _, came=came_out: Finding(came, "slope -1"), "T is not stated").answer({})
+        told = Claim("It falls.", lambda _, came=came_out: ClaimFinding(came, "slope -1"), "T is not stated").answer({})
         assert not told["holds"] and told["answer"] == Answer.UNSTATED.value and "T is not stated" in told["figures"]
-    told = Claim("It falls.", lambda _: Finding(Answer.HOLDS, "slope -1"), "T is not stated").answer({})
+    told = Claim("It falls.", lambda _: ClaimFinding(Answer.HOLDS, "slope -1"), "T is not stated").answer({})
     assert told["holds"] and not told["unstated"] and "setting taken here" in told["lines"][0]
 
 
@@ -353,7 +353,7 @@ def test_each_unstated_setting_is_said_once():
     assert len(answers) == 1 and answers.isdisjoint(
         one.answer for one in pictures.verdicts(record["verdict"]) if not one.reason
     )
-    with_claim = Claim("So.", lambda _: Finding(Answer.FAILS, "3 times"), "T").answer({})
+    with_claim = Claim("So.", lambda _: ClaimFinding(Answer.FAILS, "3 times"), "T").answer({})
     assert any("does not hold" in line for line in with_claim["lines"]), "what came out is said, whatever it depends on"
 
 
@@ -518,7 +518,7 @@ def test_few_trials_say_nothing():
 
 def test_a_claim_with_readings_that_disagree_depends():
     """One reading holds and another fails: it depends; all hold: it holds; one is open and one holds: open."""
-    yes, no, may = (lambda curves, a=a: Finding(a, a.name) for a in (Answer.HOLDS, Answer.FAILS, Answer.OPEN))
+    yes, no, may = (lambda curves, a=a: ClaimFinding(a, a.name) for a in (Answer.HOLDS, Answer.FAILS, Answer.OPEN))
 
     def answer(**readings):
         return Claim("It is so.", unstated="which", readings=readings).answer({})["answer"]
@@ -535,7 +535,7 @@ def test_a_claim_with_readings_that_disagree_depends():
 
 def test_a_reading_that_the_paper_states_is_enough():
     """Where it holds the claim does, whatever others say; where it does not, it refutes no more than another."""
-    yes, no, may = (lambda curves, a=a: Finding(a, a.name) for a in (Answer.HOLDS, Answer.FAILS, Answer.OPEN))
+    yes, no, may = (lambda curves, a=a: ClaimFinding(a, a.name) for a in (Answer.HOLDS, Answer.FAILS, Answer.OPEN))
 
     def answer(*stated, **readings):
         return Claim("It is so.", unstated="which", readings=readings, stated=stated).answer({})["answer"]

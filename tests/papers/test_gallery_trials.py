@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 from scipy.special import expit
 
 from pmtcore.base.messages import AccountingMessage
 from pmtcore.base.private_rows import Private, PrivateRows
+from pmtcore.glm import families
 from pmtcore.glm.losses import LOGISTIC
 from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Penalty, minimize
@@ -18,6 +20,7 @@ from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.mechanisms.perturbed import add_remove
 from pmtcore.methods.perturbed.setting import Setting
 from pmtcore.papers.figures import retrieval as pictures
+from pmtcore.papers.gallery.accuracy import CodedLosses, CodedRows, Side, released
 from pmtcore.papers.gallery.catalogue import figures
 from pmtcore.papers.gallery.erm import (
     KeptSums,
@@ -32,9 +35,10 @@ from pmtcore.papers.gallery.erm import (
     table4,
     weight_trial,
 )
-from pmtcore.papers.gallery.local import Draw, Nested, collected
+from pmtcore.papers.gallery.local import LocalDraw, Nested, collected
 from pmtcore.papers.gallery.selection import LAMS, study, study_table
-from pmtcore.releases.retrieval import LOSSES, RELATIONS, Plan
+from pmtcore.public.moments import PublicData
+from pmtcore.releases.retrieval import LOSSES, RELATIONS, RetrievalPlan
 from pmtcore.tables.named import entry as entry_of
 from pmtcore.tables.named import load
 from pmtcore.tables.problem import prepare
@@ -189,7 +193,7 @@ def test_study_of_selection():
 def test_parts_of_a_budget_add_up(loss, relation, delta):
     """Noise, Jacobian and retrieved make what was planned; what comes back never falls with Lambda."""
     for choice in ("recycle", "return"):
-        plan = Plan(loss, 1.0, delta, relation, 0.5, choice)
+        plan = RetrievalPlan(loss, 1.0, delta, relation, 0.5, choice)
         moduli, found = plan.along([plan.least * f for f in (0.01, 0.3, 1.0, 10.0, 1e3)])
         assert len(found) >= 4
         for split in found:
@@ -203,7 +207,7 @@ def test_parts_of_a_budget_add_up(loss, relation, delta):
     epsilons, over = plan.over_epsilon([0.2, 1.0, 5.0], plan.least)
     assert len(pictures.parts(epsilons, over, "epsilon", relative=True).data) == 3
     with refused(AccountingMessage.MODULUS_COSTS_EPSILON):
-        Plan("linear", 1.0, delta, relation, 0.5, "recycle").at(1e-6)
+        RetrievalPlan("linear", 1.0, delta, relation, 0.5, "recycle").at(1e-6)
 
 
 @pytest.mark.parametrize(("table", "family"), [("demo", "gaussian"), ("demo-labels", "logistic")])
@@ -229,7 +233,7 @@ def test_selection_runs_on_a_table_of_ones_own(table, family):
 @pytest.mark.parametrize("id", ["ldp-glm-gaussian-printed", "ldp-glm", "ldp-glm-printed"])
 def test_sums_over_first_rows_are_what_each_size_adds_up(design, id):
     """Coefficients of every size are those that a pass over its rows gives, but for the rounding to a grid."""
-    drawn = Draw.of(2, design, "poisson", p=4, n=6000, m=6000)
+    drawn = LocalDraw.of(2, design, "poisson", p=4, n=6000, m=6000)
     sums = (Nested(drawn.x, drawn.y, [3000, 6000]), Nested(drawn.public, np.zeros(6000), [2000, 6000]))
     for n, m in ((3000, 6000), (6000, 2000)):
         public = drawn.public_data(m)
@@ -242,13 +246,73 @@ def test_sums_over_first_rows_are_what_each_size_adds_up(design, id):
 
 def test_rows_that_a_device_may_clip_are_not_added_up_at_once():
     """A radius that a row may pass leaves the sum to the devices."""
-    drawn = Draw.of(2, "diagonal", "logistic", p=4, n=500, m=500)
+    drawn = LocalDraw.of(2, "diagonal", "logistic", p=4, n=500, m=500)
     public = drawn.public_data(500)
     made = setup.moments(public, 500, 1.0, True, zeta=0.05)
     sums = Nested(drawn.x, drawn.y, [500])
     assert sums.reports(made, 500) is not None
     short = replace(made, radius=float(np.linalg.norm(drawn.x - made.shift, axis=1).max()) * 0.999)
     assert sums.reports(short, 500) is None
+
+
+def _unlabelled(x, names):
+    """Return public rows without labels, with the ridge that their moment has in figure C6."""
+    m, d = x.shape
+    size = np.sqrt(np.mean(x**2, axis=0))
+    root = np.linalg.cholesky(x.T @ x / m / np.outer(size, size) + 1e-3 * np.eye(d)) * size[:, None]
+    rows = np.column_stack([x, np.zeros(m)])
+    return PublicData(names, "y", block_diag(root, 1.0), m, rows, families.LOGISTIC, labelled=False)
+
+
+def _coded(rng, n):
+    """Return rows of two numbers and a code, some of them long, the same rows in full, and labels."""
+    numbers, codes, levels = rng.standard_normal((2, n)), rng.integers(0, 5, n), rng.standard_normal((5, 3))
+    numbers[:, :: n // 4] *= 60.0
+    x = np.column_stack([numbers.T, levels[codes]])
+    return CodedRows(numbers, codes, levels), x, (rng.random(n) < expit(x[:, 0])).astype(float)
+
+
+def test_sums_of_coded_rows_are_those_of_the_rows():
+    """Scores, squares, first and second sums, and derivatives, of all rows and of some."""
+    rng = np.random.default_rng(4)
+    rows, x, y = _coded(rng, 300)
+    w, form, beta = rng.random(300), x[:5].T @ x[:5], rng.normal(0, 0.1, (5, 2))
+    np.testing.assert_allclose(rows.scores(beta), x @ beta)
+    np.testing.assert_allclose(rows.squares(form), np.einsum("ni,ij,nj->n", x, form, x))
+    np.testing.assert_allclose(rows.first(np.column_stack([w, y])), x.T @ np.column_stack([w, y]))
+    np.testing.assert_allclose(rows.part(slice(100)).second(w[:100]), (x[:100] * w[:100, None]).T @ x[:100])
+    losses, full = CodedLosses(rows, y, w), Rows(x, y, w).sums(LOGISTIC, beta.T)
+    for ours, plain in zip(losses.derivatives(beta.T), full, strict=True):
+        np.testing.assert_allclose(ours, plain, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(losses.value(beta.T), w @ LOGISTIC.value(x @ beta, y[:, None]))
+    fit = losses.fitted(np.full(5, 0.01), 0.1 * np.eye(5))
+    gradient = losses.derivatives(fit[None])[0][0] / 300 + 0.01 + 0.1 * fit
+    np.testing.assert_allclose(gradient, 0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("id", "scale"),
+    [
+        ("ldp-glm-gaussian-printed", "columns"),
+        ("ldp-glm-gaussian", "rows"),
+        ("ldp-glm", "rows"),
+        ("ldp-whitened", "columns"),
+    ],
+)
+def test_releases_of_coded_rows_are_those_of_the_methods(id, scale):
+    """Coefficients are what a collection of the full rows releases, but for the rounding to a grid."""
+    rng = np.random.default_rng(5)
+    names, mus = tuple(f"x{j}" for j in range(5)), [100.0, 400.0]
+    (private, x, y), (public, public_x, _) = _coded(rng, 20_000), _coded(rng, 9000)
+    public = replace(public, levels=private.levels)
+    public_x[:, 2:] = private.levels[public.codes]
+    scales = [1 / np.linalg.norm(each, axis=1) if scale == "rows" else np.ones(len(each)) for each in (x, public_x)]
+    sides = [Side(rows, by, y[: len(by)]) for rows, by in zip((private, public), scales, strict=True)]
+    known = _unlabelled(public_x * scales[1][:, None], names)
+    rows = PrivateRows.from_arrays(x * scales[0][:, None], y, names)
+    fast, slow = released(id, *sides, names, mus=mus, seed=3), collected(id, known, rows, mus, values={}, seed=3)
+    assert np.all(np.isfinite(slow)) and np.ptp(slow) > 0
+    np.testing.assert_allclose(fast, slow, rtol=0, atol=2e-2 * np.abs(slow).max())
 
 
 def test_rows_that_stay_give_the_same_bits():

@@ -14,7 +14,7 @@ from pmtcore.papers.errata import ERRATA
 from pmtcore.papers.gallery.catalogue import figures
 from pmtcore.papers.gallery.claims import Answer
 from pmtcore.papers.statements import STATEMENTS
-from pmtcore.papers.theory import Setting, bounds
+from pmtcore.papers.theory import TheorySetting, bounds
 from pmtcore.papers.theory_erm import noise_bounds, risk_bounds
 from pmtcore.papers.theory_labels import label_bounds
 from pmtcore.papers.theory_local import radius_bound, scale_bounds
@@ -22,6 +22,7 @@ from pmtcore.papers.theory_local import radius_bound, scale_bounds
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "papers.md"
 
 
+@pytest.mark.slow
 def test_the_page_is_the_one_that_is_made():
     """``python -m pmtcore.papers.catalogue_page > docs/papers.md`` was run after the last change."""
     assert PAGE.read_text().partition(f"\n{NO_ANSWER}")[0] == text()
@@ -53,7 +54,7 @@ def test_the_state_of_a_claim_is_the_stored_answer():
 @pytest.mark.slow
 def test_every_reference_resolves():
     """Methods are registered, bounds computed, figures drawn, errata listed, names defined."""
-    small = Setting(d=3, n=500, m=50)
+    small = TheorySetting(d=3, n=500, m=50)
     computed = [*bounds(small, 5), *label_bounds(small, 1), *scale_bounds(), radius_bound(trials=2)]
     computed += noise_bounds(1.0, 1e-3)
     known = {

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from pmtcore.base.messages import InputError
-from pmtcore.papers.theory import Bound, Draws, Setting, bounds, isotropy, noise_scales
+from pmtcore.papers.theory import Bound, Draws, TheorySetting, bounds, isotropy, noise_scales
 
 
-def by_source(at: Setting) -> dict[str, Bound]:
+def by_source(at: TheorySetting) -> dict[str, Bound]:
     return {bound.source: bound for bound in bounds(at, 200)}
 
 
@@ -19,7 +19,12 @@ def by_source(at: Setting) -> dict[str, Bound]:
 def test_the_bounds_that_are_proved_hold():
     """Isotropy and the noise norm, over shapes that hurt; with odds of a false alarm far below one in a million
     (bounds are at least 1.2 times away from a quantile of 200 trials)."""
-    for at in (Setting(), Setting(d=3, m=50), Setting(d=40, m=300, n=10**6), Setting(kappa_bar=1000.0)):
+    for at in (
+        TheorySetting(),
+        TheorySetting(d=3, m=50),
+        TheorySetting(d=40, m=300, n=10**6),
+        TheorySetting(kappa_bar=1000.0),
+    ):
         found = by_source(at)
         assert all(bound.holds for bound in bounds(at, 200) if bound.source.startswith("A, Theorem 3.1"))
         assert found["A, Lemma A.1"].holds
@@ -28,7 +33,7 @@ def test_the_bounds_that_are_proved_hold():
 
 def test_two_printed_bounds_do_not_hold():
     """E24: equation 1 has (1 + log) under the root and lacks 2 sqrt(2); Theorem 3.4 lacks the latter."""
-    found = by_source(Setting())
+    found = by_source(TheorySetting())
     printed, lemma = found["A, equation 1"], found["A, Lemma A.1"]
     assert not printed.holds and printed.looseness < 0.2 and "as printed" in printed.verdict
     ratio = 2 * math.sqrt(2) * math.sqrt(1 + math.log(2 * 100_000 / 0.05))  # the factor between the two, exactly
@@ -38,7 +43,7 @@ def test_two_printed_bounds_do_not_hold():
 
 def test_noise_scales_are_those_of_the_theorems():
     """``2 d (1 + log(2n/eta))/(mu n)``, and ``2 (tr + d log(n/eta))/(mu n)``."""
-    at = Setting(d=7, n=5000, m=60, mu=2.0, eta=0.01)
+    at = TheorySetting(d=7, n=5000, m=60, mu=2.0, eta=0.01)
     one, two = noise_scales(at)
     assert one == pytest.approx(2 * 7 * (1 + math.log(2 * 5000 / 0.01)) / (2.0 * 5000), rel=1e-12)
     assert two == pytest.approx(2 * (26.0 + 7 * math.log(5000 / 0.01)) / (2.0 * 5000), rel=1e-12)
@@ -46,7 +51,7 @@ def test_noise_scales_are_those_of_the_theorems():
 
 def test_moments_are_those_of_rows():
     """The stack of Wishart matrices has the mean and the spread that moments of rows have."""
-    at = Setting(d=4, m=30, n=50)
+    at = TheorySetting(d=4, m=30, n=50)
     draws = Draws.of(at, 4000, 1)
     assert np.allclose(draws.private.mean(axis=0), np.diag(at.spectrum), atol=0.5)
     spread = np.var(draws.private[:, 0, 0]) / (2 * at.spectrum[0] ** 2 / at.n)
@@ -56,8 +61,8 @@ def test_moments_are_those_of_rows():
 
 def test_a_theorem_that_says_nothing_says_so():
     """Its condition is not met at a small budget; too few public rows have no upper bound."""
-    found = by_source(Setting(n=2000, mu=0.1))
+    found = by_source(TheorySetting(n=2000, mu=0.1))
     assert not found["A, Theorem 4.2"].applies and "Says nothing" in found["A, Theorem 4.2"].verdict
     assert isotropy(10, 12, 0.05)[1] == math.inf
     with pytest.raises(InputError):
-        Setting(m=5)
+        TheorySetting(m=5)

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 
 from pmtcore.local.estimators import LINKS
-from pmtcore.papers.theory import Setting
+from pmtcore.papers.theory import TheorySetting
 from pmtcore.papers.theory_erm import noise_bounds, risk_bounds
 from pmtcore.papers.theory_labels import label_bounds
 from pmtcore.papers.theory_local import curve, radius_bound, scale_bounds, two_rounds
@@ -17,12 +17,12 @@ from pmtcore.papers.theory_local import curve, radius_bound, scale_bounds, two_r
 
 def test_newton_bounds_hold_and_are_loose():
     """A, section 5: hundreds of times away from what is measured; with little budget they say nothing."""
-    found = {(bound.source, bound.words): bound for bound in label_bounds(Setting(d=5, n=5000, mu=40.0), 8)}
+    found = {(bound.source, bound.words): bound for bound in label_bounds(TheorySetting(d=5, n=5000, mu=40.0), 8)}
     assert all(bound.holds for bound in found.values())
     steps = [bound for (source, _), bound in found.items() if source.startswith("A, Theorem 5")]
     least = {"A, Theorem 5.3": 20, "A, Theorem 5.4": 20, "A, Theorem 5.5": 2}  # the last has no M'' in its bound
     assert len(steps) == 3 and all(bound.looseness > least[bound.source] for bound in steps if bound.applies)
-    little = label_bounds(Setting(d=5, n=5000, mu=0.1), 2)
+    little = label_bounds(TheorySetting(d=5, n=5000, mu=0.1), 2)
     assert not any(bound.applies for bound in little if bound.source == "A, Theorem 5.3")
 
 

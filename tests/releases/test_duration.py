@@ -34,6 +34,7 @@ def test_what_one_block_takes_is_no_part_of_what_grows(seed):
     assert found.megabytes < 160 and found.seconds > 1
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_what_a_run_keeps(seed):
     """Nothing of rows of which less than an eighth fits, all of them where there is room, as a release does."""
     _, public, _ = make(100, 60, seed)

@@ -30,7 +30,7 @@ from pmtcore.glm.solvers import Data
 from pmtcore.glm.solvers import fit as fit_exactly
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
-from pmtcore.methods.joint_moment.influence import Gaussian
+from pmtcore.methods.joint_moment.influence import GaussianInfluence
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.moments import INTERCEPT, public_from_rows
 from pmtcore.releases.release import Request, recorded_release
@@ -237,7 +237,7 @@ def test_public_rows_join_a_record_afterwards():
     # Up to 30 columns fourth moments are in the record anyway, so no band changes and none is promised to.
     assert np.allclose(before.fit.total, after.fit.total, rtol=1e-9)
     assert not closed.assumes_gaussian and "Gaussian" not in figures.record_words(closed)
-    wide = closed.__class__(replace(closed.record, influence=Gaussian(np.eye(len(closed.names)))))
+    wide = closed.__class__(replace(closed.record, influence=GaussianInfluence(np.eye(len(closed.names)))))
     assert wide.assumes_gaussian and "assume Gaussian rows" in figures.record_words(wide)
     with refused(ExploreMessage.OTHER_TABLES):
         with_public_rows(closed, public_from_rows(*table(200, 5), NAMES, "hit"), budget, {})
@@ -247,11 +247,14 @@ def test_the_clearest_coefficient_is_explained_in_the_units_of_the_table(moment)
     """Its value and limits are the table's; where no band leaves out zero there is no example."""
     fit = moment[0].regress()
     shown = figures.table(fit, "none", 1)
-    words = figures.example_words(shown, fit, {})
+    scales = figures.in_deviations(moment[0], fit)
+    words = figures.example_words(shown, fit, {}, scales)
     row = next(row for _, row in shown.iterrows() if f"more of {row['coefficient']} goes" in words)
     assert row["low"] > 0 or row["high"] < 0
     assert f"change of {fit.response} by {said(row['value'])}" in words and said(row["low"]) in words
-    assert figures.example_words(shown.assign(low=-1.0, high=1.0), fit, {}) == ""
+    assert f"drawn as {said(row['value'] * scales[row['coefficient']], 2)}" in words
+    assert "change of the chance that y is 1 by" in figures.example_words(shown, fit, {}, scales, said_of="y is 1")
+    assert figures.example_words(shown.assign(low=-1.0, high=1.0), fit, {}, scales) == ""
 
 
 def test_inputs_of_a_prediction_are_what_derived_columns_are_made_of(problem):
@@ -505,17 +508,17 @@ def test_levels_of_a_column_are_tested_together():
     assert row == {"column": "town", "levels": 3, "F": 4.5, "p": "less than 1e-12"}, "a p-value is never zero"
 
 
-def test_a_wide_table_begins_with_whole_factors():
-    """A factor is in with all its levels or not at all; what is left out, and what is in by halves, is said."""
+def test_a_wide_table_begins_with_whole_columns(monkeypatch):
+    """As many columns of the table as the picture holds, whatever their levels; what is left out is said."""
     names = ("(intercept)", "age", "town=a", "town=b", "town=c", "sex=m", "y")
     record = SimpleNamespace(features=(1, 2, 3, 4, 5))
     moment = SimpleNamespace(names=names, columns=names[1:], record=record)
-    assert figures.first_features(moment, "y", 5) == list(names[1:6])
-    assert figures.first_features(moment, "y", 3) == ["age", "sex=m"]
-    assert figures.first_features(moment, "age", 2) == ["town=a", "town=b", "town=c"], "one factor at least"
-    assert figures.left_out_words(names[1:6], ["age", "sex=m"]) == "Not in the model: town."
-    assert figures.left_out_words(names[1:6], ["age", "town=a"]).endswith("In by some of their levels: town.")
-    assert figures.left_out_words(names[1:6], names[1:6]) == ""
+    assert figures.first_columns(moment, "y") == ["age", "town", "sex"]
+    assert figures.first_columns(moment, "age") == ["town", "sex"]
+    monkeypatch.setattr(figures, "MOST_COLUMNS", 2)
+    assert figures.first_columns(moment, "y") == ["age", "town"]
+    assert figures.left_out_words(["age", "town", "sex"], ["age", "sex"]) == "Not in the model: town."
+    assert figures.left_out_words(["age"], ["age"]) == ""
 
 
 def test_a_prediction_at_a_level_is_asked_by_its_name(tmp_path, capsys):

@@ -133,3 +133,18 @@ def test_texts_that_are_no_categories_are_left_out_in_the_table_too():
     choices = Choices(target="y")
     part = at_a_glance(private, public, choices, prepare(private, public, choices).notes).set_index("column")["part"]
     assert part["share"] == "left out" and part["x"] == "feature"
+
+
+def test_levels_whose_public_rows_have_one_label_are_noted():
+    """Their effects have a sign and no size; a number, a level with both labels and a linear target have no note."""
+    rows = {
+        "town": ["a", "b", "c"] * 20,
+        "x": [at % 7 for at in range(60)],
+        "bought": ["yes" if at % 3 == 1 or at % 2 else "no" for at in range(60)],
+    }
+    public, private = _table("public", **rows), _table("private", **{name: one[::-1] for name, one in rows.items()})
+    choices = Choices(target="bought", family="logistic", positive="yes")
+    notes = [note for note in prepare(private, public, choices).notes if note.kind is TableNote.LEVELS_OF_ONE_LABEL]
+    assert [note.facts for note in notes] == [{"column": "bought", "levels": ("town=b",)}]
+    linear = prepare(private, public, Choices(target="x", features=("town",)))
+    assert not any(note.kind is TableNote.LEVELS_OF_ONE_LABEL for note in linear.notes)

@@ -112,7 +112,7 @@ def test_units_are_the_same_in_chart_and_table():
 def test_all_coefficients_can_be_found():
     """None is left out in silence: search, orders and groups keep every row that fits."""
     names = ["town=north", "town=south", "age", "agent"]
-    unit = forest.Unit("sd", "w", True, False)
+    unit = forest.DisplayUnit("sd", "w", True, False)
     table = pd.DataFrame({"coefficient": names, "column": [source(n) for n in names], "value": [0.1, -3.0, 2.0, 1.0]})
     assert list(forest.chosen(table, unit, "AGE")["coefficient"]) == ["age", "agent"]
     assert list(forest.chosen(table, unit, order="size")["coefficient"]) == ["town=south", "age", "agent", "town=north"]
@@ -124,7 +124,7 @@ def test_all_coefficients_can_be_found():
 
 def test_many_levels_fold_into_the_clearest():
     """One row for each column, of its levels the one furthest from zero in half-widths; nothing else is dropped."""
-    unit = forest.Unit("sd", "w", True, False)
+    unit = forest.DisplayUnit("sd", "w", True, False)
     names = ["age", "town=north", "town=south", "town=west"]
     table = pd.DataFrame(
         {
@@ -144,7 +144,7 @@ def test_many_levels_fold_into_the_clearest():
 
 def test_small_pictures_hold_every_column_on_one_axis():
     """Numbers together, each column of categories apart; of many levels the clearest, and the title says so."""
-    unit = forest.Unit("sd", "w", True, False)
+    unit = forest.DisplayUnit("sd", "w", True, False)
     names = ["age", "pay", *(f"town=t{j}" for j in range(12)), "<b>=x", "<b>=y"]
     values = np.linspace(-1, 1, len(names))
     table = pd.DataFrame({"coefficient": names, "column": [source(n) for n in names], "value": values})
@@ -173,7 +173,7 @@ def test_axes_and_legend_of_a_run_are_there_before_its_results():
 
 def test_one_large_effect_does_not_squeeze_the_others():
     """The axis keeps to what most need; the outlier's figure stands at the edge; without one nothing changes."""
-    unit = forest.Unit("sd", "w", True, False)
+    unit = forest.DisplayUnit("sd", "w", True, False)
     values = [1.0, -1.2, 0.8, 0.9, 500.0]
     table = pd.DataFrame({"coefficient": list("abcde"), "column": list("abcde"), "value": values})
     drawn = forest.forest(table, unit)
@@ -187,7 +187,7 @@ def test_one_large_effect_does_not_squeeze_the_others():
 @pytest.mark.parametrize("count", [1, 3, 40])
 def test_names_stand_above_their_marks(count, ratio):
     """Names take no width from the marks, every row has its own, and the picture grows with their number."""
-    unit = forest.Unit("sd", "w", True, ratio)
+    unit = forest.DisplayUnit("sd", "w", True, ratio)
     names = [f"education={'a' * 50}{at}" for at in range(count)]
     values = np.linspace(0.5, 2, count)
     table = pd.DataFrame({"coefficient": names, "column": names, "value": values})

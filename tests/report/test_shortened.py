@@ -2,23 +2,23 @@
 
 import pytest
 
-from pmtcore.report.statistics import NAME, Origin, Shortened, shortened, shortened_words
+from pmtcore.report.statistics import NAME, ShareOrigin, Shortened, shortened, shortened_words
 
 
 @pytest.mark.parametrize(
     ("share", "words"),
     [(0.0, "none"), (1e-9, "less than 0.01 %"), (0.034, "3.4 %"), (0.99999, "more than 99.99 %"), (1.7, "100 %")],
 )
-@pytest.mark.parametrize("origin", list(Origin))
+@pytest.mark.parametrize("origin", list(ShareOrigin))
 def test_a_share_is_a_percentage_with_its_origin(share, words, origin):
     """A small share never reads as none, one below all never as all; what is released with noise stays within 1."""
-    if share > 0 or origin is not Origin.PREDICTED:
+    if share > 0 or origin is not ShareOrigin.PREDICTED:
         assert Shortened(share, origin).words == f"{words}, {origin}"
 
 
 def test_no_public_row_is_no_promise_for_private_ones():
     """Where no public row would be truncated, private rows may be: the error keeps a part for them."""
-    assert "a few private ones may be" in Shortened(0.0, Origin.PREDICTED).words
+    assert "a few private ones may be" in Shortened(0.0, ShareOrigin.PREDICTED).words
 
 
 def test_the_released_share_takes_the_place_of_the_prediction():
@@ -30,7 +30,7 @@ def test_the_released_share_takes_the_place_of_the_prediction():
 def test_predictions_come_before_what_was_released():
     """Facts and released figures are read by the names under which records keep them; other figures are none."""
     found = shortened({"predicted_truncation_rate": 0.02, "radius": 3.0}, {"clipped_share": 0.03, "r_squared": 0.5})
-    assert [one.origin for one in found] == [Origin.PREDICTED, Origin.RELEASED]
+    assert [one.origin for one in found] == [ShareOrigin.PREDICTED, ShareOrigin.RELEASED]
     assert [one.share for one in found] == [0.02, 0.03]
 
 

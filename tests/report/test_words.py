@@ -26,7 +26,7 @@ from pmtcore.releases.record import Ground, Release, modelled
 from pmtcore.releases.release import Request, preview, release
 from pmtcore.report import glossary, words
 from pmtcore.report.figures import coefficients
-from pmtcore.report.figures.coefficients import Unit
+from pmtcore.report.figures.coefficients import DisplayUnit
 from pmtcore.report.figures.explore import prospects_words
 from pmtcore.report.figures.release import results
 from pmtcore.report.names import option, spoken, title
@@ -104,7 +104,7 @@ def test_a_band_wider_than_its_parts_says_why(stretch, told, id):
     ratio = id == "sd-ratio"
     ends = [math.exp(v) if ratio else v for v in (0.3 - half, 0.3 + half)]
     row = {"coefficient": "a", "low (95 %)": ends[0], "high (95 %)": ends[1], "privacy sd": 0.03, "sampling sd": 0.04}
-    said = words.parts_words(pd.DataFrame([row]), coefficients.Unit(id, "", True, ratio))
+    said = words.parts_words(pd.DataFrame([row]), coefficients.DisplayUnit(id, "", True, ratio))
     assert ("3.6 times as wide" in said) is told
 
 
@@ -121,6 +121,9 @@ def test_a_comparison_names_every_method():
     assert all(title(id) in found for id in runs), found
     assert "2 times as far off" in found and "1.6 times as far off" in found and "at mu = 0.1" in found
     assert found.index(title("public-only")) < found.index(title("pmt-ridge"))
+    many = dict.fromkeys(("joint-pmt", "public-only", "pmt-ridge", "dp-ridge-public", "dp-ols-public"))
+    short = words.comparison_words([summary(id, 1, at + 1.0) for at, id in enumerate(many)])
+    assert "2 times as far off and the farthest of 4" in short and title("pmt-ridge") not in short
 
 
 @pytest.mark.parametrize(("at", "said"), [(None, "At mu = 1,"), (8.0, "At mu = 10,"), (1e-9, "At mu = 0.1,")])
@@ -180,6 +183,8 @@ def test_a_release():
     """The largest part is named; swamped, and nothing spent have their sentences."""
     assert "error bars by 2 %" in words.release_words(released([0.2, 0.2], [1, 1]))
     assert "error bars by 41 %" in words.release_words(released([1, 1], [1.0001, 1.0001]))
+    few = replace(released([0.2, 0.2], [1, 1]), notes=(Note(TableNote.FEW_PUBLIC_ROWS, rows=5, count=3),))
+    assert "roughly" in words.release_words(few) and "sampling 1" not in words.release_words(few)
     assert "next to nothing" in words.release_words(released([0.01, 0.01], [1, 1]))
     assert "larger budget" in words.release_words(released([1, 1], [0.0, 0.0]))
     assert "inference radius" in words.release_words(released([1, 1], [1, 1], [2, 2]))
@@ -279,8 +284,8 @@ def test_what_the_first_coefficient_means_is_in_the_unit_that_is_chosen():
     note = Note(TableNote.REFERENCES, references={"town": "south", "sex": "f"})
     references = words.reference_levels(["a note", note])
     assert references == {"town": "south", "sex": "f"} and "'south' of 'town'" in note
-    one = Unit("table-ratio", "w", False, True, "odds ratio", "y = 1")
-    spread = Unit("sd", "w", True, False, "", "y")
+    one = DisplayUnit("table-ratio", "w", False, True, "odds ratio", "y = 1")
+    spread = DisplayUnit("sd", "w", True, False, "", "y")
     assert "town=north, compared with south, goes with 2.0 times the odds" in words.example_words(
         table, one, references
     )
@@ -335,7 +340,7 @@ def test_the_example_is_a_coefficient_that_can_be_told_from_none():
     """The first row may be a collinear one whose band holds zero: no example of an effect, unless all are such."""
     rows = [{"coefficient": name, "column": name, "value": value} for name, value in (("date", 1.0), ("age", 2.0))]
     table = pd.DataFrame(rows).assign(**{"low (95 %)": [-3.0, 1.0], "high (95 %)": [5.0, 3.0]})
-    one = Unit("table", "w", False, False, "", "y")
+    one = DisplayUnit("table", "w", False, False, "", "y")
     assert "more of age" in words.example_words(table, one)
     assert "more of date" in words.example_words(table.head(1), one)
 
@@ -405,7 +410,7 @@ def test_a_coefficient_and_its_limits_have_one_number_of_decimals():
     shown = pd.DataFrame(
         [{"coefficient": "age", "column": "age", "value": 0.39, "low (95 %)": 0.33, "high (95 %)": 0.449}]
     )
-    found = words.example_words(shown, Unit("table", "", per_spread=False, ratio=False, scale="pay"))
+    found = words.example_words(shown, DisplayUnit("table", "", per_spread=False, ratio=False, scale="pay"))
     assert "by 0.390 (95 % limits 0.330 to 0.449)" in found
 
 

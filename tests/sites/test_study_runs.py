@@ -14,7 +14,7 @@ from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.releases import release as module
 from pmtcore.releases.release import release
 from pmtcore.sites import parties, seals, sharing
-from pmtcore.sites.boards import FolderBoard, HttpBoard, MemoryBoard, Message, served
+from pmtcore.sites.boards import BoardMessage, FolderBoard, HttpBoard, MemoryBoard, served
 from pmtcore.sites.errors import Kind, Party, StudyError
 from pmtcore.sites.noise_shares import NoiseShares, share_scale
 from pmtcore.sites.parties import Coordinator, join
@@ -494,7 +494,7 @@ def test_a_pass_is_opened_once_and_under_one_plan(study, tmp_path):
     """Whatever a coordinator says, a site publishes its sum of a pass once, and later passes are of the same plan."""
     openings = Openings(tmp_path, study().ground.study)
     openings.require_plan(("s0", "s1"))
-    first = Message("study", "s0", "sum", 1, 0, body="one")
+    first = BoardMessage("study", "s0", "sum", 1, 0, body="one")
     openings.record(first, ("s0", "s1"))
     with pytest.raises(StudyError) as error:
         openings.record(dataclasses.replace(first, attempt=2), ("s0",))
@@ -511,7 +511,7 @@ def test_what_a_site_did_not_sign_counts_as_not_sent(study, change):
     """A changed body, sender, pass, study or signature: the message is passed over."""
     setup = study()
     keys = seals.Keys.read(setup.folder / "s0" / "keys.json")
-    plain = Message(setup.ground.study.digest, "s0", "ready", 1, 0, "", "text")
+    plain = BoardMessage(setup.ground.study.digest, "s0", "ready", 1, 0, "", "text")
     good = dataclasses.replace(plain, signature=keys.sign(plain.signed_bytes))
     for message, counts in ((good, 1), (dataclasses.replace(good, **change), 0)):
         board = MemoryBoard()
@@ -531,12 +531,12 @@ def test_boards_in_a_folder_and_over_http_keep_messages_in_order(study, tmp_path
     with served(board, found, "127.0.0.1", 0) as address:
         client = HttpBoard(address)
         for step in range(3):
-            message = Message(found.digest, "s0", "ready", 1, step)
+            message = BoardMessage(found.digest, "s0", "ready", 1, step)
             client.post(dataclasses.replace(message, signature=keys.sign(message.signed_bytes)))
         messages, until = client.read(0, "s1")
         assert [message.step for message in messages] == [0, 1, 2]
         assert client.read(until, "s1") == ([], until)
-        for stranger in (Message(found.digest, "s0", "ready"), Message(found.digest, "", "begin", 1)):
+        for stranger in (BoardMessage(found.digest, "s0", "ready"), BoardMessage(found.digest, "", "begin", 1)):
             with pytest.raises(StudyError) as error:
                 client.post(stranger)
             assert error.value.kind is Kind.UNREACHABLE

@@ -126,6 +126,14 @@ def design(private: bytes, **choices) -> np.ndarray:
     return found.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
 
 
+@pytest.mark.parametrize("row", ["1,2", "a,a", "y,y", ",", "x" * 400 + ",1", "1,2,3"])
+def test_lone_carriage_returns_are_one_sentence_whatever_the_rows(row):
+    """All rows are in the first line then: which sentence is said must not depend on one."""
+    lines = ["x,y", *(f"{at},{'long ' * 60}" for at in range(9)), row]
+    with refused(TableMessage.NOT_A_TABLE):
+        read_table("\r".join(lines).encode(), "p", "private")
+
+
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_a_private_row_that_cannot_be_read_is_a_row_of_zeros(name):
     """Whatever one private row holds, nothing is refused, n stays, and every other row is what it was."""

@@ -22,7 +22,7 @@ from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import methods
 from pmtcore.releases.release import Request, release
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.cluster import Cluster, parts
+from pmtcore.tables.cluster import Cluster, part_sum, parts
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_path, read_table
 from tests.helpers import TEST, plan, refused
@@ -195,7 +195,16 @@ def broken(x, y):
     raise ValueError(f"the row says {x[0, 1]!r}")
 
 
-# Not slow, though it takes two seconds: of the cluster's tests this is the one about privacy.
+def test_a_part_that_fails_says_nothing_of_a_row(places):
+    """What a worker runs, here: the kind of the error, and no more."""
+    found = problem(places, "p.parquet")
+    with pytest.raises(InputError) as caught:
+        part_sum(parts(found.table.source)[0], found.coder, found.dialect, broken)
+    assert str(caught.value) == TableMessage.WORKER_FAILED.sentence(reason="ValueError")
+    assert "row says" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.slow
 def test_a_workers_error_says_nothing_of_a_row(places, cluster):
     """The kind of the error, and no more."""
     there = problem(places, "p.parquet", cluster)

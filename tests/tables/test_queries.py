@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import sqlite3
 
+import numpy as np
 import pandas as pd
 import pytest
 import sqlalchemy as sql
 
+from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.messages import InputError, TableMessage
+from pmtcore.cli.releases import _data_set
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.registry import methods
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.queries import QuerySource
-from pmtcore.tables.table import query_table, table_from
-from tests.helpers import TEST
+from pmtcore.tables.table import query_table, read_path, table_from
+from tests.helpers import TEST, plan, refused
 
 # A name with a quote, one with a colon and one that a database takes for something else.
 TABLE = (
@@ -90,6 +96,23 @@ def test_a_query_with_an_order_is_asked_as_it_is(url, monkeypatch):
     assert queries == [source.query]
 
 
+def test_a_database_that_is_not_there_is_not_begun(tmp_path):
+    """A misspelled path of SQLite's: one sentence, and no empty file."""
+    with refused(TableMessage.NO_FILE):
+        query_table(f"sqlite:///{tmp_path / 'nope.db'}", "SELECT 1")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "s3", "nope"])
+def test_no_sentence_quotes_a_password(scheme):
+    """Of an address that cannot be read; nor is it in the table's name, which ledgers keep."""
+    address = f"{scheme}://ann:secr@et@127.0.0.1:1/people?key=secret"
+    with pytest.raises(InputError) as caught:
+        read_path(address, "private")
+    assert "secr" not in str(caught.value) and "127.0.0.1:1/people" in str(caught.value)
+    assert "secr" not in _data_set(address) and _data_set(f"{scheme}://ann:secret@host") == "host"
+
+
 def test_a_database_that_is_not_known_is_asked_as_it_is():
     """Another one may take a name in quotes for a text."""
     source = object.__new__(QuerySource)
@@ -107,3 +130,26 @@ def test_a_design_has_the_same_rows(url):
     ]
     moments = [rows.sum(lambda x, y: x.T @ x).reveal(TEST).tolist() for rows in found]
     assert moments[0] == moments[1] and found[0].n == found[1].n == len(ROWS)
+
+
+@pytest.mark.slow
+def test_every_method_releases_the_same_bits_from_a_database_as_from_a_file(url, tmp_path):
+    """All sound methods of the registry, at one seed; of rows whose numbers have all digits of a double."""
+    query = f'SELECT age, "{NAMES[1].replace(chr(34), chr(34) * 2)}" AS size, y FROM people'
+    frame = pd.DataFrame([(age, size, y) for age, size, _, y in ROWS], columns=["age", "size", "y"])
+    for entry in methods():
+        if entry.standing is not ReleaseStatus.SOUND:
+            continue
+        logistic, covariates = entry.families[0] == "logistic", "public" if entry.id == "response-moment" else "private"
+        rows = frame.assign(y=(frame["y"] > 0).astype(int)) if logistic else frame
+        rows.to_csv(tmp_path / "private.csv", index=False)
+        choices = Choices(
+            target="y", family=entry.families[0], intercept=entry.task != "nonlinear", covariates=covariates
+        )
+        asked_for = query.replace(" y ", " CASE WHEN y > 0 THEN 1 ELSE 0 END AS y ") if logistic else query
+        released = []
+        for private in (query_table(url, asked_for), read_path(str(tmp_path / "private.csv"), "private")):
+            problem = prepare(private, table_from(rows[::7], "b", "public"), choices)
+            made = plan(entry.id, problem.public, len(rows), 1.0)
+            released.append(np.asarray(made.run(problem.private, SeededNoise(3), 2).coefficients))
+        np.testing.assert_array_equal(*released, err_msg=entry.id)

@@ -32,7 +32,7 @@ from pmtcore.mechanisms.quantized_rows import QuantizedRows, Quantizer
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, has_few_rows
 from pmtcore.methods.gradients.passes import (
-    State,
+    FilterState,
     advance,
     ball_bounds,
     choose_bounds,
@@ -144,7 +144,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         """Return what the passes release; ``many``: rows at hand, with noise on their mean as of n rows."""
         scale = self.n / many
         frame, family = self.frame, self.public.family
-        state, transcript = State.first(frame, trials), []
+        state, transcript = FilterState.first(frame, trials), []
         for at, share in enumerate(self.schedule.gradients):
             if at in self.schedule.before:
                 mu = self.mu * math.sqrt(self.schedule.each_curvature)
@@ -193,9 +193,9 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         return error_ratios(squares)
 
     @cached_property
-    def expected(self) -> State:
+    def expected(self) -> FilterState:
         """Return the state that alike rows would leave, their gradients as public rows lead one to expect."""
-        state = State.first(self.frame, 1)
+        state = FilterState.first(self.frame, 1)
         errors = state.covariance
         for at, share in enumerate(self.schedule.gradients):
             if at in self.schedule.before:
@@ -217,7 +217,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
             else OF_GRADIENTS.of(prediction, self.n, self.public.m, self.mu)
         )
 
-    def left(self, state: State, error_ratios: np.ndarray) -> Part:
+    def left(self, state: FilterState, error_ratios: np.ndarray) -> Part:
         """Return what the passes leave open in the first trial, in the units of the table.
 
         Args:
@@ -267,7 +267,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
 class GradientOutcome(Outcome):
     """Points that the passes arrived at (trials, d), and the covariance of what is left."""
 
-    def __init__(self, plan: GradientPlan, state: State, transcript: np.ndarray) -> None:
+    def __init__(self, plan: GradientPlan, state: FilterState, transcript: np.ndarray) -> None:
         self.plan, self.state = plan, state
         self._transcript = transcript
 

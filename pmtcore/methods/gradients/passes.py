@@ -76,7 +76,7 @@ class Observation:
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class FilterState:
     """State of the filter in t trials.
 
     Attributes:
@@ -96,7 +96,7 @@ class State:
     last: Observation | None = None
 
     @classmethod
-    def first(cls, frame: Frame, trials: int) -> State:
+    def first(cls, frame: Frame, trials: int) -> FilterState:
         """Return the public prior."""
         centre, covariance = frame.start
         points, spread = np.tile(centre, (trials, 1)), np.tile(covariance, (trials, 1, 1))
@@ -112,7 +112,7 @@ class ClippingChoice:
     noise: np.ndarray
 
 
-def curvature_at(frame: Frame, state: State) -> Curvature:
+def curvature_at(frame: Frame, state: FilterState) -> Curvature:
     """Return the public Hessian at the points, or the released one from where it was released.
 
     Public rows do not tell how a Hessian changes from point to point: next to separation theirs vanishes where that of
@@ -126,7 +126,7 @@ def curvature_at(frame: Frame, state: State) -> Curvature:
     return Curvature(hessians, frame.roughness(slopes, hessians))
 
 
-def choose_bounds(frame: Frame, state: State, mu: float) -> ClippingChoice:
+def choose_bounds(frame: Frame, state: FilterState, mu: float) -> ClippingChoice:
     """Return for each trial the bound with the least squared error of the gradient, by public rows and their tail.
 
     Clipping and noise spread evenly over directions, so the bound that is best for one is best for all. A bound whose
@@ -145,7 +145,7 @@ def choose_bounds(frame: Frame, state: State, mu: float) -> ClippingChoice:
     return ClippingChoice(frame.clipped_part(residuals, chosen), curvature, unit * chosen)
 
 
-def advance(frame: Frame, state: State, chosen: ClippingChoice, gradients: np.ndarray) -> State:
+def advance(frame: Frame, state: FilterState, chosen: ClippingChoice, gradients: np.ndarray) -> FilterState:
     """Return the state after clipped gradients (t, d) at the points."""
     d = gradients.shape[1]
     innovation = gradients + chosen.clipped.mean - state.points @ frame.penalty
@@ -199,7 +199,7 @@ def _raised_by_overshoot(
 
 
 def _conflicts(
-    frame: Frame, state: State, hessian: np.ndarray, innovation: np.ndarray, *, total: np.ndarray
+    frame: Frame, state: FilterState, hessian: np.ndarray, innovation: np.ndarray, *, total: np.ndarray
 ) -> np.ndarray:
     """Return whether (t,) innovations are longer than the error of the start explains, where rows are alike.
 
@@ -214,7 +214,9 @@ def _conflicts(
     return is_conflict(ratio, share, d, frame.prior_dof)
 
 
-def expected_update(frame: Frame, state: State, chosen: ClippingChoice, errors: np.ndarray) -> tuple[State, np.ndarray]:
+def expected_update(
+    frame: Frame, state: FilterState, chosen: ClippingChoice, errors: np.ndarray
+) -> tuple[FilterState, np.ndarray]:
     """Return the state that gradients of alike rows leave in the mean, before there are any, and the errors left.
 
     The points stay. The covariance falls as a release's does, with the process noise of a step of the expected size;
@@ -266,7 +268,7 @@ def hessian_error(covariance: np.ndarray, variance: np.ndarray) -> np.ndarray:
     return np.asarray(variance[..., None, None] * (size + covariance))
 
 
-def ball_bounds(frame: Frame, state: State, mu: float) -> np.ndarray:
+def ball_bounds(frame: Frame, state: FilterState, mu: float) -> np.ndarray:
     """Return where curvatures ``b'' xx'`` are truncated (t,): least squared error by public rows and their tail."""
     d, (low, high, count) = frame.public.d, _BALLS_TRIED
     lengths = np.sort(np.sqrt(frame.slopes(state.points).T) * frame.norms, axis=1)  # (t, m)
@@ -277,7 +279,9 @@ def ball_bounds(frame: Frame, state: State, mu: float) -> np.ndarray:
     return least_error(radii, square / frame.m + ABSOLUTE_SHARE * excess**2 + noise)
 
 
-def combine_curvature(frame: Frame, state: State, bounds: np.ndarray, mu: float, *, released: np.ndarray) -> State:
+def combine_curvature(
+    frame: Frame, state: FilterState, bounds: np.ndarray, mu: float, *, released: np.ndarray
+) -> FilterState:
     """Combine released curvatures (t, d, d) with the public ones by precision, for all later passes."""
     d = frame.public.d
     slopes = frame.slopes(state.points)

@@ -1,4 +1,4 @@
-"""What errors are longer by than the covariance of the passes says, at few budgets and between them.
+"""Factors by which errors exceed what the covariance of the passes says, at a few budgets and between them.
 
 The covariance is linear and of second order. What it misses shows where the answer is known: in the same passes over
 simulated rows. Their features are public rows; their responses are drawn from the model at coefficients that are drawn

@@ -55,11 +55,15 @@ class JointOutcome(Outcome):
 
     def ridge(self, lam: float) -> np.ndarray:
         """Return coefficients (trials, d) at any ridge penalty, the intercept unpenalized: post-processing, free."""
-        public, root = self.pilot.public, self.pilot.public.feature_root
-        fit = public.fit + public.residual_scale * back_transform(root, self.fit.correction)
         if lam == 0:
-            return fit
-        return ridge_from_least_squares(fit, self._feature_moment, lam * public.penalized)
+            return self._unpenalized
+        return ridge_from_least_squares(self._unpenalized, self._feature_moment, lam * self.pilot.public.penalized)
+
+    @cached_property
+    def _unpenalized(self) -> np.ndarray:
+        """Return coefficients (trials, d) without a penalty."""
+        public = self.pilot.public
+        return np.asarray(public.fit + public.residual_scale * back_transform(public.feature_root, self.fit.correction))
 
     @cached_property
     def _feature_moment(self) -> np.ndarray:

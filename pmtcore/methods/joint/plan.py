@@ -11,7 +11,7 @@ Almost all of the budget goes to ``d`` numbers whose rows are clipped by ``|x~| 
 
 import math
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import cache, partial
 
 import numpy as np
 
@@ -304,18 +304,20 @@ def _best_pilot(
     """
     alike = 1 / n + public.moment_variance
     priced: list[tuple[float, Shares, FirstPass]] = []
-    for share, wider in product(_PILOT_SHARES, _BALL_FACTORS):
+    truncated = cache(partial(expected_truncated_fraction, public))
+    for share in _PILOT_SHARES:
         shares = Shares(mu, share, _counting(parameters))
-        ball = accurate_ball(public, n, shares.pilot_mu)
+        accurate = accurate_ball(public, n, shares.pilot_mu)
         least = harmless_radius(n, shares.pilot_mu, public.d, harmless)
-        ball = _chosen(Ball(max(wider * ball.radius, least), ball.response_scale), parameters)
-        first = FirstPass(public, n, shares.pilot_mu, ball)
-        left = pilot_variance(first)
         second = sizes.predicted_mse(n, shares.gradient_mu) / public.d
-        v = first.sigma**2 / 2
-        off = v * alike / (v + alike) * (public.d + 1) + expected_truncated_fraction(public, ball) ** 2
-        price = left * second / (left + second) + off * left
-        priced.append((price * (1.0 if wider == 1 else _WIDER_BALL_PENALTY), shares, first))
+        for wider in _BALL_FACTORS:
+            ball = _chosen(Ball(max(wider * accurate.radius, least), accurate.response_scale), parameters)
+            first = FirstPass(public, n, shares.pilot_mu, ball)
+            left = pilot_variance(first)
+            v = first.sigma**2 / 2
+            off = v * alike / (v + alike) * (public.d + 1) + truncated(ball) ** 2
+            price = left * second / (left + second) + off * left
+            priced.append((price * (1.0 if wider == 1 else _WIDER_BALL_PENALTY), shares, first))
     return min(priced, key=lambda each: each[0])[1:]
 
 

@@ -132,7 +132,7 @@ class Influence(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows(Influence):
+class RowInfluence(Influence):
     """Public rows y (m, D), their weights as they are and as new rows.
 
     Attributes:
@@ -263,7 +263,7 @@ class Moments(Influence):
     far_four: np.ndarray  # of the directions furthest out
 
     @classmethod
-    def of(cls, rows: Rows) -> Moments:
+    def of(cls, rows: RowInfluence) -> Moments:
         """Return everything that bands need, without a row."""
         y, w = rows.inside, rows.weights
         return cls(
@@ -332,7 +332,7 @@ def _squares(four: np.ndarray, matrices: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian(Influence):
+class GaussianInfluence(Influence):
     """No rows: as if rows were Gaussian and none truncated; bands then lack the truncation part."""
 
     moment: np.ndarray  # expected moment (D, D)

@@ -36,7 +36,15 @@ from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
 from pmtcore.mechanisms.whitening import Whitening
 from pmtcore.methods.facts import Facts, Regressions
 from pmtcore.methods.joint_moment.derived import Derived, parse
-from pmtcore.methods.joint_moment.influence import MOST_SHARED, MOST_TENSOR, Gaussian, Influence, Moments, Rows, Tail
+from pmtcore.methods.joint_moment.influence import (
+    MOST_SHARED,
+    MOST_TENSOR,
+    GaussianInfluence,
+    Influence,
+    Moments,
+    RowInfluence,
+    Tail,
+)
 from pmtcore.methods.joint_moment.linear import Fit, State, floored, solve
 from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, combined, mean_difference_variance
 from pmtcore.methods.outcome_interval import OF_JOINT_MOMENT
@@ -166,14 +174,16 @@ class MomentPlan(StatisticPlan[np.ndarray]):
     def influence(self) -> Influence:
         """Return the influence of sampling and truncation, from all public rows."""
         if self.rows is None:
-            return Gaussian(self.expected)
-        return Rows(self.rows.inside, self.rows.factor, self.radius, self.n, self.public.clusters)
+            return GaussianInfluence(self.expected)
+        return RowInfluence(self.rows.inside, self.rows.factor, self.radius, self.n, self.public.clusters)
 
     def shared(self) -> Influence:
         """Return what a record holds of the public rows, as far as the parameters let them go along."""
         influence = self.influence
         return (
-            _shared(influence, self.parameters.public_rows, self.expected) if isinstance(influence, Rows) else influence
+            _shared(influence, self.parameters.public_rows, self.expected)
+            if isinstance(influence, RowInfluence)
+            else influence
         )
 
     @cached_property
@@ -310,7 +320,7 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
         """Return the degrees of freedom of the default regression, where a record has not all public rows."""
         plan, influence = self.plan, self.plan.influence
         shared = plan.shared()
-        if not isinstance(influence, Rows) or (isinstance(shared, Rows) and shared.m == influence.m):
+        if not isinstance(influence, RowInfluence) or (isinstance(shared, RowInfluence) and shared.m == influence.m):
             return None
         fit = plan.regression(self.state())
         return tuple(fit.freedom(np.eye(len(fit.a))).tolist())
@@ -342,13 +352,13 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
         return tuple(notes)
 
 
-def _shared(rows: Rows, share: str, expected: np.ndarray) -> Influence:
+def _shared(rows: RowInfluence, share: str, expected: np.ndarray) -> Influence:
     """Return what goes into the record of the public rows."""
     if share != "no":
         step = math.ceil(rows.m / MOST_SHARED)
         groups = None if rows.clusters is None else np.unique(rows.clusters[::step], return_inverse=True)[1]
         return replace(rows, inside=rows.inside[::step], factor=rows.factor[::step], clusters=groups)
-    return Moments.of(rows) if rows.inside.shape[1] <= MOST_TENSOR else Gaussian(expected)
+    return Moments.of(rows) if rows.inside.shape[1] <= MOST_TENSOR else GaussianInfluence(expected)
 
 
 def _labels(public: PublicData) -> tuple[str, ...]:

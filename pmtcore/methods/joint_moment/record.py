@@ -20,7 +20,7 @@ from pmtcore.base.messages import InputError, RecordMessage, reraised_as
 from pmtcore.base.strict_json import Json, parsed
 from pmtcore.base.symmetric import from_lower_triangle, lower_triangle, mirrored, upper_triangle
 from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
-from pmtcore.methods.joint_moment.influence import Gaussian, Influence, Moments, Rows, unique_count
+from pmtcore.methods.joint_moment.influence import GaussianInfluence, Influence, Moments, RowInfluence, unique_count
 from pmtcore.methods.joint_moment.linear import DefaultFreedom, State, floored
 from pmtcore.public.gaussian_update import conflict_inflation
 
@@ -258,7 +258,7 @@ def _guarantee(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _influence_fields(influence: Influence) -> dict[str, Json]:
-    if isinstance(influence, Rows):
+    if isinstance(influence, RowInfluence):
         return {
             "kind": "rows",
             "rows": [[_short(v) for v in row] for row in influence.inside.tolist()],
@@ -287,14 +287,14 @@ def _influence(fields: Mapping[str, Any], n: int, radius: float, expected: np.nd
         factor = _numbers(fields["factor"], (len(rows),), "factor")
         if not np.all(factor > 0) or not np.all(np.isfinite(rows)) or np.max(np.abs(rows)) > 1e9:
             raise InputError(RecordMessage.ROWS_NOT_FINITE)
-        return Rows(rows, factor, radius, n, _clusters(fields.get("clusters"), len(rows)))
+        return RowInfluence(rows, factor, radius, n, _clusters(fields.get("clusters"), len(rows)))
     if fields["kind"] == "moments":
         after, lost = _symmetric(fields["kept"], d, "kept"), _symmetric(fields["lost"], d, "lost")
         many = (unique_count(d),)
         fours = [_numbers(fields[name], many, name) for name in ("kept_four", "lost_four", "far_four")]
         return Moments(_count(fields["m"], "m"), after, fours[0], lost, fours[1], fours[2])
     if fields["kind"] == "none":
-        return Gaussian(expected)
+        return GaussianInfluence(expected)
     raise InputError(RecordMessage.NO_INFLUENCE)
 
 

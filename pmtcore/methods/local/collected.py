@@ -35,11 +35,11 @@ from pmtcore.mechanisms.randomizers import release_mean, release_sums, vector_pi
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, parameter, unset
 from pmtcore.methods.registry import (
-    Claim,
     Method,
     OfPublicData,
     Origin,
     Planner,
+    PrivacyClaim,
     StatisticOutcome,
     StatisticPlan,
     sound,
@@ -57,7 +57,7 @@ class LocalParameters(Parameters):
     )
 
 
-class MomentParameters(LocalParameters):
+class LocalMomentParameters(LocalParameters):
     """Public parameters of the papers' local methods."""
 
     pool: str = parameter(
@@ -71,7 +71,7 @@ class MomentParameters(LocalParameters):
     )
 
 
-class RegressionParameters(MomentParameters):
+class RegressionParameters(LocalMomentParameters):
     """Public parameters of the papers' nonlinear regressions."""
 
     link: str = parameter(
@@ -281,7 +281,7 @@ class LocalOutcome(StatisticOutcome[LocalPlan]):
 
 
 def _glm(gaussian: bool) -> Planner:
-    def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> LocalPlan:
+    def plan(public: PublicData, n: int, budget: Budget, parameters: LocalMomentParameters) -> LocalPlan:
         made = setup.moments(public, n, budget.mu, gaussian, zeta=parameters.zeta, bound=parameters.response_bound)
         return LocalPlan(public, n, budget.mu, made, parameters)
 
@@ -321,7 +321,7 @@ def _whitened(public: PublicData, n: int, budget: Budget, parameters: WhitenedPa
     return LocalPlan(public, n, budget.mu, made, parameters).knowing(rows=known.features, lengths=known.norms)
 
 
-def algorithm(number: int, *, id: str, summary: str, claim: Claim, colour: str, printed: bool = False) -> Method:
+def algorithm(number: int, *, id: str, summary: str, claim: PrivacyClaim, colour: str, printed: bool = False) -> Method:
     """Return the entry of paper C's Algorithm 1, 2 (families), 3 or 4 (nonlinear), repaired or as it is printed.
 
     The odd ones take a Gaussian design, the even ones rows of bounded length.

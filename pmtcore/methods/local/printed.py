@@ -25,7 +25,13 @@ from pmtcore.local.printed import outside, printed_sds
 from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.noise import NoiseSource, release_vector
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.local.collected import LocalOutcome, LocalPlan, MomentParameters, RegressionParameters, algorithm
+from pmtcore.methods.local.collected import (
+    LocalMomentParameters,
+    LocalOutcome,
+    LocalPlan,
+    RegressionParameters,
+    algorithm,
+)
 from pmtcore.methods.parameters import parameter
 from pmtcore.methods.registry import Planner, StatisticPlan, lab
 from pmtcore.public.moments import PublicData
@@ -37,7 +43,7 @@ _FEWEST_ROWS = 10  # delta = n^-1.1 says nothing for one row, which is what an a
 
 
 @dataclass(frozen=True)
-class PrintedPlan(StatisticPlan[np.ndarray]):
+class PrintedLocalPlan(StatisticPlan[np.ndarray]):
     """The printed device around the server of the repaired method."""
 
     repaired: LocalPlan
@@ -45,7 +51,7 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
     symbol: bool
     power: float = _DELTA_POWER
 
-    def at(self, mu: float) -> PrintedPlan:
+    def at(self, mu: float) -> PrintedLocalPlan:
         """Return the same collection at another budget."""
         return dataclasses.replace(self, repaired=self.repaired.at(mu), mu=mu)
 
@@ -102,7 +108,7 @@ def _power() -> float:
     )
 
 
-class PrintedMomentParameters(MomentParameters):
+class PrintedMomentParameters(LocalMomentParameters):
     """Public parameters of C's Algorithms 1 and 2 as printed."""
 
     power: float = _power()
@@ -129,16 +135,16 @@ class PrintedRegressionParameters(RegressionParameters):
     )
 
 
-def _gaussian(public: PublicData, n: int, budget: Budget, parameters: PrintedMomentParameters) -> PrintedPlan:
+def _gaussian(public: PublicData, n: int, budget: Budget, parameters: PrintedMomentParameters) -> PrintedLocalPlan:
     made = setup.moments(public, n, budget.mu, True, zeta=parameters.zeta, bound=parameters.response_bound)
     made = dataclasses.replace(made, offset=0.0)
-    return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, True, parameters.power)
+    return PrintedLocalPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, True, parameters.power)
 
 
-def _bounded(public: PublicData, n: int, budget: Budget, parameters: PrintedMomentParameters) -> PrintedPlan:
+def _bounded(public: PublicData, n: int, budget: Budget, parameters: PrintedMomentParameters) -> PrintedLocalPlan:
     made = setup.moments(public, n, budget.mu, False, zeta=parameters.zeta, bound=parameters.response_bound)
     made = dataclasses.replace(made, radius=_longest(public), offset=0.0)
-    return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, False, parameters.power)
+    return PrintedLocalPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, False, parameters.power)
 
 
 def _longest(public: PublicData) -> float:
@@ -147,7 +153,7 @@ def _longest(public: PublicData) -> float:
 
 
 def _regression(gaussian: bool) -> Planner:
-    def plan(public: PublicData, n: int, budget: Budget, parameters: PrintedRegressionParameters) -> PrintedPlan:
+    def plan(public: PublicData, n: int, budget: Budget, parameters: PrintedRegressionParameters) -> PrintedLocalPlan:
         if public.has_intercept:
             raise InputError(MethodMessage.INTERCEPT_IN_LINK)
         link = LINKS[parameters.link]
@@ -158,7 +164,7 @@ def _regression(gaussian: bool) -> Planner:
         bound = parameters.response_bound or link.response_bound(radius, parameters.noise_bound)
         made = dataclasses.replace(made, radius=radius, low=-bound, high=bound, offset=0.0)
         repaired = LocalPlan(public, n, budget.mu, made, parameters, link)
-        return PrintedPlan(repaired, budget.mu, gaussian, parameters.power)
+        return PrintedLocalPlan(repaired, budget.mu, gaussian, parameters.power)
 
     return plan
 

@@ -34,7 +34,7 @@ from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters, choice, noise_share, parameter, reporting_delta, unset
 from pmtcore.methods.perturbed.napp_public import FAMILIES
 from pmtcore.methods.perturbed.setting import PerturbedPlan, bound_field, loss_field, setting
-from pmtcore.methods.registry import Claim, Method, Origin, Outcome
+from pmtcore.methods.registry import Method, Origin, Outcome, PrivacyClaim
 from pmtcore.public.moments import PublicData
 
 _DIRECT_TOLERANCE = 1e-6  # subgradient at which a direct fit ends, in root rows: as near as the iterated ones
@@ -173,7 +173,14 @@ def _generator(source: NoiseSource) -> np.random.Generator:
     return np.random.default_rng(abs(int(in_the_lab(source).normal(1, 1)[0, 0] * 2.0**40)))
 
 
-def fit_stack(data: Losses[Loss], plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
+def fit_stack(
+    data: Losses[Loss],
+    plans: Sequence[PrintedPlan],
+    b: np.ndarray,
+    rows: Augmentation | None,
+    *,
+    start: np.ndarray | None = None,
+) -> Iterated:
     """Return the fits (t, d) of one plan each, in one stack.
 
     Args:
@@ -181,10 +188,11 @@ def fit_stack(data: Losses[Loss], plans: Sequence[PrintedPlan], b: np.ndarray, r
         plans: one for each fit, alike in their fit, share and iterations.
         b: noise (t, d).
         rows: augmented rows; ``None``: their limit.
+        start: coefficients (t, d) at which direct fits begin; 0 if ``None``.
     """
     parameters, targets = plans[0].parameters, [plan.target for plan in plans]
     if parameters.fit == "direct":
-        return _direct(data, targets, b)
+        return _direct(data, targets, b, start)
     selects = np.asarray([plan.selection != "none" for plan in plans])
     epsilons = np.asarray([plan.claim.epsilon for plan in plans])
     passes = np.asarray([plan.parameters.passes if plan.parameters.recycle == "yes" else 0 for plan in plans])
@@ -203,12 +211,12 @@ def fit_stack(data: Losses[Loss], plans: Sequence[PrintedPlan], b: np.ndarray, r
     )
 
 
-def _direct(data: Losses[Loss], targets: Sequence[Target], b: np.ndarray) -> Iterated:
+def _direct(data: Losses[Loss], targets: Sequence[Target], b: np.ndarray, start: np.ndarray | None = None) -> Iterated:
     """Return the target and ``Lambda0 ||theta||^2`` in one convex objective (D, equation 2)."""
     ridge = np.asarray([target.floor + target.square for target in targets])[:, None] + 0 * b
     lasso = np.asarray([target.lam if target.sharp else 0.0 for target in targets])[:, None] + 0 * b
     tolerance = _DIRECT_TOLERANCE * max(float(np.sqrt(data.count)), 1.0)
-    return Iterated(minimize(data, Penalty.of(b, 2 * ridge, 0.0, lasso), tolerance).theta, ridge)
+    return Iterated(minimize(data, Penalty.of(b, 2 * ridge, 0.0, lasso), tolerance, start).theta, ridge)
 
 
 class PrintedOutcome(Outcome):
@@ -268,7 +276,7 @@ def _planned(public: PublicData, budget: Budget, parameters: PrintedParameters, 
     return PrintedPlan(ground, budget.mu, target, claim, noise, selection, parameters)
 
 
-_LEAKS = Claim(
+_LEAKS = PrivacyClaim(
     ReleaseStatus.LAB,
     Neighbours.ADD_REMOVE_ONE,
     "weights and support depend on the private fit (E11, E12), so the claim does not hold",

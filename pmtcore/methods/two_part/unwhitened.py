@@ -75,7 +75,7 @@ def _radii(moment: np.ndarray, n: int, eta: float) -> tuple[float, float]:
     id="dp-ols",
     title="Private rows only, least squares (as published)",
     summary="Noisy moments of untransformed rows; the baseline of paper B.",
-    origin=Origin("B, Algorithm 4", names=("DP-OLS", "DP-OLSE"), errata=("E4", "E23")),
+    origin=Origin("B, Algorithm 4", names=("DP-OLS", "DP-OLSE"), errata=("E4",)),
     claim=LEAKS,
     colour="#999999",
 )
@@ -87,7 +87,7 @@ def _dp_ols(public: PublicData, n: int, budget: Budget, parameters: PmtParameter
     id="dp-ridge",
     title="Private rows only, ridge (as published)",
     summary="Noisy moments of untransformed rows with a penalty; the baseline of paper A.",
-    origin=Origin("A, Theorem 4.3 with Remark 4.4", names=("DP-RR",), errata=("E4", "E23")),
+    origin=Origin("A, Theorem 4.3 with Remark 4.4", names=("DP-RR",), errata=("E4",)),
     claim=LEAKS,
     colour="#777777",
 )

@@ -64,7 +64,7 @@ class PmtRidgeParameters(PmtParameters):
     )
 
 
-class MomentParameters(PmtParameters):
+class PmtMomentParameters(PmtParameters):
     """Public parameters of ``pmt-moment``."""
 
     lam: float = penalty(
@@ -77,7 +77,7 @@ class MomentParameters(PmtParameters):
     id="pmt-ols",
     title="Whitened least squares",
     summary="Least squares from a noisy whitened moment and a noisy whitened cross moment.",
-    origin=Origin("B, Algorithm 3", names=("DP-PMTOLS", "DP-PMTOLSE"), errata=("E23",)),
+    origin=Origin("B, Algorithm 3", names=("DP-PMTOLS", "DP-PMTOLSE")),
     claim=_TRUNCATED,
     colour="#CC79A7",
 )
@@ -95,7 +95,7 @@ def _two_part(
     id="pmt-ridge",
     title="Whitened ridge",
     summary="Ridge regression from a noisy whitened moment and a noisy whitened cross moment.",
-    origin=Origin("A, Algorithm 2", names=("DP-PMTRR",), errata=("E20", "E23")),
+    origin=Origin("A, Algorithm 2", names=("DP-PMTRR",), errata=("E20",)),
     claim=_TRUNCATED,
     colour="#D55E00",
     at_first=True,
@@ -105,7 +105,7 @@ def _ridge_plan(public: PublicData, n: int, budget: Budget, parameters: PmtRidge
 
 
 @dataclass(frozen=True)
-class MomentPlan(OfPublicData, StatisticPlan[np.ndarray]):
+class PmtMomentPlan(OfPublicData, StatisticPlan[np.ndarray]):
     """``pmt-moment`` with radius and noise fixed."""
 
     radius: float
@@ -130,14 +130,14 @@ class MomentPlan(OfPublicData, StatisticPlan[np.ndarray]):
 
         return integer_sum(rows.in_equal_blocks(), block)
 
-    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> MomentOutcome:
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> PmtMomentOutcome:
         """Return released moments.
 
         Guarantee: mu-GDP under replace-one (B, Theorem 2), for the bits that leave (proofs/noise.md, 14).
         """
         unit = (self.radius / SCALE) ** 2 / self.n
         noisy = noisy_symmetric(statistic, (1 + SLACK) * self.sigma / unit, source, trials, form="papers")
-        return MomentOutcome(self, noisy * unit)
+        return PmtMomentOutcome(self, noisy * unit)
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the spend on the moment."""
@@ -150,7 +150,7 @@ class MomentPlan(OfPublicData, StatisticPlan[np.ndarray]):
         return Facts(radius=self.radius, noise_sd=self.sigma, predicted_truncation_rate=rate)
 
 
-class MomentOutcome(StatisticOutcome[MomentPlan]):
+class PmtMomentOutcome(StatisticOutcome[PmtMomentPlan]):
     """Released second moments in whitened coordinates (trials, d, d)."""
 
     @property
@@ -218,6 +218,6 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
     gives_coefficients=False,
     needs_labels=False,
 )
-def _moment_plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> MomentPlan:
+def _moment_plan(public: PublicData, n: int, budget: Budget, parameters: PmtMomentParameters) -> PmtMomentPlan:
     radius = papers_radius(public.d, n, parameters.eta)
-    return MomentPlan(public, n, budget.mu, radius, parameters.calibration, parameters.lam)
+    return PmtMomentPlan(public, n, budget.mu, radius, parameters.calibration, parameters.lam)

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pmtcore.papers.lessons import Cloud, Radii, Solutions
-from pmtcore.papers.lessons_methods import Bands, Line
+from pmtcore.papers.lessons_methods import LessonCurve, RepeatedBands
 from pmtcore.report.figures.style import AFTER, BEFORE, PRIVACY, QUIET, TRUNCATION, finish, log_axis
 
 # Half of the axes of the two clouds: rows of standard deviation 1 are inside, with room for a cloud that is still long.
@@ -85,7 +85,7 @@ def radii_table(errors: Radii) -> pd.DataFrame:
 _TONES = ((AFTER, "solid"), (BEFORE, "longdash"), ("#882255", "dashdot"))  # told apart without colour, too
 
 
-def line(drawn: Line, x: str, y: str, log: str = "xy", *, guess: bool = False) -> go.Figure:
+def line(drawn: LessonCurve, x: str, y: str, log: str = "xy", *, guess: bool = False) -> go.Figure:
     """Draw curves along a knob, the chosen place marked."""
     figure = go.Figure()
     for at, (name, values) in enumerate(drawn.curves.items()):
@@ -101,12 +101,12 @@ def line(drawn: Line, x: str, y: str, log: str = "xy", *, guess: bool = False) -
     return finish(figure, x, y, 380)
 
 
-def line_table(drawn: Line, x: str) -> pd.DataFrame:
+def line_table(drawn: LessonCurve, x: str) -> pd.DataFrame:
     """Return the curves in rows."""
     return pd.DataFrame({x: drawn.x, **drawn.curves})
 
 
-def bands(intervals: Bands) -> go.Figure:
+def bands(intervals: RepeatedBands) -> go.Figure:
     """Draw repeated bands around the truth; those that miss it are dashed, in another colour."""
     figure = go.Figure()
     for hit, name, colour in ((True, "holds the truth", AFTER), (False, "misses it", "#D55E00")):
@@ -120,7 +120,7 @@ def bands(intervals: Bands) -> go.Figure:
     return finish(figure, "released mean and its 95 % band (the truth is 0)", "repetition", 460)
 
 
-def bands_table(intervals: Bands) -> pd.DataFrame:
+def bands_table(intervals: RepeatedBands) -> pd.DataFrame:
     """Return the drawn bands in rows."""
     return pd.DataFrame(
         {

@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.accounting.perturbed import BudgetSplit
-from pmtcore.papers.gallery.selection import Study
+from pmtcore.papers.gallery.selection import SelectionStudy
 from pmtcore.report.figures.style import PRIVACY, QUIET, SAMPLING, TRUNCATION, finish, log_axis
 
 _COLOURS = ("#777777", "#0072B2", "#AA4499", "#009E73", "#E69F00", "#4A5FD0")
@@ -64,7 +64,7 @@ def table(name: str, x: Sequence[float], splits: Sequence[BudgetSplit]) -> pd.Da
     )
 
 
-def selected(study: Study) -> go.Figure:
+def selected(study: SelectionStudy) -> go.Figure:
     """Draw how often each coefficient is not 0, by method; where the truth is known, the true ones first."""
     values = np.vstack(list(study.selected.values()))
     figure = go.Figure(
@@ -86,14 +86,14 @@ def selected(study: Study) -> go.Figure:
     return finish(figure, "coefficient (left of the line: truly not 0)", "", 320)
 
 
-def selected_table(study: Study) -> pd.DataFrame:
+def selected_table(study: SelectionStudy) -> pd.DataFrame:
     """Return the drawn values in rows."""
     return pd.DataFrame(
         [{"method": name, **dict(zip(study.names, values, strict=True))} for name, values in study.selected.items()]
     )
 
 
-def counts(study: Study) -> go.Figure:
+def counts(study: SelectionStudy) -> go.Figure:
     """Draw how many coefficients are kept as Lambda runs, mean over the runs."""
     figure = go.Figure()
     for (name, values), colour in zip(study.counts.items(), _COLOURS, strict=False):
@@ -102,7 +102,7 @@ def counts(study: Study) -> go.Figure:
     return finish(figure, "Lambda", "coefficients kept", 380)
 
 
-def counts_table(study: Study) -> pd.DataFrame:
+def counts_table(study: SelectionStudy) -> pd.DataFrame:
     """Return the drawn values in rows."""
     rows = [
         {"method": name, "Lambda": lam, "coefficients kept": count}
@@ -112,7 +112,7 @@ def counts_table(study: Study) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def roc(study: Study) -> go.Figure:
+def roc(study: SelectionStudy) -> go.Figure:
     """Draw true against false positives as Lambda runs, mean over the runs."""
     figure = go.Figure()
     figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", name="by chance", line={"color": QUIET, "dash": "dot"})
@@ -121,7 +121,7 @@ def roc(study: Study) -> go.Figure:
     return finish(figure, "share of zero coefficients kept", "share of nonzero coefficients kept", 380)
 
 
-def roc_table(study: Study) -> pd.DataFrame:
+def roc_table(study: SelectionStudy) -> pd.DataFrame:
     """Return the drawn values in rows."""
     rows = [
         {"method": name, "Lambda": lam, "false positives": f, "true positives": t}

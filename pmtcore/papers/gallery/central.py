@@ -21,7 +21,7 @@ from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.noisy_newton import NewtonOutcome
 from pmtcore.methods.registry import Method, make_parameters, method
-from pmtcore.methods.two_part.whitened import MomentOutcome
+from pmtcore.methods.two_part.whitened import PmtMomentOutcome
 from pmtcore.public.moments import PublicData, public_from_rows
 from pmtcore.tables import named
 from pmtcore.tables.synthetic import synthetic
@@ -100,7 +100,7 @@ def _spectra(seed: int, problem: Mapping[str, Any]) -> tuple[np.ndarray, np.ndar
     entry = method("pmt-moment")
     plan = entry.plan(public, rows.n, Budget(1.0), make_parameters(entry, {"eta": _NOTHING_TRUNCATED}))
     outcome = plan.run(rows, ZeroNoise(), 1)
-    if not isinstance(outcome, MomentOutcome):
+    if not isinstance(outcome, PmtMomentOutcome):
         raise TypeError("pmt-moment has another outcome")
     return np.linalg.eigvalsh(outcome.moments[0]), np.linalg.eigvalsh(outcome.statistic[0])
 

@@ -18,9 +18,9 @@ from pmtcore.papers.gallery.claims import (
     LEVEL,
     Answer,
     Check,
+    ClaimFinding,
     Curve,
     Curves,
-    Finding,
     Statistic,
     below_zero,
     spread_of,
@@ -164,13 +164,13 @@ def _interval(draws: np.ndarray, trials: int) -> str:
 def below(lower: str, upper: str, statistic: Statistic = "mean", factor: float = 1.0) -> Check:
     """Check that one curve is below a factor of another at every x; points where both are surely equal do not count."""
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         a, b = _shared(curves[lower], curves[upper])
         gap = _ratio(a, b, statistic)
         counted = _untied(gap)
         ratio = _Ratio(a.x[counted], gap[:, counted], _trials(a, b), factor)
         words = f"{_compared(statistic, lower, ratio.times, upper)}; {ratio.place}"
-        return Finding(ratio.answer, words)
+        return ClaimFinding(ratio.answer, words)
 
     return check
 
@@ -185,11 +185,11 @@ def _untied(gap: np.ndarray) -> np.ndarray:
 def never_below(upper: str, lower: str) -> Check:
     """Check that a curve of means is nowhere below another but for rounding; both without chance."""
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         ratio = curves[upper].mean / curves[lower].mean
         answer = Answer.HOLDS if np.min(ratio) >= 1 - _ROUNDING else Answer.FAILS
         words = f"{spoken(upper)} is {said(float(np.min(ratio)))} to {said(float(np.max(ratio)))} times {spoken(lower)}"
-        return Finding(answer, words)
+        return ClaimFinding(answer, words)
 
     return check
 
@@ -216,7 +216,7 @@ def below_somewhere(
         panels: other figures whose values of x count as well, each with its own trials.
     """
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         drawn = [curves, *(panel() for panel in panels)]
         gaps = [np.stack([_ratio(each[a], each[b], statistic) for a, b in pairs]) for each in drawn]
         trials = [_trials(*(each[name] for pair in pairs for name in pair)) for each in drawn]
@@ -237,7 +237,7 @@ def below_somewhere(
         answer = Answer.HOLDS if yes >= wanted else Answer.FAILS if points - no < wanted else Answer.OPEN
         words = f"surely below at {yes} of {points} values of x, surely not at {no}"
         left = points - yes - no
-        return Finding(answer, f"{words}, cannot be told at {left}" if left else words)
+        return ClaimFinding(answer, f"{words}, cannot be told at {left}" if left else words)
 
     return check
 
@@ -250,16 +250,16 @@ def falls(names: Sequence[str], statistic: Statistic = "mean") -> Check:
 def rises(names: Sequence[str], statistic: Statistic = "mean") -> Check:
     """Check that each curve's trend is upward, or its end above its beginning, and no step falls by a tenth."""
 
-    def one(curve: Curve) -> Finding:
+    def one(curve: Curve) -> ClaimFinding:
         finding, logs = _trend(curve, statistic, -1.0), _log(curve, statistic)
         steps = np.diff(logs, axis=1) - np.log(0.9)
         without_falls = below_zero(-steps, curve.count)
         if without_falls is Answer.FAILS:
-            return Finding(Answer.FAILS, f"{finding.figures}; it falls on the way by more than a tenth")
+            return ClaimFinding(Answer.FAILS, f"{finding.figures}; it falls on the way by more than a tenth")
         ended = below_zero(logs[:, 0] - logs[:, -1], curve.count) is Answer.HOLDS
         if finding.answer is not Answer.HOLDS and not ended:
             return finding
-        return Finding(
+        return ClaimFinding(
             without_falls,
             f"{finding.figures}{'' if finding.answer is Answer.HOLDS else '; its end is above its start'}",
         )
@@ -267,26 +267,26 @@ def rises(names: Sequence[str], statistic: Statistic = "mean") -> Check:
     return lambda curves: together([one(curves[name]) for name in names])
 
 
-def _trend(curve: Curve, statistic: Statistic, sign: float) -> Finding:
+def _trend(curve: Curve, statistic: Statistic, sign: float) -> ClaimFinding:
     trend, ends = along(curve, statistic), curve.statistic(statistic)[0, [0, -1]]
     moved = f"{spoken(curve.name)}: {_NAMES[statistic]} from {said(float(ends[0]))} to {said(float(ends[1]))}"
     if trend is None:
-        return Finding(Answer.OPEN, f"{moved}; too few trials for a slope")
+        return ClaimFinding(Answer.OPEN, f"{moved}; too few trials for a slope")
     low, high = sorted((sign * trend.low, sign * trend.high))
     answer = Answer.HOLDS if high < 0 else Answer.FAILS if low >= 0 else Answer.OPEN
-    return Finding(answer, f"{moved}, {trend.words}")
+    return ClaimFinding(answer, f"{moved}, {trend.words}")
 
 
 def closer(near: str, far: str, target: str) -> Check:
     """Check that two curves of means deviate from a third, the first nowhere by more than the second."""
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         goal = curves[target].statistic("mean")
         one, two = (np.abs(curves[name].statistic("mean") - goal) for name in (near, far))
         apart = [np.any(gap[0] > _ROUNDING * np.max(goal[0])) for gap in (one, two)]
         answer = below_zero(one - two - _ROUNDING, curves[near].count) if all(apart) else Answer.FAILS
         ends = [f"{spoken(name)} by at most {said(float(np.max(gap[0])))}" for name, gap in ((near, one), (far, two))]
-        return Finding(answer, f"away from {spoken(target)}: {ends[0]}, {ends[1]}")
+        return ClaimFinding(answer, f"away from {spoken(target)}: {ends[0]}, {ends[1]}")
 
     return check
 
@@ -300,12 +300,12 @@ def _range(curve: Curve, statistic: Statistic) -> np.ndarray:
 def flat(name: str, factor: float, statistic: Statistic = "mean") -> Check:
     """Check that a curve stays within a factor."""
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         span = _range(curves[name], statistic)
         answer = below_zero(span - np.log(factor), curves[name].count)
         times = _interval(span, curves[name].count)
         words = f"the largest {_NAMES[statistic]} of {spoken(name)} is {times} times the smallest"
-        return Finding(answer, words)
+        return ClaimFinding(answer, words)
 
     return check
 
@@ -313,7 +313,7 @@ def flat(name: str, factor: float, statistic: Statistic = "mean") -> Check:
 def flatter(first: str, second: str, statistic: Statistic = "mean") -> Check:
     """Check that the first curve varies by a smaller factor than the second."""
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         one, two = (_range(curves[name], statistic) for name in (first, second))
         trials = _trials(curves[first], curves[second])
         words = (
@@ -321,7 +321,7 @@ def flatter(first: str, second: str, statistic: Statistic = "mean") -> Check:
             f"{spoken(second)} {said(float(np.exp(two[0])))}; "
             f"the first is {_interval(one - two, trials)} times the second"
         )
-        return Finding(below_zero(one - two, trials), words)
+        return ClaimFinding(below_zero(one - two, trials), words)
 
     return check
 
@@ -329,12 +329,12 @@ def flatter(first: str, second: str, statistic: Statistic = "mean") -> Check:
 def last_below(lower: str, upper: str, factor: float = 1.0, statistic: Statistic = "mean") -> Check:
     """Check that the last point of one curve is below a factor of that of another."""
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         a, b = curves[lower], curves[upper]
         gap = _ratio(a, b, statistic)[:, -1]
         times = _interval(gap, _trials(a, b))
         words = f"at the end {_compared(statistic, lower, f'{times} times', upper)}"
-        return Finding(below_zero(gap - np.log(factor), _trials(a, b)), words)
+        return ClaimFinding(below_zero(gap - np.log(factor), _trials(a, b)), words)
 
     return check
 
@@ -342,12 +342,12 @@ def last_below(lower: str, upper: str, factor: float = 1.0, statistic: Statistic
 def alike_at_end(first: str, second: str, factor: float, statistic: Statistic = "median") -> Check:
     """Check that the last points of two curves lie within a factor of each other."""
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         a, b = curves[first], curves[second]
         gap = _ratio(a, b, statistic)[:, -1]
         answer = _within(gap[:, None], factor, _trials(a, b))
         times = _interval(gap, _trials(a, b))
-        return Finding(answer, f"at the end {_compared(statistic, first, f'{times} times', second)}")
+        return ClaimFinding(answer, f"at the end {_compared(statistic, first, f'{times} times', second)}")
 
     return check
 
@@ -360,12 +360,12 @@ def _within(gap: np.ndarray, factor: float, trials: int) -> Answer:
 def alike(pairs: Sequence[tuple[str, str]], factor: float, statistic: Statistic = "mean") -> Check:
     """Check that the two curves of each pair lie within a factor of each other at every x."""
 
-    def one(a: Curve, b: Curve) -> Finding:
+    def one(a: Curve, b: Curve) -> ClaimFinding:
         gap = _ratio(a, b, statistic)
         with np.errstate(invalid="ignore"):
             apart = _Ratio(a.x, gap * np.where(gap[0] < 0, -1, 1), _trials(a, b), factor, sides=2)
         larger = f"the larger {_NAMES[statistic]} of {spoken(a.name)} and {spoken(b.name)} is {apart.times} the smaller"
-        return Finding(_within(gap, factor, _trials(a, b)), f"{larger}; {apart.place}")
+        return ClaimFinding(_within(gap, factor, _trials(a, b)), f"{larger}; {apart.place}")
 
     return lambda curves: together([one(curves[a], curves[b]) for a, b in pairs])
 
@@ -373,11 +373,11 @@ def alike(pairs: Sequence[tuple[str, str]], factor: float, statistic: Statistic 
 def lasting(names: Sequence[str], factor: float, statistic: Statistic = "mean") -> Check:
     """Check that the last two points of each curve lie within a factor of each other."""
 
-    def one(curve: Curve) -> Finding:
+    def one(curve: Curve) -> ClaimFinding:
         step = np.diff(_log(curve, statistic)[:, -2:], axis=1)
         times = _interval(step[:, 0], curve.count)
         words = f"the last {_NAMES[statistic]} of {spoken(curve.name)} is {times} times the one before"
-        return Finding(_within(step, factor, curve.count), words)
+        return ClaimFinding(_within(step, factor, curve.count), words)
 
     return lambda curves: together([one(curves[name]) for name in names])
 
@@ -396,7 +396,7 @@ def falls_more(
         share: whether a share of what was before is compared, or the amount.
     """
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         pairs = [(curves[before], curves[after]) for before, after in (first, second)]
         places = slice(-1 if last else 0, None)
         trials = _trials(*(curve for pair in pairs for curve in pair))
@@ -414,7 +414,7 @@ def falls_more(
             f"{spoken(before.name)} by {low}" + f" to {high}" * (low != high)
             for (before, _), (low, high) in zip(pairs, ends, strict=True)
         ]
-        return Finding(answer, f"the {_NAMES[statistic]} falls: {by[0]}, {by[1]}{left}")
+        return ClaimFinding(answer, f"the {_NAMES[statistic]} falls: {by[0]}, {by[1]}{left}")
 
     return check
 
@@ -422,14 +422,14 @@ def falls_more(
 def grows_more(first: str, second: str, statistic: Statistic = "mean") -> Check:
     """Check that from its first point to its last the first curve is multiplied by more than the second."""
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         one, two = (logs[:, -1] - logs[:, 0] for logs in (_log(curves[name], statistic) for name in (first, second)))
         trials = _trials(curves[first], curves[second])
         words = (
             f"last over first {_NAMES[statistic]}: {spoken(first)} {said(float(np.exp(one[0])))}, {spoken(second)} "
             f"{said(float(np.exp(two[0])))}; the second is {_interval(two - one, trials)} times the first"
         )
-        return Finding(below_zero(two - one, trials), words)
+        return ClaimFinding(below_zero(two - one, trials), words)
 
     return check
 
@@ -437,11 +437,11 @@ def grows_more(first: str, second: str, statistic: Statistic = "mean") -> Check:
 def counted(name: str, least: float, most: float, *, first: bool = False) -> Check:
     """Check that the mean of a count lies between two bounds, at every x or at the first."""
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         mean = curves[name].statistic("mean")[:, : 1 if first else None]
         off = np.concatenate([least - mean, mean - most], axis=1) - _ROUNDING
         ends = f"{said(float(mean[0].min()))} to {said(float(mean[0].max()))}"
-        return Finding(below_zero(off, curves[name].count), f"{spoken(name)}: {ends} on average")
+        return ClaimFinding(below_zero(off, curves[name].count), f"{spoken(name)}: {ends} on average")
 
     return check
 
@@ -449,7 +449,7 @@ def counted(name: str, least: float, most: float, *, first: bool = False) -> Che
 def settles(name: str, yes: bool = True) -> Check:
     """Check that the last step changes the median error by less than a tenth and trials agree; or that it does not."""
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         curve = curves[name]
         change = float(abs(curve.median[-1] - curve.median[-2]) / curve.median[-1])
         apart = (_log(curve, "sd") - _log(curve, "mean"))[:, -1]
@@ -459,7 +459,7 @@ def settles(name: str, yes: bool = True) -> Check:
         )
         settled = Answer.FAILS if change >= 0.1 else below_zero(apart, curve.count)
         turned = {Answer.HOLDS: Answer.FAILS, Answer.FAILS: Answer.HOLDS, Answer.OPEN: Answer.OPEN}
-        return Finding(settled if yes else turned[settled], figures)
+        return ClaimFinding(settled if yes else turned[settled], figures)
 
     return check
 
@@ -467,7 +467,7 @@ def settles(name: str, yes: bool = True) -> Check:
 def jump(name: str, at: float, factor: float) -> Check:
     """Check that just before ``at`` the curve is higher than from there on by a factor."""
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         curve = curves[name]
         y = curve.statistic("median")
         before, after = (np.median(y[:, side], axis=1) for side in (curve.x < at, curve.x >= at))
@@ -476,7 +476,7 @@ def jump(name: str, at: float, factor: float) -> Check:
             f"median of {spoken(name)}: {said(float(before[0]))} below x = {at:g}, {said(float(after[0]))} from there "
             f"on, {_interval(gap, curve.count)} times that before"
         )
-        return Finding(below_zero(gap + np.log(factor), curve.count), words)
+        return ClaimFinding(below_zero(gap + np.log(factor), curve.count), words)
 
     return check
 
@@ -484,14 +484,14 @@ def jump(name: str, at: float, factor: float) -> Check:
 def near(name: str, value: float, tolerance: float, x: float | None = None) -> Check:
     """Check that a curve's median (at one x) is near a printed figure."""
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         curve = curves[name]
         at = -1 if x is None else int(np.argmin(np.abs(curve.x - x)))
         y = curve.statistic("median")[:, [at]]
         margin = two_sided(curve.count) * float(spread_of(y)[0])
         answer = below_zero(np.concatenate([y - value, value - y], axis=1) - tolerance, curve.count)
         off = f"[{said(y[0, 0] - margin, 4)}, {said(y[0, 0] + margin, 4)}]" if np.isfinite(margin) else _TOO_FEW
-        return Finding(answer, f"{said(float(y[0, 0]), 4)} here {off}, {said(value, 4)} in the paper")
+        return ClaimFinding(answer, f"{said(float(y[0, 0]), 4)} here {off}, {said(value, 4)} in the paper")
 
     return check
 
@@ -499,9 +499,9 @@ def near(name: str, value: float, tolerance: float, x: float | None = None) -> C
 def all_near(names: Sequence[str], value: float, tolerance: float) -> Check:
     """Check that the last median of each curve is near a figure."""
 
-    def one(name: str, curves: Curves) -> Finding:
+    def one(name: str, curves: Curves) -> ClaimFinding:
         reading = near(name, value, tolerance)(curves)
-        return Finding(reading.answer, f"{spoken(name)}: {reading.figures}")
+        return ClaimFinding(reading.answer, f"{spoken(name)}: {reading.figures}")
 
     return lambda curves: together([one(name, curves) for name in names])
 
@@ -509,7 +509,7 @@ def all_near(names: Sequence[str], value: float, tolerance: float) -> Check:
 def interior_minimum(name: str) -> Check:
     """Check that the smallest mean is at neither end."""
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         curve = curves[name]
         logs = _log(curve, "mean")
         at, figures = (
@@ -519,8 +519,8 @@ def interior_minimum(name: str) -> Check:
         if at in (0, len(curve.x) - 1):
             inside = 1 + int(np.argmin(logs[0, 1:-1]))
             known = below_zero(logs[:, at] - logs[:, inside], curve.count)
-            return Finding(Answer.FAILS if known is Answer.HOLDS else Answer.OPEN, figures)
-        return Finding(below_zero(logs[:, [at]] - logs[:, [0, -1]], curve.count), figures)
+            return ClaimFinding(Answer.FAILS if known is Answer.HOLDS else Answer.OPEN, figures)
+        return ClaimFinding(below_zero(logs[:, [at]] - logs[:, [0, -1]], curve.count), figures)
 
     return check
 
@@ -540,16 +540,16 @@ class Slope:
             return f"slope on log axes {self.value:.2f} {_TOO_FEW}"
         return f"slope on log axes {self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
-    def near(self, value: float, tolerance: float) -> Finding:
+    def near(self, value: float, tolerance: float) -> ClaimFinding:
         """Return whether the slope is within the tolerance and its interval within twice that.
 
         More noise does not make a claim hold: where the interval holds the value and is wider, nobody can tell.
         """
         known = value - 2 * tolerance <= self.low and self.high <= value + 2 * tolerance
         if known and abs(self.value - value) <= tolerance:
-            return Finding(Answer.HOLDS, self.words)
+            return ClaimFinding(Answer.HOLDS, self.words)
         meets = self.low <= value + tolerance and value - tolerance <= self.high
-        return Finding(Answer.OPEN if meets else Answer.FAILS, self.words)
+        return ClaimFinding(Answer.OPEN if meets else Answer.FAILS, self.words)
 
 
 def fitted_slope(x: np.ndarray, logs: np.ndarray, trials: int) -> Slope | None:
@@ -578,11 +578,11 @@ def along(curve: Curve, statistic: Statistic = "median") -> Slope | None:
     return fitted_slope(curve.x, _log(curve, statistic), curve.count)
 
 
-def _no_median(curves: Sequence[Curve]) -> Finding:
+def _no_median(curves: Sequence[Curve]) -> ClaimFinding:
     """Return whether so many trials without an estimate could be half by chance, where a median is not finite."""
     left, every = max((int(out), curve.count) for curve in curves for out in curve.omitted)
     known = binom.sf(left - 1, every, 0.5) < LEVEL
-    return Finding(
+    return ClaimFinding(
         Answer.FAILS if known else Answer.OPEN, f"no finite median: {left} of {every} trials have no estimate"
     )
 
@@ -590,7 +590,7 @@ def _no_median(curves: Sequence[Curve]) -> Finding:
 def slope_near(name: str, value: float, tolerance: float = 0.2, statistic: Statistic = "median") -> Check:
     """Check that the slope on log axes is near a value, and known well enough to say so."""
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         slope = along(curves[name], statistic)
         return _no_median([curves[name]]) if slope is None else slope.near(value, tolerance)
 
@@ -600,12 +600,12 @@ def slope_near(name: str, value: float, tolerance: float = 0.2, statistic: Stati
 def slope_above(name: str, value: float, statistic: Statistic = "median") -> Check:
     """Check that the whole 95 % interval of the slope on log axes lies above a value."""
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         slope = along(curves[name], statistic)
         if slope is None:
             return _no_median([curves[name]])
         answer = Answer.HOLDS if slope.low > value else Answer.FAILS if slope.high <= value else Answer.OPEN
-        return Finding(answer, slope.words)
+        return ClaimFinding(answer, slope.words)
 
     return check
 
@@ -615,13 +615,13 @@ def slope_across(
 ) -> Check:
     """Check the slope along another parameter, of which each curve has one value: at the last x of all curves."""
 
-    def check(curves: Curves) -> Finding:
+    def check(curves: Curves) -> ClaimFinding:
         last = [curves[name] for name in named.values()]
         logs = np.stack([_log(curve, statistic)[:, -1] for curve in last], axis=1)
         slope = fitted_slope(np.asarray(list(named), dtype=float), logs, _trials(*last))
         if slope is None:
             return _no_median(last)
         nearness = slope.near(value, tolerance)
-        return Finding(nearness.answer, f"{nearness.figures} (at x = {last[0].x[-1]:g})")
+        return ClaimFinding(nearness.answer, f"{nearness.figures} (at x = {last[0].x[-1]:g})")
 
     return check

@@ -38,7 +38,7 @@ _SPOKEN = {Answer.HOLDS: "holds", Answer.FAILS: "does not hold", Answer.OPEN: "c
 
 
 @dataclass(frozen=True)
-class Finding:
+class ClaimFinding:
     """An answer and the figures behind it, of which a comparison of several series has several parts."""
 
     answer: Answer
@@ -145,7 +145,7 @@ class Curve:
 
 
 Curves = Mapping[str, Curve]
-Check = Callable[[Curves], Finding]
+Check = Callable[[Curves], ClaimFinding]
 
 
 @cache
@@ -218,12 +218,12 @@ def two_sided(trials: int, points: int = 1) -> float:
     return float(student.isf(LEVEL / 2 / max(points, 1), max(trials - 1, 1)))
 
 
-def together(findings: Sequence[Finding]) -> Finding:
+def together(findings: Sequence[ClaimFinding]) -> ClaimFinding:
     """Combine answers: FAILS if any fails, else OPEN if any is open, else HOLDS."""
     answers = [each.answer for each in findings]
     answer = next((a for a in (Answer.FAILS, Answer.OPEN) if a in answers), Answer.HOLDS)
     lines = tuple(line for each in findings for line in each.lines)
-    return Finding(answer, "; ".join(lines), lines)
+    return ClaimFinding(answer, "; ".join(lines), lines)
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class Claim:
         if self.unstated and not self.readings:
             lines = (f"with the setting taken here it {_SPOKEN[finding.answer]}", *finding.lines)
             answer = Answer.HOLDS if finding.answer is Answer.HOLDS else Answer.UNSTATED
-            finding = Finding(answer, "; ".join(lines), lines)
+            finding = ClaimFinding(answer, "; ".join(lines), lines)
         depends = finding.answer is Answer.UNSTATED
         return {
             "claim": self.words,
@@ -273,7 +273,7 @@ class Claim:
             "ours": self.ours,
         }
 
-    def _read(self, curves: Curves) -> Finding:
+    def _read(self, curves: Curves) -> ClaimFinding:
         checked = {name: _checked(check, curves) for name, check in self.readings.items()}
         answers = {each.answer for each in checked.values()}
         lines = tuple(
@@ -286,15 +286,15 @@ class Claim:
             answer = Answer.UNSTATED
         if any(each.answer is Answer.HOLDS and name.startswith(self.stated) for name, each in checked.items()):
             answer = Answer.HOLDS
-        return Finding(answer, "; ".join(lines), lines)
+        return ClaimFinding(answer, "; ".join(lines), lines)
 
 
 def not_drawn(why: str) -> Check:
     """Return the check of a reading that no curve here answers: it confirms nothing, and keeps others from refuting."""
-    return lambda curves: Finding(Answer.UNSTATED, why)
+    return lambda curves: ClaimFinding(Answer.UNSTATED, why)
 
 
-def _checked(check: Check | None, curves: Curves) -> Finding:
+def _checked(check: Check | None, curves: Curves) -> ClaimFinding:
     """Apply a check to curves that may lack a series, a spread or a number."""
     if check is None:
         raise ValueError("a claim without readings needs a check")
@@ -303,6 +303,6 @@ def _checked(check: Check | None, curves: Curves) -> Finding:
             warnings.simplefilter("ignore", RuntimeWarning)
             return check(curves)
     except KeyError as missing:  # of a result that an earlier version of the code stored
-        return Finding(Answer.OPEN, f"{missing.args[0]} is not in the stored result")
+        return ClaimFinding(Answer.OPEN, f"{missing.args[0]} is not in the stored result")
     except (ZeroDivisionError, ValueError):
-        return Finding(Answer.OPEN, "a series has no number where the claim needs one")
+        return ClaimFinding(Answer.OPEN, "a series has no number where the claim needs one")

@@ -78,14 +78,23 @@ def fit_together(
         if id(source) not in noise:
             noise[id(source)] = plan.noise_draws(source, 1)
     b = np.vstack([noise[id(source)] for source in sources])
-    data, outcomes = first.prepared(rows), {}
+    data = first.prepared(rows)
+    outcomes: dict[int, PrintedOutcome] = {}
     ways = [(p.fit, p.share, p.iterations) for p in (plan.parameters for plan in plans)]
     for way in dict.fromkeys(ways):
         at = [k for k, other in enumerate(ways) if other == way]
-        fits = fit_stack(data, [plans[k] for k in at], b[at], None)
+        # A direct fit begins at an iterated one of the same draw and target, which lies near.
+        twins = [next((j for j in outcomes if _alike(plans[j], plans[k], b[j], b[k])), None) for k in at]
+        start = [np.zeros(b.shape[1]) if j is None else outcomes[j].iterates.theta[0] for j in twins]
+        fits = fit_stack(data, [plans[k] for k in at], b[at], None, start=np.stack(start))
         for k, theta, weights in zip(at, fits.theta, fits.weights, strict=True):
             outcomes[k] = PrintedOutcome(plans[k], Iterated(theta[None], weights[None]))
     return [outcomes[k] for k in range(len(plans))]
+
+
+def _alike(one: PrintedPlan, other: PrintedPlan, b: np.ndarray, c: np.ndarray) -> bool:
+    """Return whether two plans have one Lambda, and their noise in one form and draw."""
+    return one.selection == other.selection and one.target.lam == other.target.lam and bool(np.array_equal(b, c))
 
 
 @dataclass(frozen=True)
@@ -237,7 +246,7 @@ class KeptSums(LossSums[Loss]):
 @cache
 def _products() -> csc_array:
     """Return the products of Adult's columns (n, p (p + 1)/2): few are not 0, and a Hessian is a sum of their rows."""
-    x = _adult()[0]
+    x = _adult()[0].astype(np.float32)  # a Hessian near by is good enough for a step, a gradient ends a fit
     return csc_array(hstack([csc_array(x[:, [j]] * x[:, j:]) for j in range(x.shape[1])]))
 
 
@@ -253,10 +262,10 @@ class _Kept(Setting):
         own = Rows(bounded(self.rows(self.drawn.x), self.radius), y, np.ones(len(y)))
 
         def hessian(theta: np.ndarray) -> np.ndarray:
-            curvature = np.zeros(_products().shape[0])
+            curvature = np.zeros(_products().shape[0], dtype=np.float32)
             shorter = own.features[:, 0]  # the column of ones says by what a row was clipped
             curvature[self.drawn.which] = shorter**2 * self.loss.second(own.features @ theta, own.response)
-            return from_upper_triangle(curvature @ _products(), len(theta))
+            return from_upper_triangle((curvature @ _products()).astype(float), len(theta))
 
         # Adult has so many columns that Hessians of a stack take nearly all of the time.
         return KeptSums(super().clipped(rows), own, hessian if self.drawn.kind == "adult" else None)

@@ -14,24 +14,21 @@ from scipy.linalg import block_diag
 from pmtcore.accounting.budgets import Budget, mu_from_epsilon
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.base.symmetric import isometric_scale, upper_triangle
-from pmtcore.glm.families import LOGISTIC, Family
+from pmtcore.glm.families import Family
 from pmtcore.glm.families import family as family_of
-from pmtcore.glm.solvers import Data, fit
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS, PublicRows, row_keys
 from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.grid import integer_sum
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.local.collected import LocalOutcome, LocalPlan
-from pmtcore.methods.local.printed import BEYOND, CLIPPED, PrintedPlan
+from pmtcore.methods.local.printed import BEYOND, CLIPPED, PrintedLocalPlan
 from pmtcore.methods.registry import make_parameters, method
-from pmtcore.papers.gallery.central import table_as_numbers
 from pmtcore.papers.gallery.engine import at_epsilon
 from pmtcore.public.moments import PublicData
 
-_mu = cache(mu_from_epsilon)  # the same in every trial
+mu_of = cache(mu_from_epsilon)  # the same in every trial
 _NOISE = 0.001  # C of paper C, section 6
-_TABLE_RIDGE = 1e-3  # of public moments and of the fit without privacy, where columns depend on each other
 _ROUNDING = 1e-9  # relative: a length computed in two ways
 Errors = dict[str, list[float]]
 Series = Sequence[tuple[str, str, Mapping[str, Any]]]  # name, method, its parameters
@@ -103,7 +100,7 @@ class Nested:
 
 
 @dataclass(frozen=True)
-class Draw:
+class LocalDraw:
     """Rows of one trial, of which every setting takes the first: private ones, and public ones without a response."""
 
     x: np.ndarray
@@ -113,7 +110,7 @@ class Draw:
     family: Family
 
     @classmethod
-    def of(cls, seed: int, design: str, target: str, *, p: int, n: int, m: int) -> Draw:
+    def of(cls, seed: int, design: str, target: str, *, p: int, n: int, m: int) -> LocalDraw:
         """Draw n private and m public rows."""
         rng = np.random.default_rng(seed)
         truth = np.full(p, 1 / np.sqrt(p))
@@ -161,7 +158,7 @@ def trial(
         methods: ids of the series, which the description of the figure names.
     """
     n, m = (max(size) for size in zip(*sizes, strict=True))
-    drawn = Draw.of(seed, design, target, p=p, n=n, m=m)
+    drawn = LocalDraw.of(seed, design, target, p=p, n=n, m=m)
     order = np.inf if largest else 2
     errors: Errors = {}
     private = Nested(drawn.x, drawn.y, [n for n, _ in sizes])
@@ -169,7 +166,7 @@ def trial(
     for n, m in sizes:
         public = drawn.public_data(m)
         rows = drawn.private(n, public.names)
-        mus = [_mu(epsilon, n**-power) for epsilon in epsilons]
+        mus = [mu_of(epsilon, n**-power) for epsilon in epsilons]
         for name, id, values in series:
             known = _known(id, target, power) | dict(values)
             clipped = id.endswith("-printed") or known.pop("responses", CLIPPED) == CLIPPED
@@ -212,7 +209,7 @@ def collected(
         runs = [entry.plan(public, rows.n, Budget(mu), parameters).run(rows, SeededNoise(seed, 1), 1) for mu in mus]
         return np.vstack([outcome.coefficients for outcome in runs])
     plan = entry.plan(public, rows.n, Budget(mus[0]), parameters)
-    if not isinstance(plan, LocalPlan | PrintedPlan):
+    if not isinstance(plan, LocalPlan | PrintedLocalPlan):
         raise TypeError(f"{id} is no collection")
     if sums is not None:
         server = plan if isinstance(plan, LocalPlan) else plan.repaired
@@ -225,83 +222,20 @@ def collected(
 
 
 def _measured(
-    plan: LocalPlan | PrintedPlan, rows: PrivateRows, sums: Nested | None, *, clipped: bool
+    plan: LocalPlan | PrintedLocalPlan, rows: PrivateRows, sums: Nested | None, *, clipped: bool
 ) -> Private[np.ndarray]:
     """Return what the plan measures of its rows, by sums over first rows where no device clips any.
 
     Args:
         clipped: whether responses beyond the bound that the noise is for are clipped to it.
     """
-    if isinstance(plan, PrintedPlan):
+    if isinstance(plan, PrintedLocalPlan):
         total = None if sums is None else sums.reports(plan.answered, rows.n)
         return plan.measure(rows) if total is None else Private(total / rows.n)
     made = plan.configuration if clipped else replace(plan.configuration, low=-BEYOND, high=BEYOND)
     total = None if sums is None else sums.reports(made, rows.n)
     said = integer_sum(rows, made.total).map(lambda steps: steps * made.units()) if total is None else Private(total)
     return said.map(lambda each: np.rint(each / plan.configuration.units()).astype(np.int64))
-
-
-@cache
-def _rows_of(table: str, label: float) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """Return z-scores of all columns that vary, a column of ones after them, whether each row has the label, names."""
-    x, y, names = table_as_numbers(table, "z", False)
-    keep = np.linalg.norm(x, axis=0) > 0
-    names = (*[name for name, k in zip(names, keep, strict=True) if k], "one")
-    return np.column_stack([x[:, keep], np.ones(len(y))]), (y == label).astype(float), names
-
-
-def accuracy_trial(
-    seed: int,
-    *,
-    table: str,
-    sizes: Sequence[int],
-    epsilons: Sequence[float],
-    series: Sequence[tuple[str, str, str]],
-    train_rows: int = 406_708,
-    rows_used: int | None = None,
-    label: float = 2.0,
-    methods: Sequence[str] = (),
-) -> Errors:
-    """Share of test rows that are told right, one label against the rest; one for each size.
-
-    Args:
-        series: name, method and scale: ``columns`` for z-scores, ``rows`` for z-scores with each row made of length 1,
-            which turns no prediction.
-        rows_used: of the table, drawn anew; all of them if ``None``.
-        methods: ids of the series, which the description of the figure names.
-    """
-    x, y, names = _rows_of(table, label)
-    order = np.random.default_rng(seed).permutation(len(y))[:rows_used]
-    x, y, test = x[order], y[order], slice(train_rows, None)
-    scales = {"columns": np.ones((len(x), 1)), "rows": np.linalg.norm(x, axis=1, keepdims=True)}
-    errors: Errors = {}
-
-    def told(series: str, beta: np.ndarray) -> None:
-        errors.setdefault(series, []).append(float(np.mean((x[test] @ beta > 0) == (y[test] > 0.5))))
-
-    start = None
-    for n in sizes:
-        theirs = slice(n, 2 * n) if 2 * n <= train_rows else slice(train_rows - n, train_rows)
-        told("always the larger class", np.append(np.zeros(x.shape[1] - 1), np.mean(y[test]) - 0.5))
-        start = fit(Data(LOGISTIC, x[:n], y[:n]), _TABLE_RIDGE * np.eye(x.shape[1]), start)
-        told("without privacy", start)
-        mus = [_mu(epsilon, n**-1.1) for epsilon in epsilons]
-        public = {scale: _unlabelled(x[theirs] / over[theirs], names) for scale, over in scales.items()}
-        for name, id, scale in series:
-            rows = PrivateRows.from_arrays(x[:n] / scales[scale][:n], y[:n], names)
-            for epsilon, beta in zip(
-                epsilons, collected(id, public[scale], rows, mus, values={}, seed=seed), strict=True
-            ):
-                told(at_epsilon(name, epsilon), np.nan_to_num(beta))
-    return errors
-
-
-def _unlabelled(x: np.ndarray, names: tuple[str, ...]) -> PublicData:
-    """Return public rows without labels, a ridge on their moment in units of each column."""
-    m, d = x.shape
-    scale = np.sqrt(np.mean(x**2, axis=0))
-    root = np.linalg.cholesky(x.T @ x / m / np.outer(scale, scale) + _TABLE_RIDGE * np.eye(d)) * scale[:, None]
-    return PublicData(names, "y", block_diag(root, 1.0), m, np.column_stack([x, np.zeros(m)]), LOGISTIC, labelled=False)
 
 
 def _design(rng: np.random.Generator, design: str, count: int, p: int) -> np.ndarray:

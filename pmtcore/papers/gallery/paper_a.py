@@ -21,14 +21,13 @@ from pmtcore.papers.gallery.checks import (
 )
 from pmtcore.papers.gallery.claims import Check, Claim, Statistic
 from pmtcore.papers.gallery.engine import Figure, FigureChoices, Run
+from pmtcore.papers.gallery.series import TEXTS
 
 ROOT2 = math.sqrt(2)  # the papers' mu is per part; ours is a total (A, Theorem 4.2)
 TRUTH, FIT = "distance to the true coefficients", "distance to the fit without privacy"
 UNSTATED_BUDGETS = "the budgets are not stated, and the answer depends on how far apart they are"
 _NO_MU = "mu is not stated for figures 1 and 4, and errors and comparisons depend on it"
-_RANGE = (
-    "the range of the penalty is not stated: below 0.01 it changes the errors little, far above it they are bias alone"
-)
+_RANGE = TEXTS["range"]
 # How a typical error is read: lines are averages (C, section 6: "the average of the errors").
 AVERAGES: dict[str, Statistic] = {"average": "mean", "median": "median"}
 TYPICAL = "how a typical error is taken: lines are averages"
@@ -342,9 +341,7 @@ def _by_lam(
     return drawn(id, title, runs, claims(), **(_BY_STEP | more))
 
 
-_OUTLIER = (
-    "the number of steps T is not stated, and a single trial whose steps diverge decides mean and standard deviation"
-)
+_OUTLIER = TEXTS["outlier"]
 _BALANCE = "The second moment has trace 10: with the 26 of the linear setting nearly all labels are one class."
 _LABELS = {"table": "synthetic", "d": 8, "family": "logistic", "m": 100, "trace": 10.0}
 _BANK = {"table": "bank", "m": 4521, "scale": "minmax", "family": "logistic", "lam": 0.0}

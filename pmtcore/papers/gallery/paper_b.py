@@ -11,6 +11,7 @@ from pmtcore.papers.gallery.checks import alike, all_below, below, falls, jump, 
 from pmtcore.papers.gallery.claims import Claim
 from pmtcore.papers.gallery.engine import Figure, FigureChoices, Run
 from pmtcore.papers.gallery.paper_a import AVERAGES, FIT, TRUTH, TYPICAL, Problem, Tried, averaged, drawn, ours, run
+from pmtcore.papers.gallery.series import TEXTS
 
 
 def _mu(rho: float) -> float:
@@ -63,14 +64,8 @@ def _against_n(
 
 _SYNTHETIC = {"table": "synthetic", "d": 10}
 _WINE = {"table": "white-wine", "scale": "z"}
-_SCALING = (
-    "The normalization is not stated, and none that was tried gives the printed 68.4: z-scores 48, median and "
-    "interquartile range 81; z-scores are taken."
-)
-_SCALED = (
-    "the normalization is not stated: with columns divided by their largest value, or scaled to [0, 1], DP-OLSE at "
-    "rho = 500 has 2 to 4 times the error of DP-PMTOLSE at rho = 5; with z-scores a smaller one"
-)
+_SCALING = TEXTS["scaling"]
+_SCALED = TEXTS["scaled"]
 _RHOS = (10.0, 15.0, 20.0, 25.0)  # B, section 4.1: 10 to 25
 _WINE_RHOS = (5.0, 10.0, 20.0, 30.0)  # B, section 4.2
 _ROWS_PUBLIC = (12, 15, 20, 30, 40, 70, 135, 200)  # from the fewest to beyond the text's 40 and 135

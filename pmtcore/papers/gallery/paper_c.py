@@ -9,6 +9,7 @@ from pmtcore.papers.gallery.checks import alike_at_end, all_below, slope_above, 
 from pmtcore.papers.gallery.claims import Check, Claim, Statistic, not_drawn
 from pmtcore.papers.gallery.engine import Figure, Run, at_epsilon
 from pmtcore.papers.gallery.paper_a import AVERAGES
+from pmtcore.papers.gallery.series import TEXTS
 
 _EPSILONS = (2.0, 3.0, 5.0, 10.0)  # C, section 6
 _SIZES = tuple(10_000 * k for k in range(1, 30, 2))  # the paper's fifteen
@@ -19,22 +20,9 @@ _PUBLIC = tuple(20_000 * k for k in range(1, 9))  # the paper's eight
 _ROWS_OF_COVERTYPE = (10_000, 130_000, 390_000)  # three of the paper's thirty-nine, the largest among them
 _ROWS_OF_SUSY = (10_000, 110_000, 330_000)  # three of the paper's seventeen
 _COUNTS = {"bernoulli": 10.0, "turned": 50.0}  # bounds that hardly any count passes there
-_WHICH_NOISE = (
-    "the noise that the experiments ran with: by the printed formula, proved up to epsilon = 1 (E6), or the exact one "
-    "for the Euclidean radius (E7)"
-)
-_WHICH_BOUND = (
-    "; and what bounds the counts: Algorithms 1 and 2 assume |y| <= 1, which counts exceed (E19), so either they enter "
-    "as they are, beside noise for |y| <= 1, or they are clipped"
-)
-_POOLED = (
-    "The public Gram matrix is pooled, as the paper's experiments do (Remark 11). As printed: the noise of the "
-    "algorithm, the l1 radius for bounded rows, a symbol of its own for a row outside the Gaussian radius. Repaired: "
-    "noise calibrated exactly (E6), the Euclidean radius (E7), such a row clipped (E5). Responses of a regression are "
-    "bounded by L r + |f(0)| + C with C = 0.001, counts as each line says; the local whitened score spends the same "
-    "(epsilon, delta). All n share their rows: a smaller n has the first ones. A trial whose scale equation has no "
-    "root has no estimate."
-)
+_WHICH_NOISE = TEXTS["which_noise"]
+_WHICH_BOUND = TEXTS["which_bound"]
+_POOLED = TEXTS["pooled"]
 _TURNED = " The covariance is Q'DQ with D from U(0, 1): a covariance that is itself orthogonal is the identity."
 _IDENTITY = " With the identity the errors fall with n no faster: slopes of -0.1 to 0.2 in ten trials."
 Series = tuple[tuple[str, str, Mapping[str, Any]], ...]
@@ -198,7 +186,7 @@ def _accuracy(
         id=id,
         title=title,
         source="C, Figure 6",
-        runs=(Run(tuple(sizes), "local:accuracy_trial", run),),
+        runs=(Run(tuple(sizes), "accuracy:accuracy_trial", run),),
         claims=(
             Claim(
                 "At a reasonable epsilon and with enough rows the performance approaches that without privacy.",

@@ -26,6 +26,7 @@ from pmtcore.papers.gallery.checks import (
 )
 from pmtcore.papers.gallery.claims import Check, Claim, not_drawn
 from pmtcore.papers.gallery.engine import Figure, FigureChoices, Run, shipped_curves
+from pmtcore.papers.gallery.series import TEXTS
 
 EPSILONS = (0.4, 0.6, 0.8, 1.0)  # D, Table 4
 _MAIN = 1e-4  # delta of the main text and its figures; Table 4 has 0.001 (E21)
@@ -37,17 +38,7 @@ _BY_WEIGHT = ("D5h", "D5i", "D5j", "D5k", "D5l", "D5m")
 _ADULT_LAMS = {"D6": 1.0, "D6b": 0.4, "D6c": 0.1}
 _DATA = ("E21",)  # labels have the sign of the table here turned
 LAMS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)  # the paper draws a range; from all kept to none
-_RELATION = (
-    "Every budget is for tables with one row more or less (add-remove-one), as in the paper. The published methods "
-    "are for study only: their proofs leave out exact zeros, weights from private fits, and the choice of what is "
-    "retrieved (E11 to E13). They run with losses that are continued "
-    "linearly, so that they are bounded (E17), with the length of noise that equation 4 needs (E8), with iterated "
-    "weights scaled to the target penalty (E14), and with the quadratic penalty that infinitely many augmented rows "
-    "would give. zeta1, the bound on the length of a row, is that of Table 4's settings (2 for logistic rows, 1 for "
-    "the others). The published methods of one trial share one draw of the noise. Objective perturbation with "
-    "retrieved budget spends epsilon with delta = 0. Lines are means, as in the paper; comparisons of predictions are "
-    "of the median trial, which one diverging trial does not decide."
-)
+_RELATION = TEXTS["relation"]
 Tried = tuple[tuple[str, str, Mapping[str, Any]], ...]
 _SELECTING: Tried = (
     ("NAPP-VS+ with MOOR", "napp-vs-plus", {}),
@@ -65,10 +56,7 @@ _THREE = (("NAPP-ERM", "napp-erm"), ("NAPP-VS", "napp-vs"), ("NAPP-VS+", "napp-v
 
 
 _SAMPLED = "pure, length of shape 1"
-_BY_SENTENCE = (
-    " The length of the noise is Gamma of shape 1 and twice the scale, as the sentence after equation 4 samples it "
-    "(E8): at p = 16 an eighth of what the density of equation 4 has on average."
-)
+_BY_SENTENCE = TEXTS["by_sentence"]
 _SHAPE_1 = "a length of shape 1, as the text samples it (E8)"
 _SHAPE_P = "a length of shape p, by the density of equation 4"
 _WHICH_LENGTH = "how long the noise is: by the density of equation 4, or as the sentence after it samples it (E8)"

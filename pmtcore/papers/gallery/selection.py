@@ -31,7 +31,7 @@ _SOUND = (("dp-erm", "dp-erm"), ("napp-public with the lasso", "napp-public"))
 
 
 @dataclass(frozen=True)
-class Study:
+class SelectionStudy:
     """What was kept.
 
     Attributes:
@@ -52,7 +52,7 @@ class Study:
     lam: float
 
 
-def study(kind: str, epsilon: float, lam: float, n: int = 500, *, trials: int = 10, seed: int = 0) -> Study:
+def study(kind: str, epsilon: float, lam: float, n: int = 500, *, trials: int = 10, seed: int = 0) -> SelectionStudy:
     """Select in a setting of Table 4 with a lasso target.
 
     Args:
@@ -75,7 +75,9 @@ def study(kind: str, epsilon: float, lam: float, n: int = 500, *, trials: int = 
     )
 
 
-def study_table(problem: Problem, epsilon: float, lam: float, trials: int = 10, *, seed: int = 0) -> Private[Study]:
+def study_table(
+    problem: Problem, epsilon: float, lam: float, trials: int = 10, *, seed: int = 0
+) -> Private[SelectionStudy]:
     """Select in a table of one's own: private figures, for the curator, unless the table may be studied by anybody.
 
     Args:
@@ -104,7 +106,7 @@ def _studied(
     truth: np.ndarray | None,
     bounds: Mapping[str, Any],
     printed: Mapping[str, Any],
-) -> Study:
+) -> SelectionStudy:
     budget = Budget(mu_from_pure_epsilon(epsilon))
 
     def planned(id: str, **values: object) -> Plan:
@@ -119,7 +121,7 @@ def _studied(
         thetas[name] = np.stack([_sound(plan, rows, epsilon, trials, seed=seed) for plan in plans])
     thetas["without privacy"] = _along(exact, rows, 1, seed, quiet=True)
     nearest = int(np.argmin(np.abs(np.log(np.asarray(LAMS) / lam))))
-    return Study(
+    return SelectionStudy(
         public.names,
         truth,
         LAMS,

@@ -1,27 +1,19 @@
-"""What the lines of a figure are called: the papers' names as printed, a registered method by its title."""
+"""What the lines of a figure are called, and texts that figures share; the words are in ``series.toml``."""
 
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 
 from pmtcore.methods.registry import methods
 
+_FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+TEXTS: Mapping[str, str] = _FILE["texts"]
 # Where a word of the paper is short for something, what it is short for, in the order in which pages list them.
-_EXPANSIONS = {
-    "DP-PMTRR": "ridge regression with truncation guided by public second moments",
-    "DP-PMTOLSE": "least squares with truncation guided by public second moments",
-    "DP-PMTLR": "logistic regression with truncation guided by public second moments",
-    "DP-RR": "ridge regression from private rows only",
-    "DP-OLSE": "least squares from private rows only",
-    "DP-LR": "logistic regression from private rows only",
-    "DP-GD": "noisy gradient descent",
-    "NAPP-ERM": "noise-augmented privacy-preserving empirical risk minimization",
-    "NAPP-VS": "NAPP-ERM with a penalty that selects variables",
-    "NAPP-VS+": "NAPP-VS with its weight b held above 0",
-    "DP-ERM": "empirical risk minimization with a noisy objective",
-    "MOOR": "mitigation of over-regularization: one quadratic penalty serves both privacy and the target",
-}
+_EXPANSIONS: Mapping[str, str] = _FILE["expansions"]
 
 
 def shown(name: str) -> str:

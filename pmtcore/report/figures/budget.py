@@ -98,8 +98,8 @@ def retrieved_words(facts: Facts) -> str:
     if back <= 0:
         return "Nothing was retrieved: the Jacobian takes all that was planned for it."
     delta = facts.as_dict().get("parts_delta")
-    at = f" at delta = {power_of_ten(delta)}, which is a parameter of the method" if delta else ""
+    at = f" (at delta = {power_of_ten(delta)}, a parameter of the method)" if delta else ""
     return (
-        f"Of epsilon {said(_epsilon(facts, 'planned'))}{at}, {said(back)} was planned for the Jacobian and is provably "
-        "not needed: a public number."
+        f"Of epsilon {said(_epsilon(facts, 'planned'))}{at} {said(back)} was planned for the Jacobian and is provably "
+        "not needed."
     )

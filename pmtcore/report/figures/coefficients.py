@@ -39,7 +39,7 @@ _PAPER = "rgba(128,128,128,0.25)"
 
 
 @dataclass(frozen=True)
-class Unit:
+class DisplayUnit:
     """Unit of a displayed coefficient: the change of the feature that it refers to, and the scale."""
 
     id: str
@@ -55,7 +55,7 @@ class Unit:
         return 1.0 if self.ratio else 0.0
 
 
-def units(release: Release) -> dict[str, Unit]:
+def units(release: Release) -> dict[str, DisplayUnit]:
     """Return the units that suit the family, the first to start with."""
     family = release.ground.family
     what = f"{SCALES.get(family, '')}{release.modelled}"
@@ -70,16 +70,16 @@ def units(release: Release) -> dict[str, Unit]:
     return {unit.id: unit for unit in choices}
 
 
-def _unit(id: str, scale: str, short: str, per_spread: bool, *, ratio: bool) -> Unit:
+def _unit(id: str, scale: str, short: str, per_spread: bool, *, ratio: bool) -> DisplayUnit:
     """Return a unit with its words for an axis and for a list."""
     of = "standard deviation" if per_spread else "unit"
     listed = f"{short}, for one {of}" if short else f"for one {of} of the feature"
     words = f"{short} of {scale}" if ratio else f"change of {scale}"
     where = " (public rows)" if per_spread else ""
-    return Unit(id, f"{words} for one {of} of the feature{where}", per_spread, ratio, listed, scale)
+    return DisplayUnit(id, f"{words} for one {of} of the feature{where}", per_spread, ratio, listed, scale)
 
 
-def table(release: Release, unit: Unit) -> pd.DataFrame:
+def table(release: Release, unit: DisplayUnit) -> pd.DataFrame:
     """Return one row for each coefficient in this unit, the intercept last and always in the table's own unit.
 
     Columns: coefficient, column (of the table that it comes from), value, low, high (95 %), public fit, and the
@@ -105,14 +105,14 @@ def table(release: Release, unit: Unit) -> pd.DataFrame:
     return pd.concat([frame[~last], frame[last]], ignore_index=True)
 
 
-def displayed(coefficients: pd.DataFrame, unit: Unit) -> pd.DataFrame:
+def displayed(coefficients: pd.DataFrame, unit: DisplayUnit) -> pd.DataFrame:
     """Return the table as it is shown: beside ratios the standard errors say that they are of the logarithm."""
     if not unit.ratio:
         return coefficients
     return coefficients.rename(columns={f"{part} sd": f"{part} sd of the log" for part in _PARTS})
 
 
-def chosen(coefficients: pd.DataFrame, unit: Unit, search: str = "", order: str = "table") -> pd.DataFrame:
+def chosen(coefficients: pd.DataFrame, unit: DisplayUnit, search: str = "", order: str = "table") -> pd.DataFrame:
     """Return the rows whose coefficient contains the text, in this order (one of :data:`ORDERS`)."""
     matching = coefficients[coefficients["coefficient"].str.contains(search.strip(), case=False, regex=False)]
     if order == "strength":
@@ -127,7 +127,7 @@ def chosen(coefficients: pd.DataFrame, unit: Unit, search: str = "", order: str 
     return matching.reset_index(drop=True)
 
 
-def clarity(coefficients: pd.DataFrame, unit: Unit) -> np.ndarray:
+def clarity(coefficients: pd.DataFrame, unit: DisplayUnit) -> np.ndarray:
     """Return how clear each effect is (rows,), on the scale where errors add."""
     value = coefficients["value"].to_numpy(dtype=float)
     low, high = (coefficients[name].to_numpy(dtype=float) if name in coefficients else value for name in _LIMITS)
@@ -137,14 +137,14 @@ def clarity(coefficients: pd.DataFrame, unit: Unit) -> np.ndarray:
     return clarity_of(value, low, high)
 
 
-def folded(coefficients: pd.DataFrame, unit: Unit) -> pd.DataFrame:
+def folded(coefficients: pd.DataFrame, unit: DisplayUnit) -> pd.DataFrame:
     """Return one row for each column of the table: of several levels the clearest, and how many it stands for."""
     rows = clearest(list(coefficients["coefficient"]), clarity(coefficients, unit))
     folded_rows = coefficients.iloc[[at for at, _ in rows]].reset_index(drop=True)
     return folded_rows.assign(coefficient=[name for _, name in rows])
 
 
-def forest(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
+def forest(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure:
     """Draw points and 95 % bands, the bands over the points so that both can be seen; the intercept is in the table."""
     rows = coefficients[coefficients["coefficient"] != INTERCEPT].head(MOST)
     names, public = list(rows["coefficient"]), of_role("public")
@@ -180,7 +180,7 @@ def forest(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
     return finish_rows(figure, names, unit.words)
 
 
-def multiples(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
+def multiples(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure:
     """Draw small pictures on one axis: the numbers together, and the levels of each column of categories.
 
     Of a column with many levels the clearest are drawn; the title of its picture says of how many.
@@ -222,7 +222,7 @@ def multiples(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
     return drawn.update_layout(showlegend=False, margin={"t": 28})
 
 
-def _panels(rows: pd.DataFrame, unit: Unit) -> dict[str, pd.DataFrame]:
+def _panels(rows: pd.DataFrame, unit: DisplayUnit) -> dict[str, pd.DataFrame]:
     """Return the rows of each small picture under its title, the numbers first."""
     sizes = rows.groupby("column", sort=False)["column"].transform("size")
     panels = {}

@@ -34,14 +34,12 @@ from pmtcore.report.figures.style import (
     log_axis,
     name_clearest,
 )
-from pmtcore.report.rows import source
+from pmtcore.report.rows import MOST_COLUMNS, clarity, few, source
 
 Values = TypeVar("Values", np.ndarray, "pd.Series[float]")
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 _FAR = 1000  # standard errors: beyond, the figure says no more than that it is far
-# Columns beside a response that are drawn at once: more than that is no picture.
-MOST_NEIGHBOURS = 24
 _HIDES = 3.0  # times as wide as by sampling alone: from here on a band hides effects that the rows show
 _BESIDE = 14  # pixels of one model's line among others
 _UNIT = "response, in sd, for one sd more"
@@ -74,19 +72,19 @@ def in_deviations(moment: Moment, fit: Regression) -> dict[str, float]:
 
 
 def forest(shown: pd.DataFrame, scales: Mapping[str, float]) -> go.Figure:
-    """Draw all coefficients but the intercept, which has no scale, with 95 % bands."""
+    """Draw the coefficients with 95 % bands, without the intercept, which has no scale; of many, as the report does."""
     rows = shown[shown["coefficient"].isin(list(scales))]
     scale = rows["coefficient"].map(scales).to_numpy(dtype=float)
     value, low, high = (rows[name].to_numpy(dtype=float) * scale for name in ("value", "low", "high"))
+    places, names = zip(*few(list(rows["coefficient"]), clarity(value, low, high)), strict=True)
+    value, low, high = (one[list(places)] for one in (value, low, high))
     error = between(low, value, high)
     figure = go.Figure()
-    figure.add_scatter(
-        x=value, y=rows["coefficient"], error_x=error, mode="markers", marker={"color": AFTER, "size": 9}, name="95 %"
-    )
+    figure.add_scatter(x=value, y=names, error_x=error, mode="markers", marker={"color": AFTER, "size": 9}, name="95 %")
     figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
     at_the_edge(figure, value, low, high)
     figure.update_layout(showlegend=False)
-    return finish_rows(figure, list(rows["coefficient"]), _UNIT)
+    return finish_rows(figure, names, _UNIT)
 
 
 def between(low: Values, value: Values, high: Values, colour: str | None = AFTER) -> dict[str, Any]:
@@ -94,17 +92,21 @@ def between(low: Values, value: Values, high: Values, colour: str | None = AFTER
     return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "color": colour}
 
 
-def neighbours(moment: Moment, fit: Regression) -> tuple[go.Figure, pd.DataFrame]:
+def neighbours(moment: Moment, fit: Regression, response: str) -> tuple[go.Figure, pd.DataFrame]:
     """Draw the correlation of each column with the response, filled where the model has it; a mark names its column.
 
-    With more than :data:`MOST_NEIGHBOURS` columns those of the model and the strongest others are drawn.
+    Of many columns those of the model come first, then the strongest others.
+
+    Args:
+        moment: the record.
+        fit: the model.
+        response: what it is about, with the level of a label.
     """
     rows = pd.DataFrame(moment.correlations_with(fit.response)).rename(columns={"name": "column"})
     rows["in the model"] = rows["column"].isin(fit.features)
-    drawn = rows
-    if len(rows) > MOST_NEIGHBOURS:
-        rank = rows["value"].abs() + 2.0 * rows["in the model"]
-        drawn = rows.loc[rank.nlargest(MOST_NEIGHBOURS).index.sort_values()]
+    rank = (rows["value"].abs() + 2.0 * rows["in the model"]).to_numpy(dtype=float)
+    places, names = zip(*few(list(rows["column"]), rank), strict=True)
+    drawn = rows.iloc[list(places)].assign(row=names)
     figure = go.Figure()
     for name, part, symbol in (
         ("in the model", drawn[drawn["in the model"]], "circle"),
@@ -112,7 +114,7 @@ def neighbours(moment: Moment, fit: Regression) -> tuple[go.Figure, pd.DataFrame
     ):
         figure.add_scatter(
             x=part["value"],
-            y=part["column"],
+            y=part["row"],
             error_x=between(part["low"], part["value"], part["high"]),
             mode="markers",
             name=name,
@@ -121,7 +123,7 @@ def neighbours(moment: Moment, fit: Regression) -> tuple[go.Figure, pd.DataFrame
         )
     figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
     figure.update_xaxes(range=[-1.05, 1.05])
-    return finish_rows(figure, list(drawn["column"]), f"correlation with {fit.response}"), rows
+    return finish_rows(figure, names, f"correlation with {response}"), rows
 
 
 def event(response: str, levels: Mapping[str, str]) -> str:
@@ -203,13 +205,22 @@ def fit_words(fit: Regression, models: int, correction: str) -> str:
     return " ".join(parts)
 
 
-def example_words(shown: pd.DataFrame, fit: Regression, references: Mapping[str, str]) -> str:
-    """Say of the clearest coefficient what it means in the units of the table; empty where no band leaves out zero.
+def example_words(
+    shown: pd.DataFrame,
+    fit: Regression,
+    references: Mapping[str, str],
+    scales: Mapping[str, float],
+    *,
+    said_of: str = "",
+) -> str:
+    """Say of the clearest coefficient what it means in the units of the table and as it is drawn; empty without one.
 
     Args:
         shown: as of :func:`table`.
         fit: the regression.
         references: levels that categories are compared with, by column.
+        scales: as of :func:`in_deviations`.
+        said_of: what a response of zeros and ones says where it is 1 (:func:`event`); empty for others.
     """
     rows = shown[shown["coefficient"].isin(fit.features)]
     clear = (np.abs(rows["value"]) / (rows["high"] - rows["low"])).where((rows["low"] > 0) | (rows["high"] < 0))
@@ -220,9 +231,10 @@ def example_words(shown: pd.DataFrame, fit: Regression, references: Mapping[str,
     cause = (
         f"one unit more of {name}" if name == column else f"{name}, compared with {references.get(column, 'the rest')},"
     )
+    drawn = f"; drawn as {said(row['value'] * scales[name], 2)}" if name in scales else ""
     return (
-        f"For example, {cause} goes with a change of {fit.response} by {said(row['value'])} "
-        f"(95 % limits {said(row['low'])} to {said(row['high'])})."
+        f"For example, {cause} goes with a change of {f'the chance that {said_of}' if said_of else fit.response} by "
+        f"{said(row['value'])} (95 % limits {said(row['low'])} to {said(row['high'])}{drawn})."
     )
 
 
@@ -367,30 +379,17 @@ def factor_tests(fit: Regression) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["column", "levels", "F", "p"])
 
 
-def first_features(moment: Moment, response: str, most: int) -> list[str]:
-    """Return the features to begin with: the record's own, factors whole, as many columns as the picture holds.
-
-    Args:
-        moment: the record.
-        response: the column to be explained, which is no feature.
-        most: columns at most; the first factor alone may have more.
-    """
+def first_columns(moment: Moment, response: str) -> list[str]:
+    """Return the columns of the table to begin with: the record's own, as many as the picture holds."""
     others = [name for name in moment.columns if name != response]
     own = [name for name in (moment.names[j] for j in moment.record.features) if name in others]
-    features: list[str] = []
-    for names in by_source(own or others).values():
-        if not features or len(features) + len(names) <= most:
-            features += names
-    return features
+    return list(by_source(own or others))[:MOST_COLUMNS]
 
 
-def left_out_words(columns: Sequence[str], features: Sequence[str]) -> str:
-    """Say which columns of the table are in no feature, and which factors are in by some of their levels only."""
-    inside, every = by_source(features), by_source(columns)
-    out = [column for column in every if column not in inside]
-    split = [column for column, names in every.items() if column in inside and len(inside[column]) < len(names)]
-    words = f"Not in the model: {english(out)}." if out and features else ""
-    return f"{words} In by some of their levels: {english(split)}.".strip() if split else words
+def left_out_words(columns: Sequence[str], chosen: Sequence[str]) -> str:
+    """Say which columns of the table are not in the model."""
+    out = [column for column in columns if column not in chosen]
+    return f"Not in the model: {english(out)}." if out and chosen else ""
 
 
 def by_source(names: Sequence[str]) -> dict[str, list[str]]:
@@ -549,11 +548,10 @@ def prospects_words(facts: Facts) -> str:
         )
     )
     apart = prospects.one_sided_error_in_standard_errors > max(2 * prospects.worst_error_in_standard_errors, 1.0)
-    far = f" Where truncated rows all pull one way, as codes for missing values do, it may be {pulled}." * apart
+    far = f" Where truncated rows all pull one way, as codes for missing values do: {pulled}." * apart
     return (
-        f"Coefficients of a regression among the columns are expected within {typical} standard errors of the fit "
-        f"without privacy as a rule (in the worst of 120 trial regressions {worst}; by the public fit alone {public})."
-        f"{far}"
+        f"Privacy is expected to move a coefficient by {typical} standard errors of the fit without privacy (median of "
+        f"120 trial regressions; at worst {worst}). The public fit alone is {public} off.{far}"
     )
 
 

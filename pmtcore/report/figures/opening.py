@@ -8,17 +8,16 @@ from functools import cache
 import numpy as np
 import plotly.graph_objects as go
 
-from pmtcore.auditing.opening import Opening
+from pmtcore.auditing.opening import OpeningPicture
 from pmtcore.base.numbers import figure as said
 from pmtcore.methods.registry import of_role
-from pmtcore.report.figures.compare import DISTANCE
-from pmtcore.report.figures.style import PRIVACY, QUIET, finish, log_axis
+from pmtcore.report.figures.style import PRIVACY, QUIET, SAMPLING, finish, log_axis
 
 _BAND = "#56B4E9"
 
 
 @cache
-def coefficients(shown: Opening, mu: float) -> go.Figure:
+def coefficients(shown: OpeningPicture, mu: float) -> go.Figure:
     """Draw the private fit, the public fit and the released fit with its 95 % bands."""
     values, low, high = shown.values(mu)
     names, public = list(shown.names), of_role("public")
@@ -49,34 +48,29 @@ def coefficients(shown: Opening, mu: float) -> go.Figure:
 
 
 @cache
-def errors(shown: Opening, mu: float) -> go.Figure:
-    """Draw the distance to the fit without privacy against the budget, the public fit's beside it."""
+def errors(shown: OpeningPicture, mu: float) -> go.Figure:
+    """Draw the width of the typical band over that of the public fit against the budget."""
     public, budgets = of_role("public"), shown.budgets
     figure = go.Figure()
     figure.add_scatter(
         x=budgets,
-        y=[shown.distance(one) for one in budgets],
+        y=[shown.width(one) for one in budgets],
         mode="lines+markers",
         name="released",
         line={"color": PRIVACY, "width": 2.5},
     )
-    figure.add_scatter(
-        x=[budgets[0], budgets[-1]],
-        y=[shown.public_distance] * 2,
-        mode="lines",
-        name=public.title.lower(),
-        line={"color": public.colour, "dash": "dash"},
-    )
+    for name, level, colour, dash in (
+        (public.title.lower(), 1.0, public.colour, "dash"),
+        ("sampling alone, no privacy", shown.floor, SAMPLING, "dot"),
+    ):
+        ends = [budgets[0], budgets[-1]]
+        figure.add_scatter(x=ends, y=[level] * 2, mode="lines", name=name, line={"color": colour, "dash": dash})
     figure.add_vline(x=mu, line={"color": QUIET, "dash": "dash"})
     log_axis(figure, "x")
-    log_axis(figure, "y")
-    return finish(figure, "total budget mu", DISTANCE, 400)
+    figure.update_yaxes(range=[0, 1.05])
+    return finish(figure, "total budget mu", "width of the typical band over the public fit's", 400)
 
 
-def words(shown: Opening, mu: float) -> str:
-    """Return what this budget buys on the picture, in one sentence."""
-    mine, public = shown.distance(mu), shown.public_distance
-    start = f"At mu = {said(mu)} this one release, all coefficients together,"
-    if mine >= public:
-        return f"{start} is no nearer to the private fit than the public fit."
-    return f"{start} is {said(public / mine, 2)} times nearer to the private fit than the public fit."
+def words(shown: OpeningPicture, mu: float) -> str:
+    """Return what this budget buys on the picture, in one sentence and in the unit of Plan and Release."""
+    return f"At mu = {said(mu)} this release is {said(1 / shown.width(mu), 2)} times as precise as the public fit."

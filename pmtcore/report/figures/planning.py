@@ -111,18 +111,12 @@ def table(plans: Sequence[Planned], coefficient: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def metrics(one: Planned, coefficient: str) -> dict[str, str]:
-    """Describe the parts of one coefficient's error; an unknown part says so and is not a zero."""
+def half_width_words(one: Planned, coefficient: str) -> tuple[str, str, str]:
+    """Return name and value of one coefficient's half-width, and what it is made of; no unknown part is a zero."""
     j, p = one.names.index(coefficient), one.prediction
-    lost = "included" if p.clipping_in_privacy else "unknown"
-    if one.knows_truncation:
-        lost = said(float(np.broadcast_to(p.truncation, len(one.names))[j]))
-    return {
-        "Privacy sd": said(float(p.privacy[j])),
-        "Sampling sd": said(float(p.sampling[j])),
-        "Truncation sd": lost,
-        "95 % half-width": f"± {said(one.half_width(j))}",
-    }
+    parts = [("Privacy", p.privacy), ("sampling", p.sampling), *[("truncation", p.truncation)] * one.knows_truncation]
+    apart = ", ".join(f"{part} sd {said(float(np.broadcast_to(sd, len(one.names))[j]))}" for part, sd in parts)
+    return "95 % half-width", f"± {said(one.half_width(j))}", f"{apart}."
 
 
 def truncation_words(one: Planned) -> str:
@@ -140,15 +134,16 @@ def truncation_words(one: Planned) -> str:
 def interval_words(one: Planned, coefficient: str) -> str:
     """Return median and 80 % interval of a half-width in a sentence; empty where the method was not calibrated."""
     record = one.row(one.names.index(coefficient))
-    if record["half_width_low"] is None:
+    calibrated = record["half_width_median"], record["half_width_low"], record["half_width_high"]
+    if None in calibrated:
         return ""
-    median, low, high = (said(record[f"half_width_{part}"]) for part in ("median", "low", "high"))
+    median, low, high = (said(width) for width in calibrated if width is not None)
     between = f"and eight of ten between ± {low} and ± {high}."
     if median == said(record["half_width"]):
-        return f"By what came out on real tables, half of the releases come out above it, {between}"
+        return f"On real tables half of the releases had wider bands than this, {between}"
     return (
-        "The half-width is what the formula says, which knows no tails. By what came out on real tables, half of the "
-        f"releases come out above ± {median}, {between}"
+        "The half-width is what the formula says, which knows no tails. On real tables half of the releases had bands "
+        f"wider than ± {median}, {between}"
     )
 
 

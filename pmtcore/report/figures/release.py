@@ -16,7 +16,7 @@ from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.planning import beside_public, typical_ratio
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview
-from pmtcore.report.figures.coefficients import Unit
+from pmtcore.report.figures.coefficients import DisplayUnit
 from pmtcore.report.figures.style import (
     AFTER,
     NAME_HEIGHT,
@@ -176,7 +176,7 @@ def tradeoff_table(mu: float) -> pd.DataFrame:
     return pd.DataFrame({"false alarms": alarms, "detections, at most": attacker_power(mu, alarms)})
 
 
-def parts(coefficients: pd.DataFrame, unit: Unit) -> go.Figure | None:
+def parts(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure | None:
     """Draw standard errors of the privacy noise, of sampling and of truncation, apart; rows of a table in this unit.
 
     Those of ratios are on the scale of their logarithms, where errors add.
