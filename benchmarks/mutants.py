@@ -511,8 +511,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "joint: public tail beside counts",
         tail,
-        "found = np.any(sure, axis=1)[:, None]",
-        "found = np.any(0 * sure, axis=1)[:, None]",
+        "believed = np.any(sure, axis=1)[:, None]",
+        "believed = np.any(0 * sure, axis=1)[:, None]",
         FILTER,
     )
     plant("joint: a tail of noise", tail, "PRIOR_ROWS + _BEYOND_CHANCE * chance", "PRIOR_ROWS + 0 * chance", FILTER)

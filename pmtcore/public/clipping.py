@@ -534,11 +534,11 @@ class GradientNorms:
         chance = noise * np.sqrt(np.arange(self.many, 0.0, -1.0))
         sure = (beyond > PRIOR_ROWS + _BEYOND_CHANCE * chance) & (low >= self.tail.start)
         first = self.many - 1 - np.argmax(sure[:, ::-1], axis=1)[:, None]
-        found = np.any(sure, axis=1)[:, None]
-        start = np.where(found, low[first], self.edges[-1])
-        in_tail = found & (np.arange(self.many) >= first)
+        believed = np.any(sure, axis=1)[:, None]
+        start = np.where(believed, low[first], self.edges[-1])
+        in_tail = believed & (np.arange(self.many) >= first)
         logs = np.log(np.maximum(np.append(self._middles[:-1], low[-1]) / start, 1.0))
-        many = np.where(found, np.take_along_axis(beyond, first, axis=1), 0.0)
+        many = np.where(believed, np.take_along_axis(beyond, first, axis=1), 0.0)
         log_excess = np.maximum(np.sum(np.where(in_tail, counts * logs, 0.0), axis=1, keepdims=True), 0.0)
         return PowerTail(many, start, log_excess, LEAST_POWER), in_tail
 
