@@ -560,9 +560,14 @@ class GradientNorms:
     def whole_rows(self, n: int) -> np.ndarray:
         """Return rows (K,) to expect in the bins, in whole rows: half a row in or beyond a bin is none.
 
-        A tail that holds a twentieth of a row in the mean holds nothing as a rule, and costs nothing then.
+        A tail that holds a twentieth of a row in the mean holds nothing as a rule, and costs nothing then. The tail is
+        that of the outermost public counts, since released counts will have their own.
         """
-        farther = np.floor(np.cumsum((n * self.shares)[::-1])[::-1] + 0.5)
+        counts = self.counts(self.bins(self.lengths))[None].astype(float)
+        tail, in_tail = self._counted_tail(counts, 0.0)
+        beyond = n / len(self.lengths) * tail.beyond(self.edges[:-1])
+        rows = np.where(in_tail, beyond - np.append(beyond[:, 1:], 0.0)[None], n * self.shares)[0]
+        farther = np.floor(np.cumsum(rows[::-1])[::-1] + 0.5)
         return np.asarray(farther - np.append(farther[1:], 0.0))
 
     def counted_bound(self, n: int, mu: float, noise: float) -> float:
