@@ -507,6 +507,17 @@ def _mutants() -> list[Mutant]:
     plant(
         "joint: counts beyond chance unheard", "public/clipping.py", "conflict_inflation(ratio, share, 1)", "1", FILTER
     )
+    tail = "public/clipping.py"
+    plant(
+        "joint: public tail beside counts",
+        tail,
+        "believed = np.any(sure, axis=1)[:, None]",
+        "believed = np.any(0 * sure, axis=1)[:, None]",
+        FILTER,
+    )
+    plant("joint: a tail of noise", tail, "PRIOR_ROWS + _BEYOND_CHANCE * chance", "PRIOR_ROWS + 0 * chance", FILTER)
+    plant("joint: a tail without an end", tail, "(in_tail & (beyond < _HALF_A_ROW))", "(in_tail & False)", FILTER)
+    plant("joint: a clear count unheard", tail, "empty = (rows < _HALF_A_ROW)", "empty = (prior < _HALF_A_ROW)", FILTER)
     plant("joint: parts of rows far out", "public/clipping.py", "np.where(empty, 0.0, rows)", "rows", FILTER)
     plant(
         "joint: no common direction",

@@ -56,6 +56,8 @@ _MOST_REACH = 1e4  # some forty bins more than usual
 _MOST_NOISE = 0.5
 _PRIOR_ROWS = 0.04  # per bin, beside the public counts
 _BOUNDS_PER_BIN = 4  # candidates per bin
+# Standard deviations by which the rows beyond an edge exceed the noise on their counts
+_BEYOND_CHANCE = 3.0
 # Fewer rows than that are none, and noise below it tells none from one
 _HALF_A_ROW = 0.5
 # Odds of a common direction of two gradients beyond a bound with this share of rows beyond it, and their power
@@ -105,13 +107,13 @@ class PowerTail:
     """Power law of the outermost lengths: ``many`` lie beyond ``start``, ``many (x/start)^-power`` beyond x.
 
     Attributes:
-        many: number of lengths in the tail.
+        many: number of lengths in the tail, or one for each of several (..., 1).
         start: length at which the tail begins (..., 1).
         log_excess: sum of ``log(length/start)`` over the tail (..., 1).
         least_power: lower bound on the power.
     """
 
-    many: int
+    many: int | np.ndarray
     start: np.ndarray
     log_excess: np.ndarray
     least_power: float
@@ -140,6 +142,14 @@ class PowerTail:
     def beyond(self, lengths: np.ndarray) -> np.ndarray:
         """Return the number of lengths in the tail to expect beyond each of these, same shape."""
         return np.asarray(self.many * np.maximum(lengths / self.start, 1.0) ** -self.power)
+
+    def count_variance(self, rows: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Return the variance (..., K) of a number of rows that the tail has about each length (K,), these in the mean.
+
+        It is that of the count, of all rows in the tail, and of the exponent.
+        """
+        bend = 1 + (self.power * np.log(np.maximum(lengths / self.start, 1.0))) ** 2
+        return np.asarray(rows + rows**2 * bend / (self.many + PRIOR_ROWS))
 
     def excess(self, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the sums of squared excess and of excess (t, K) over bounds (t, K) that the tail leads to expect."""
@@ -490,23 +500,47 @@ class GradientNorms:
             counts: released (T, K), with noise of this standard deviation; ``None`` where none were released.
             noise: standard deviation of the noise on a released count.
         """
-        prior = n * self.shares
         if counts is None:
-            return prior[None]
-        middle, tail = (self.edges[1:] + self.edges[:-1]) / 2, self.tail
-        bend = 1 + (tail.power * np.log(np.maximum(middle / tail.start, 1.0))) ** 2
-        far = prior + prior**2 * bend / (tail.many + PRIOR_ROWS)
+            return n * self.shares[None]
+        tail, in_tail = self._counted_tail(counts, noise)
+        low, middle = self.edges[:-1], (self.edges[1:] + self.edges[:-1]) / 2
+        beyond = tail.beyond(low)
+        prior = np.where(
+            in_tail, beyond - np.append(beyond[:, 1:], np.zeros((len(beyond), 1)), axis=1), n * self.shares
+        )
+        far = np.where(in_tail, tail.count_variance(prior, middle), self.tail.count_variance(prior, middle))
         near = prior * (1 - self.shares) * (1 + n / (len(self.lengths) + 1))
-        variance = np.where(self.edges[1:] > tail.start, far, near)
+        variance = np.where(self.edges[1:] > self.tail.start, far, near)
         total = variance + noise**2
         ratio, share = (counts - prior) ** 2 / total, variance / total
         # rows where public ones leave none to expect are believed once they are beyond chance
         variance = variance * conflict_inflation(ratio, share, 1)
         rows = np.maximum(prior + variance / (variance + noise**2) * (counts - prior), 0.0)
         # else such a bin holds no row: a part of one far out would cost more than it says
-        believed = (noise < _HALF_A_ROW) | (self.edges[:-1] >= _LEAST_REACH * np.max(self.lengths) * (1 - 1e-9))
-        empty = (prior < _HALF_A_ROW) & believed & ~is_conflict(ratio, share, 1)
+        believed = (noise < _HALF_A_ROW) | (low >= _LEAST_REACH * np.max(self.lengths) * (1 - 1e-9))
+        believed = believed | (in_tail & (beyond < _HALF_A_ROW))
+        empty = (rows < _HALF_A_ROW) & believed & ~is_conflict(ratio, share, 1)
         return np.where(empty, 0.0, rows)
+
+    def _counted_tail(self, counts: np.ndarray, noise: float) -> tuple[PowerTail, np.ndarray]:
+        """Return the power law of the outermost counts (T, K) that are more than noise, and the bins (T, K) it is for.
+
+        The largest fifth of the public lengths begins where most tables have no power law yet, and one that begins
+        there has rows far beyond all. It starts at the last edge with enough rows beyond it to tell a power: as many as
+        its prior has, beyond chance; where there is no such edge it is for no bin.
+        """
+        low = self.edges[:-1]
+        beyond = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
+        chance = noise * np.sqrt(np.arange(self.many, 0.0, -1.0))
+        sure = (beyond > PRIOR_ROWS + _BEYOND_CHANCE * chance) & (low >= self.tail.start)
+        first = self.many - 1 - np.argmax(sure[:, ::-1], axis=1)[:, None]
+        believed = np.any(sure, axis=1)[:, None]
+        start = np.where(believed, low[first], self.edges[-1])
+        in_tail = believed & (np.arange(self.many) >= first)
+        logs = np.log(np.maximum(np.append(self._middles[:-1], low[-1]) / start, 1.0))
+        many = np.where(believed, np.take_along_axis(beyond, first, axis=1), 0.0)
+        log_excess = np.maximum(np.sum(np.where(in_tail, counts * logs, 0.0), axis=1, keepdims=True), 0.0)
+        return PowerTail(many, start, log_excess, LEAST_POWER), in_tail
 
     @cached_property
     def _bounds(self) -> np.ndarray:
@@ -526,9 +560,14 @@ class GradientNorms:
     def whole_rows(self, n: int) -> np.ndarray:
         """Return rows (K,) to expect in the bins, in whole rows: half a row in or beyond a bin is none.
 
-        A tail that holds a twentieth of a row in the mean holds nothing as a rule, and costs nothing then.
+        A tail that holds a twentieth of a row in the mean holds nothing as a rule, and costs nothing then. The tail is
+        that of the outermost public counts, since released counts will have their own.
         """
-        farther = np.floor(np.cumsum((n * self.shares)[::-1])[::-1] + 0.5)
+        counts = self.counts(self.bins(self.lengths))[None].astype(float)
+        tail, in_tail = self._counted_tail(counts, 0.0)
+        beyond = n / len(self.lengths) * tail.beyond(self.edges[:-1])
+        rows = np.where(in_tail, beyond - np.append(beyond[:, 1:], 0.0)[None], n * self.shares)[0]
+        farther = np.floor(np.cumsum(rows[::-1])[::-1] + 0.5)
         return np.asarray(farther - np.append(farther[1:], 0.0))
 
     def counted_bound(self, n: int, mu: float, noise: float) -> float:

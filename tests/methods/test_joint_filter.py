@@ -269,6 +269,43 @@ def test_rows_that_public_rows_do_not_foresee_are_believed_beyond_chance() -> No
     assert sizes.bound(5000, 30.0, chance, 0.2)[0] == alone
 
 
+def test_a_tail_of_counts_ends_where_they_end(seed) -> None:
+    """Lengths that fall exponentially have a power law at their largest fifth with rows far out, counts none."""
+    rng = np.random.default_rng(seed)
+    public, private = rng.exponential(2.0, 1000), rng.exponential(2.0, 20_000)
+    sizes = GradientNorms.at(public, 7, 20_000, 4.5)
+    exact = sizes.counts(sizes.bins(private)).astype(float)
+    for noise in (0.3, 1.6, 6.0):
+        counts = exact + noise * rng.standard_normal((20, sizes.many))
+        rows = sizes.expected(20_000, counts, noise)
+        assert rows.sum(axis=1) == pytest.approx(20_000, rel=0.02)
+        assert np.median(sizes.bound(20_000, 4.0, counts, noise)) < 1.3 * private.max()
+        far = rows[:, sizes.edges[:-1] > 2 * private.max()]
+        assert np.median(np.sum(far, axis=1)) < 1
+        assert np.mean(far == 0) > 0.8
+    assert sizes.counted_bound(20_000, 4.0, 0.3) > 1.5 * private.max()
+
+
+def test_counts_that_are_noise_start_no_tail(seed) -> None:
+    """Where no count is beyond chance the public tail stays: twenty histograms of noise alone far out."""
+    rng = np.random.default_rng(seed)
+    sizes = GradientNorms.at(rng.exponential(2.0, 60), 3, 600, 0.5)
+    beyond = sizes.edges[:-1] >= sizes.tail.start
+    counts = np.where(beyond, 0.0, 600 * sizes.shares) + 50.0 * rng.standard_normal((20, sizes.many))
+    _, in_tail = sizes._counted_tail(counts, 50.0)
+    assert np.mean(np.any(in_tail, axis=1)) < 0.2
+
+
+def test_a_row_that_a_clear_count_shows_is_one(seed) -> None:
+    """Noise far below a row: a bin with one row has one, whatever its neighbours lead one to expect."""
+    rng = np.random.default_rng(seed)
+    lengths = np.abs(rng.standard_t(3, 400))
+    sizes = GradientNorms.at(lengths[:60], 3, 340, 300.0)
+    exact = sizes.counts(sizes.bins(lengths[60:])).astype(float)
+    rows = sizes.expected(340, exact + 0.05 * rng.standard_normal((10, sizes.many)), 0.05)
+    assert np.all(np.abs(rows - exact) < 0.5)
+
+
 @pytest.mark.parametrize("power", [2.5, 3.0, 4.0])
 def test_rows_beyond_every_bound_are_priced_by_the_lengths_that_were_counted(power: float) -> None:
     """The more rows beyond the last edge, and the more on the way there, the more is lost; none there, nothing."""

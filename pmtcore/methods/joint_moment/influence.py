@@ -58,7 +58,7 @@ class Tail:
         tell the two apart.
         """
         order, tail = _outermost(lengths)
-        m, k = len(order), tail.many
+        m, k = len(order), int(tail.many)
         ranks = (np.arange(k) + 0.5) / m
         plain = float(np.sum(np.log(chi.isf(ranks, dimension) / chi.isf(k / m, dimension))))
         heavy = min(max((float(tail.log_excess[0]) / plain - 1) / _HEAVY_LOG_EXCESS, 0.0), 1.0)
