@@ -15,7 +15,7 @@ from pmtcore.report.first_look import first_look
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import table_from
-from tests.app.conftest import go, words
+from tests.app.conftest import go, visit, words
 from tests.app.test_families import by_name, plan_ridge
 from tests.app.test_pages import do_release, session, upload
 from tests.helpers import TEST
@@ -57,6 +57,13 @@ def release_on_explore(app) -> None:
 
 def delta_boxes(app) -> list:
     return [box for box in app.text_input if box.label == "delta of epsilon"]
+
+
+def test_release_and_explore_ask_for_one_confirmation():
+    """On a table that anybody may study both pages say that the result is a lab figure."""
+    pages = [go(visit(), page) for page in ("release", "explore")]
+    asked = [next(box.label for box in page.checkbox if box.label.startswith("I spend")) for page in pages]
+    assert asked[0] == asked[1]
 
 
 def test_data_measures_what_plan_predicts(app):
