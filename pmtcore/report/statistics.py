@@ -49,9 +49,9 @@ class Shortened:
     def words(self) -> str:
         """Return the share as a percentage, with its origin.
 
-        >>> Shortened(0.0344, Origin.PREDICTED).words, Shortened(0.0, Origin.RELEASED).words
+        >>> Shortened(0.0344, ShareOrigin.PREDICTED).words, Shortened(0.0, ShareOrigin.RELEASED).words
         ('3.4 %, predicted from public rows', 'none, released estimate')
-        >>> Shortened(0.0, Origin.PREDICTED).words
+        >>> Shortened(0.0, ShareOrigin.PREDICTED).words
         'no public row would be; a few private ones may be'
         """
         share = min(max(self.share, 0.0), 1.0)

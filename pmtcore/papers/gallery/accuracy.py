@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
+from pmtcore.accounting.budgets import Budget
 from pmtcore.base.private_rows import Private
 from pmtcore.base.symmetric import isometric_scale, upper_triangle
 from pmtcore.glm.families import LOGISTIC
@@ -22,8 +23,9 @@ from pmtcore.glm.solvers import Derivatives, Penalty, decrement, minimize
 from pmtcore.local import estimators, setup
 from pmtcore.local.protocol import Configuration, unfold
 from pmtcore.mechanisms.noise import SeededNoise
-from pmtcore.methods.local.collected import LocalMomentParameters, LocalPlan, WhitenedParameters
-from pmtcore.methods.local.printed import PrintedLocalPlan, PrintedMomentParameters
+from pmtcore.methods.local.collected import LocalMomentParameters, LocalPlan
+from pmtcore.methods.local.printed import PrintedLocalPlan
+from pmtcore.methods.registry import make_parameters, method
 from pmtcore.papers.gallery.central import table_as_numbers
 from pmtcore.papers.gallery.engine import at_epsilon
 from pmtcore.papers.gallery.local import mu_of
@@ -185,13 +187,11 @@ def _moments(
     printed, gaussian = id.endswith("-printed"), "gaussian" in id
     shift = public.mean
     gram = public.gram(shift, np.ones(m))
-    parameters = PrintedMomentParameters() if printed else LocalMomentParameters()
     largest = float(np.linalg.norm(gram / m, 2))
-    radius = (
-        math.sqrt(5 * d * largest * math.log(n / parameters.zeta)) if gaussian else float(public.lengths(shift).max())
-    )
+    zeta = LocalMomentParameters().zeta
+    radius = math.sqrt(5 * d * largest * math.log(n / zeta)) if gaussian else float(public.lengths(shift).max())
     made = Configuration("moments", names, "y", shift, np.eye(d), radius, 0.0, 1.0, "gaussian", mus[0])
-    plan = LocalPlan(_known(names, np.eye(d)), n, mus[0], made, parameters)
+    by = _planned(id, names, np.eye(d), n, configuration=made)
     lengths = private.lengths(shift)
     # A row outside the radius is clipped, or answers with a symbol that is no number.
     weights = (lengths <= radius).astype(float) if printed else np.minimum(1.0, radius / np.maximum(lengths, 1e-300))
@@ -199,13 +199,34 @@ def _moments(
     said = np.concatenate(
         [upper_triangle(private.gram(shift, weights**2)) * isometric_scale(d), private.cross(shift, weights)]
     )
-    by = PrintedLocalPlan(plan, mus[0], gaussian) if printed else plan
     statistic = Private(said / answered if printed else np.rint(said / made.units()).astype(np.int64))
     reports = np.vstack([by.at(mu).perturb(statistic, SeededNoise(seed, 1), 1).statistic for mu in mus])
     ols = estimators.least_squares(*unfold(reports, d), (gram, m), n)
     scores = public.scale[:, None] * public.rows.scores(ols.T) - ols @ shift
     link = estimators.of_family(LOGISTIC)
     return np.stack([estimators.scale_root(link, scores[:, t]) * ols[t] for t in range(len(mus))])
+
+
+def _planned(
+    id: str, names: tuple[str, ...], root: np.ndarray, n: int, *, configuration: Configuration
+) -> LocalPlan | PrintedLocalPlan:
+    """Return the plan of a registered method with a configuration whose sums over public rows are made here.
+
+    Its planner is given one row for each column; what it finds of them is replaced.
+
+    Raises:
+        TypeError: the method is no collection.
+    """
+    entry, d = method(id), len(names)
+    rows = np.column_stack([np.eye(d), np.zeros(d)])
+    shown = PublicData(names, "y", np.eye(d + 1), d, rows, LOGISTIC, labelled=False)
+    plan = entry.plan(shown, n, Budget(configuration.mu), make_parameters(entry, {}))
+    if isinstance(plan, PrintedLocalPlan):
+        server = replace(plan.repaired, public=_known(names, root), configuration=configuration)
+        return replace(plan, repaired=server)
+    if not isinstance(plan, LocalPlan):
+        raise TypeError(f"{id} is no collection")
+    return replace(plan, public=_known(names, root), configuration=configuration)
 
 
 def _known(names: tuple[str, ...], root: np.ndarray) -> PublicData:
@@ -241,7 +262,9 @@ def _whitened(private: Side, public: Side, names: tuple[str, ...], *, mus: Seque
     fits = []
     for mu in mus:
         made = setup.whitened(_known(names, root), n, mu, "gaussian", known=known)
-        plan = LocalPlan(_known(names, root), n, mu, made, WhitenedParameters())
+        plan = _planned("ldp-whitened", names, root, n, configuration=made)
+        if not isinstance(plan, LocalPlan):
+            raise TypeError("the whitened score is a local plan")
         clipped = np.minimum(1.0, made.radius / own) * (private.response - made.centre)
         said = inverse @ private.rows.first(clipped[:, None])[:, 0]
         statistic = Private(np.rint(said / made.units()).astype(np.int64))
