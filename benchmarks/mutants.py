@@ -172,10 +172,20 @@ def _mutants() -> list[Mutant]:
     )
     prices = ("public/clipping.py", "if low[k] > _PRICE_TOLERANCE * np.min(price):", "if low[k] > 0.9 * np.min(price):")
     plant("radius: balls that may be the best are not priced", *prices, "tests/public/test_radius.py")
-    limit = ("base/private_rows.py", "max(MOST_KEPT, features.nbytes + response.nbytes)", "MOST_KEPT")
+    limit = ("base/private_rows.py", "max(bytes_for_rows(), features.nbytes + response.nbytes)", "bytes_for_rows()")
     plant("kept: of an array no more than of a file", *limit, pool)
-    frames = ("tables/problem.py", "max(MOST_KEPT, private.source.table.nbytes) if", "MOST_KEPT if")
+    frames = ("tables/problem.py", "max(bytes_for_rows(), in_memory)", "bytes_for_rows()")
     plant("kept: of a frame no more than of a file", *frames, pool)
+    part = (
+        "base/private_rows.py",
+        "                self._pieces.clear()\n                yield",
+        "                yield",
+    )
+    plant("kept: a part of the rows", *part, pool)
+    made_anew = ("base/private_rows.py", "self._complete = room >= 0", "self._complete = False")
+    plant("kept: made anew and kept once more", *made_anew, pool)
+    shares = ("base/pass_memory.py", "_share[:] = [_OF_A_COMMAND]", "pass")
+    plant("kept: of a command no more than of a session", *shares, "tests/base/test_pass_memory.py")
     uncut = ("base/private_rows.py", "cut_to(self._blocks(), size)", "self._blocks()")
     plant("threads: a large block is not shared", *uncut, pool)
     denormal = ("tables/fingerprint.py", "place[size < _LEAST] = _ZERO", "place[size == 0] = _ZERO")
@@ -423,10 +433,10 @@ def _mutants() -> list[Mutant]:
         f"{LAWS} -k flipped",
     )
     plant(
-        "kept: the first blocks counted twice",
+        "kept: all blocks counted twice",
         "base/private_rows.py",
-        "            if at < known:\n",
-        "            if at < 0:\n",
+        "            yield from self._pieces\n            return\n",
+        "            yield from self._pieces\n",
         TURNED,
     )
     plant(

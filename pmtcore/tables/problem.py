@@ -26,7 +26,8 @@ from pmtcore.base.messages import (
     TableNote,
     kind_of,
 )
-from pmtcore.base.private_rows import MOST_KEPT, PrivateRows, StaysInSession
+from pmtcore.base.pass_memory import bytes_for_rows
+from pmtcore.base.private_rows import PrivateRows, StaysInSession
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.cholesky import partners
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
@@ -144,7 +145,8 @@ class PublicSide:
         n = private.source.rows(self.dialect)
         adder = None if cluster is None else cluster.adder(private.source, coder, self.dialect)
         blocks, beside = row_blocks(private.source, coder, self.dialect, n, parsed=parsed), coder.has_loss_weights
-        keeps = max(MOST_KEPT, private.source.table.nbytes) if isinstance(private.source, ArrowSource) else MOST_KEPT
+        in_memory = private.source.table.nbytes if isinstance(private.source, ArrowSource) else 0
+        keeps = max(bytes_for_rows(), in_memory)
         return PrivateRows(blocks, n, coder.names, adder, keeps=keeps, weighted=beside)
 
 
