@@ -107,6 +107,7 @@ def page(problem: Problem) -> None:
         return
     if TableNote.ONE_PUBLIC_LABEL in map(kind_of, problem.notes):  # said above: no figure would mean anything
         return
+    cautions.few(problem)  # before any promise
     with figure_first("plan"):
         id, coefficient, mu = ask(problem, curves)
         here = curves.at(id, mu)
@@ -119,7 +120,6 @@ def page(problem: Problem) -> None:
         chart(drawn, "plan", alt, table, label=Label.PUBLIC, folded_note=note)
         if words := figures.left_out_words(curves.drawn()):
             st.caption(plain(words))
-        cautions.few(problem)
         if computing and curves.live:
             outlined = curves.outlined()
             redrawn(lambda: filling(curves, outlined), A_MOMENT)
