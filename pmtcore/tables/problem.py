@@ -181,10 +181,13 @@ def _are_two_labels(levels: Sequence[str]) -> bool:
 def _numbers_rows(public: Table, name: str) -> bool:
     """Return whether a column of numbers looks like row numbers or identifiers, so that it is no target by default.
 
-    Those of persons with several rows are told by the column's name, where it has many different whole numbers.
+    Those of persons with several rows are told by the column's name, where it has many different whole numbers, or, in
+    a table of few public rows, different ones alone.
     """
     numbers = values(public.column(name), "number", public.decimal)
-    return like_identifier(numbers) or (named_as_identifier(name) and has_many_whole_numbers(numbers))
+    if not named_as_identifier(name):
+        return like_identifier(numbers)
+    return has_many_whole_numbers(numbers) or len(np.unique(numbers)) == len(numbers)
 
 
 def features_taken(
