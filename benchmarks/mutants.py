@@ -199,6 +199,8 @@ def _mutants() -> list[Mutant]:
     plant("objects: a class without a hash", *hashless, f"{sourced} -k any_class")
     labels = ("api/survival.py", "iloc[np.repeat(np.arange(count), periods)]", "loc[frame.index.repeat(periods)]")
     plant("survival: rows by the labels of an index", *labels, "tests/api/test_survival.py -k index")
+    json = ("tables/dialect.py", " or _OTHER_FORM.match(text) is not None", "")
+    plant("header: JSON in one line", *json, "tests/tables/test_bad_input.py -k other_forms")
     plant("threads: all blocks at once", threads, "Semaphore(threads + 1)", "Semaphore(10**9)", pool)
     plant("threads: the first block is waited for", threads, "waiting and waiting[0].done()", "waiting", pool)
     plant("threads: one buffer for all", threads, "self._own = local()", "self._own = type('', (), {})()", pool)
