@@ -190,6 +190,27 @@ def _mutants() -> list[Mutant]:
     plant("threads: a large block is not shared", *uncut, pool)
     denormal = ("tables/fingerprint.py", "place[size < _LEAST] = _ZERO", "place[size == 0] = _ZERO")
     plant("fingerprint: a denormal number warns", *denormal, "tests/ledger/test_fingerprint.py")
+    ljust, sourced = '.ljust(self.room, b"\\0")', "tests/tables/test_sources.py"
+    plant("fingerprint: its length tells n", "ledger/fingerprint.py", ljust, "", "tests/ledger/test_fingerprint.py")
+    shares = ("releases/release.py", "problem.private.n if problem.reads_n_rows else None", "problem.private.n")
+    plant("progress: shares of a private number of rows", *shares, "tests/releases/test_progress.py")
+    group = (
+        "tables/table.py",
+        "ParquetSource(place, where, private, limit)",
+        "ParquetSource(place, where, private, 1)",
+    )
+    plant("parquet: one long cell refuses the file", *group, f"{sourced} -k long_cell")
+    plant("cells: a long one is read", "tables/cells.py", "longest <= LINE:", "True:", f"{sourced} -k long_cell")
+    hashless = (
+        "tables/cells.py",
+        "with suppress(Exception):  # of an array",
+        "with suppress(ValueError):  # of an array",
+    )
+    plant("objects: a class without a hash", *hashless, f"{sourced} -k any_class")
+    labels = ("api/survival.py", "iloc[np.repeat(np.arange(count), periods)]", "loc[frame.index.repeat(periods)]")
+    plant("survival: rows by the labels of an index", *labels, "tests/api/test_survival.py -k index")
+    json = ("tables/dialect.py", " or _OTHER_FORM.match(text) is not None", "")
+    plant("header: JSON in one line", *json, "tests/tables/test_bad_input.py -k other_forms")
     plant("threads: all blocks at once", threads, "Semaphore(threads + 1)", "Semaphore(10**9)", pool)
     plant("threads: the first block is waited for", threads, "waiting and waiting[0].done()", "waiting", pool)
     plant("threads: one buffer for all", threads, "self._own = local()", "self._own = type('', (), {})()", pool)

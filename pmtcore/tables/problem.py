@@ -42,6 +42,7 @@ from pmtcore.tables.kinds import CODED, ORDERS, SIGNS
 from pmtcore.tables.limits import SMALLEST
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import by_person
+from pmtcore.tables.queries import DeclaredSource
 from pmtcore.tables.schema import (
     Schema,
     code_for_missing,
@@ -85,6 +86,11 @@ class Problem(StaysInSession):
     design: Design | None = None  # how rows of the user's own tables become features
     # Numbers that the ledger's fingerprint read, for the first pass; None where it reads the table anew.
     parsed: ParsedNumbers | None = None
+
+    @property
+    def reads_n_rows(self) -> bool:
+        """Return whether the number of rows read is n: not of people's rows, nor of those of a declared n."""
+        return self.unit is None and not (self.table is not None and isinstance(self.table.source, DeclaredSource))
 
     @property
     def positive(self) -> str | None:
