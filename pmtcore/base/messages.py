@@ -70,6 +70,11 @@ class Message(Enum):
     """Base of the kinds: each member has a template in ``messages.toml``, under its class and name."""
 
     @property
+    def code(self) -> str:
+        """Return the name of the kind in records and messages between programs."""
+        return self.name.lower().replace("_", "-")
+
+    @property
     def template(self) -> str:
         """Return the template of the sentence."""
         return _templates()[type(self).__name__][self.name]
@@ -882,3 +887,159 @@ class RecordMessage(Message):
     POSITIVE_NEEDED = auto()
     COUNT_NEEDED = auto()
     RULE_UNREADABLE = auto()
+
+
+class StudyFault(Message):
+    """What went wrong with a study among sites; the error adds the sites it concerns."""
+
+    NOT_A_STUDY = auto()
+    NOT_INSTALLED = auto()
+    UNKNOWN_SITE = auto()
+    TOO_FEW_SITES = auto()
+    TOO_LITTLE_NOISE = auto()
+    NO_KEYS = auto()
+    OTHER_PUBLIC = auto()
+    OTHER_STUDY = auto()
+    OTHER_ROWS = auto()
+    STRICT_POLICY = auto()
+    FORMULA = auto()
+    EFFECTS = auto()
+    FEW_PUBLIC_ROWS = auto()
+    SITE_COLUMN = auto()
+    SITE_LINES = auto()
+    NEEDS_TABLE = auto()
+    NOT_AGREED = auto()
+    METHOD = auto()
+    FORGED = auto()
+    OPENED_BEFORE = auto()
+    SITES_CHANGED = auto()
+    LOST = auto()
+    PATIENCE = auto()
+    STOPPED = auto()
+    RANGE = auto()
+    UNREACHABLE = auto()
+
+
+class Party(Message):
+    """Who looks at a study among sites."""
+
+    OUTSIDERS = auto()
+    ONE_SITE = auto()
+    COALITION = auto()
+    PERSON_IN_TWO_SITES = auto()
+
+
+class PartyKnowledge(Message):
+    """What a study promises against a party."""
+
+    NOTHING = auto()
+    EACH_ROW = auto()
+    ALL_ROWS = auto()
+
+
+class SiteState(Message):
+    """How far a site of a study is."""
+
+    INVITED = auto()
+    AGREED = auto()
+    HERE = auto()
+    FAILED = auto()
+    DONE = auto()
+
+
+class SettingFault(Message):
+    """What is wrong with a setting of a server."""
+
+    MISSING = auto()
+    PLACEHOLDER = auto()
+    SHORT = auto()
+    PREDICTABLE = auto()
+    NOT_ENCRYPTED = auto()
+    SWITCHED_OFF = auto()
+    UNREADABLE = auto()
+    NOBODY = auto()
+    WRONG_PLACE = auto()
+
+
+class DatabaseFault(Message):
+    """Why a ledger cannot be used, of what a driver says."""
+
+    READ_ONLY = auto()
+    DISK_FULL = auto()
+    DAMAGED = auto()
+    UNWRITABLE = auto()
+    LOCKED = auto()
+    NO_CONNECTION = auto()
+    UNOPENED = auto()
+    NO_LEDGER = auto()
+    REFUSED = auto()
+    NO_DRIVER = auto()
+    NO_URL = auto()
+    SILENT = auto()
+
+
+class SpendMessage(Message):
+    """What became of a budget."""
+
+    NOTHING = auto()
+    NO_RESULT = auto()
+    RECORD_KEPT = auto()
+    UNKNOWN = auto()
+    STOPPED = auto()
+    STOPPED_IN_TIME = auto()
+    SYSTEM_REFUSED = auto()
+    OWN_ERROR = auto()
+    NO_PRIVATE_ROW = auto()
+    DEMO = auto()
+    LAB = auto()
+    REPEATED = auto()
+    SPENT = auto()
+
+
+class ReleaseNote(Message):
+    """What is said about a release or its plan."""
+
+    INDEFINITE_COMBINED = auto()
+    CORRECTION_TOO_LARGE = auto()
+    GRAM_TOO_FAR = auto()
+    FIT_TOO_FAR = auto()
+    HEAVY_TRUNCATION = auto()
+    PUBLIC_MOMENT_WEIGHS_MORE = auto()
+    PUBLIC_MOMENT_ALONE = auto()
+    NO_FOURTH_MOMENTS = auto()
+    INDEFINITE = auto()
+    NO_INVERSE = auto()
+    NO_SCALE = auto()
+    NO_BANDS = auto()
+    OTHER_HAS_BANDS = auto()
+    OTHERS_HAVE_BANDS = auto()
+    UNSETTLED = auto()
+    MODULUS_PULLS = auto()
+    FEWER_SITES = auto()
+    DUPLICATE_IDS = auto()
+    FORGED_REPORTS = auto()
+    SWAMPED = auto()
+    PUBLIC_FIT_MAY_DO_BETTER = auto()
+    PUBLIC_FIT_MAY_DO_AS_WELL = auto()
+
+
+class PlanVerdict(Message):
+    """Whether private rows can help at a budget."""
+
+    IS_PUBLIC_FIT = auto()
+    NO_TARGET = auto()
+    UNKNOWN_SIZE = auto()
+    CANNOT_IMPROVE = auto()
+    MAY_NOT_IMPROVE = auto()
+    IMPROVES = auto()
+    TRUNCATION_LEFT_OUT = auto()
+
+
+class CuratorNote(Message):
+    """What a curator is told of the private rows, without noise."""
+
+    EMPTY_ROWS = auto()
+    MOSTLY_EMPTY = auto()
+    SHARED_BY_CHANCE = auto()
+    SHARED_BEYOND_CHANCE = auto()
+    BEYOND_RADIUS = auto()
