@@ -237,11 +237,23 @@ def test_every_kind_is_a_sentence(kind):
     assert isinstance(kind, NOTES) or ADVICE.search(re.sub(r"{[^}]*}", "", kind.template))
 
 
-def test_every_template_has_a_kind():
-    """The file of templates has those of the kinds and no other, in their order; no class has one template twice."""
-    templates = {name: list(named) for name, named in messages._templates().items()}
-    assert templates == {name: [kind.name for kind in enum] for name, enum in ENUMS.items()}
-    assert all(len({kind.template for kind in enum}) == len(enum) for enum in ENUMS.values())
+def test_every_template_belongs_to_a_class():
+    """The file has the tables of the classes and no other; no class has one template twice, which would be an alias."""
+    assert set(messages._TEMPLATES) == set(ENUMS)
+    assert all(len(ENUMS[name]) == len(named) for name, named in messages._TEMPLATES.items())
+
+
+@pytest.mark.parametrize("folder", ["pmtcore", "pages", "tests", "benchmarks"])
+def test_every_kind_that_is_named_exists(folder):
+    """A misspelled kind fails here: a checker of types does not read the file that the kinds stand in."""
+    unknown = [
+        (path.name, node.lineno, node.attr)
+        for path in sorted((ROOT.parent / folder).rglob("*.py"))
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ENUMS
+        if not hasattr(ENUMS[node.value.id], node.attr)
+    ]
+    assert unknown == []
 
 
 def test_all_facts_are_used():
