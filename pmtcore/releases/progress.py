@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, SpendMessage
 
 # Seconds of a pass before the remaining time is estimated from its speed.
 _SECONDS_BEFORE_ESTIMATE = 0.3
@@ -19,7 +19,7 @@ class Stopped(InputError):
     """Error of a release that was stopped before the spend."""
 
     def __init__(self) -> None:
-        super().__init__("Stopped before the spend: nothing was released, and nothing was spent.")
+        super().__init__(SpendMessage.STOPPED_IN_TIME)
 
 
 @dataclass(frozen=True)
