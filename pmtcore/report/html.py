@@ -137,7 +137,7 @@ def _summary(record: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
         box += f'\n<p class="lab">{escape(DISAGREES)}</p>'
     at = entry.get("at", "")[:19].replace("T", " ") or str(record.get("date", "")) or "unknown"
     facts = [
-        ("Released (UTC)" if ":" in at else "Released on", escape(at)),
+        ("Made (UTC)" if ":" in at else "Made on", escape(at)),
         ("Purpose", escape(entry.get("purpose", "")) or "none was stated"),
         ("Data set", escape(record.get("ledger", {}).get("dataset", "")) or "without a name: in no ledger"),
         ("What left the private rows", escape(_left(record))),
