@@ -17,8 +17,10 @@ from pages.common.widgets import (
     chart,
     deployments,
     download_table,
+    figure_first,
     frame,
     guarantee_line,
+    later,
     picture,
     strength_line,
 )
@@ -96,7 +98,7 @@ def show(release: Release, request: Request) -> None:
     left, right = st.columns([5, 2], gap="medium")
     with right:
         about(release)
-    with left:
+    with left, figure_first("coefficients"):
         if release.names:
             coefficients(release, on_open_tables(release, request))
     free(release)
@@ -124,14 +126,15 @@ def coefficients(release: Release, here: str = "") -> None:
     units = forest.units(release)
     many = len(release.names) > MANY
     a, b, c = st.columns([5, 3, 2], vertical_alignment="bottom")
-    id = pick(a, "coefficients-unit", units, words=lambda id: units[id].short)
-    order = pick(b, "coefficients-order", forest.ORDERS, "strength" if many else "table")
-    search = c.text_input(**control("coefficients-search")) if many else ""
+    id = pick(later(a, "unit"), "coefficients-unit", units, words=lambda id: units[id].short)
+    order = pick(later(b, "order"), "coefficients-order", forest.ORDERS, "strength" if many else "table")
+    search = later(c, "search").text_input(**control("coefficients-search")) if many else ""
     unit = units[id]
     table = forest.table(release, unit)
     shown = forest.chosen(table, unit, search, order)
     example = example_words(shown, unit, reference_levels(release.notes))
-    st.markdown(f"{badge(label(release))} **{plain(release_words(release, unit.per_spread))}** {plain(example)}")
+    parts = release_words(release, unit.per_spread)
+    st.markdown(f"{badge(label(release))} **{plain(example or parts)}**")
     few = forest.folded(shown, unit)
     as_it_is = len(shown) <= (MOST_COLUMNS if len(few) == len(shown) else MANY)
     view = "all" if as_it_is else views()
@@ -142,6 +145,8 @@ def coefficients(release: Release, here: str = "") -> None:
         with st.expander("Table", icon=":material/table_rows:"):
             frame(forest.displayed(shown, unit), f"Coefficients: {unit.words}")
             download_table(forest.displayed(shown, unit), "coefficients-shown")
+    if example:
+        st.markdown(plain(parts))
     about_picture(release, table, drawn, here)
     if release.bands is None:
         st.caption(
