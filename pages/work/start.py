@@ -28,7 +28,7 @@ st.title("Publish a regression on private rows, with a guarantee")
 shown = opening()
 ways()
 mu = st.select_slider(**control("start-mu", value=1.0), options=shown.budgets, format_func=figure)
-st.markdown(f"{badge(Label.LAB)} **{figures.words(shown, mu)}** {strength(mu).sentence}")
+st.markdown(f"{badge(Label.LAB)} An example on synthetic rows. **{figures.words(shown, mu)}** {strength(mu).sentence}")
 wide, narrow = st.columns([3, 2], gap="large")
 with wide:
     picture(
