@@ -55,6 +55,9 @@ from pmtcore.report.words import (
 )
 from pmtcore.tables.choices import Choices
 
+# Notes that stand open: more of them would push what can be taken along off the page.
+_FEW_NOTES = 3
+
 
 def is_of_other_table(id: str) -> bool:
     """Return whether the release of this request came from tables that are open no longer."""
@@ -105,7 +108,8 @@ def show(release: Release, request: Request) -> None:
     if release.facts.retrieved_epsilon is not None:
         retrieved(release)
     if release.notes:
-        with st.expander(f"Notes ({len(release.notes)})", icon=":material/notes:"):
+        few = len(release.notes) <= _FEW_NOTES
+        with st.expander(f"Notes ({len(release.notes)})", icon=":material/notes:", expanded=few):
             st.markdown("\n".join(f"- {plain(note)}" for note in release.notes))
     downloads(release, request)
     earlier()

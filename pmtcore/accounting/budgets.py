@@ -339,8 +339,8 @@ class Guarantee:
         responses = "the responses of " if self.neighbours is Neighbours.REPLACE_RESPONSE else ""
         tables = self.neighbours.words if by_row else f"two tables that differ in {responses}{self.unit.differ},"
         sentence = (
-            f"From this release, an attacker who allows 5 % false alarms tells apart "
-            f"{tables} in at most {power:g} % of the cases, whatever else they know."
+            f"From this release, an attacker who allows 5 % false alarms succeeds in at most {power:g} % of the cases, "
+            f"whatever else they know, in telling apart {tables.rstrip(',')}."
         )
         sentence = f"{sentence} {self.unit.words}" if by_row else sentence
         return f"{sentence} {ONLY_RESPONSES}" if self.neighbours is Neighbours.REPLACE_RESPONSE else sentence

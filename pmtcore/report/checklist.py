@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pmtcore.accounting.budgets import Neighbours, of_person, only_responses, person_note
-from pmtcore.base.numbers import figure, power_of_ten
+from pmtcore.base.numbers import figure, listing, power_of_ten
+from pmtcore.base.results import PARTS
 from pmtcore.methods.registry import method
 
 _ANSWERS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -39,6 +40,7 @@ def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
         "epsilon": figure(person["epsilon"], 4),
         "delta": power_of_ten(person["delta"]),
         "note": f" ({note})" if note else "",
+        "parts": listing([part for part in PARTS if any(part in band for band in record["bands"].values())]),
         "title": entry.title,
         "id": entry.id,
         "reason": entry.claim.reason,

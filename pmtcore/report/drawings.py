@@ -21,7 +21,8 @@ def curve(mu: float) -> str:
         return ""
     alarms = np.linspace(0.0, 1.0, 101)[1:-1]
     detections = attacker_power(mu, alarms)
-    points = " ".join(f"{40 + 300 * a:.1f},{230 - 200 * b:.1f}" for a, b in zip(alarms, detections, strict=True))
+    inside = " ".join(f"{40 + 300 * a:.1f},{230 - 200 * b:.1f}" for a, b in zip(alarms, detections, strict=True))
+    points = f"40,230 {inside} 340,30"
     at = float(attacker_power(mu, 0.05))
     x, y = 40 + 300 * 0.05, 230 - 200 * at
     return (
@@ -32,7 +33,7 @@ def curve(mu: float) -> str:
         '<line x1="40" y1="230" x2="340" y2="30" stroke="#6b727b" stroke-dasharray="4 4"/>'
         f'<polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="2.5"/>'
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="#D55E00"/>'
-        f'<text x="{x + 10:.1f}" y="{min(y + 18, 222):.1f}">{detected_percent(mu):g} % at 5 %</text>'
+        f'<text x="{x + 10:.1f}" y="{min(y + 18, 222):.1f}" {_ON_WHITE}>{detected_percent(mu):g} % at 5 %</text>'
         '<text x="40" y="248">0 %</text><text x="190" y="248" text-anchor="middle">50 %</text>'
         '<text x="340" y="248" text-anchor="middle">100 %</text><text x="190" y="264" text-anchor="middle">'
         'false alarms</text><text x="36" y="235" text-anchor="end">0</text>'
@@ -65,19 +66,23 @@ def forest(release: Mapping[str, Any]) -> str:
     values, ends, called = values[at], ends[at], [name for _, name in rows]
     limit = axis_limit(np.max(np.abs(np.column_stack([values, ends])), axis=1))
     low, high = axis_ends(ends, ends, limit)
+    marks = _round_steps(low, high)
+    if limit is None:  # the axis ends at figures that stand below it
+        low, high = marks[0], marks[-1]
     width = (high - low) or 1.0
 
     def x(value: float) -> float:
         return _EDGE + (_WIDTH - 2 * _EDGE) * (min(max(value, low), high) - low) / width
 
     foot = _ROW * len(called) + 8
-    marks = [mark for mark in _round_steps(low, high) if low <= mark <= high]
+    marks = [mark for mark in marks if low <= mark <= high]
     lines = [f'<line x1="{x(mark):.1f}" y1="4" x2="{x(mark):.1f}" y2="{foot}" stroke="#d5d9de"/>' for mark in marks]
     lines += [f'<line x1="{x(0):.1f}" y1="4" x2="{x(0):.1f}" y2="{foot}" stroke="#6b727b"/>']
     for at_row, (name, value, (a, b)) in enumerate(zip(called, values, ends, strict=True)):
         y = _ROW * at_row + 28
         shown = name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…"
-        lines.append(f'<text x="{_EDGE}" y="{y - 10}" {_ON_WHITE}>{escape(shown)}</text>')
+        lines.append(f'<line x1="{_EDGE}" y1="{y}" x2="{_WIDTH - _EDGE}" y2="{y}" stroke="#e8eaee"/>')
+        lines.append(f'<text x="{_EDGE}" y="{y - 8}" {_ON_WHITE}>{escape(shown)}</text>')
         if limit is not None and abs(value) > limit:
             far = f"{number(value)} ({number(a)} to {number(b)})"
             anchor, text = ("end", f"{far} →") if value > 0 else ("start", f"← {far}")

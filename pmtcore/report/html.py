@@ -19,6 +19,7 @@ from pmtcore.accounting.budgets import of_person, only_responses, person_note, u
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import plain
 from pmtcore.base.numbers import figure, percent, plural, power_of_ten
+from pmtcore.base.results import PARTS
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
 from pmtcore.public.moments import INTERCEPT
@@ -139,7 +140,7 @@ def _summary(record: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
         ("Released (UTC)" if ":" in at else "Released on", escape(at)),
         ("Purpose", escape(entry.get("purpose", "")) or "none was stated"),
         ("Data set", escape(record.get("ledger", {}).get("dataset", "")) or "without a name: in no ledger"),
-        ("What left the private rows", escape(_left(record))),
+        ("What left the private rows", f"{escape(_left(record))}. The record (JSON) has all of it."),
     ]
     scale = SCALES.get(record["public"].get("family", ""), "")
     sign = " A positive coefficient makes it likelier." if record["public"].get("positive") else ""
@@ -244,7 +245,7 @@ def _guarantee(record: Mapping[str, Any]) -> str:
         f"<h2>What was promised</h2>\n<p>{escape(record['guarantee_in_words'])}</p>\n"
         f"{_example(float(g['mu']), 'row' if unit_of(record['guarantee']).rows == 1 else 'person')}"
         f'<p class="note">{assumptions}</p>\n'
-        + table("The guarantee in three units", ("what", "value"), facts)
+        + table("The guarantee", ("what", "value"), facts)
         + curve(float(g["mu"]))
         + table("This budget beside those of published deployments", ("deployment", *_ANCHOR), _anchors(record))
     )
@@ -257,7 +258,7 @@ def _example(mu: float, unit: str) -> str:
     odds = strength(mu)
     return (
         f"<p>Guessing tells {percent(FALSE_ALARMS)} apart; this is {figure(odds.times_guessing, 2)} times as often.\n"
-        f"For example, somebody knows all about every {unit} but one, and holds two cases of that one to be equally "
+        f"For example, somebody knows all about every {unit} but one, and finds two cases of that one equally "
         "likely. With this report they name the right case in at most "
         f"{percent(odds.right_guesses, 3)} of all trials; without it, in 50 %.</p>\n"
     )
@@ -277,7 +278,7 @@ def _anchors(record: Mapping[str, Any]) -> list[tuple[str, ...]]:
 def _coefficients(record: Mapping[str, Any]) -> tuple[str, str]:
     """Return the picture of the coefficients under its heading, and their tables with all notes."""
     bands = record["bands"]
-    parts = [p for p in ("privacy", "sampling", "truncation") if any(p in band for band in bands.values())]
+    parts = [p for p in PARTS if any(p in band for band in bands.values())]
     spread = dict(zip(record["coefficients"], record["public"].get("spread", []), strict=False))
     rows, drawn = [], []
     for name, value in record["coefficients"].items():

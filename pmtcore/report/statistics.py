@@ -127,7 +127,7 @@ def aside_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
     if not np.any(aside):
         return ""
     return (
-        "Publish the value, with its band. The value estimates the fit to the private rows; the band is for the "
+        "The value belongs with its band. The value estimates the fit to the private rows; the band is for the "
         "coefficient of the population and weighs private and public rows for it. So the value is inside its band, but "
         "not always in the middle."
     )
