@@ -92,6 +92,8 @@ TITLES: Mapping[str, str] = {
     "residual_sd": "standard deviation of the residuals",
     "r_squared": "R squared",
     "after_whitening": "condition number and smallest eigenvalue of the whitened second moment",
+    "kappa": "condition number of the whitened second moment",
+    "lambda_min": "smallest eigenvalue of the whitened second moment",
     "ridge_path": "coefficients at other ridge penalties",
     "alone": "coefficients from the released moment alone, with their covariance",
     "moment": "second moment of the features",
@@ -127,7 +129,7 @@ def aside_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
     if not np.any(aside):
         return ""
     return (
-        "The value belongs with its band. The value estimates the fit to the private rows; the band is for the "
+        "Quote the value with its band. The value estimates the fit to the private rows; the band is for the "
         "coefficient of the population and weighs private and public rows for it. So the value is inside its band, but "
         "not always in the middle."
     )

@@ -16,7 +16,7 @@ from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.releases.release import Request, release
 from pmtcore.report.figures import explore as figures
 from tests.app.conftest import go, words
-from tests.app.test_more_choices import widget
+from tests.app.test_choices_of_data import widget
 from tests.app.test_pages import upload
 
 
