@@ -28,7 +28,7 @@ from pmtcore.accounting.budgets import compose
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.exports import json_text
 from pmtcore.base.labels import Label, ReleaseStatus
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, TableNote, kind_of
 from pmtcore.base.numbers import count
 from pmtcore.base.numbers import figure as said
 from pmtcore.ledger.account import Entry
@@ -166,7 +166,7 @@ def coefficients(release: Release, here: str = "") -> None:
 
 def about_picture(release: Release, table: pd.DataFrame, drawn: pd.DataFrame, here: str) -> None:
     """Say below the picture which coefficients it holds, what they estimate, and how bands compare with the plan."""
-    told = [here]
+    told = [here, *(note for note in release.notes if kind_of(note) is TableNote.REFERENCES)]
     if len(drawn) < len(table):
         told.append(forest.note(table, drawn))
     if not set(drawn["coefficient"]) <= set(table["coefficient"]):

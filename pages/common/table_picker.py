@@ -63,7 +63,9 @@ def source() -> bool:
             if chosen == "demo":
                 _demo()
         if id is not None:
-            st.caption(f"{named.entry(id).summary} A release from such a split is marked as a lab figure.")
+            st.caption(
+                f"{named.entry(id).summary} A release from it is a lab figure, for study and not to be published."
+            )
             _open_named(id)
         elif chosen == "upload":
             return own_tables()

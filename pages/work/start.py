@@ -40,5 +40,5 @@ with narrow:
     picture(figures.errors(shown, mu), "start-errors", "Width of the typical band against the budget")
 st.caption(
     "Synthetic rows: 5,000 private, 200 public. What it needs: a private table, a little public data about the same "
-    "population (or only a published second moment), and a budget."
+    "population (or only a published second moment), and a budget. A demo of such rows is open already, on Data."
 )
