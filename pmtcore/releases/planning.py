@@ -311,8 +311,8 @@ def beside_public(prediction: Prediction, alone: Prediction) -> tuple[float, str
     best, worst = (1 / max(typical_ratio(end, alone.total), 1e-300) for end in ends)
     least, most = figure(worst, 2), figure(best, 2)
     if best > _FAR_APART * worst:
-        return ratio, f"{least} to {most} times as precise as the public fit in eight of ten tables"
-    return ratio, f"{precise} ({least} to {most} times in eight of ten tables)"
+        return ratio, f"{least} to {most} times as precise as the public fit on eight of ten real tables"
+    return ratio, f"{precise} ({least} to {most} times on eight of ten real tables)"
 
 
 def _half(public: PublicData, n: int, id: str, mu: float, *, j: int) -> float:
