@@ -9,10 +9,10 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from pmtcore.base.messages import FaceMessage, InputError, SpendMessage
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import counted_mu
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.ledger.sidecar import seal
@@ -83,7 +83,7 @@ class Spent:
 
 def spend(
     problem: Problem, request: Request, options: SpendOptions, tables: str
-) -> tuple[Release, dict[str, Any], Spent]:
+) -> tuple[Release, ReleaseRecord, Spent]:
     """Make a release, once.
 
     Args:

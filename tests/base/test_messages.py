@@ -12,10 +12,14 @@ import pytest
 
 from pmtcore.base import messages
 from pmtcore.base.messages import (
+    AttackResult,
     CuratorNote,
     Damage,
     DatabaseFault,
+    GuaranteePhrase,
+    GuaranteeWords,
     InputError,
+    LabReason,
     LedgerMessage,
     Message,
     Note,
@@ -25,6 +29,7 @@ from pmtcore.base.messages import (
     Refusal,
     RefusedError,
     ReleaseNote,
+    RepairLabel,
     SettingFault,
     SiteState,
     SpendMessage,
@@ -40,8 +45,19 @@ from pmtcore.sites.errors import StudyError
 
 ENUMS = {enum.__name__: enum for enum in Message.__subclasses__()}
 KINDS = [kind for enum in ENUMS.values() for kind in enum]
-NOTES = (TableNote, StudyFault, PartyKnowledge, SettingFault, SpendMessage, ReleaseNote, PlanVerdict, CuratorNote)
-CLAUSES = (Damage, DatabaseFault, Party, SiteState)
+NOTES = (
+    TableNote,
+    StudyFault,
+    PartyKnowledge,
+    SettingFault,
+    SpendMessage,
+    ReleaseNote,
+    PlanVerdict,
+    CuratorNote,
+    GuaranteeWords,
+)
+CLAUSES = (Damage, DatabaseFault, Party, SiteState, LabReason, GuaranteePhrase, AttackResult)
+LABELS = (RepairLabel,)
 # These are sentences from elsewhere, or end with one.
 PASSED_ON = ("{unit}", "{problems}", "{reason}")
 SEVERAL = {"allowed", "columns", "datasets", "fields", "functions", "levels", "methods", "names", "needed", "present"}
@@ -76,7 +92,7 @@ NUMBERS = {
         "status",
         "usual",
     ),
-    *("by_chance", "excess", "radius", "sites", "version"),
+    *("by_chance", "claimed", "excess", "radius", "sites", "smallest", "total", "version"),
 }
 # Rooms in which every error of a user carries a kind.
 TYPED = (
@@ -96,10 +112,12 @@ FACTS = {
     "allowed": "the words one may choose from",
     "axis": "a public quantity that is varied",
     "become": "what a category counts as",
-    "bound": "a bound of linear predictors, which is public",
+    "bound": "a bound of linear predictors, or of mu by an audit of tables made up for it",
     "by_chance": "the share of public rows that chance makes private ones, for the curator alone",
+    "budget": "a budget in words",
     "cap": "a cap of the ledger, total mu",
     "chance": "a p-value of released figures, in words",
+    "claimed": "the mu that a method claims",
     "coefficient": "the name of a coefficient that was asked for",
     "column": "the name of a column of the public table, or one that was given",
     "columns": "names of such columns",
@@ -144,7 +162,7 @@ FACTS = {
     "needed": "names that are needed",
     "number": "the place of a column",
     "option": "an option of the command line",
-    "part": "a part of a standard error",
+    "part": "a part of a standard error or of a table, in words",
     "party": "who looks at a study among sites, in words",
     "penalty": "the ridge penalty of the problem",
     "person": "the name of whoever is signed in",
@@ -166,6 +184,7 @@ FACTS = {
     "share": "a share of public cells or rows; of private rows for the curator alone",
     "sign": "a sign that public numbers have beside them",
     "sites": "a number of sites of a study",
+    "smallest": "the least mu that an audit would have seen",
     "spent": "what is spent of a cap, in mu",
     "state": "what became of a request or a spend",
     "statement": "what is wrong with a public column, without advice",
@@ -173,6 +192,7 @@ FACTS = {
     "step": "a step of a command",
     "table": "'public' or 'private'",
     "table_id": "the name of a table of the list",
+    "tables": "two neighbouring tables, in words",
     "thing": "what is named",
     "title": "the title of a table of the list",
     "total": "how many rows there are in all",
@@ -226,6 +246,9 @@ def test_every_kind_is_a_sentence(kind):
     text = rendered(kind)
     assert "{" not in text.replace('{"name": "analyst"}', "") and "  " not in text and "\n" not in text
     if kind.template.endswith(PASSED_ON):
+        return
+    if isinstance(kind, LABELS):
+        assert (text[0].isupper() or kind.template[0] == "{") and not text.endswith(".")
         return
     if isinstance(kind, CLAUSES):
         assert (text[0].islower() or kind.template[0] == "{") and not text.endswith(".")
