@@ -7,6 +7,7 @@
     python benchmarks/scale.py --page docs/scale.md --picture docs/scale.png --drawn lines  # not measured again
     python benchmarks/scale.py --rows 1e7 --columns 10 --threads 1 2
     python benchmarks/scale.py --commands --rows 1e6 --columns 11 --threads 1 2
+    python benchmarks/scale.py --commands --dask --rows 1e6 4e6 --columns 11
     python benchmarks/scale.py --stages --rows 1e6 --columns 11
     python benchmarks/scale.py --rows 1e5 --columns 10 --rival .peers/bin/python
 
@@ -214,8 +215,8 @@ def write_files(home: str, n: int, d: int) -> None:
             pq.write_table(table, f"{home}/{name}.parquet", row_group_size=BLOCK)
 
 
-def commands(n: int, d: int, repeat: int, threads: list[int]) -> Iterator[dict[str, Any]]:
-    """Yield a line for each program, with its ratio to what it is held against."""
+def commands(n: int, d: int, repeat: int, engines: list[list[str]]) -> Iterator[dict[str, Any]]:
+    """Yield a line for each program, its workers included, with its ratio to what it is held against."""
     base, assets = [sys.executable, "-m", "pmtcore"], Path(__file__).resolve().parents[1] / "assets"
     with tempfile.TemporaryDirectory() as home:
         write_files(home, n, d)
@@ -229,11 +230,12 @@ def commands(n: int, d: int, repeat: int, threads: list[int]) -> Iterator[dict[s
             place = f"{home}/private.{form}"
             against = median_program([sys.executable, "-c", code, place], home, repeat)
             yield {"what": f"{form}: {rival}", "n": n, "d": d, **against}
-            for many in threads:
-                tables = ["--private", place, "--public", f"{home}/public.csv", "--threads", str(many)]
+            for options in engines:
+                tables = ["--private", place, "--public", f"{home}/public.csv", *options]
                 mine = median_program([*base, "release", *tables, *MECHANISM], home, repeat)
                 ratios = {"CPU ratio": mine["CPU"] / against["CPU"], "wall ratio": mine["wall"] / against["wall"]}
-                yield {"what": f"{form}: release, {many} threads", "n": n, "d": d, **mine, **ratios}
+                name = f"{options[1]} threads" if options[0] == "--threads" else options[1]
+                yield {"what": f"{form}: release, {name}", "n": n, "d": d, **mine, **ratios}
 
 
 STAGES = """
@@ -483,9 +485,9 @@ def main() -> None:
         return
     if chosen.commands or chosen.stages:
         for n in map(int, chosen.rows):
-            programs = (
-                commands(n, chosen.columns[0], chosen.repeat, chosen.threads or [1, 2]) if chosen.commands else ()
-            )
+            engines = [["--threads", str(many)] for many in chosen.threads or [1, 2]]
+            engines += [["--engine", "dask"]] if chosen.dask else []
+            programs = commands(n, chosen.columns[0], chosen.repeat, engines) if chosen.commands else ()
             for line in chain(programs, stages(n, chosen.columns[0]) if chosen.stages else ()):
                 texts = (f"{k} {v:.4g}" if isinstance(v, float) else str(v) for k, v in line.items())
                 print(json.dumps(line) if chosen.json else "  ".join(texts), flush=True)

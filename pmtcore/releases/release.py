@@ -408,7 +408,8 @@ def progress_of(
     problem: Problem, request: Request, tell: Callable[[Report], None], stop: Callable[[], bool] = lambda: False
 ) -> Progress:
     """Return what follows a release of this request; see :class:`pmtcore.releases.progress.Progress`."""
-    return Progress(problem.private.n, _plan(problem, request)[2].n_passes, tell, stop)
+    n = problem.private.n if problem.reads_n_rows else None
+    return Progress(n, _plan(problem, request)[2].n_passes, tell, stop)
 
 
 def record_room(problem: Problem) -> int:

@@ -194,7 +194,7 @@ def test_names_with_any_sign_stand_in_constraints():
     root = np.random.default_rng(0).normal(size=(7, 7))
     made = Results(
         names=names,
-        values=np.arange(7.0),
+        coefficients=np.arange(7.0),
         centre=np.arange(7.0),
         errors={"sampling": np.sqrt(np.diag(root @ root.T))},
         freedom=np.full(7, 9.0),

@@ -16,6 +16,7 @@ from pmtcore.base.messages import (
     CuratorNote,
     Damage,
     DatabaseFault,
+    ExploreWords,
     GuaranteePhrase,
     GuaranteeWords,
     InputError,
@@ -55,6 +56,7 @@ NOTES = (
     PlanVerdict,
     CuratorNote,
     GuaranteeWords,
+    ExploreWords,
 )
 CLAUSES = (Damage, DatabaseFault, Party, SiteState, LabReason, GuaranteePhrase, AttackResult)
 LABELS = (RepairLabel,)
@@ -92,7 +94,7 @@ NUMBERS = {
         "status",
         "usual",
     ),
-    *("by_chance", "claimed", "excess", "radius", "sites", "smallest", "total", "version"),
+    *("by_chance", "claimed", "excess", "radius", "sites", "smallest", "total", "value", "version"),
 }
 # Rooms in which every error of a user carries a kind.
 TYPED = (
@@ -127,7 +129,8 @@ FACTS = {
     "datasets": "names of such data sets",
     "delta": "a delta that was given",
     "epsilon": "an epsilon that was given, or follows from public choices",
-    "event": "the number of an event of the ledger",
+    "drawn": "a public factor by which a picture draws a released figure, in words",
+    "event": "the number of an event of the ledger, or what a label says in words",
     "example": "a public text of a column",
     "excess": "the share of public rows that are private ones beyond chance, for the curator alone",
     "expected": "the version that this program reads",
@@ -157,11 +160,14 @@ FACTS = {
     "methods": "names of methods",
     "modulus": "a modulus of strong convexity, which is public",
     "mu": "a budget that was asked for",
-    "name": "the name of an argument",
+    "name": "the name of an argument, a column or a model",
     "names": "names that were given",
+    "new_high": "a released limit of a new response, in words",
+    "new_low": "a released limit of a new response, in words",
     "needed": "names that are needed",
     "number": "the place of a column",
     "option": "an option of the command line",
+    "p": "a released p-value, in words",
     "part": "a part of a standard error or of a table, in words",
     "party": "who looks at a study among sites, in words",
     "penalty": "the ridge penalty of the problem",
@@ -197,6 +203,7 @@ FACTS = {
     "title": "the title of a table of the list",
     "total": "how many rows there are in all",
     "unit": "the unit of protection, in words",
+    "value": "a released figure, in words or as a number",
     "usual": "the value that is taken where none is given",
     "version": "the version of a file",
     "where": "the name of a file, with its role",

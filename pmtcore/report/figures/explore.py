@@ -14,7 +14,7 @@ from pmtcore.base.labels import Label
 from pmtcore.base.messages import ExploreWords
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import listing as english
-from pmtcore.base.numbers import p_value, power_of_ten
+from pmtcore.base.numbers import p_value, plural, power_of_ten
 from pmtcore.explore.confirm import Confirmed
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
@@ -107,7 +107,12 @@ def neighbours(moment: Moment, fit: Regression, response: str) -> tuple[go.Figur
     rows["in the model"] = rows["column"].isin(fit.features)
     rank = (rows["value"].abs() + 2.0 * rows["in the model"]).to_numpy(dtype=float)
     places, names = zip(*few(list(rows["column"]), rank), strict=True)
-    drawn = rows.iloc[list(places)].assign(row=names)
+    # A row that stands for all levels of a column names the column.
+    named = [
+        name if name == row else source(name)
+        for name, row in zip(rows["column"].iloc[list(places)], names, strict=True)
+    ]
+    drawn = rows.iloc[list(places)].assign(row=names, named=named)
     figure = go.Figure()
     for name, part, symbol in (
         ("in the model", drawn[drawn["in the model"]], "circle"),
@@ -119,7 +124,7 @@ def neighbours(moment: Moment, fit: Regression, response: str) -> tuple[go.Figur
             error_x=between(part["low"], part["value"], part["high"]),
             mode="markers",
             name=name,
-            customdata=part[["column"]].to_numpy(),
+            customdata=part[["named"]].to_numpy(),
             marker={"color": AFTER, "size": 13, "symbol": symbol, "line": {"width": 2}},
         )
     figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
@@ -240,8 +245,7 @@ def _noise_words(fit: Regression) -> str:
 
 def _looked_words(models: int) -> str:
     """Return how many models were looked at, without a full stop."""
-    kind = ExploreWords.MODEL_LOOKED_AT if models == 1 else ExploreWords.MODELS_LOOKED_AT
-    return kind.sentence(count=models)
+    return f"{plural(models, 'model')} {'was' if models == 1 else 'were'} looked at"
 
 
 def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequence[str]) -> pd.DataFrame:
