@@ -18,7 +18,16 @@ import numpy as np
 from pmtcore.accounting.budgets import Guarantee, Neighbours, reporting_delta
 from pmtcore.api import frames
 from pmtcore.api.loading import results_of
-from pmtcore.base.messages import FaceMessage, InputError, Note, ReleaseNote, number_between, one_of, reraised_as
+from pmtcore.base.messages import (
+    FaceMessage,
+    InputError,
+    Note,
+    Phrase,
+    ReleaseNote,
+    number_between,
+    one_of,
+    reraised_as,
+)
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.results import Results
 from pmtcore.base.strict_json import parsed
@@ -283,7 +292,7 @@ def _as_release(fit: Mapping[str, Any], made: Configuration) -> ReleaseRecord:
         "title": f"Local collection, {made.scheme}",
         "method": f"ldp-{made.scheme}",
         "standing": "sound",
-        "standing_reasons": ["each report is private by itself"],
+        "standing_reasons": [Phrase.REPORTS_ARE_PRIVATE.sentence()],
         "target": made.target,
         "public_rows": None,
         "guarantee": {**guarantee, "trust": "local"},

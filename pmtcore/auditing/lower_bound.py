@@ -373,11 +373,15 @@ class PeerAudit(ClaimTest):
     @property
     def sentence(self) -> str:
         """Return the result in one line."""
-        word = "VIOLATION" if self.violated else "no violation found"
-        return (
-            f"{word}: epsilon at least {self.lower_bound:.3g} (claimed {self.claimed:.3g}) at delta {self.delta:g}, "
-            f"{self.trials} runs, {self.confidence:.0%} confidence; the test fires in {self.false_alarms:.3g} of the "
-            f"runs on one table and {self.detections:.3g} on the other."
+        return AttackResult.PEER.sentence(
+            state="VIOLATION" if self.violated else "no violation found",
+            bound=self.lower_bound,
+            claimed=self.claimed,
+            delta=self.delta,
+            count=self.trials,
+            level=self.confidence,
+            low=self.false_alarms,
+            high=self.detections,
         )
 
 

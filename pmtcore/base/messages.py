@@ -440,3 +440,7 @@ class RepairLabel(Message):
 
 class ExploreWords(Message):
     """What Explore says of regressions from a released moment."""
+
+
+class Phrase(Message):
+    """Parts of sentences about plans, runs and spends."""

