@@ -1308,8 +1308,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "limits around the coefficient",
         "base/results.py",
-        "return np.minimum(self.centre - half, self.values)",
-        "return np.minimum(self.values - half, self.values)",
+        "return np.minimum(self.centre - half, self.coefficients)",
+        "return np.minimum(self.coefficients - half, self.coefficients)",
         f"{results} -k 'rebuilds or small_p_value'",
     )
     plant(
@@ -1538,7 +1538,7 @@ def _mutants() -> list[Mutant]:
         (
             "responses: words about rows",
             "accounting/budgets.py",
-            'return f"{sentence} {ONLY_RESPONSES}" if self.neighbours is Neighbours.REPLACE_RESPONSE else sentence',
+            'return f"{sentence} {ONLY_RESPONSES}" if of_response else sentence',
             "return sentence",
             "presents",
         ),
@@ -1782,8 +1782,20 @@ _ROWS = (
         "True",
         f"{ONE} -k 'stray_quote or lines_of_text'",
     ),
-    ("refuse is sound", _PROBLEM, "((_STRICT_LAB,) if strict else ())", "()", f"{ONE} -k of_the_lab"),
-    ("joined lines are sound", _PROBLEM, "((_MULTILINE,) if multiline else ())", "()", f"{ONE} -k price"),
+    (
+        "refuse is sound",
+        _PROBLEM,
+        "LabReason.REFUSES_ROWS: strict",
+        "LabReason.REFUSES_ROWS: False",
+        f"{ONE} -k of_the_lab",
+    ),
+    (
+        "joined lines are sound",
+        _PROBLEM,
+        "LabReason.LINE_BREAKS: multiline",
+        "LabReason.LINE_BREAKS: False",
+        f"{ONE} -k price",
+    ),
     (
         "a finding counts a person's rows",
         "tables/findings.py",
@@ -2387,8 +2399,12 @@ def _quiet_mutants() -> list[Mutant]:
     mutants += _of(
         "releases/outcome.py",
         QUIET,
-        ("quiet: an error's text told", "({type(cause).__name__}).", "({cause!r})."),
-        ("quiet: a system error's file told", "{cause.strerror or type(cause).__name__}", "{cause}"),
+        (
+            "quiet: an error's text told",
+            "OWN_ERROR.sentence(reason=type(cause).__name__)",
+            "OWN_ERROR.sentence(reason=repr(cause))",
+        ),
+        ("quiet: a system error's file told", "reason=cause.strerror or type(cause).__name__", "reason=str(cause)"),
     )
     mutants += _of(
         "ledger/database.py",
@@ -2581,11 +2597,15 @@ def _ledger_mutants() -> list[Mutant]:
         "releases/outcome.py",
         OUTCOME,
         ("outcome: an error passes as it is", "raise SpendFailure(spend, spend.state(), error) from error", "raise"),
-        ("outcome: the key is not named", ', under key {spend.key}"', '"'),
+        (
+            "outcome: the key is not named",
+            "place=spend.ledger.place, key=spend.key)",
+            'place=spend.ledger.place, key="")',
+        ),
         (
             "outcome: a spend is denied",
-            'SpendState.NO_RESULT: (\n            f"',
-            'SpendState.NO_RESULT: (\n            f"{NOTHING} ',
+            "SpendState.NO_RESULT: SpendMessage.NO_RESULT",
+            "SpendState.NO_RESULT: SpendMessage.NOTHING",
         ),
         (
             "outcome: an interrupt says nothing",
@@ -2603,8 +2623,8 @@ def _ledger_mutants() -> list[Mutant]:
         f"{OUTCOME} -k 'only_what'",
         (
             "outcome: the ledger's errors deny spends",
-            "return LedgerError(LedgerMessage.UNUSABLE, reason=why)",
-            'return LedgerError(LedgerMessage.UNUSABLE, reason=why + "; Nothing was released")',
+            "reason=fault.sentence())",
+            'reason=fault.sentence() + "; Nothing was released")',
         ),
     )
     mutants += _of(
