@@ -26,10 +26,11 @@ from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.mechanisms.truncation import SHORTER, bounded
 from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.gradients.frame import Frame, in_frame
+from pmtcore.methods.gradients.frame import LARGEST_BOUND, Frame, in_frame
 from pmtcore.methods.parameters import Parameters, choice, parameter, truncation_radius, unset
 from pmtcore.methods.registry import IterativePlan, Method, Origin, StatisticOutcome, sound
 from pmtcore.methods.score_equation import Posterior, ScoreEquation, ScorePlan
+from pmtcore.public.clipping import HARMLESS
 from pmtcore.public.moments import PublicData, back_transform, inverse_root
 from pmtcore.public.shape import Clip, choose_clip
 
@@ -209,4 +210,10 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: ObjectiveParam
         return ObjectivePlan(public, n, budget.mu, Clip(parameters.radius, max(parameters.reach, 1.0)), parameters)
     noise = noise_sd(1.0, budget.mu) / n
     clip = choose_clip(around, n, noise) if reaches is None else choose_clip(around, n, noise, (max(reaches[0], 1.0),))
+    if public.rows is not None:
+        # Private rows may be longer than public ones: where noise is harmless they are not clipped (decision 175).
+        frame = Frame(public, n)
+        hessians = frame.hessians(frame.slopes(frame.start[0][None])) + frame.penalty
+        harmless = min(frame.harmless_bounds(hessians, noise, HARMLESS)[0], LARGEST_BOUND * np.max(frame.norms))
+        clip = replace(clip, radius=float(max(clip.radius, harmless)))
     return ObjectivePlan(public, n, budget.mu, clip, parameters)

@@ -128,6 +128,29 @@ def test_bounds_give_way_as_the_budget_grows(kind):
     assert np.all(np.diff(bounds) >= 0) and bounds[0] < 1.5 and bounds[-1] > 5.0
 
 
+@pytest.mark.parametrize("kind", ["plain", "skewed", "rare"])
+def test_radii_of_a_perturbed_objective_give_way_too(kind):
+    """At small budgets a radius is one that public rows price; at large ones its noise alone limits it, up to a cap."""
+    public, _, _ = table(kind, 3000, 60, 5)
+    plans = [plan("pmt-objective", public, 3000, mu) for mu in (0.1, 1.0, 100.0, 1000.0)]
+    plans.append(plan("pmt-objective", public, 10**9, 1000.0))
+    longest = np.max(plans[0].frame.norms)
+    radii = [each.clip.radius / longest for each in plans]
+    assert np.all(np.diff(radii) >= 0) and radii[0] < 1.5 and radii[3] > 5.0
+    assert radii[-1] == pytest.approx(100.0)
+
+
+def test_a_far_row_is_no_longer_clipped_by_a_perturbed_objective_where_the_budget_is_ample():
+    """A column in which private rows are up to ten times as long as the public ones: within .1 standard errors."""
+    public, rows, x = table("plain", 3000, 60, 7)
+    x = x.copy()
+    x[:150, 4] *= 10.0
+    rng = np.random.default_rng(1)
+    labels = (rng.random(3000) < LOGISTIC.mean(x @ np.array([-1.0, 0.6, -0.4, 0.3, 0.2]))).astype(float)
+    far = PrivateRows.from_arrays(x, labels, public.names)
+    assert np.median(standard_errors(public, far, x, 300.0, "pmt-objective")) < 0.1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("m", [7, 10, 25, 245])
 def test_alike_samples_are_not_called_different(m):

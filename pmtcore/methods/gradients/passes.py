@@ -129,9 +129,8 @@ def curvature_at(frame: Frame, state: FilterState) -> Curvature:
 def choose_bounds(frame: Frame, state: FilterState, mu: float) -> ClippingChoice:
     """Return for each trial the bound with the least squared error of the gradient, by public rows and their tail.
 
-    Clipping and noise spread evenly over directions, so the bound that is best for one is best for all. A bound whose
-    noise is a twentieth of the sampling error of n rows is taken all the same: it costs nothing that matters, and
-    private rows may be longer than public ones lead one to expect.
+    Clipping and noise spread evenly over directions, so the bound that is best for one is best for all. A
+    harmless one is taken all the same.
     """
     d = frame.public.d
     curvature = curvature_at(frame, state)
@@ -139,9 +138,8 @@ def choose_bounds(frame: Frame, state: FilterState, mu: float) -> ClippingChoice
     bounds, clipping = frame.candidates(residuals)
     unit = GRADIENT_SENSITIVITY / (mu * frame.n)
     chosen = least_error(bounds, clipping + d * (unit * bounds) ** 2)
-    scale = np.trace(curvature.hessian + frame.penalty, axis1=1, axis2=2) / d
-    free = _HARMLESS_NOISE * np.sqrt(frame.prior.dispersion * scale / frame.n) / unit
-    chosen = np.maximum(chosen, np.minimum(free, bounds[:, -1]))
+    harmless = frame.harmless_bounds(curvature.hessian + frame.penalty, unit, _HARMLESS_NOISE)
+    chosen = np.maximum(chosen, np.minimum(harmless, bounds[:, -1]))
     return ClippingChoice(frame.clipped_part(residuals, chosen), curvature, unit * chosen)
 
 
