@@ -142,13 +142,31 @@ def test_radii_of_a_perturbed_objective_give_way_too(kind):
 
 def test_a_far_row_is_no_longer_clipped_by_a_perturbed_objective_where_the_budget_is_ample():
     """A column in which private rows are up to ten times as long as the public ones: within .1 standard errors."""
-    public, rows, x = table("plain", 3000, 60, 7)
+    public, _, x = table("plain", 3000, 60, 7)
     x = x.copy()
     x[:150, 4] *= 10.0
     rng = np.random.default_rng(1)
     labels = (rng.random(3000) < LOGISTIC.mean(x @ np.array([-1.0, 0.6, -0.4, 0.3, 0.2]))).astype(float)
     far = PrivateRows.from_arrays(x, labels, public.names)
     assert np.median(standard_errors(public, far, x, 300.0, "pmt-objective")) < 0.1
+
+
+@pytest.mark.parametrize("mu", [1.0, 10.0])
+def test_the_modulus_of_an_objective_over_very_many_rows_pays_for_its_solver(mu):
+    """With usual numbers of rows it is the least; over a billion it is larger, and the error to expect a fifth."""
+    public, _, _ = table("plain", 3000, 120, 1)
+    assert plan("pmt-objective", public, 10**5, mu).parameters.modulus == 1.0
+    made = plan("pmt-objective", public, 10**9, mu)
+    least = replace(made, parameters=replace(made.parameters, modulus=1.0))
+    assert made.parameters.modulus > 4.0
+    assert np.median(made.predicted().privacy) < np.median(least.predicted().privacy) / 5
+
+
+def test_the_solver_does_not_set_the_error_of_dp_erm_at_ample_budgets():
+    """At mu 40 and 300 the error is at most that at 10."""
+    public, rows, x = table("plain", 3000, 60, 7)
+    errors = [np.median(standard_errors(public, rows, x, mu, "dp-erm")) for mu in (10.0, 40.0, 300.0)]
+    assert errors[1] < errors[0] and errors[2] < errors[0]
 
 
 @pytest.mark.slow
