@@ -18,6 +18,7 @@ from pmtcore.methods.gradients.passes import (
     Observation,
     _raised_by_overshoot,
     ball_bounds,
+    chance_if_alike,
     choose_bounds,
     combine_curvature,
     curvature_at,
@@ -178,6 +179,24 @@ def test_alike_samples_are_not_called_different(m):
         _, public, rows = glm(600, m, 2000 + seed)
         alarms += plan(ID, public, 600, (0.5, 3.0)[seed % 2]).run(rows, SeededNoise(seed), 1).disagrees
     assert binomtest(alarms, 40, 0.07, alternative="greater").pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("kind", ["skewed", "rare"])
+def test_a_direction_that_few_rows_decide_is_weak_evidence(kind):
+    """Two gradients of one length by their covariance: along the longest public score the p-value is far larger."""
+    public, _, _ = table(kind, 3000, 60, 1)
+    frame = plan(ID, public, 3000, 20.0).frame
+    state = FilterState.first(frame, 1)
+    chosen = choose_bounds(frame, state, 20.0)
+    hessian = chosen.curvature.hessian[0] + frame.penalty
+    total = hessian @ state.covariance[0] @ hessian + chosen.noise[0] ** 2 * np.eye(5) + chosen.clipped.covariance[0]
+    scores = frame.left_out * frame.residuals(state.points)[0][:, None]
+    chances = []
+    for place in np.argsort(-np.linalg.norm(scores, axis=1))[[0, 30]]:
+        gradient = 4.0 * scores[place] / np.sqrt(scores[place] @ np.linalg.solve(total, scores[place]))
+        gradient = gradient - chosen.clipped.mean[0] + frame.penalty @ state.points[0]
+        chances.append(chance_if_alike(frame, state, chosen, gradient))
+    assert chances[0] > 5 * chances[1]
 
 
 def test_flipped_labels_are_called_different():
