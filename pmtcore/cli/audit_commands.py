@@ -128,7 +128,8 @@ def _open_listed(chosen: Sequence[Figure]) -> Answer:
     listed = [claim for made in chosen for claim in open_claims(made, load_stored(made))]
     counts = Counter(claim.why for claim in listed)
     every = f"{len(listed)} of {sum(len(made.claims) for made in chosen)} claims are open"
-    last = "; ".join([every, *(f"{why.value}: {count}" for why, count in counts.items())])
+    cheap = f"100 more trials in 10 processor minutes would tell: {sum(claim.cheap for claim in listed)}"
+    last = "; ".join([every, *(f"{why.value}: {count}" for why, count in counts.items()), cheap])
     return {"open": [claim.as_dict() for claim in listed]}, "\n".join([*(claim.words for claim in listed), last])
 
 

@@ -105,7 +105,8 @@ def without_answer() -> str:
         if figure.needs not in NOT_AT_HAND
         for claim in open_claims(figure, load_stored(figure, SHIPPED))
     ]
-    head = f"\n{NO_ANSWER}\n\n{_TEXTS['without_answer'].format(count=len(listed))}"
+    cheap = sum(each.cheap for each in listed) or "None"
+    head = f"\n{NO_ANSWER}\n\n{_TEXTS['without_answer'].format(count=len(listed), cheap=cheap)}"
     return head + "".join(
         f"| `{each.figure}` | {_cell(each.claim)} | {each.trials:,} of {each.of:,} | {each.advice} |\n"
         for each in listed

@@ -490,6 +490,9 @@ def test_an_open_claim_says_what_would_answer_it():
     (border,) = told(0.0, 10)
     assert border.why is Why.BORDER and border.needed is None and border.as_dict()["kind"] == "border"
     assert told(5.0, 10) == []
+    hundred = dataclasses.replace(beyond, needed=110, seconds=600.0)
+    assert hundred.cheap and not border.cheap
+    assert not dataclasses.replace(hundred, needed=111).cheap and not dataclasses.replace(hundred, seconds=601.0).cheap
     without = list(open_claims(figure("D5"), None))
     assert len(without) == len(figure("D5").claims) and {each.why for each in without} == {Why.NO_RESULT}
     for each in (few, beyond, border, without[0]):

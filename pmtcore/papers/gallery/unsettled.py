@@ -13,7 +13,9 @@ from pmtcore.base.numbers import plural
 from pmtcore.papers.gallery.claims import Answer, Curve
 from pmtcore.papers.gallery.engine import Figure
 
-_MOST_TRIALS = 4_000  # beyond it a claim is called undecidable: eight times the most that a paper has
+_MORE = 100  # trials that are cheap enough to try wherever they would tell
+_CHEAP = 600.0  # processor seconds
+_MOST_TRIALS = 4_000  # beyond it a claim is called undecidable: eight times the most that a paper has but for C6
 
 
 class Why(Enum):
@@ -22,7 +24,7 @@ class Why(Enum):
     NO_RESULT = "the figure has no result yet"
     FEW_TRIALS = "too few trials yet"
     BEYOND = "more trials are needed than the paper has"
-    BORDER = "no number of trials tells: the curves meet, or their points bend away from the line"
+    BORDER = f"not even {_MOST_TRIALS:,} trials would tell: curves meet, or points bend away from the line"
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,15 @@ class OpenClaim:
         if self.why is Why.NO_RESULT:
             return "No result yet"
         if self.needed is None:
-            return f"No number of trials tells, as far as these {self.trials:,} show"
+            return f"Not even {_MOST_TRIALS:,} trials would tell, as far as these {self.trials:,} show"
         whose = "within" if self.why is Why.FEW_TRIALS else "beyond"
-        return f"About {self.needed:,} trials would tell, {whose} the paper's {self.of:,}"
+        cost = plural(round(self.seconds or 0), "processor second")
+        return f"About {self.needed:,} trials would tell, {whose} the paper's {self.of:,}, in {cost} more"
+
+    @property
+    def cheap(self) -> bool:
+        """Return whether a hundred more trials in ten processor minutes would tell."""
+        return self.needed is not None and self.needed <= self.trials + _MORE and (self.seconds or 0) <= _CHEAP
 
     @property
     def words(self) -> str:
@@ -68,8 +76,8 @@ class OpenClaim:
 def open_claims(figure: Figure, record: Mapping[str, Any] | None) -> Iterator[OpenClaim]:
     """Yield the open claims of a figure.
 
-    How many trials an answer takes is foretold by counting the stored ones several times: their spread stays, and what
-    is left to chance shrinks as with so many new ones.
+    How many trials an answer takes is foretold by counting the stored ones over again, first a hundred more, then twice
+    as many and so on: their spread stays, and what is left to chance shrinks as with so many new ones.
     """
     if record is None:
         for claim in figure.claims:
@@ -79,13 +87,14 @@ def open_claims(figure: Figure, record: Mapping[str, Any] | None) -> Iterator[Op
     trials, one = int(record["trials"]), float(record["seconds_per_trial"])
     still = [at for at, entry in enumerate(record["verdict"]) if entry["answer"] == Answer.OPEN.value]
     answered: dict[int, int] = {}
-    for times in _multiples(trials, figure.trials):
+    for count in _counts(trials, figure.trials):
         left = [at for at in still if at not in answered]
         if not left:
             break
-        many = {each.name: Curve(each.name, each.x, np.tile(each.values, (times, 1))) for each in curves}
+        again = np.arange(count) % trials
+        many = {each.name: Curve(each.name, each.x, each.values[again]) for each in curves}
         answers = {at: figure.claims[at].answer(many)["answer"] for at in left}
-        answered |= {at: times * trials for at, answer in answers.items() if answer != Answer.OPEN.value}
+        answered |= {at: count for at, answer in answers.items() if answer != Answer.OPEN.value}
     for at in still:
         claim, needed = figure.claims[at], answered.get(at)
         why = Why.BORDER if needed is None else Why.FEW_TRIALS if needed <= figure.trials else Why.BEYOND
@@ -93,9 +102,9 @@ def open_claims(figure: Figure, record: Mapping[str, Any] | None) -> Iterator[Op
         yield OpenClaim(figure.id, claim.words, claim.ours, trials, figure.trials, why, needed, seconds)
 
 
-def _multiples(trials: int, of: int) -> list[int]:
-    """Return how often the trials are counted: doubled up to the paper's number, that, and doubled up to the most."""
+def _counts(trials: int, of: int) -> list[int]:
+    """Return the numbers of trials that are tried: a few more, doubled up to the most, and the paper's number."""
     if not trials:
         return []
-    doubled = [2**k for k in range(1, 12) if 2**k * trials <= _MOST_TRIALS]
-    return sorted({*doubled, *([of // trials] if of >= 2 * trials else [])})
+    doubled = [2**k * trials for k in range(1, 12) if 2**k * trials <= _MOST_TRIALS]
+    return sorted({trials + _MORE, *doubled, *([of] if of > trials else [])})
