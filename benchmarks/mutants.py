@@ -572,6 +572,18 @@ def _mutants() -> list[Mutant]:
     )
     plant("joint: rows beyond every bound unsaid", refined, "if self.gradient.exceeds_reach[0]:", "if False:", FILTER)
     plant("joint: bounds do not grow", "public/clipping.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
+    expected = "tests/methods/test_joint_refined.py -k a_plan"
+    plant("joint: a plan ends at the longest", tail, "tail.beyond(low), at_least", "0.0 * low, at_least", FILTER)
+    plant("joint: a plan with exact counts", second, "self.counting_sd * rng.", "0 * rng.", expected)
+    plant("joint: a plan trusts the pilot", "methods/joint/plan.py", " + doubt * (noise + lost)", "", expected)
+    plant("joint: a plan clips nothing", "methods/joint/plan.py", "+ gain * np.sqrt(cut)) ** 2", ") ** 2", expected)
+    plant(
+        "joint: a plan of many gradients has one bound",
+        "methods/joint/plan.py",
+        "told = each.rehearsal",
+        "told = self.second.rehearsal",
+        "tests/auditing/test_comparison.py -k near_the_realized",
+    )
     plant(
         "joint: counted twice, paid once",
         "methods/joint/plan.py",
