@@ -172,14 +172,45 @@ def _mutants() -> list[Mutant]:
     )
     prices = ("public/clipping.py", "if low[k] > _PRICE_TOLERANCE * np.min(price):", "if low[k] > 0.9 * np.min(price):")
     plant("radius: balls that may be the best are not priced", *prices, "tests/public/test_radius.py")
-    limit = ("base/private_rows.py", "max(MOST_KEPT, features.nbytes + response.nbytes)", "MOST_KEPT")
+    limit = ("base/private_rows.py", "max(bytes_for_rows(), features.nbytes + response.nbytes)", "bytes_for_rows()")
     plant("kept: of an array no more than of a file", *limit, pool)
-    frames = ("tables/problem.py", "max(MOST_KEPT, private.source.table.nbytes) if", "MOST_KEPT if")
+    frames = ("tables/problem.py", "max(bytes_for_rows(), in_memory)", "bytes_for_rows()")
     plant("kept: of a frame no more than of a file", *frames, pool)
+    part = (
+        "base/private_rows.py",
+        "                self._pieces.clear()\n                yield",
+        "                yield",
+    )
+    plant("kept: a part of the rows", *part, pool)
+    made_anew = ("base/private_rows.py", "self._complete = room >= 0", "self._complete = False")
+    plant("kept: made anew and kept once more", *made_anew, pool)
+    shares = ("base/pass_memory.py", "_share[:] = [_OF_A_COMMAND]", "pass")
+    plant("kept: of a command no more than of a session", *shares, "tests/base/test_pass_memory.py")
     uncut = ("base/private_rows.py", "cut_to(self._blocks(), size)", "self._blocks()")
     plant("threads: a large block is not shared", *uncut, pool)
     denormal = ("tables/fingerprint.py", "place[size < _LEAST] = _ZERO", "place[size == 0] = _ZERO")
     plant("fingerprint: a denormal number warns", *denormal, "tests/ledger/test_fingerprint.py")
+    ljust, sourced = '.ljust(self.room, b"\\0")', "tests/tables/test_sources.py"
+    plant("fingerprint: its length tells n", "ledger/fingerprint.py", ljust, "", "tests/ledger/test_fingerprint.py")
+    shares = ("releases/release.py", "problem.private.n if problem.reads_n_rows else None", "problem.private.n")
+    plant("progress: shares of a private number of rows", *shares, "tests/releases/test_progress.py")
+    group = (
+        "tables/table.py",
+        "ParquetSource(place, where, private, limit)",
+        "ParquetSource(place, where, private, 1)",
+    )
+    plant("parquet: one long cell refuses the file", *group, f"{sourced} -k long_cell")
+    plant("cells: a long one is read", "tables/cells.py", "longest <= LINE:", "True:", f"{sourced} -k long_cell")
+    hashless = (
+        "tables/cells.py",
+        "with suppress(Exception):  # of an array",
+        "with suppress(ValueError):  # of an array",
+    )
+    plant("objects: a class without a hash", *hashless, f"{sourced} -k any_class")
+    labels = ("api/survival.py", "iloc[np.repeat(np.arange(count), periods)]", "loc[frame.index.repeat(periods)]")
+    plant("survival: rows by the labels of an index", *labels, "tests/api/test_survival.py -k index")
+    json = ("tables/dialect.py", " or _OTHER_FORM.match(text) is not None", "")
+    plant("header: JSON in one line", *json, "tests/tables/test_bad_input.py -k other_forms")
     plant("threads: all blocks at once", threads, "Semaphore(threads + 1)", "Semaphore(10**9)", pool)
     plant("threads: the first block is waited for", threads, "waiting and waiting[0].done()", "waiting", pool)
     plant("threads: one buffer for all", threads, "self._own = local()", "self._own = type('', (), {})()", pool)
@@ -423,10 +454,10 @@ def _mutants() -> list[Mutant]:
         f"{LAWS} -k flipped",
     )
     plant(
-        "kept: the first blocks counted twice",
+        "kept: all blocks counted twice",
         "base/private_rows.py",
-        "            if at < known:\n",
-        "            if at < 0:\n",
+        "            yield from self._pieces\n            return\n",
+        "            yield from self._pieces\n",
         TURNED,
     )
     plant(

@@ -7,6 +7,7 @@
     python benchmarks/scale.py --page docs/scale.md --picture docs/scale.png --drawn lines  # not measured again
     python benchmarks/scale.py --rows 1e7 --columns 10 --threads 1 2
     python benchmarks/scale.py --commands --rows 1e6 --columns 11 --threads 1 2
+    python benchmarks/scale.py --commands --dask --rows 1e6 4e6 --columns 11
     python benchmarks/scale.py --stages --rows 1e6 --columns 11
     python benchmarks/scale.py --rows 1e5 --columns 10 --rival .peers/bin/python
 
@@ -94,8 +95,8 @@ def measure(n: int, d: int, repeat: int, in_memory: int, many: list[int]) -> dic
     x, y = next(blocks(max(4 * d, 1000), d))
     names = (INTERCEPT, *(f"x{j}" for j in range(1, d)))
     entry = method("joint-pmt")
-    held = n * d <= in_memory * 10
-    if held:
+    fits_in_memory = n * d <= in_memory * 10
+    if fits_in_memory:
         parts = list(blocks(n, d))
         features, response = np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
         del parts
@@ -110,26 +111,26 @@ def measure(n: int, d: int, repeat: int, in_memory: int, many: list[int]) -> dic
         public = public_from_rows(x[: 4 * d + 60], y[: 4 * d + 60], names, "y")
         plan = entry.plan(public, n, Budget(1.0), make_parameters(entry, {}))
 
-    found = {"n": n, "d": d, "plan": seconds(planned, repeat)}
-    found["release"] = seconds(lambda: plan.run(rows, SecureNoise(), 1).released(), repeat)
-    found["peak MB"], found["peak MB of blocks"] = peak() - before, peak() - start
-    if held:
-        found["X'X"] = seconds(lambda: features.T @ features, max(repeat, 3))
+    figures = {"n": n, "d": d, "plan": seconds(planned, repeat)}
+    figures["release"] = seconds(lambda: plan.run(rows, SecureNoise(), 1).released(), repeat)
+    figures["peak MB"], figures["peak MB of blocks"] = peak() - before, peak() - start
+    if fits_in_memory:
+        figures["X'X"] = seconds(lambda: features.T @ features, max(repeat, 3))
         from sklearn.linear_model import LinearRegression  # noqa: PLC0415
 
-        found["scikit-learn"] = seconds(lambda: LinearRegression().fit(features, response), 1)
-        whole = found["plan"] + found["release"]
-        found["to X'X"], found["to scikit-learn"] = whole / found["X'X"], whole / found["scikit-learn"]
+        figures["scikit-learn"] = seconds(lambda: LinearRegression().fit(features, response), 1)
+        total = figures["plan"] + figures["release"]
+        figures["to X'X"], figures["to scikit-learn"] = total / figures["X'X"], total / figures["scikit-learn"]
     else:
-        found["making blocks"] = seconds(lambda: [None for _ in blocks(n, d)], 1) * plan.n_passes
+        figures["making blocks"] = seconds(lambda: [None for _ in blocks(n, d)], 1) * plan.n_passes
     if many:
-        found |= in_threads(lambda: plan.run(rows, SecureNoise(), 1).released(), many, repeat)
-    return found
+        figures |= in_threads(lambda: plan.run(rows, SecureNoise(), 1).released(), many, repeat)
+    return figures
 
 
 def in_threads(release: Callable[[], Any], many: list[int], repeat: int) -> dict[str, float]:
     """Return median wall seconds with each number of threads, their ratio, and the share of the calling thread."""
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for count in many:
         threads.use(count)
         spent = []
@@ -139,10 +140,10 @@ def in_threads(release: Callable[[], Any], many: list[int], repeat: int) -> dict
             now = time.perf_counter(), time.process_time(), time.thread_time()
             spent.append([after - before for before, after in zip(start, now, strict=True)])
         for name, value in zip(("wall", "CPU", "calling thread"), np.median(spent, axis=0), strict=True):
-            found[f"{name}, {count} threads"] = float(value)
+            figures[f"{name}, {count} threads"] = float(value)
     threads.use(None)
-    found["wall ratio"] = found[f"wall, {many[0]} threads"] / found[f"wall, {many[-1]} threads"]
-    return found
+    figures["wall ratio"] = figures[f"wall, {many[0]} threads"] / figures[f"wall, {many[-1]} threads"]
+    return figures
 
 
 USAGE = """
@@ -214,8 +215,8 @@ def write_files(home: str, n: int, d: int) -> None:
             pq.write_table(table, f"{home}/{name}.parquet", row_group_size=BLOCK)
 
 
-def commands(n: int, d: int, repeat: int, threads: list[int]) -> Iterator[dict[str, Any]]:
-    """Yield a line for each program, with its ratio to what it is held against."""
+def commands(n: int, d: int, repeat: int, engines: list[list[str]]) -> Iterator[dict[str, Any]]:
+    """Yield a line for each program, its workers included, with its ratio to what it is held against."""
     base, assets = [sys.executable, "-m", "pmtcore"], Path(__file__).resolve().parents[1] / "assets"
     with tempfile.TemporaryDirectory() as home:
         write_files(home, n, d)
@@ -229,11 +230,12 @@ def commands(n: int, d: int, repeat: int, threads: list[int]) -> Iterator[dict[s
             place = f"{home}/private.{form}"
             against = median_program([sys.executable, "-c", code, place], home, repeat)
             yield {"what": f"{form}: {rival}", "n": n, "d": d, **against}
-            for many in threads:
-                tables = ["--private", place, "--public", f"{home}/public.csv", "--threads", str(many)]
+            for options in engines:
+                tables = ["--private", place, "--public", f"{home}/public.csv", *options]
                 mine = median_program([*base, "release", *tables, *MECHANISM], home, repeat)
                 ratios = {"CPU ratio": mine["CPU"] / against["CPU"], "wall ratio": mine["wall"] / against["wall"]}
-                yield {"what": f"{form}: release, {many} threads", "n": n, "d": d, **mine, **ratios}
+                name = f"{options[1]} threads" if options[0] == "--threads" else options[1]
+                yield {"what": f"{form}: release, {name}", "n": n, "d": d, **mine, **ratios}
 
 
 STAGES = """
@@ -322,7 +324,7 @@ def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
     from pmtcore.tables.problem import prepare  # noqa: PLC0415
     from pmtcore.tables.table import read_path  # noqa: PLC0415
 
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     names = [f"x{j}" for j in range(1, d)] + ["y"]
     with tempfile.TemporaryDirectory() as home:
         place, public = f"{home}/p.parquet", f"{home}/b.csv"
@@ -337,7 +339,7 @@ def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
         start = time.perf_counter()
         for _ in pq.ParquetFile(place).iter_batches(columns=names, use_threads=False):
             pass
-        found["read (wall)"] = time.perf_counter() - start
+        figures["read (wall)"] = time.perf_counter() - start
         entry = method("joint-pmt")
         for name in ("here", "dask") if dask else ("here",):
             cluster = Cluster() if name == "dask" else None
@@ -347,10 +349,10 @@ def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
             )
             made = entry.plan(problem.public, n, Budget(1.0), make_parameters(entry, {}))
             made.run(problem.private, SecureNoise(), 1).released()
-            found[f"{name} (wall)"] = time.perf_counter() - start
+            figures[f"{name} (wall)"] = time.perf_counter() - start
             if cluster is not None:
                 cluster.close()
-    return found
+    return figures
 
 
 # What the page is made of: arguments of this program, one line of its tables for each line they print.
@@ -441,10 +443,10 @@ def picture(lines: list[dict[str, float]], place: Path) -> None:
     figure.update_yaxes(tickvals=[5, 10, 20, 50, 100, 200, 500], row=2)
     figure.update_yaxes(title="MB beside the rows", row=2, col=1)
     figure.update_layout(width=1000, height=620, template="plotly_white", margin={"t": 40, "b": 50, "l": 80, "r": 20})
-    with tempfile.TemporaryDirectory() as home, sync_playwright() as found:
+    with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
         page = Path(home) / "page.html"
         figure.write_html(page, include_plotlyjs=True)
-        browser = found.chromium.launch(executable_path=os.environ.get("PMT_CHROMIUM") or shutil.which("chromium"))
+        browser = playwright.chromium.launch(executable_path=os.environ.get("PMT_CHROMIUM") or shutil.which("chromium"))
         view = browser.new_page(viewport={"width": 1010, "height": 630})
         view.goto(page.as_uri())
         view.wait_for_selector(".main-svg")
@@ -473,19 +475,19 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.one:
         n, d = int(chosen.rows[0]), chosen.columns[0]
-        found = measure(n, d, chosen.repeat, int(chosen.in_memory), chosen.threads)
+        figures = measure(n, d, chosen.repeat, int(chosen.in_memory), chosen.threads)
         if chosen.rival and n * d <= RIVAL_NUMBERS:
             rival = [chosen.rival, "-c", RIVAL, str(n), str(d)]
-            found["diffprivlib"] = float(subprocess.run(rival, capture_output=True, text=True, check=True).stdout)
+            figures["diffprivlib"] = float(subprocess.run(rival, capture_output=True, text=True, check=True).stdout)
         if chosen.parquet or chosen.dask:
-            found |= from_files(n, d, chosen.dask)
-        print(json.dumps(found))
+            figures |= from_files(n, d, chosen.dask)
+        print(json.dumps(figures))
         return
     if chosen.commands or chosen.stages:
         for n in map(int, chosen.rows):
-            programs = (
-                commands(n, chosen.columns[0], chosen.repeat, chosen.threads or [1, 2]) if chosen.commands else ()
-            )
+            engines = [["--threads", str(many)] for many in chosen.threads or [1, 2]]
+            engines += [["--engine", "dask"]] if chosen.dask else []
+            programs = commands(n, chosen.columns[0], chosen.repeat, engines) if chosen.commands else ()
             for line in chain(programs, stages(n, chosen.columns[0]) if chosen.stages else ()):
                 texts = (f"{k} {v:.4g}" if isinstance(v, float) else str(v) for k, v in line.items())
                 print(json.dumps(line) if chosen.json else "  ".join(texts), flush=True)

@@ -13,8 +13,8 @@ from statistics import NormalDist
 import pytest
 
 from pmtcore.accounting.budgets import detected_percent
+from pmtcore.base import pass_memory
 from pmtcore.base.messages import InputError
-from pmtcore.base.private_rows import MOST_KEPT
 from pmtcore.cli import main as cli
 from pmtcore.cli.parser import parser
 from pmtcore.ledger import engines
@@ -158,12 +158,11 @@ STATEMENTS = [
     ("docs/numbers.md", "with a cap of mu 3 unless you set another", 3.0, START_CAP),
     ("docs/numbers.md", "in at most 26 % of the cases", 26.0, detected_percent(1.0)),
     ("docs/numbers.md", "in at most 69.2 % of the cases", 69.2, math.ceil(1000 * NormalDist().cdf(0.5)) / 10),
-    ("docs/scale.md", "up to 96 MB", 96 * MB, MOST_KEPT),
     (
-        "docs/decisions/0022-looks.md",
-        "up to 96 MB",
-        96 * MB,
-        MOST_KEPT,
+        "docs/scale.md",
+        "an eighth of the memory of a command, or a 32nd of that of another process (from 96 MB up to 1 GB)",
+        (1 / 8, 1 / 32, 96 * MB, 1024 * MB),
+        (pass_memory._OF_A_COMMAND, pass_memory._OF_OTHERS, pass_memory.LEAST_KEPT, pass_memory.MOST_KEPT),
     ),
 ]
 

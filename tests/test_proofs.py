@@ -67,6 +67,6 @@ def test_the_pages_of_mechanisms_have_constants():
     """Each page whose mechanism is executed in integers, or rounds, has a table."""
     assert {page for page, *_ in ALL} >= {
         *("gradients.md", "homogeneity.md", "integers.md", "local.md", "minimizer.md", "moment.md", "noise.md"),
-        *("objective.md", "radius.md", "shrinkage.md", "sites.md"),
+        *("erm.md", "objective.md", "radius.md", "sensitivity.md", "shrinkage.md", "sites.md"),
     }
     assert len(ALL) >= 55

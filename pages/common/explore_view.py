@@ -1,8 +1,9 @@
 """The parts of the Explore page: the question, its answer, the list of models, the whole in pictures."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -11,7 +12,18 @@ from pages.common import scripts
 from pages.common.controls import at_first, control, pick, segments
 from pages.common.explore_release import completing, confirming
 from pages.common.jobs import FOCUS
-from pages.common.widgets import PLAIN, badge, chart, download_table, errors_shown, frame, number
+from pages.common.widgets import (
+    PLAIN,
+    badge,
+    below,
+    chart,
+    download_table,
+    errors_shown,
+    figure_first,
+    frame,
+    later,
+    number,
+)
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import p_value, plural
@@ -25,7 +37,7 @@ from pmtcore.report.rows import source as source_column
 from pmtcore.report.sheet import csv
 from pmtcore.report.words import modelled_levels, reference_levels
 
-_KEY, _RECORDS, _CLICKS = "explore-held", "explore-records", "explore-clicks"
+_KEY, _RECORDS, _CLICKS, _WITHOUT = "explore-held", "explore-records", "explore-clicks", "explore-without"
 _REFERENCE = "the reference level"
 _FEATURES = "The columns that explain it: any of them, at no further cost."
 _WORDS = {
@@ -91,25 +103,28 @@ def take_up(moment: Moment, title: str, notes: Sequence[str] = ()) -> None:
 
 def page(here: Held) -> None:
     """Draw the question and all that follows."""
-    head(here)
-    fit = question(here)
-    if fit is None:
-        return
-    answer(here, fit)
+    with figure_first("explore"):
+        head(here)
+        fit = question(here)
+        if fit is None:
+            return
+        answer(here, fit)
     models(here, fit)
     more(here, fit)
 
 
 def head(here: Held) -> None:
     """Draw what is open, and how to take it along."""
+    left, middle, right = st.columns([6, 1, 1], vertical_alignment="center")
     # The button that opened it is gone: what it opened takes the keyboard, from its top.
-    with st.container(key="verdict"):
+    with left, st.container(key="verdict"):
         if st.session_state.pop(FOCUS, False):
             scripts.run(scripts.TO_VERDICT)
-        left, middle, right = st.columns([4, 1, 1], vertical_alignment="center")
-    left.markdown(f"{badge(here.label)} **{plain(here.title)}**: {plain(figures.record_words(here.moment))}")
-    middle.download_button(**control("explore-save"), data=lambda: json.dumps(here.moment.record.as_dict()))
-    if right.button(**control("explore-close")):
+        st.markdown(f"{badge(here.label)} **{plain(here.title)}**: {plain(figures.record_words(here.moment))}")
+    later(middle, "save").download_button(
+        **control("explore-save"), data=lambda: json.dumps(here.moment.record.as_dict())
+    )
+    if later(right, "close").button(**control("explore-close")):
         st.session_state.pop(_KEY)
         st.rerun()
 
@@ -117,41 +132,45 @@ def head(here: Held) -> None:
 def question(here: Held) -> Regression | None:
     """Draw response and features to click on; return the regression."""
     moment = here.moment
-    left, middle, right = st.columns([2, 1, 2])
+    left, middle, right = st.columns([2, 6, 1.6], vertical_alignment="bottom")
     start = moment.columns.index(moment.record.target) if moment.record.target in moment.columns else 0
     response = left.selectbox(**control("explore-response"), options=moment.columns, index=start)
-    lam = number(middle, "explore-ridge", 0.0, 1e9, start=0.0)
-    pick(right, "explore-correction", _WORDS)
-    # A column of categories goes in with all its levels, or not at all.
     levels = figures.by_source([name for name in moment.columns if name != response])
     choice = list(levels)
     latest = [name for name in here.latest if name in choice]  # another response keeps the model's columns
     first = here.features.get(response) or latest or figures.first_columns(moment, response)
     key = f"explore-features-{response}"
+    settings: dict[str, Any] = {"key": key, "help": _FEATURES, **at_first(key, default=first or choice)}
     if len(choice) <= MOST_COLUMNS:
-        pills, clear = st.columns([7, 1], vertical_alignment="bottom")
         first_chosen = [name for name in choice if name in st.session_state.get(key, choice)][:1]
-        clear.button(**control("explore-clear"), disabled=not first_chosen, on_click=_clear, args=(key, first_chosen))
-        chosen = pills.pills(
-            "Features",
-            choice,
-            format_func=plain,
-            selection_mode="multi",
-            key=key,
-            help=_FEATURES,
-            wrap=True,
-            **at_first(key, default=first or choice),
-        )
+        right.button(**control("explore-clear"), disabled=not first_chosen, on_click=_clear, args=(key, first_chosen))
+        chosen = middle.pills("Features", choice, format_func=plain, selection_mode="multi", wrap=True, **settings)
     else:
-        many = at_first(key, default=first)
-        chosen = st.multiselect("Features", choice, key=key, help=_FEATURES, **many)
+        chosen = middle.multiselect("Features", choice, **settings)
     here.latest = here.features[response] = chosen = [name for name in choice if name in chosen]
-    if words := figures.left_out_words(choice, chosen):
-        st.caption(plain(words))
+    with right.popover(**control("explore-choices")):
+        lam = number(st, "explore-ridge", 0.0, 1e9, start=0.0)
+        correction = pick(st, "explore-correction", _WORDS)
+        without = _without(levels, chosen)
+    told = [figures.left_out_words([*choice, *without], chosen)]
+    told += [f"Ridge penalty {lam:g}."] * (lam > 0) + [f"Bands hold for {_WORDS[correction]}."] * (correction != "none")
+    if any(told):
+        st.caption(plain(" ".join(sentence for sentence in told if sentence)))
     with errors_shown():
-        features = [name for column in chosen for name in levels[column]]
+        features = [name for column in chosen for name in levels[column] if name not in without]
         return moment.regress(response=response, features=features, ridge=float(lam))
     return None
+
+
+def _without(levels: Mapping[str, list[str]], chosen: Sequence[str]) -> list[str]:
+    """Draw which levels of the chosen columns stay out of the model; return them.
+
+    A column that is taken out and put in again comes back with all its levels.
+    """
+    options = [name for column in chosen if levels[column] != [column] for name in levels[column]]
+    st.session_state[_WITHOUT] = [name for name in st.session_state.get(_WITHOUT, []) if name in options]
+    without: list[str] = st.multiselect(**control(_WITHOUT), options=options) if options else []
+    return without
 
 
 def _clear(key: str, first: list[str]) -> None:
@@ -167,9 +186,9 @@ def answer(here: Held, fit: Regression) -> None:
     scales = figures.in_deviations(here.moment, fit)
     example = figures.example_words(table, fit, here.references, scales, said_of=here.event(fit.response))
     if words := f"{figures.fit_words(fit, many, correction)} {example}".strip():
-        st.markdown(f"{badge(here.label)} {plain(words)}")
+        below(st, "fit").markdown(f"{badge(here.label)} {plain(words)}")
     left, right = st.columns([2, 3], gap="medium")
-    with left:
+    with left, below(st, "map"):
         neighbours(here, fit)
     with right:
         if scales:
@@ -219,24 +238,36 @@ def neighbours(here: Held, fit: Regression) -> None:
         alt=f"Correlation of every column with {fit.response}, with 95 % bands; the list of features above does the "
         "same by keyboard",
         config=PLAIN,
-        on_select=lambda: _toggle(key, fit.response),
+        on_select=lambda: _toggle(key, fit.response, figures.by_source(here.moment.columns)),
         selection_mode="points",
     )
     with st.expander(f"{badge(here.label)} Correlations with {plain(fit.response)}", icon=":material/table_rows:"):
-        st.caption("Click a mark to put its column into the model, or to take it out.")
+        st.caption("Click a mark to put its column, or its level, into the model or to take it out.")
         frame(table, f"Correlations with {fit.response}, with 95 % bands")
 
 
-def _toggle(map_key: str, response: str) -> None:
-    """Put the column that was clicked into the model, or take it out."""
+def _toggle(map_key: str, response: str, levels: Mapping[str, list[str]]) -> None:
+    """Put what was clicked into the model, or take it out: a column, or one level of it.
+
+    Args:
+        map_key: of the picture.
+        response: of the model.
+        levels: by column with levels.
+    """
     points = st.session_state[map_key]["selection"]["points"]
-    names = [source_column(point["customdata"][0]) for point in points if point.get("customdata")]
+    names = [point["customdata"][0] for point in points if point.get("customdata")]
     features = f"explore-features-{response}"
-    chosen = list(st.session_state.get(features, []))
+    chosen, without = (list(st.session_state.get(key, [])) for key in (features, _WITHOUT))
     for name in names:
-        (chosen.remove if name in chosen else chosen.append)(name)
+        column = source_column(name)
+        if name != column and column in chosen:
+            (without.remove if name in without else without.append)(name)
+            continue
+        (chosen.remove if column in chosen else chosen.append)(column)
+        if name != column:
+            without += [other for other in levels[column] if other != name]
     if names:
-        st.session_state[features] = chosen
+        st.session_state[features], st.session_state[_WITHOUT] = chosen, without
         st.session_state[_CLICKS] = st.session_state.get(_CLICKS, 0) + 1
 
 

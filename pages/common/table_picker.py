@@ -122,10 +122,8 @@ def columns(messages: DeltaGenerator) -> Problem | None:
         with st.expander("Columns and policies", icon=":material/tune:", expanded=not current.tables.may_be_studied):
             before = current.choices or first
             choices = _choices(current.tables, before)
-        was = current.tables.repaired
-        if was is not None and before.features == was[1] and choices.target != before.target:
-            # Columns were left out for another target: which ones fit with this one is asked anew.
-            take(mended(current.tables, replace(choices, features=None)))
+        if choices.target != before.target:
+            _retarget(current.tables, before, choices)
         with messages, st.spinner(_LOOKING, show_time=True):
             every = findings(
                 current.tables.private,
@@ -149,6 +147,15 @@ def columns(messages: DeltaGenerator) -> Problem | None:
                 show_error(error)
     _notice(choices, [one for one in every if not (one.stops or _asked(one))], problem.notes if problem else ())
     return problem
+
+
+def _retarget(tables: Tables, before: Choices, choices: Choices) -> None:
+    """Go on with another target: with the regression that fits it, and with columns that were left out for the last."""
+    anew = tables.repaired is not None and before.features == tables.repaired[1]
+    again = mended(tables, replace(choices, features=None) if anew else choices)
+    # Which of several labels is modelled is asked.
+    if anew or (again != choices and again.positive == choices.positive):
+        take(again)
 
 
 def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]:

@@ -148,8 +148,20 @@ def ask_coefficient(place: DeltaGenerator, problem: Problem, key: str) -> str:
 
 
 def figure_first(key: str) -> DeltaGenerator:
-    """Return a part of a page whose picture stands above what moves it on a phone (assets/style.css)."""
+    """Return a part of a page whose picture comes right after its main control on a phone (assets/style.css)."""
     return st.container(key=f"figure-first-{key}")
+
+
+def below(place: Any, key: str) -> DeltaGenerator:
+    """Return a place that a phone has below the picture of :func:`figure_first`."""
+    made: DeltaGenerator = place.container(key=f"below-{key}")
+    return made
+
+
+def later(place: Any, key: str) -> DeltaGenerator:
+    """Return a place that a phone has below all that stands :func:`below` the picture."""
+    made: DeltaGenerator = place.container(key=f"later-{key}")
+    return made
 
 
 # Pixels of a letter in a table and beside a cell, and letters of a heading that are always in sight.

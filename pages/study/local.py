@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Sequence
 
 import streamlit as st
 
@@ -11,7 +10,7 @@ from pages.common.live import redrawn, work
 from pages.common.session import named_tables, session
 from pages.common.widgets import badge, chart, curator_may_show, on_tables
 from pmtcore.auditing.central_vs_local import Sides, papers_local
-from pmtcore.auditing.comparison import Summary, rescaled
+from pmtcore.auditing.comparison import rescaled
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.private_rows import Curator
@@ -104,36 +103,42 @@ def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -
     return last[1]
 
 
+def so_far(run: Sides) -> Quick:
+    """Return the figures of a simulation so far."""
+    return Quick(
+        run.summaries().reveal(Curator("shown on the Local page, harmless or curator")), TRIALS, run.is_typical
+    )
+
+
 def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> bool:
     """Draw progress, Stop and the picture so far; return whether it goes on. The end is kept where it harms nobody."""
     if run.live:
         left, right = st.columns([5, 1], vertical_alignment="center")
         left.progress(run.share, f"Simulating every device: {run.share:.0%} done")
         right.button(**control("local-stop"), on_click=run.stop)
-    summaries = run.summaries().reveal(Curator("shown on the Local page, harmless or curator"))
-    picture(summaries, kind, axis, run)
+    picture(so_far(run), kind, axis, run)
     work(run.step, A_MOMENT)  # after the picture, which else would wait for it
     if not run.live and kind is Label.LAB and not run.stopped:
-        done = run.summaries().reveal(Curator("shown on the Local page, harmless"))
-        remember(key, lambda: Quick(done, TRIALS, typical=False))
+        remember(key, lambda: so_far(run))
     return run.live
 
 
-def picture(summaries: Sequence[Summary], kind: Label, axis: str, run: Sides | None = None) -> None:
+def picture(shown: Quick, kind: Label, axis: str, run: Sides | None = None) -> None:
     """Draw central and local along the axis; axes and legend of a run are those of its end."""
     methods, places = (run.methods, run.places) if run is not None else ((), ())
     # The sentence speaks of the epsilon that the slider above has.
     at = float(st.session_state["local-epsilon"]) if axis == "epsilon" else None
     alt = f"Distance to the fit without privacy against {axis}, central and local"
     words = (
-        f"{'So far: ' * bool(summaries and run and run.live)}{comparison_words(summaries, axis, at)}"
+        f"{'So far: ' * bool(shown.summaries and run and run.live)}{comparison_words(shown.summaries, axis, at)}"
         or "No simulated release yet."
     )
-    drawn = figures.comparison(summaries, axis, methods=methods, places=places)
-    table = figures.comparison_table(summaries)
+    drawn = figures.comparison(shown.summaries, axis, methods=methods, places=places, measure=shown.measure)
+    table = figures.comparison_table(shown.summaries)
     chart(drawn, "local-comparison", alt, table, label=kind, words=words)
     st.caption(
-        f"Up to {TRIALS} simulated releases of the standardized table for each point. Central: (epsilon, delta) at the "
+        f"Up to {TRIALS} simulated releases of the standardized table for each point"
+        f"{', in standard errors of the public fit' * shown.typical}. Central: (epsilon, delta) at the "
         "reporting delta; ldp-whitened: purely epsilon for each report; paper C's Algorithms 1 to 4 (1 and 3 for a "
         "Gaussian design, 2 and 4 for a bounded one), as printed and repaired: (epsilon, delta) for each report. "
         "Algorithms 3 and 4 need a table without an intercept."
@@ -151,13 +156,13 @@ def beside(problem: Problem, mark: tuple[str, ...], kind: Label, axis: str) -> N
     key = ("local", *mark, axis, repr(epsilon if axis != "epsilon" else 0.0))
     finished = remembered(key) if kind is Label.LAB else None
     if finished is not None:
-        picture(finished.summaries, kind, axis)
+        picture(finished, kind, axis)
         return
     run = running(problem, key, axis, epsilon)
     if run.live:
         redrawn(lambda: live(run, key, kind, axis), A_MOMENT)
     else:
-        picture(run.summaries().reveal(Curator("shown on the Local page, harmless or curator")), kind, axis, run)
+        picture(so_far(run), kind, axis, run)
 
 
 def example() -> tuple[Problem, tuple[str, ...]]:

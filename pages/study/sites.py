@@ -19,13 +19,14 @@ from pages.common.widgets import (
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import SiteState
 from pmtcore.base.numbers import figure, plural
 from pmtcore.releases.planning import plannable
 from pmtcore.releases.release import Request
 from pmtcore.report.figures import sites as figures
 from pmtcore.report.names import option
 from pmtcore.sites.prospects import prospects
-from pmtcore.sites.status import SiteState, status
+from pmtcore.sites.status import status
 from pmtcore.sites.study import METHODS, MOST_SITES, Study, create_from, fields_of, knowledge, sites_of
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem

@@ -9,8 +9,11 @@ from pages.common.session import prediction_curves, session
 from pages.common.widgets import (
     ask_coefficient,
     badge,
+    below,
     chart,
     epsilon_delta,
+    figure_first,
+    later,
     number,
     on_tables,
     strength_line,
@@ -64,14 +67,14 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
     """Draw the controls in one row; return method, coefficient and budget."""
     left, middle, right = st.columns([4, 2, 3])
     key = f"plan-method-{problem.public.family.id}"
-    id = left.selectbox(
+    id = later(left, "method").selectbox(
         **control("plan-method", f"-{problem.public.family.id}"),
         options=curves.ids,
         format_func=option,
         on_change=taken_along_to_release,
         args=(key,),
     )
-    coefficient = ask_coefficient(middle, problem, "plan-coefficient")
+    coefficient = ask_coefficient(later(middle, "coefficient"), problem, "plan-coefficient")
     asked = st.session_state.get("plan-mu")
     rungs = sorted({*LADDER, *([asked] if isinstance(asked, float) else [])})
     mu = right.select_slider(
@@ -104,10 +107,12 @@ def page(problem: Problem) -> None:
         return
     if TableNote.ONE_PUBLIC_LABEL in map(kind_of, problem.notes):  # said above: no figure would mean anything
         return
-    id, coefficient, mu = ask(problem, curves)
-    here = curves.at(id, mu)
-    st.markdown(f"{badge(Label.PUBLIC)} **{plain(verdict_of(problem.public, here))}**")
-    left, right = st.columns([3, 2], gap="large")
+    cautions.few(problem)  # before any promise
+    with figure_first("plan"):
+        id, coefficient, mu = ask(problem, curves)
+        here = curves.at(id, mu)
+        below(st, "verdict").markdown(f"{badge(Label.PUBLIC)} **{plain(verdict_of(problem.public, here))}**")
+        left, right = st.columns([3, 2], gap="large")
     with left:
         alt = f"Predicted half-width of {coefficient} against the budget, all methods"
         note = "Predictions assume that private rows are like the public ones."
@@ -115,11 +120,10 @@ def page(problem: Problem) -> None:
         chart(drawn, "plan", alt, table, label=Label.PUBLIC, folded_note=note)
         if words := figures.left_out_words(curves.drawn()):
             st.caption(plain(words))
-        cautions.few(problem)
         if computing and curves.live:
             outlined = curves.outlined()
             redrawn(lambda: filling(curves, outlined), A_MOMENT)
-    with right:
+    with later(right, "answer"):
         answer(problem, curves, here, coefficient, mu=mu)
     reverse(problem, curves, id, coefficient, mu=mu)
     would_be_retrieved(problem, mu)

@@ -337,10 +337,10 @@ class Guarantee:
         power = detected_percent(self.mu * self.unit.rows)
         by_row = self.unit == ROW
         responses = "the responses of " if self.neighbours is Neighbours.REPLACE_RESPONSE else ""
-        tables = self.neighbours.words if by_row else f"two tables that differ in {responses}{self.unit.differ},"
+        tables = self.neighbours.words if by_row else f"two tables that differ in {responses}{self.unit.differ}"
         sentence = (
-            f"From this release, an attacker who allows 5 % false alarms tells apart "
-            f"{tables} in at most {power:g} % of the cases, whatever else they know."
+            f"Of {tables}, an attacker who allows 5 % false alarms tells in at most {power:g} % of the cases which one "
+            "this release was made from, whatever else they know."
         )
         sentence = f"{sentence} {self.unit.words}" if by_row else sentence
         return f"{sentence} {ONLY_RESPONSES}" if self.neighbours is Neighbours.REPLACE_RESPONSE else sentence

@@ -14,7 +14,7 @@ from pmtcore.api.models import PrivateClassifier, PrivateModel, PrivateRegressor
 from pmtcore.api.summary import Expectation
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import FaceMessage, InputError, whole_number_between
+from pmtcore.base.messages import CuratorNote, FaceMessage, InputError, whole_number_between
 from pmtcore.base.private_rows import Curator
 from pmtcore.base.results import Results
 from pmtcore.glm.families import family as family_of
@@ -117,8 +117,7 @@ def describe(private: object, public: object, *, target: str, eta: float = 0.05,
     diagnosed = exact(problem, checked_eta(eta)).reveal(_CURATOR)
     record = diagnosed.as_dict()
     frame = pd.DataFrame({name: record[name] for name in ("before", "after")}).T
-    rate = f"{100 * record['truncation_rate']:.3g} %"
-    words = f"exact figures of the private rows; {rate} of them lie beyond the radius {diagnosed.radius:.4g}."
+    words = CuratorNote.BEYOND_RADIUS.sentence(share=100 * record["truncation_rate"], radius=diagnosed.radius)
     unusual = unusual_rows(problem).reveal(_CURATOR)
     return Figures(frame, " ".join([words, *rows_in_words(unusual, problem.private.n)]))
 

@@ -18,7 +18,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Guarantee, Neighbours, reporting_delta
 from pmtcore.api import frames
 from pmtcore.api.loading import results_of
-from pmtcore.base.messages import FaceMessage, InputError, number_between, one_of, reraised_as
+from pmtcore.base.messages import FaceMessage, InputError, Note, ReleaseNote, number_between, one_of, reraised_as
 from pmtcore.base.results import Results
 from pmtcore.base.strict_json import parsed
 from pmtcore.glm.families import FAMILIES
@@ -131,7 +131,7 @@ def aggregate(public: PublicData, made: Configuration, tally: Tally, link: str |
     coefficients, bands, notes = outcome.coefficients[0], outcome.bands(), outcome.notes()
     moved = _forged(plan, made, tally)
     if tally.lost > 1:
-        notes += (f"About {tally.lost:.0f} reports with a fresh id were taken for duplicates: there are that many.",)
+        notes += (Note(ReleaseNote.DUPLICATE_IDS, count=tally.lost),)
     return {
         "coefficients": dict(zip(made.names, map(float, coefficients), strict=True)),
         "bands": {} if bands is None else dict(zip(made.names, bands.rows(), strict=True)),
@@ -145,15 +145,9 @@ def aggregate(public: PublicData, made: Configuration, tally: Tally, link: str |
             "neighbours": Neighbours.REPLACE_ONE.value,
             "trust": "local",
         },
-        "notes": [*notes, _FORGED],
+        "notes": [*notes, Note(ReleaseNote.FORGED_REPORTS)],
         "one_forged_report": dict(zip(made.names, moved, strict=True)),
     }
-
-
-_FORGED = (
-    "Reports can be forged: authenticate each sender, and take one report of each person (one_forged_report says how "
-    "far one forged report can move each coefficient)."
-)
 
 
 def _forged(plan: LocalPlan, made: Configuration, tally: Tally) -> list[float | None]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from pmtcore.base.messages import FaceMessage, InputError
+from pmtcore.base.messages import FaceMessage, InputError, SpendMessage
 from pmtcore.ledger.account import counted_mu
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.ledger.sidecar import seal
@@ -70,20 +70,15 @@ class Spent:
     def sentence(self) -> str:
         """Return what was spent, in one line."""
         if self.mu == 0:
-            return "No private row was read, so nothing was spent."
+            return SpendMessage.NO_PRIVATE_ROW.sentence()
         if self.synthetic:
-            return (
-                "The private table is the synthetic demo: a lab figure, and nothing that counts was spent. Name a data "
-                "set to practise with a ledger."
-            )
+            return SpendMessage.DEMO.sentence()
         if not self.place:
-            return f"A lab figure at mu = {self.mu:.4g}: its spend is in no ledger, so it may not leave."
+            return SpendMessage.LAB.sentence(mu=self.mu)
         of_cap = "" if self.cap is None else f" of {self.cap:.4g}"
-        left = "" if self.total is None else f", where mu {self.total:.4g}{of_cap} is spent"
-        where = f"{self.dataset!r} in the ledger {self.place}{left}; key {self.key}"
-        if self.repeated:
-            return f"Nothing was spent: this release was made before, for {where}."
-        return f"Spent mu = {self.mu:.4g} on {where}."
+        account = "" if self.total is None else f", where mu {self.total:.4g}{of_cap} is spent"
+        kind = SpendMessage.REPEATED if self.repeated else SpendMessage.SPENT
+        return kind.sentence(mu=self.mu, dataset=self.dataset, place=self.place, account=account, key=self.key)
 
 
 def spend(

@@ -12,6 +12,8 @@ import pandas as pd
 
 from pmtcore.base.messages import FaceMessage, InputError, Refusal, RefusedError
 from pmtcore.base.results import Results
+from pmtcore.tables.cells import numbers
+from pmtcore.tables.sources import frame_source
 
 PERIOD, AT_RISK, EVENT, PERSON = "period", "at_risk", "event", "person"
 
@@ -40,11 +42,12 @@ def person_periods(frame: pd.DataFrame, *, duration: str, event: str, cuts: Sequ
     if missing or taken:
         raise InputError(FaceMessage.NO_PERIODS, needed=[duration, event], names=[PERSON, PERIOD, AT_RISK, EVENT])
     count, periods = len(frame), len(edges) - 1
-    time = pd.to_numeric(frame[duration], errors="coerce").to_numpy(dtype=float)
-    ended = pd.to_numeric(frame[event], errors="coerce").to_numpy(dtype=float)
+    cells = frame_source(frame[[duration, event]]).table
+    time, ended = (numbers(cells.column(j).combine_chunks()) for j in (0, 1))
     time = np.where(time >= 0, time, np.nan)[:, None]
     ended = np.where((ended == 0) | (ended == 1), ended, np.nan)
-    rows = frame[others].loc[frame.index.repeat(periods)].reset_index(drop=True)
+    # By place: what is in the index may be there twice.
+    rows = frame[others].iloc[np.repeat(np.arange(count), periods)].reset_index(drop=True)
     rows[PERSON] = np.repeat(np.arange(count), periods)
     rows[PERIOD] = np.tile([f"p{k + 1}" for k in range(periods)], count)
     rows[AT_RISK] = np.maximum(np.minimum(time, edges[1:]) - edges[:-1], 0.0).ravel()

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import Any
 
 from pmtcore.accounting.budgets import Budget, mu_from_epsilon, reporting_delta
-from pmtcore.auditing.comparison import Cell, SteppedTrials, distances, varied
+from pmtcore.auditing.comparison import Cell, SteppedTrials, distances, public_errors, varied
 from pmtcore.base.messages import whole_number_between
 from pmtcore.base.private_rows import Private
 from pmtcore.local import setup
@@ -33,8 +33,9 @@ class _Place:
 class Sides(SteppedTrials):
     """The recommended central method and ``ldp-whitened`` with PrivUnit, at equal epsilon, on the same table.
 
-    Central: (epsilon, delta) at the reporting delta of n rows. Local: purely epsilon for each report. Distances
-    to the non-private fit. One step is one release. The first release of each method at each place comes before any
+    Central: (epsilon, delta) at the reporting delta of n rows. Local: purely epsilon for each report. Errors are
+    distances to the non-private fit, of the typical coefficient in standard errors of the public fit as far as that fit
+    has any. One step is one release. The first release of each method at each place comes before any
     second one, so that the whole picture is there after a share of the work.
 
     Args:
@@ -61,6 +62,7 @@ class Sides(SteppedTrials):
         self._places = [_Place(e, e) for e in epsilons]
         if sizes:
             self._places = [_Place(float(n), epsilons[0], n) for n in sizes]
+        self._scale = public_errors(problem.public)
         self._cells: list[Cell] = []
         self._done, self._all = 0, (2 + len(self.others)) * len(self._places) * self.trials
         self._work = self._steps()
@@ -120,7 +122,7 @@ class Sides(SteppedTrials):
     def _release(self, cell: Cell, mechanism: Mechanism, known: Private[Any], trial: int) -> None:
         """Make one release; its noise is the same whenever it is made."""
         noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), trial)
-        cell.errors.append(distances(mechanism(noise, 1).coefficients, known))
+        cell.errors.append(distances(mechanism(noise, 1).coefficients, known, self._scale))
 
     def _all_sides(self, problem: Problem, place: _Place, known: Private[Any]) -> Iterator[Cell]:
         public, n, central = problem.public, problem.private.n, recommended(problem.public)

@@ -90,6 +90,12 @@ class SteppedTrials(Steps):
     """Trials of methods in steps."""
 
     _cells: list[Cell]
+    _scale: np.ndarray | None  # standard errors (d,) that errors are measured in; None: Euclidean distances
+
+    @property
+    def is_typical(self) -> bool:
+        """Return whether errors are those of the typical coefficient in standard errors of the public fit."""
+        return self._scale is not None
 
     def summaries(self) -> Private[list[Summary]]:
         """Return the summaries so far. Distances to a private fit are private: for the curator."""
@@ -131,8 +137,7 @@ class Comparison(SteppedTrials):
         chosen = methods if isinstance(methods, Mapping) else {name: {} for name in methods}
         self.trials = whole_number_between("trials", trials, 1, 100_000)
         self.seed = whole_number_between("seed", seed, 0, 2**63 - 1)
-        alone = public_alone(problem.public) if typical else None
-        self._scale = None if alone is None else alone.total
+        self._scale = public_errors(problem.public) if typical else None
         self.axis = one_of("axis", axis, [name for name in AXES if name != "epsilon"])
         if not chosen or not mus:
             raise InputError(AuditMessage.NOTHING_TO_COMPARE)
@@ -151,11 +156,6 @@ class Comparison(SteppedTrials):
                 self._cells.append(Cell(entry, mu, x, plan, here.private, known))
         self.sampling = self._sampling_error(problem)
         self._seconds = 0.0
-
-    @property
-    def is_typical(self) -> bool:
-        """Return whether errors are those of the typical coefficient in standard errors of the public fit."""
-        return self._scale is not None
 
     def _sampling_error(self, problem: Problem) -> float | None:
         """Return the expected error of the non-private fit itself, from public rows; None if unknown."""
@@ -224,6 +224,12 @@ class Comparison(SteppedTrials):
             cell.mechanism = cell.plan.mechanism_on(cell.rows)
         noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), block)
         return distances(cell.mechanism(noise, trials).coefficients, cell.reference, self._scale)
+
+
+def public_errors(public: PublicData) -> np.ndarray | None:
+    """Return the standard errors (d,) of the public fit alone; ``None`` where it has none."""
+    alone = public_alone(public)
+    return None if alone is None else alone.total
 
 
 def budget_grid(low: float, high: float, count: int) -> list[float]:

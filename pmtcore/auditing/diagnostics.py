@@ -13,6 +13,7 @@ import numpy as np
 
 from pmtcore.base.computed_once import computed_once
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import CuratorNote
 from pmtcore.base.private_rows import Private
 from pmtcore.base.symmetric import eigenvector_root
 from pmtcore.mechanisms.truncation import papers_radius, truncate
@@ -151,11 +152,9 @@ def unusual_rows(problem: Problem) -> Private[dict[str, float]]:
 def rows_in_words(unusual: Mapping[str, float], n: int) -> list[str]:
     """Return the figures of :func:`unusual_rows` in sentences."""
     empty = int(unusual["empty_rows"])
-    lines = [f"{empty:,} of {n:,} private rows lack a value, or cannot be read, and count as rows of zeros."]
+    lines = [CuratorNote.EMPTY_ROWS.sentence(count=empty, rows=n)]
     if empty > n / 2:
-        lines.append(
-            "That is most of them: check separator, decimal mark, encoding, row names and the names of categories."
-        )
+        lines.append(CuratorNote.MOSTLY_EMPTY.sentence())
     return lines + overlap_in_words(Overlap.from_dict(unusual))
 
 
@@ -163,12 +162,5 @@ def overlap_in_words(shared_rows: Overlap) -> list[str]:
     """Return the curator's sentences on public rows that are private rows too; none where there are none."""
     if shared_rows.share == 0:
         return []
-    shared = f"{shared_rows.share:.0%} of the different public rows are also private rows"
-    if shared_rows.excess == 0:
-        return [f"{shared}, as chance would have it in any other rows of the population."]
-    return [
-        f"{shared}; chance explains {shared_rows.by_chance:.0%} of those that are there once. About "
-        f"{shared_rows.excess:.0%} of the public rows are private rows beyond that: are they public? If they are, say "
-        "why (overlap), and the record keeps your word; if not, take other public rows: no release protects rows that "
-        "are published."
-    ]
+    kind = CuratorNote.SHARED_BY_CHANCE if shared_rows.excess == 0 else CuratorNote.SHARED_BEYOND_CHANCE
+    return [kind.sentence(**vars(shared_rows))]

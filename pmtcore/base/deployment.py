@@ -7,12 +7,11 @@ one and one that is no random text are refused, as the settings checks of web fr
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, SettingFault
 from pmtcore.base.roles import roles_listed
 
 SECRET_LENGTH = 32  # characters: 32 hexadecimal ones are 128 bits
@@ -22,20 +21,6 @@ _LEDGER_LENGTH = 16  # of a database password: 16 hexadecimal characters are 64 
 # Of random text in base64, one of these with odds below 1e-6.
 _PLACEHOLDERS = ("change", "example", "sample", "secret", "password", "placeholder", "insecure", "your own", "default")
 _LOCAL = ("localhost", "127.0.0.1", "::1")
-
-
-class SettingFault(Enum):
-    """Kinds of wrong settings."""
-
-    MISSING = "missing"
-    PLACEHOLDER = "placeholder"
-    SHORT = "short"
-    PREDICTABLE = "predictable"
-    NOT_ENCRYPTED = "not encrypted"
-    SWITCHED_OFF = "switched off"
-    UNREADABLE = "unreadable"
-    NOBODY = "nobody has a role"
-    WRONG_PLACE = "wrong place"
 
 
 @dataclass(frozen=True)
@@ -54,20 +39,7 @@ class WrongSetting:
     @property
     def sentence(self) -> str:
         """Return what is wrong with the setting and what to do."""
-        return f"{self.setting} {_WORDS[self.kind]}"
-
-
-_WORDS = {
-    SettingFault.MISSING: "is missing: set it.",
-    SettingFault.PLACEHOLDER: "is the text of an example: make one of your own with 'openssl rand -hex 32'.",
-    SettingFault.SHORT: "is too short: make one with 'openssl rand -hex 32'.",
-    SettingFault.PREDICTABLE: "is no random text: make one with 'openssl rand -hex 32'.",
-    SettingFault.NOT_ENCRYPTED: "is an address without TLS; give one that begins with https://.",
-    SettingFault.SWITCHED_OFF: "is switched off: other sites could act for whoever is signed in; leave it on.",
-    SettingFault.UNREADABLE: "cannot be read as JSON of names and roles; nobody would have a role.",
-    SettingFault.NOBODY: "names no curator, analyst or reviewer.",
-    SettingFault.WRONG_PLACE: "must end in /oauth2callback, where the answer of the provider is read.",
-}
+        return self.kind.sentence(setting=self.setting)
 
 
 def predictable(text: str) -> bool:

@@ -1,8 +1,9 @@
 """Errors and notes: the kinds, the sentence of each, the error that a user sees, and the checks that raise it.
 
 An error or a note is made of a kind and of the facts it concerns (columns, counts, limits). Code and tests ask for the
-kind and the facts; the sentence is rendered from them here, last, and nothing reads it again. The templates of all
-sentences stand in ``messages.toml``, by the name of the kind, in the form *what is wrong and where; what to do*.
+kind and the facts; the sentence is rendered from them here, last, and nothing reads it again. The kinds of a class and
+their templates are the entries of ``messages.toml`` under its name, *what is wrong and where; what to do*: a new kind
+is a line there. A test finds every kind that code names and the file lacks.
 
 A template takes ``{column!r}``, ``{n:,}`` and other formats of Python, and four of its own: ``{columns:listed}`` for
 ``'a', 'b' and 3 more`` (``listed 12`` shows up to twelve), ``{words:joined}`` for ``a, b, c``,
@@ -17,10 +18,9 @@ import string
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from enum import Enum, auto
-from functools import cache
+from enum import Enum, EnumMeta
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pmtcore.base.numbers import plural
 
@@ -60,19 +60,37 @@ class _Formatter(string.Formatter):
 _FORMATTER = _Formatter()
 
 
-@cache
-def _templates() -> dict[str, dict[str, str]]:
-    """Return the templates by class and name of the kinds; read when the first sentence is rendered."""
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TEMPLATES: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_Kind = TypeVar("_Kind")
 
 
-class Message(Enum):
-    """Base of the kinds: each member has a template in ``messages.toml``, under its class and name."""
+class _Kinds(EnumMeta):
+    """Metaclass of the kinds: the members of a class are the entries of ``messages.toml`` under its name."""
+
+    @classmethod
+    def __prepare__(cls, name: str, bases: tuple[type, ...], **options: object) -> dict[str, object]:  # type: ignore[override]
+        members = super().__prepare__(name, bases, **options)
+        for kind, template in _TEMPLATES.get(name, {}).items():
+            members[kind] = template
+        return members
+
+    if TYPE_CHECKING:
+        # A checker of types does not read the file: it takes every name, and the test of the kinds checks them.
+        def __getattr__(cls: type[_Kind], name: str) -> _Kind: ...
+
+
+class Message(Enum, metaclass=_Kinds):
+    """Base of the kinds. The value of a member is the template of its sentence."""
+
+    @property
+    def code(self) -> str:
+        """Return the name of the kind in records and messages between programs."""
+        return self.name.lower().replace("_", "-")
 
     @property
     def template(self) -> str:
         """Return the template of the sentence."""
-        return _templates()[type(self).__name__][self.name]
+        return str(self.value)
 
     @property
     def facts(self) -> frozenset[str]:
@@ -291,594 +309,110 @@ class CapError(InputError):
 class TableMessage(Message):
     """What is wrong with tables, or with the choices about them."""
 
-    PENALTY_OF_LINEAR_FIT = auto()
-    TARGET_AMONG_FEATURES = auto()
-    COLUMN_THERE = auto()
-    FEATURE_TWICE = auto()
-    FORMULA_AND_FEATURES = auto()
-    EXPOSURE_NEEDS_COUNTS = auto()
-    EXPOSURE_WEIGHS = auto()
-    KINDS_FORM = auto()
-    WEIGHTS_ARE_NO_FEATURE = auto()
-    COVARIATES_NEED_LINEAR = auto()
-    RESPONSE_IS_NO_COVARIATE = auto()
-    COVARIATES_OF_MEANS = auto()
-    WEIGHTS_OF_MEANS = auto()
-    WEIGHTS_REFUSE_NO_ROW = auto()
-    PERSON_IS_NO_FEATURE = auto()
-    MEAN_OF_LABELS = auto()
-    PEOPLE_REFUSE_NO_ROW = auto()
-    CHOICES_UNREADABLE = auto()
-    CATEGORIES_FORM = auto()
-    CLUSTER_NEEDS_FILES = auto()
-    WORKER_FAILED = auto()
-    NO_DASK = auto()
-    NO_SCHEDULER = auto()
-    CLUSTER_FAILED = auto()
-    UNKNOWN_LEVELS = auto()
-    MISSING_VALUES = auto()
-    TOO_MANY_FEATURES = auto()
-    NAME_TOO_LONG = auto()
-    NEW_ROWS_LACK_COLUMNS = auto()
-    DESIGN_UNREADABLE = auto()
-    UTF16 = auto()
-    NOT_A_TABLE = auto()
-    ONE_COLUMN = auto()
-    HEADER_UNREADABLE = auto()
-    NO_HEADER = auto()
-    TOO_MANY_COLUMNS = auto()
-    NAMES_TWICE = auto()
-    NAME_TWICE = auto()
-    TOO_MANY_CATEGORIES = auto()
-    SIGNED_NUMBERS = auto()
-    SLASHED_DATES = auto()
-    PARQUET_UNREADABLE = auto()
-    TITLE_LINE = auto()
-    UNNAMED_COLUMN = auto()
-    EMPTY_COLUMN = auto()
-    ONE_CATEGORY = auto()
-    FORMULA_OF_OTHER_VERSION = auto()
-    FORMULA_LACKS_COLUMNS = auto()
-    FORMULA_TOO_LONG = auto()
-    FORMULA_MANY_TERMS = auto()
-    FORMULA_READS_PUBLICLY = auto()
-    DECLARED_NOWHERE = auto()
-    FORMULA_UNREADABLE = auto()
-    FORMULA_TWO_RIGHT_SIDES = auto()
-    FORMULA_FORM = auto()
-    FORMULA_BAR = auto()
-    MANY_EFFECTS = auto()
-    FORMULA_LEFT_SIDE = auto()
-    FORMULA_UNUSABLE = auto()
-    NUMBER_AND_CATEGORIES = auto()
-    NOT_AN_EXPRESSION = auto()
-    NOT_ROW_BY_ROW = auto()
-    NO_FORMULAIC = auto()
-    TOO_MANY_RELEASES = auto()
-    TOO_MANY_FITS = auto()
-    NO_NAMED_TABLE = auto()
-    TABLE_NOT_HERE = auto()
-    DEMO_TOO_SMALL = auto()
-    NO_PERSON_COLUMN = auto()
-    TOO_MANY_PEOPLE = auto()
-    NO_NUMERIC_COLUMN = auto()
-    SAME_FILE = auto()
-    FORMULA_NEEDS_ROWS = auto()
-    NO_PUBLIC_COLUMN = auto()
-    NO_MOMENT_COLUMN = auto()
-    OWN_ROWS_LACK_COLUMNS = auto()
-    CATEGORIES_IN_CONFIGURATION = auto()
-    NO_CLUSTER_COLUMN = auto()
-    NO_PUBLIC_WEIGHTS = auto()
-    NO_POSITIVE_WEIGHTS = auto()
-    NO_FEATURES = auto()
-    NO_OTHER_COMMON_COLUMN = auto()
-    ALL_CONSTANT = auto()
-    NO_COMMON_COLUMN = auto()
-    NO_PRIVATE_WEIGHTS = auto()
-    NO_PRIVATE_COLUMN = auto()
-    WEIGHTS_NEED_ROWS = auto()
-    NO_MEDIANS = auto()
-    NO_INTERCEPT_ROW = auto()
-    QUERY_WITHOUT_COLUMNS = auto()
-    QUERY_FAILED = auto()
-    NO_DUCKDB = auto()
-    QUERY_READS_TEXT = auto()
-    LEVELS_TWICE = auto()
-    CODES_FORM = auto()
-    NO_SCHEMA_COLUMN = auto()
-    SCHEMA_FORM = auto()
-    SCHEMA_NOT_JSON = auto()
-    EMPTY_FILE = auto()
-    RAGGED_ROWS = auto()
-    DAMAGED_PARQUET = auto()
-    NOT_A_FRAME = auto()
-    NAMES_NOT_TEXT = auto()
-    FRAME_COLUMN_TWICE = auto()
-    NO_FILES = auto()
-    UNLIKE_FILES = auto()
-    ROW_GROUP_TOO_LARGE = auto()
-    FILE_UNREADABLE = auto()
-    GZIP_TWICE = auto()
-    TOO_LARGE_UNPACKED = auto()
-    NO_FILE = auto()
-    GZIP_CUT_SHORT = auto()
-    GZIP_DAMAGED = auto()
-    NOT_READABLE = auto()
-    NO_FSSPEC = auto()
-    ADDRESS_UNREADABLE = auto()
-    SCHEMA_OF_PRIVATE_ROWS = auto()
-    TOO_MANY_CELLS = auto()
-    NO_FILE_NAMED = auto()
-    NO_ROWS = auto()
-    MOMENT_NAMES_DIFFER = auto()
-    MOMENT_NOT_SQUARE = auto()
-    MOMENT_NOT_FINITE = auto()
-    NO_SUCH_LABEL = auto()
-    TOO_MANY_LABELS = auto()
-    TARGET_IS_TEXT = auto()
-    NEGATIVE_COUNTS = auto()
-
 
 class PublicMessage(Message):
     """What is wrong with public rows or a public moment matrix."""
-
-    TOO_FEW_GROUPS = auto()
-    ZERO_COLUMNS = auto()
-    CONSTANT = auto()
-    COLLINEAR = auto()
-    COLLINEAR_LABELS = auto()
-    TARGET_CONSTANT = auto()
-    TARGET_FITTED_EXACTLY = auto()
-    TOO_FEW_ROWS = auto()
-    TOO_FEW_COMPLETE_ROWS = auto()
-    MOMENT_TOO_FEW_ROWS = auto()
-    MOMENT_NOT_SYMMETRIC = auto()
-    MOMENT_NOT_POSITIVE = auto()
-    MOMENT_COLLINEAR = auto()
-    NO_MODULUS = auto()
 
 
 class ReleaseMessage(Message):
     """Why a release, a plan or a configuration cannot be made."""
 
-    DECLINED = auto()
-    SERVER_BUSY = auto()
-    PERSON_BUSY = auto()
-    TOO_MANY_BUDGETS = auto()
-    NO_PREDICTION = auto()
-    NO_COEFFICIENT = auto()
-    REGISTERED_REFUSES_NO_ROW = auto()
-    NOT_REGISTERED = auto()
-    LACKING_FIELDS = auto()
-    UNKNOWN_FIELDS = auto()
-    PARAMETERS_FORM = auto()
-    MU_IS_TRUTH_VALUE = auto()
-    CONFIGURATION_NOT_JSON = auto()
-    CONFIGURATION_FORM = auto()
-    LAB_METHOD = auto()
-    COVARIATES_NOT_DECLARED = auto()
-    RESPONSES_NEED_ROWS = auto()
-    METHOD_WITHOUT_CLUSTERS = auto()
-    PLACES_SHARE_NOISE = auto()
-    PERSON_UNPROTECTED = auto()
-
 
 class AccountingMessage(Message):
     """Why a budget cannot be taken or met."""
-
-    OUTSIDE_USEFUL_RANGE = auto()
-    MODULUS_COSTS_MU = auto()
-    NOISE_COSTS_TOO_MUCH = auto()
-    JACOBIAN_COSTS_TOO_MUCH = auto()
-    REPLACE_ONE_ONLY = auto()
-    MODULUS_COSTS_EPSILON = auto()
-    MEANS_NEED_COLUMN = auto()
 
 
 class TableNote(Message):
     """What was done about tables that can be used, or should be known of them."""
 
-    REFUSES_ROWS = auto()
-    DECIMAL_COMMA = auto()
-    BROKEN_LINES = auto()
-    MORE_PUBLIC_ROWS = auto()
-    EMPTY_ROWS = auto()
-    FILLED_GAPS = auto()
-    LARGE_DELTA = auto()
-    ROWS_OF_A_PERSON = auto()
-    METHOD_UNCLUSTERED = auto()
-    DECISIVE_PENALTY = auto()
-    METHOD_BEHIND_PUBLIC_FIT = auto()
-    SHARED_ROWS = auto()
-    UNIT = auto()
-    MODELLED = auto()
-    PUBLIC_ROW_LEFT_OUT = auto()
-    PUBLIC_ROWS_LEFT_OUT = auto()
-    PUBLIC_ROWS_UNFILLED = auto()
-    ONE_PUBLIC_LABEL = auto()
-    LEVELS_OF_ONE_LABEL = auto()
-    UNLABELLED = auto()
-    CLUSTERED = auto()
-    COVARIATES_PUBLIC = auto()
-    WEIGHTED = auto()
-    EXPOSED = auto()
-    PASTED = auto()
-    LEFT_OUT = auto()
-    ZERO = auto()
-    TINY = auto()
-    CONSTANT = auto()
-    COLLINEAR = auto()
-    IDENTIFIER_LEFT_OUT = auto()
-    LIKE_IDENTIFIER = auto()
-    CODED = auto()
-    DATES = auto()
-    SLASHED_DATES = auto()
-    OPEN_DATES = auto()
-    UNREADABLE_CELL = auto()
-    UNREADABLE_CELLS = auto()
-    REFERENCES = auto()
-    RARE_LEVELS = auto()
-    SPELLINGS = auto()
-    READ_ALIKE = auto()
-    UNKNOWN_LEVELS = auto()
-    FEW_PRIVATE_ROWS = auto()
-    NEARLY_COLLINEAR = auto()
-    FEW_PUBLIC_ROWS = auto()
-    SWAPPED = auto()
-    NAMES_ALIKE = auto()
-    PUBLIC_ONLY = auto()
-    PRIVATE_COLUMN = auto()
-    PRIVATE_COLUMNS = auto()
-    NOT_IN_BOTH = auto()
-    TARGET_NOT_IN_BOTH = auto()
-    TEXT_TARGET = auto()
-    ONE_TARGET_VALUE = auto()
-    NOT_TWO_LABELS = auto()
-    SIGNED_NUMBERS = auto()
-    MOSTLY_NUMBERS = auto()
-    COUNT_TARGET = auto()
-    LABEL_TARGET = auto()
-    CODE_FOR_MISSING = auto()
-    SOME_NOT_NUMBERS = auto()
-
 
 class ArgumentMessage(Message):
     """What is wrong with a value that was given."""
-
-    FAR_TOO_LARGE = auto()
-    NOT_A_NUMBER = auto()
-    OUT_OF_RANGE = auto()
-    NOT_WHOLE = auto()
-    NOT_ONE_OF = auto()
-    NEGATIVE_MU = auto()
-    TOO_MANY_ROWS_AT_ONCE = auto()
-    ROLES_FORM = auto()
-    FORBIDDEN = auto()
 
 
 class LedgerMessage(Message):
     """Why the ledger does not do what was asked of it."""
 
-    NOBODY_ASKS = auto()
-    KEY_OF_ANOTHER_REQUEST = auto()
-    NOBODY_ANSWERS = auto()
-    AGREES_WITH_THEMSELVES = auto()
-    ANSWERED_ALREADY = auto()
-    SECOND_PERSON_NEEDED = auto()
-    NOT_AGREED = auto()
-    OTHER_THAN_AGREED = auto()
-    NOT_ASKED = auto()
-    NOT_RESERVED = auto()
-    SPENT_UNFINISHED = auto()
-    SPENT_AND_FAILED = auto()
-    NO_LEDGER = auto()
-    LEDGER_IS_NO_FILE = auto()
-    KEY_MISSING = auto()
-    OTHER_VERSION = auto()
-    UNWRITABLE_NAME = auto()
-    REASON_FOR_COPY = auto()
-    SQLITE_FORM = auto()
-    NAME_FORM = auto()
-    KEY_WITH_BLANKS = auto()
-    REASON_NEEDED = auto()
-    NO_CAP = auto()
-    NO_DATASET = auto()
-    RETIRED = auto()
-    OTHER_UNIT = auto()
-    UNUSABLE = auto()
-    DAMAGED = auto()
-    BEYOND_CAP = auto()
-    BEYOND_CAP_TOGETHER = auto()
-
 
 class CommandMessage(Message):
     """What is wrong with a call of the command line."""
-
-    ONE_PUBLIC_SIDE = auto()
-    NOTHING_TO_FIT = auto()
-    SCHEDULER_NEEDS_DASK = auto()
-    NUMBERS_NEEDED = auto()
-    ONE_BUDGET = auto()
-    EPSILON_NEEDS_DELTA = auto()
-    OPTION_FORM = auto()
-    WIDTH_NEEDS_COEFFICIENT = auto()
-    NO_STORED_RESULT = auto()
-    RELEASE_OR_LEDGER = auto()
-    NO_RELEASE_OF_KEY = auto()
-    RELEASE_NOT_JSON = auto()
-    NOT_A_RELEASE = auto()
-    PEOPLE_NEED_METHOD = auto()
-    NOTHING_TO_CHECK = auto()
-    NOT_TOML = auto()
-    SHOW_FORM = auto()
-    FORMULA_OR_RESPONSE = auto()
-    RECORD_OF_OTHER_FAMILY = auto()
-    INSTRUMENTS_FORM = auto()
-    CONFIRM_IS_NO_RELEASE = auto()
-    NO_INPUT = auto()
-    INPUT_TWICE = auto()
-    INPUT_TOO_LARGE = auto()
-    NO_FILE = auto()
-    FILE_TOO_LARGE = auto()
-    NO_FILE_NAME = auto()
-    NOT_A_REGULAR_FILE = auto()
-    APPLICATION_ENDED = auto()
-    NO_COMPLETION = auto()
-    NO_APPLICATION = auto()
-    LEDGER_CHANGED = auto()
-    RECORD_NEEDS_KEY = auto()
-    NO_SPEND_OF_KEY = auto()
-    SPEND_WITHOUT_RECORD = auto()
-    CAP_NEEDS_DATASET = auto()
-    STEP_NEEDS_DATASET = auto()
-    REGISTER_FORM = auto()
-    STEP_NEEDS_KEY = auto()
-    OTHER_PUBLIC_TABLE = auto()
-    LOCAL_STEP_NEEDS = auto()
-    WRONG_CALL = auto()
-    LEDGER_NEEDS_DATASET = auto()
-    STUDY_EXISTS = auto()
-    SITE_FORM = auto()
-    SETTINGS_WRONG = auto()
 
 
 class ResultMessage(Message):
     """Why a question about a result has no answer."""
 
-    DEPENDENT_CONSTRAINTS = auto()
-    NO_STANDARD_ERRORS = auto()
-    NO_SUCH_PART = auto()
-    NO_COVARIANCES = auto()
-    NO_DESIGN = auto()
-    TEST_FORM = auto()
-    CONSTRAINT_FORM = auto()
-    NO_COEFFICIENT = auto()
-    LEVEL_RANGE = auto()
-    NO_SCORE = auto()
-
 
 class FaceMessage(Message):
     """What is wrong with a call from Python."""
-
-    LINK_PLACE = auto()
-    LINK_COLUMNS = auto()
-    LINK_NUMBER = auto()
-    CUTS_ASCEND = auto()
-    NO_PERIODS = auto()
-    NO_HAZARDS = auto()
-    NOT_A_FRAME = auto()
-    EMPTY_FRAME = auto()
-    NO_SUCH_ARGUMENT = auto()
-    CLAIM_MISSING = auto()
-    NOT_AN_ESTIMATOR = auto()
-    ONE_BUDGET = auto()
-    EPSILON_NEEDS_DELTA = auto()
-    NO_TARGET = auto()
-    FORMULA_AND_FEATURES = auto()
-    SCHEMA_UNREADABLE = auto()
-    RECORD_UNREADABLE = auto()
-    RECORD_TOO_LARGE = auto()
-    RECORD_NEWER = auto()
-    NOT_A_RELEASE = auto()
-    NOT_A_CONFIGURATION = auto()
-    ONE_REPORT_BUDGET = auto()
-    MOMENTS_NEED_MU = auto()
-    LINK_NEEDS_MOMENTS = auto()
-    NO_CONFIGURATION = auto()
-    FIT_FORM = auto()
-    NOTHING_TO_FIT = auto()
-    NO_COEFFICIENTS = auto()
-    NO_SUCH_PARAMETER = auto()
-    LAB_NEEDS_NO_LEDGER = auto()
-    LEDGER_FORM = auto()
-    TITLES_FORM = auto()
-    NO_TABLES_EXTRA = auto()
-    NOT_A_FIT = auto()
-    NOT_FITTED = auto()
 
 
 class LocalMessage(Message):
     """What is wrong with a configuration, or with reports of devices."""
 
-    PRIVUNIT_FORM = auto()
-    CONFIGURATION_FORM = auto()
-    OFFSET_FORM = auto()
-    PRIVUNIT_NEEDS_EPSILON = auto()
-    OTHER_VERSION = auto()
-    NO_REPORTS = auto()
-    REPORTS_NOT_PARQUET = auto()
-    REPORTS_OTHER_COLUMNS = auto()
-    RESPONSE_BOUND_NEEDED = auto()
-    PUBLIC_ROWS_NEEDED = auto()
-    NO_USABLE_REPORT = auto()
-
 
 class SiteMessage(Message):
     """Why a study of several sites cannot be made, or a folder of one not used."""
-
-    SITES_SHARE_A_FILE = auto()
-    STUDY_EXISTS = auto()
-    SITE_NAME_FORM = auto()
-    SITES_FORM = auto()
-    NO_BOARD = auto()
-    NO_KEYS = auto()
-    KEYS_EXIST = auto()
 
 
 class AuditMessage(Message):
     """Why a comparison or an audit cannot be run."""
 
-    NO_ATTACK = auto()
-    NOTHING_TO_COMPARE = auto()
-    AXIS_NEEDS_VALUES = auto()
-    TOO_MANY_CELLS = auto()
-    BUDGETS_REVERSED = auto()
-    VALUES_REVERSED = auto()
-    AXIS_NEEDS_ROWS = auto()
-    SCALE_NEEDS_ROWS = auto()
-    OTHER_CURVE = auto()
-    NO_COEFFICIENTS = auto()
-    NO_WORST_PAIR = auto()
-    NOT_ONE_ROW_APART = auto()
-    REPORT_IS_ONE_ROW = auto()
-    LABELS_HAVE_NO_MEAN = auto()
-
 
 class Damage(Message):
     """How a ledger differs from what was written: clauses of :attr:`LedgerMessage.DAMAGED`."""
-
-    UNREADABLE_EVENT = auto()
-    UNSEALED_EVENT = auto()
-    BROKEN_CHAIN = auto()
-    ALL_UNSEALED = auto()
-    UNREADABLE = auto()
-    UNREADABLE_HEAD = auto()
-    EVENTS_MISSING = auto()
-    EVENTS_GONE = auto()
-    FILE_DAMAGED = auto()
-    CUT_SHORT = auto()
-    CHANGED_BY_ANOTHER = auto()
-    BROKEN_OR_UNKEYED = auto()
 
 
 class ExploreMessage(Message):
     """Why a released moment does not answer a question."""
 
-    NO_PUBLIC_ROWS = auto()
-    NO_RESPONSE = auto()
-    OTHER_QUESTION = auto()
-    BESIDE_THE_LARGER = auto()
-    NOT_NESTED = auto()
-    DISJOINT_REASON = auto()
-    TWO_MOMENTS_NEEDED = auto()
-    MOMENT_TWICE = auto()
-    OTHER_COLUMNS = auto()
-    OTHER_RADII = auto()
-    OTHER_TABLES = auto()
-    CONFIRMING_NEEDS_ROWS = auto()
-    CONFIRMING_PENALIZED = auto()
-    OTHER_INTERCEPT = auto()
-    NO_FEATURE_TO_CONFIRM = auto()
-    SECOND_WITHOUT_COVARIANCE = auto()
-    SECOND_UNREADABLE = auto()
-    DUMMIES_NEEDED = auto()
-    TOO_FEW_INSTRUMENTS = auto()
-    STRAY_ENDOGENOUS = auto()
-    INSTRUMENT_IN_FORMULA = auto()
-    INSTRUMENT_COUNT = auto()
-    LOGISTIC_NEEDS_ROWS = auto()
-    NOT_A_LABEL = auto()
-    LOGISTIC_TOO_FEW_ROWS = auto()
-    NEW_ROWS_LACK_COLUMN = auto()
-    RECORD_UNREADABLE = auto()
-    NO_MOMENT = auto()
-    RIDGE_NEEDS_FEATURE = auto()
-    LASSO_NEEDS_INTERCEPT = auto()
-    MEANS_NEED_INTERCEPT = auto()
-    NOT_A_GROUP = auto()
-    TOO_MANY_SUBSETS = auto()
-    CORRECTION_FORM = auto()
-    JOINT_TEST_EMPTY = auto()
-    VALUE_MISSING = auto()
-    STANDARDIZING_NEEDS_INTERCEPT = auto()
-    NO_COEFFICIENTS_NAMED = auto()
-    NO_RECORD_COLUMNS = auto()
-    COLUMN_TWICE = auto()
-    NOTHING_TO_REGRESS = auto()
-    PENALTY_RANGE = auto()
-    TERM_TWICE = auto()
-    NO_RECORD_COLUMN = auto()
-    NO_DUMMIES = auto()
-    UNDECLARED_FUNCTION = auto()
-    UNDECLARED_PRODUCT = auto()
-
 
 class LossMessage(Message):
     """Why a loss cannot be bounded."""
-
-    PREDICTOR_BOUND_TOO_SMALL = auto()
 
 
 class MethodMessage(Message):
     """Why a method or one of its parameters does not suit."""
 
-    NO_METHOD = auto()
-    NO_PARAMETER = auto()
-    TEXT_TOO_LONG = auto()
-    OTHER_FAMILY = auto()
-    LABELS_NEEDED = auto()
-    LOSSES_UNWEIGHTED = auto()
-    ROWS_NEEDED = auto()
-    BOUNDS_NEED_ROWS = auto()
-    TINY_BOUND = auto()
-    PASSES_NEED_ROWS = auto()
-    MEAN_UNBOUNDED = auto()
-    RESPONSE_BOUND_NEEDED = auto()
-    PUBLIC_FIT_NEEDED = auto()
-    DIVERGES = auto()
-    LASSO_WHITENED = auto()
-    HINGE_NEEDS_LABELS = auto()
-    BOUND_NEEDED = auto()
-    TARGET_NOT_CONVEX = auto()
-    INTERCEPT_IN_LINK = auto()
-    MOMENT_TOO_WIDE = auto()
-    IMPORTANT_NEED_ROWS = auto()
-    NO_IMPORTANT_COLUMN = auto()
-    DERIVED_NEED_ROWS = auto()
-    DERIVED_WEIGHTED = auto()
-    DERIVED_NOT_FINITE = auto()
-    DERIVED_TWICE = auto()
-    DERIVED_TOO_MANY = auto()
-    DERIVED_UNREADABLE = auto()
-    DERIVED_OF_UNKNOWN = auto()
-    PRODUCT_OF_TWO = auto()
-    LOG_OF_NOTHING = auto()
-    SPLINE_OF_FEW = auto()
-    NO_FIGURE = auto()
-    TABLE_NOT_HERE = auto()
-
 
 class RecordMessage(Message):
     """Why a file is no record of a joint moment."""
 
-    UNREADABLE = auto()
-    NO_RECORD = auto()
-    NOT_JSON = auto()
-    TOO_LARGE = auto()
-    OTHER_VERSION = auto()
-    DIGEST_DIFFERS = auto()
-    DEGENERATE = auto()
-    INDEFINITE = auto()
-    DEFAULT_COLUMNS = auto()
-    LABEL_COLUMNS = auto()
-    COLUMN_NAMES = auto()
-    COLUMN_TWICE = auto()
-    ROWS_MISFIT = auto()
-    ROWS_NOT_FINITE = auto()
-    NO_INFLUENCE = auto()
-    GROUPS_MISNUMBERED = auto()
-    NUMBERS_NEEDED = auto()
-    POSITIVE_NEEDED = auto()
-    COUNT_NEEDED = auto()
-    RULE_UNREADABLE = auto()
+
+class StudyFault(Message):
+    """What went wrong with a study among sites; the error adds the sites it concerns."""
+
+
+class Party(Message):
+    """Who looks at a study among sites."""
+
+
+class PartyKnowledge(Message):
+    """What a study promises against a party."""
+
+
+class SiteState(Message):
+    """How far a site of a study is."""
+
+
+class SettingFault(Message):
+    """What is wrong with a setting of a server."""
+
+
+class DatabaseFault(Message):
+    """Why a ledger cannot be used, of what a driver says."""
+
+
+class SpendMessage(Message):
+    """What became of a budget."""
+
+
+class ReleaseNote(Message):
+    """What is said about a release or its plan."""
+
+
+class PlanVerdict(Message):
+    """Whether private rows can help at a budget."""
+
+
+class CuratorNote(Message):
+    """What a curator is told of the private rows, without noise."""

@@ -20,6 +20,7 @@ from pmtcore.base import threads
 from pmtcore.base.block_sums import Block, Summand, Transform, block_sum, cut_to, quiet_sum, quietly, recut, total
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import check_held
+from pmtcore.base.pass_memory import bytes_for_rows
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -82,8 +83,6 @@ class StaysInSession:
 _ARENA = 16 * 2**20
 # Bytes of a thread's own arena, where many share them.
 _LEAST_ARENA = 2 * 2**20
-# Bytes that a method keeps between its passes over rows that are read: a release stays far below 300 MB.
-MOST_KEPT = 96 * 2**20
 
 
 class Piece(Protocol):
@@ -118,14 +117,14 @@ P = TypeVar("P", bound=Piece)
 class RowCache(StaysInSession, Generic[P]):
     """What blocks of private rows become, for sums in several looks.
 
-    The first look keeps what it made of as many blocks as memory allows; later looks start from that, and make the rest
-    anew. A kept piece is the same as one made anew, so how many there are changes no bit.
+    The first look keeps what it made of all blocks, where there is room for that; else each look makes it anew. A
+    kept piece is the same as one made anew, so keeping changes no bit.
 
     Args:
         blocks, adder: as of :class:`PrivateRows`; elsewhere nothing is kept.
         cut: from a block to its pieces, each to be done with before the next is asked for.
         bytes_each: that a row takes in a piece that is kept.
-        most: bytes to keep.
+        room: bytes that may be kept.
         numbers: numbers of all blocks, which decide how many threads are worth while; ``None``: many.
     """
 
@@ -136,13 +135,13 @@ class RowCache(StaysInSession, Generic[P]):
         cut: Callable[[np.ndarray, np.ndarray], Iterator[P]],
         bytes_each: int,
         *,
-        most: int,
+        room: int,
         numbers: int | None = None,
     ) -> None:
         self._blocks, self._adder, self._cut, self._numbers = blocks, adder, cut, numbers
-        self._kept: list[list[P]] = []  # of the first blocks
-        self._whole = False  # whether these are all
-        self._each, self._room = bytes_each, most
+        self._pieces: list[list[P]] = []  # of each block
+        self._complete = False  # whether these are of all blocks
+        self._each, self._room = bytes_each, room
 
     def sum(self, function: Callable[[Iterable[P]], np.ndarray], *, in_order: bool = False) -> Private[np.ndarray]:
         """Return ``sum over blocks of function(pieces)``: one look, one private array.
@@ -171,33 +170,32 @@ class RowCache(StaysInSession, Generic[P]):
         try:
             yield from threads.in_order(looks, many)
         except BaseException:
-            self._kept.clear()  # some of these may be kept in part
+            self._pieces.clear()  # some of these may be kept in part
             raise
 
     def _look(self, stores: local, many: int) -> Iterator[Iterable[P]]:
-        yield from self._kept
-        if self._whole:
+        if self._complete:
+            yield from self._pieces
             return
-        known, keeping = len(self._kept), True
-        for at, (features, response) in enumerate(self._blocks()):
-            if at < known:
-                continue
-            keeping = keeping and len(response) * self._each <= self._room
-            if not keeping:
+        room = self._room
+        for features, response in self._blocks():
+            room -= len(response) * self._each
+            if room < 0:
+                # A part would save little: to make the rest, all rows are read again.
+                self._pieces.clear()
                 yield self._cut(features, response)
                 continue
-            pieces_to_keep: list[P] = []
-            yield self._keeping(self._cut(features, response), pieces_to_keep, stores, many)
-            self._room -= len(response) * self._each
-            self._kept.append(pieces_to_keep)
-        self._whole = keeping
+            pieces_of_block: list[P] = []
+            self._pieces.append(pieces_of_block)
+            yield self._keeping(self._cut(features, response), pieces_of_block, stores, many)
+        self._complete = room >= 0
 
-    def _keeping(self, pieces: Iterable[P], memory: list[P], stores: local, many: int) -> Iterator[P]:
+    def _keeping(self, pieces: Iterable[P], copies: list[P], stores: local, many: int) -> Iterator[P]:
         """Yield pieces that are kept too, in memory of the thread that made them."""
         if not hasattr(stores, "arena"):
             stores.arena = Arena(max(_ARENA // many, _LEAST_ARENA))
         for piece in pieces:
-            memory.append(piece.copied_to(stores.arena))
+            copies.append(piece.copied_to(stores.arena))
             yield piece
 
     def __repr__(self) -> str:
@@ -222,8 +220,6 @@ _NUMBERS_OF_A_BLOCK = 2**19
 # Rows and numbers (16 MB) of a block of several passes, at most: threads share smaller blocks evenly, and of those that
 # are kept between passes memory holds as many as fit.
 _ROWS_OF_A_PIECE, _NUMBERS_OF_A_PIECE = 65_536, 2**21
-# Of a table of which a smaller share fits nothing is kept: it would save less than a tenth of the passes.
-_LEAST_SHARE_KEPT = 0.125
 
 
 class PassObserver(Protocol):
@@ -248,7 +244,7 @@ class PrivateRows(StaysInSession):
         n: number of rows, public under the replace-one relation.
         names: the d feature names, the intercept first when there is one.
         adder: adds a function up over all blocks elsewhere (a cluster); ``None``: here, one after the other.
-        keeps: bytes that may be kept between looks, at most.
+        keeps: bytes that may be kept between looks, at most; ``None``: as many as this process may spend on that.
         weighted: whether the response has the weight of the loss beside it.
     """
 
@@ -261,10 +257,10 @@ class PrivateRows(StaysInSession):
         names: tuple[str, ...],
         adder: Callable[[Summand], np.ndarray] | None = None,
         *,
-        keeps: int = MOST_KEPT,
+        keeps: int | None = None,
         weighted: bool = False,
     ) -> None:
-        self._keeps = keeps
+        self._keeps = bytes_for_rows() if keeps is None else keeps
         self.weighted = weighted
         self._blocks = blocks
         self._adder = adder
@@ -280,7 +276,7 @@ class PrivateRows(StaysInSession):
         Between passes as much may be kept as they take themselves.
         """
         blocks = partial(cut_to, [(features, response)], block_rows)
-        keeps = max(MOST_KEPT, features.nbytes + response.nbytes)
+        keeps = max(bytes_for_rows(), features.nbytes + response.nbytes)
         return cls(blocks, len(response), tuple(names), keeps=keeps, weighted=response.ndim > 1)
 
     def empty(self, count: int) -> Block:
@@ -356,11 +352,9 @@ class PrivateRows(StaysInSession):
         """
         width = len(self.names) + 1
         size = max(min(_ROWS_OF_A_PIECE, _NUMBERS_OF_A_PIECE // width), 1)
-        room = self._keeps if most is None else min(most, self._keeps)
-        if self.n * bytes_each * _LEAST_SHARE_KEPT > room:
-            room = 0
+        room = self._room(bytes_each, most)
         blocks, numbers = lambda: cut_to(self._blocks(), size), self.n * width
-        return RowCache(blocks, self._adder, cut, bytes_each, most=room, numbers=numbers)
+        return RowCache(blocks, self._adder, cut, bytes_each, room=room, numbers=numbers)
 
     def equal_pieces(
         self, prepare: Callable[[np.ndarray, np.ndarray], P], bytes_each: int, *, of: int = 1
@@ -377,7 +371,12 @@ class PrivateRows(StaysInSession):
             yield prepare(features, response)
 
         equal = self.in_equal_blocks(of)
-        return RowCache(equal._blocks, None, cut, bytes_each, most=min(MOST_KEPT, self._keeps))
+        return RowCache(equal._blocks, None, cut, bytes_each, room=self._room(bytes_each, bytes_for_rows()))
+
+    def _room(self, bytes_each: int, most: int | None) -> int:
+        """Return the bytes that may be kept between passes: none where all rows do not fit."""
+        room = self._keeps if most is None else min(most, self._keeps)
+        return room if self.n * bytes_each <= room else 0
 
     def watched(self, watch: PassObserver) -> PrivateRows:
         """Return the same rows, reporting the beginning of each pass and the number of rows read, which is public."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pmtcore.base import threads
+from pmtcore.base import pass_memory, threads
 from pmtcore.base.escaping import one_line
 from pmtcore.base.messages import CommandMessage, InputError, one_of, reraised_as
 from pmtcore.base.roles import Actor, Role
@@ -120,7 +120,12 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Proble
 
 
 def choose_threads(chosen: argparse.Namespace) -> None:
-    """Choose the threads of passes over private rows: those asked for; else, in a process of its own, all cores."""
+    """Choose the threads of passes over private rows: those asked for; else, in a process of its own, all cores.
+
+    Such a process may also keep more rows between passes.
+    """
+    if is_own_process():
+        pass_memory.runs_one_command()
     if chosen.threads is not None:
         threads.use(chosen.threads)
     elif is_own_process() and not os.environ.get(threads.VARIABLE):

@@ -12,14 +12,14 @@ from uuid import uuid4
 
 from pmtcore.accounting.budgets import Unit
 from pmtcore.api.loading import in_words
-from pmtcore.base.messages import CommandMessage, InputError
+from pmtcore.base.messages import CommandMessage, InputError, SpendMessage
 from pmtcore.cli.arguments import Answer, budget_from, problem_from, say, settings_from, user
 from pmtcore.cli.files import STANDARD_INPUT, read_small, write_small
 from pmtcore.ledger.account import counted_mu
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import recommended
-from pmtcore.releases.outcome import NOTHING, SpendPlace, account_after, after_spend, before_spend
+from pmtcore.releases.outcome import SpendPlace, account_after, after_spend, before_spend
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.release import (
     Request,
@@ -180,7 +180,8 @@ def following(always: bool, problem: Problem, request: Request) -> Iterator[Prog
     try:
         yield progress
     except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(str(stop) or f"Stopped. {NOTHING}") from None
+        unspent = f"{SpendMessage.STOPPED.sentence()} {SpendMessage.NOTHING.sentence()}"
+        raise KeyboardInterrupt(str(stop) or unspent) from None
     finally:
         if said and terminal:
             sys.stderr.write("\r\x1b[K")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from pmtcore.base.exports import plain
-from pmtcore.base.messages import Damage, InputError, LedgerMessage, reraised_as
+from pmtcore.base.messages import Damage, DatabaseFault, InputError, LedgerMessage, reraised_as
 from pmtcore.ledger import chain
 from pmtcore.ledger.chain import Damaged, LedgerError
 from pmtcore.ledger.engines import Connection, address, database_errors, engine, place_of
@@ -375,28 +375,31 @@ def _grow(connection: Connection, room: int) -> None:
         connection.run("DROP TABLE pmt_room")
 
 
+# What drivers of SQLite and PostgreSQL say, in lower case; the first that is there counts.
+_FAULTS = {
+    "readonly": DatabaseFault.READ_ONLY,
+    "read-only": DatabaseFault.READ_ONLY,
+    "full": DatabaseFault.DISK_FULL,
+    "malformed": DatabaseFault.DAMAGED,
+    "corrupt": DatabaseFault.DAMAGED,
+    "disk i/o": DatabaseFault.UNWRITABLE,
+    "no space": DatabaseFault.DISK_FULL,
+    "file too large": DatabaseFault.DISK_FULL,
+    "locked": DatabaseFault.LOCKED,
+    "lock timeout": DatabaseFault.LOCKED,
+    "queuepool": DatabaseFault.NO_CONNECTION,
+    "too many clients": DatabaseFault.NO_CONNECTION,
+    "connection slots": DatabaseFault.NO_CONNECTION,
+    "unable to open": DatabaseFault.UNOPENED,
+    "not a database": DatabaseFault.NO_LEDGER,
+    "permission": DatabaseFault.REFUSED,
+    "no module": DatabaseFault.NO_DRIVER,
+    "could not parse": DatabaseFault.NO_URL,
+}
+
+
 def unusable(error: Exception) -> LedgerError:
     """Return the error for what a driver says: without its statements, parameters and paths."""
     text = str(getattr(error, "orig", error)).lower()
-    reasons = {
-        "readonly": "it is read-only",
-        "read-only": "it is read-only",
-        "full": "the disk is full",
-        "malformed": "the file is damaged",
-        "corrupt": "the file is damaged",
-        "disk i/o": "the disk cannot be written",
-        "no space": "the disk is full",
-        "file too large": "the disk is full",
-        "locked": "another process holds it",
-        "lock timeout": "another process holds it",
-        "queuepool": "others hold all connections to its server",
-        "too many clients": "others hold all connections to its server",
-        "connection slots": "others hold all connections to its server",
-        "unable to open": "the file cannot be opened",
-        "not a database": "the file is not a ledger",
-        "permission": "access is refused",
-        "no module": "its driver is not installed",
-        "could not parse": "the URL is not a database URL",
-    }
-    why = next((words for sign, words in reasons.items() if sign in text), "the database does not answer")
-    return LedgerError(LedgerMessage.UNUSABLE, reason=why)
+    fault = next((fault for sign, fault in _FAULTS.items() if sign in text), DatabaseFault.SILENT)
+    return LedgerError(LedgerMessage.UNUSABLE, reason=fault.sentence())

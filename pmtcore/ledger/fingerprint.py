@@ -116,6 +116,7 @@ class Sketch:
         types: how often each different row is there, by its hash: those with the smallest hashes.
         complete: whether these are all different rows.
         named_types: the same, of hashes with the columns in the order of their names.
+        room: bytes that the sketch of any table with these columns takes at most; 0 for one that was read back.
     """
 
     rows: int
@@ -124,9 +125,14 @@ class Sketch:
     types: Mapping[int, int]
     complete: bool = False
     named_types: Mapping[int, int] = field(default_factory=dict)
+    room: int = 0
 
     def as_text(self, key: bytes) -> str:
-        """Return the sketch as text for the database, encrypted with the key."""
+        """Return the sketch as text for the database, encrypted with the key.
+
+        Its length is that of the room, whatever the rows are: how many there are, how many of them differ and which
+        columns vary would shorten it.
+        """
         text = json.dumps(
             {
                 "rows": self.rows,
@@ -139,7 +145,8 @@ class Sketch:
             }
         )
         salt = os.urandom(16)
-        return base64.b85encode(salt + _closed(zlib.compress(text.encode()), key + salt)).decode()
+        packed = zlib.compress(text.encode()).ljust(self.room, b"\0")
+        return base64.b85encode(salt + _closed(packed, key + salt)).decode()
 
     @classmethod
     def from_text(cls, text: str, key: bytes) -> Sketch:
@@ -150,7 +157,8 @@ class Sketch:
         """
         packed = base64.b85decode(text)
         try:
-            fields: dict[str, Any] = json.loads(zlib.decompress(_closed(packed[16:], key + packed[:16])))
+            opened = zlib.decompressobj().decompress(_closed(packed[16:], key + packed[:16]))
+            fields: dict[str, Any] = json.loads(opened)
         except zlib.error:
             raise ValueError("a fingerprint cannot be opened") from None
         flat = np.frombuffer(base64.b85decode(fields["sample"]), dtype="<u8")
@@ -252,8 +260,16 @@ def sketch(cells: HashedCells) -> Sketch:
         order = np.argsort((hashes * _ODD).sum(axis=1, dtype=np.uint64), kind="stable")
     types, named = (_fewest(counted) if cells.varying else {} for counted in (cells.types, cells.named_types))
     names = tuple(cells.names[j] for j in columns)
-    complete = len(cells.types[0]) <= _TYPES
-    return Sketch(len(cells.hashes), names, hashes[order[:SAMPLE]][:, columns], types, complete, named)
+    complete, sample = len(cells.types[0]) <= _TYPES, hashes[order[:SAMPLE]][:, columns]
+    return Sketch(len(cells.hashes), names, sample, types, complete, named, room=_room(cells.names))
+
+
+def _room(names: Sequence[str]) -> int:
+    """Return the most bytes that the sketch of a table with these columns takes: compressing makes it no longer.
+
+    A hash of the sample is 10 characters, and one of a row with its count and punctuation at most 46.
+    """
+    return 1024 + len(json.dumps(names)) + 10 * SAMPLE * min(len(names), MOST_COLUMNS) + 2 * 46 * _TYPES
 
 
 def _fewest(counted: tuple[np.ndarray, np.ndarray]) -> dict[int, int]:

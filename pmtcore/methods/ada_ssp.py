@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from pmtcore.accounting.budgets import Budget, Spend
-from pmtcore.base.messages import InputError, MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage, Note, ReleaseNote
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.base.symmetric import upper_triangle
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum, noisy_symmetric, noisy_vector
@@ -80,7 +80,7 @@ class AdaptivePlan(OfPublicData, StatisticPlan[np.ndarray]):
         gram, cross = gram * unit, cross * cross_unit
         coefficients = np.linalg.solve(gram + ridge[:, None, None] * np.eye(d), cross[..., None])[..., 0]
         transcript = np.column_stack([least, upper_triangle(gram), cross])
-        return Coefficients(coefficients, "This method has no error bands.", transcript=transcript)
+        return Coefficients(coefficients, Note(ReleaseNote.NO_BANDS), transcript=transcript)
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the smallest eigenvalue, moment, cross moment, together where they are calibrated together."""

@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend
-from pmtcore.base.messages import InputError, MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage, Note, ReleaseNote
 from pmtcore.base.private_rows import PrivateRows, RowCache
 from pmtcore.glm.families import FAMILIES
 from pmtcore.glm.proximal import Proximal
@@ -119,7 +119,7 @@ class DescentPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
             total = at(prepared, partial(self._clipped, theta))
             noisy = noisy_vector(total, (1 + SLACK) * self.sigma / unit, source, trials)
             theta = near.step(theta - p.rate * (noisy * unit + theta @ penalty))
-        return Coefficients(near.table(theta), "This method has no error bands.")
+        return Coefficients(near.table(theta), Note(ReleaseNote.NO_BANDS))
 
     def _clipped(self, theta: np.ndarray, rows: IntegerRows) -> np.ndarray:
         """Return sums of clipped gradients (t, d), integers."""

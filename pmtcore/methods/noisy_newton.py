@@ -26,7 +26,7 @@ from functools import partial
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend
-from pmtcore.base.messages import InputError, MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage, Note, ReleaseNote
 from pmtcore.base.private_rows import PrivateRows, RowCache
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, Family
 from pmtcore.mechanisms.grid import SLACK, noisy_symmetric, noisy_vector
@@ -212,11 +212,11 @@ class NewtonOutcome(Outcome):
 
     def notes(self) -> tuple[str, ...]:
         """Return a note where the iteration did not converge, and that there are no error bands."""
-        sentences = [f"This method has no error bands; {recommended(self.plan.public).id} has."]
+        notes = [Note(ReleaseNote.OTHER_HAS_BANDS, method=recommended(self.plan.public).id)]
         last = np.linalg.norm(self.path[-1, 0] - self.path[-2, 0])
         if not last <= _SETTLED_STEP * np.linalg.norm(self.path[-1, 0]):
-            sentences.append("The iteration did not settle: the last step was as long as a tenth of the coefficients.")
-        return tuple(sentences)
+            notes.append(Note(ReleaseNote.UNSETTLED))
+        return tuple(notes)
 
 
 def _scores_and_hessians(family: Family, theta: np.ndarray, steps: NewtonConstants, rows: IntegerRows) -> np.ndarray:

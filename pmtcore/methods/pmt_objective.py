@@ -18,6 +18,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.accounting.objective import noise_sd
 from pmtcore.base.bands import Bands
+from pmtcore.base.messages import Note, ReleaseNote
 from pmtcore.base.private_rows import PrivateRows, RowCache
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.loss_sums import bytes_kept, row_pieces
@@ -184,9 +185,7 @@ class ObjectiveOutcome(StatisticOutcome[ObjectivePlan]):
 
     def notes(self) -> tuple[str, ...]:
         """Return a note on what is missing without public rows."""
-        if self.plan.equation is None:
-            return ("Without public rows there are no error bands, and the pull of the modulus stays in.",)
-        return ()
+        return (Note(ReleaseNote.MODULUS_PULLS),) if self.plan.equation is None else ()
 
 
 @Method(

@@ -17,6 +17,7 @@ import numpy as np
 
 from pmtcore.base.computed_once import computed_once
 from pmtcore.base.distributions import chi2
+from pmtcore.base.messages import Note, ReleaseNote
 from pmtcore.base.symmetric import upper_triangle
 from pmtcore.public.clipping import Ball
 from pmtcore.public.moments import OTHER, PublicData, by_table_column
@@ -188,11 +189,7 @@ def words(chance: float, public: PublicData) -> str | None:
     few = (public.m or 0) < _FEW_ROWS_PER_COLUMN * public.d
     if chance >= (FALSE_ALARMS_OF_FEW if few else FALSE_ALARMS):
         return None
-    return (
-        "The private rows do not look like the public ones: the released Gram matrix of the features differs from "
-        f"theirs by more than chance and noise explain (in fewer than {_share(chance)} releases of alike rows). The "
-        "public fit may be that of another population; check how its sample was taken, and the units of its columns."
-    )
+    return Note(ReleaseNote.GRAM_TOO_FAR, chance=_share(chance))
 
 
 def _share(chance: float) -> str:

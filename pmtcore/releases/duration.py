@@ -2,12 +2,12 @@
 
 import time
 import tracemalloc
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.base.private_rows import MOST_KEPT, PrivateRows
+from pmtcore.base.pass_memory import LEAST_KEPT, bytes_for_rows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.strict_json import Json
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import Plan
@@ -23,10 +23,6 @@ _ROWS_PER_READ = 65_536
 _BYTES_PER_NUMBER = 8.0
 # The fastest of so many runs counts, one where it takes seconds: others use the machine too.
 _MOST_RUNS, _MOST_SECONDS = 5, 0.3
-# Rows of the blocks of the run that shows whether anything is kept: at a small share, only small blocks fit.
-_ROWS_PER_SMALL_BLOCK = 1024
-# Bytes by which a run that keeps rows is larger, at least: these are taken in pieces of more than that.
-_LEAST_KEPT = 2**20
 # Share of a run's time that grows with its rows, at least (at most all of it), against errors of the clock.
 _LEAST_LINEAR_SHARE = 0.25
 
@@ -48,17 +44,17 @@ class Expected:
         return dict(vars(self))
 
 
-def expected(plan: Plan, public: PublicData, n: int, keeps: int = MOST_KEPT) -> Expected:
+def expected(plan: Plan, public: PublicData, n: int, keeps: int | None = None) -> Expected:
     """Predict time and memory of a release of n rows, from runs of a fraction of a second that read no private row.
 
-    Rows are drawn with the public second moment; their values decide neither time nor memory. The runs may keep the
-    same share of their rows between passes as the release, so that both keep it or leave it.
+    Rows are drawn with the public second moment; their values decide neither time nor memory. The runs keep their rows
+    between passes where the release does.
 
     Args:
         plan: of the release.
         public: the public data.
         n: number of private rows.
-        keeps: bytes that the rows allow to be kept between passes: those of a file, or more of a table in memory.
+        keeps: bytes that may be kept between passes: more for a table in memory; ``None``: those for a file.
     """
     rng = np.random.default_rng(0)
     z = rng.standard_normal((_SIZES[1], public.d + 1)) @ public.factor.T
@@ -67,51 +63,25 @@ def expected(plan: Plan, public: PublicData, n: int, keeps: int = MOST_KEPT) -> 
     if public.family.binary:
         z[:, -1] = z[:, -1] > np.median(z[:, -1])
     x, y = z[:, :-1], np.abs(z[:, -1])
+    kept_bytes = n * plan.bytes_kept(public.d)
+    if kept_bytes > (bytes_for_rows() if keeps is None else keeps):
+        kept_bytes = 0
+    # All of the runs' few rows fit where the release keeps its own.
+    room = LEAST_KEPT if kept_bytes else 0
     times = [
-        _seconds(
-            plan, _in_blocks(x[:size], y[:size], public.names, _ROWS_PER_BLOCK, keeps=int(keeps * min(size / n, 1.0)))
-        )
-        for size in _SIZES
+        _seconds(plan, _in_blocks(x[:size], y[:size], public.names, _ROWS_PER_BLOCK, keeps=room)) for size in _SIZES
     ]
     peaks = [_peak(plan, _in_blocks(x[:size], y[:size], public.names, _ROWS_PER_BLOCK, keeps=0)) for size in _SIZES]
-    cached_bytes = _kept(plan, _in_small_blocks(x, y, public.names), n, keeps)
     whole_block = (
         _peak(plan, _in_blocks(x, y, public.names, len(y), keeps=0)) - peaks[1]
     )  # what one block of all rows takes more
     block = max(whole_block, 0.0) * min(n, _ROWS_PER_READ) / len(y)
     bytes_per_row = _slope(peaks) if _slope(peaks) > _BYTES_PER_NUMBER / 2 else 0.0
-    peak_bytes = _line(peaks, n, bytes_per_row) + block + cached_bytes
+    peak_bytes = _line(peaks, n, bytes_per_row) + block + kept_bytes
     largest_slope = times[1] / _SIZES[1]
     return Expected(
         _line(times, n, min(max(_slope(times), _LEAST_LINEAR_SHARE * largest_slope), largest_slope)), peak_bytes / 2**20
     )
-
-
-def _kept(plan: Plan, rows: Callable[[int], PrivateRows], n: int, keeps: int) -> int:
-    """Return the bytes that a release of n rows keeps between passes, as runs of made-up rows do.
-
-    Of a table of which a small share fits some methods keep nothing. Others go through blocks of a public size, of
-    which there may be one here; they keep what fits.
-
-    Args:
-        plan: of the release.
-        rows: from the bytes that may be kept to made-up rows.
-        n: number of private rows.
-        keeps: bytes that may be kept.
-    """
-    each, count = plan.bytes_kept(len(rows(0).names)), rows(0).n
-    if not each:
-        return 0
-    nothing = _peak(plan, rows(0)) + _LEAST_KEPT
-    keeps_parts = _peak(plan, rows(each * count // 2)) > nothing
-    if keeps_parts and not _peak(plan, rows(int(keeps * min(count / n, 1.0)))) > nothing:
-        return 0
-    return min(n * each, keeps)
-
-
-def _in_small_blocks(x: np.ndarray, y: np.ndarray, names: tuple[str, ...]) -> Callable[[int], PrivateRows]:
-    """Return the function from bytes that may be kept to synthetic rows in small blocks."""
-    return lambda keeps: _in_blocks(x, y, names, _ROWS_PER_SMALL_BLOCK, keeps=keeps)
 
 
 def _in_blocks(x: np.ndarray, y: np.ndarray, names: tuple[str, ...], size: int, *, keeps: int) -> PrivateRows:

@@ -9,11 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pmtcore.base.labels import SpendState
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, SpendMessage
 from pmtcore.ledger.account import Account
 from pmtcore.ledger.log import Ledger, LedgerError, UnclearSpend
-
-NOTHING = "Nothing was released and nothing was spent."
 
 
 @dataclass(frozen=True)
@@ -56,26 +54,18 @@ class SpendFailure(LedgerError):
         super().__init__(sentence(spend, kind, cause))
 
 
+_BECAME = {
+    SpendState.NOT_SPENT: SpendMessage.NOTHING,
+    SpendState.NO_RESULT: SpendMessage.NO_RESULT,
+    SpendState.RECORD_KEPT: SpendMessage.RECORD_KEPT,
+    SpendState.UNKNOWN: SpendMessage.UNKNOWN,
+}
+
+
 def sentence(spend: SpendPlace, kind: SpendState, cause: BaseException) -> str:
     """Return what is spent, under which key, and what to do; of the cause nothing that could quote a cell."""
-    what = f"mu = {spend.mu:.4g} of {spend.dataset!r} in the ledger {spend.ledger.place}, under key {spend.key}"
-    again = f"'report --ledger {spend.ledger.place} --key {spend.key}'"
-    words = {
-        SpendState.NOT_SPENT: NOTHING,
-        SpendState.NO_RESULT: (
-            f"The budget is spent without a result: {what}. Nothing gives it back; another release takes a new key and "
-            f"spends anew."
-        ),
-        SpendState.RECORD_KEPT: (
-            f"The budget is spent and the record is kept: {what}. {again}, 'ledger record' with that key, or the same "
-            f"release with --key {spend.key}, gives it again and spends nothing."
-        ),
-        SpendState.UNKNOWN: (
-            f"The budget may be spent: {what}; the ledger does not answer. Repeat the same release with --key "
-            f"{spend.key}: it spends once at most, and gives the record where one was kept."
-        ),
-    }
-    return f"{_said(cause)} {words[kind]}"
+    became = _BECAME[kind].sentence(mu=spend.mu, dataset=spend.dataset, place=spend.ledger.place, key=spend.key)
+    return f"{_said(cause)} {became}"
 
 
 def _said(cause: BaseException) -> str:
@@ -83,10 +73,10 @@ def _said(cause: BaseException) -> str:
     if isinstance(cause, InputError):
         return str(cause)
     if isinstance(cause, KeyboardInterrupt):
-        return "Stopped."
+        return SpendMessage.STOPPED.sentence()
     if isinstance(cause, OSError):
-        return f"The system refused: {cause.strerror or type(cause).__name__}."
-    return f"An error of the program itself ({type(cause).__name__})."
+        return SpendMessage.SYSTEM_REFUSED.sentence(reason=cause.strerror or type(cause).__name__)
+    return SpendMessage.OWN_ERROR.sentence(reason=type(cause).__name__)
 
 
 @contextmanager
@@ -101,7 +91,7 @@ def before_spend() -> Iterator[None]:
     except (SpendFailure, UnclearSpend):
         raise
     except LedgerError as error:
-        error.add(NOTHING)
+        error.add(SpendMessage.NOTHING.sentence())
         raise
 
 

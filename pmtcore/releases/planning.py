@@ -11,7 +11,7 @@ import numpy as np
 from pmtcore.accounting.budgets import MU_RANGE, Budget
 from pmtcore.base.computed_once import computed_once
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import InputError, ReleaseMessage, number_between, whole_number_between
+from pmtcore.base.messages import InputError, Note, PlanVerdict, ReleaseMessage, number_between, whole_number_between
 from pmtcore.base.numbers import figure
 from pmtcore.base.steps import Steps
 from pmtcore.methods.registry import Method, Plan, Prediction, make_parameters, method, of_role, recommended, suiting
@@ -273,29 +273,24 @@ def rows_for(public: PublicData, id: str, mu: float, coefficient: str, *, half_w
 def verdict(public: PublicData, n: int, mu: float, id: str) -> str:
     """Say in one sentence whether private rows can help at this budget."""
     if method(id).role == "public":
-        return "This is the public fit itself: it reads no private row, and no budget changes it."
+        return Note(PlanVerdict.IS_PUBLIC_FIT)
     return verdict_of(public, planned(public, n, id, mu))
 
 
 def verdict_of(public: PublicData, mine: Planned) -> str:
     """Say the same of a prediction that is there already; figures are rounded, and medians over coefficients."""
     if not public.labelled:
-        return "The public rows have no target, so there is no public fit to compare with."
+        return Note(PlanVerdict.NO_TARGET)
     alone = public_alone(public)
     if alone is None:
-        return "Without the number of public rows, the public fit's error is not known."
+        return Note(PlanVerdict.UNKNOWN_SIZE)
     title = method(mine.method).title
-    left_out = "" if mine.is_complete else " What truncated rows add is not predicted, and left out."
-    ratio, precise = beside_public(mine.prediction, alone)
-    start = f"At mu = {mine.mu:g} “{title}”"
+    ratio, precision = beside_public(mine.prediction, alone)
     if not ratio <= _WORTHLESS_RATIO:
-        return f"{start} cannot improve on the public fit: its noise swamps the private rows."
-    if ratio > NO_GAIN:
-        return f"{start} may not improve on the public fit: {precise}.{left_out}"
-    return (
-        f"{start} is predicted to be {precise}, for the typical coefficient and if private rows are like the public "
-        f"ones.{left_out}"
-    )
+        return Note(PlanVerdict.CANNOT_IMPROVE, mu=mine.mu, title=title)
+    kind = PlanVerdict.MAY_NOT_IMPROVE if ratio > NO_GAIN else PlanVerdict.IMPROVES
+    sentence = kind.sentence(mu=mine.mu, title=title, precision=precision)
+    return sentence if mine.is_complete else f"{sentence} {PlanVerdict.TRUNCATION_LEFT_OUT.sentence()}"
 
 
 def beside_public(prediction: Prediction, alone: Prediction) -> tuple[float, str]:

@@ -1,7 +1,7 @@
 """Progress of a release, its remaining time, and the last moment at which stopping costs nothing.
 
 A release reads the table once for its fingerprint, then spends, then reads it for each pass of its method. Progress
-consists of row counts, whose total is public, and times. Stop is obeyed until the spend; from then on the release
+consists of row counts, where their total is public, and times. Stop is obeyed until the spend; from then on the release
 finishes, since a spent budget stays spent.
 """
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, SpendMessage
 
 # Seconds of a pass before the remaining time is estimated from its speed.
 _SECONDS_BEFORE_ESTIMATE = 0.3
@@ -19,7 +19,7 @@ class Stopped(InputError):
     """Error of a release that was stopped before the spend."""
 
     def __init__(self) -> None:
-        super().__init__("Stopped before the spend: nothing was released, and nothing was spent.")
+        super().__init__(SpendMessage.STOPPED_IN_TIME)
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Report:
         spent: True once the budget is spent.
         number: number of the pass, from 1; 0 before the first.
         n_passes: largest number of passes.
-        share: share of this pass that is done (0 to 1).
+        share: share of this pass that is done (0 to 1); 0 throughout where the number of rows read is private.
         left: seconds that this pass and those after it still take at this speed; ``None`` where that is not known yet.
     """
 
@@ -50,21 +50,23 @@ class Report:
         """Return the progress as a sentence."""
         passes = f"pass {self.number} of at most {self.n_passes} over the private rows"
         left = "" if self.left is None else f", about {in_time(self.left)} left in all"
-        return f"{passes if self.spent else 'before the spend'}: {self.share:.0%}{left}"
+        share = f": {self.share:.0%}" if self.share > 0 else ""
+        return f"{passes if self.spent else 'before the spend'}{share}{left}"
 
 
 class Progress:
     """Counter of the rows of a release, which reports progress and obeys Stop until the spend.
 
     Args:
-        n: rows of a pass.
+        n: rows of a pass; ``None`` where their number is private, as with people's rows and a declared n: then a pass
+            begins and ends, and how far it is stays unsaid.
         n_passes: largest number of passes over the table.
         tell: called after each block of rows.
         stop: asked after each block before the spend.
     """
 
     def __init__(
-        self, n: int, n_passes: int, tell: Callable[[Report], None], stop: Callable[[], bool] = lambda: False
+        self, n: int | None, n_passes: int, tell: Callable[[Report], None], stop: Callable[[], bool] = lambda: False
     ) -> None:
         self._n, self._n_passes, self._tell, self._stop = n, n_passes, tell, stop
         self._spent, self._number, self._rows, self._start = False, 0, 0, time.monotonic()
@@ -87,7 +89,7 @@ class Progress:
         """
         self.check()
         self._rows += count
-        share = min(self._rows / max(self._n, 1), 1.0)
+        share = 0.0 if self._n is None else min(self._rows / max(self._n, 1), 1.0)
         elapsed = time.monotonic() - self._start
         left = None
         if elapsed > _SECONDS_BEFORE_ESTIMATE and share > 0:

@@ -28,6 +28,7 @@ from pmtcore.base.messages import (
     Refusal,
     RefusedError,
     ReleaseMessage,
+    ReleaseNote,
     TableNote,
     number_between,
     reraised_as,
@@ -404,7 +405,8 @@ def progress_of(
     problem: Problem, request: Request, tell: Callable[[Report], None], stop: Callable[[], bool] = lambda: False
 ) -> Progress:
     """Return what follows a release of this request; see :class:`pmtcore.releases.progress.Progress`."""
-    return Progress(problem.private.n, _plan(problem, request)[2].n_passes, tell, stop)
+    n = problem.private.n if problem.reads_n_rows else None
+    return Progress(n, _plan(problem, request)[2].n_passes, tell, stop)
 
 
 def record_room(problem: Problem) -> int:
@@ -513,17 +515,13 @@ def _unit(problem: Problem, request: Request) -> Unit:
 
 def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | None) -> tuple[str, ...]:
     """Return objections that public figures raise, a sentence each."""
-    objections = []
-    if facts.is_swamped:
-        objections.append(
-            "At this budget the noise is about as large as the released moment: the result will lean on the "
-            "public data, and the error bands will be wide."
-        )
+    objections = [Note(ReleaseNote.SWAMPED)] if facts.is_swamped else []
     if predicted is not None and alone is not None:
-        ratio, precise = beside_public(predicted, alone)
+        ratio, precision = beside_public(predicted, alone)
         if ratio > NO_GAIN:
-            more = "better" if ratio > 1 / NO_GAIN else "as well"
-            objections.append(f"The public fit alone may do {more}: this release is predicted to be {precise}.")
+            nearer = ratio > 1 / NO_GAIN
+            kind = ReleaseNote.PUBLIC_FIT_MAY_DO_BETTER if nearer else ReleaseNote.PUBLIC_FIT_MAY_DO_AS_WELL
+            objections.append(Note(kind, precision=precision))
     return tuple(objections)
 
 

@@ -20,10 +20,10 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qs, urlsplit
 from urllib.request import Request, urlopen
 
-from pmtcore.base.messages import InputError, SiteMessage, reraised_as
+from pmtcore.base.messages import InputError, SiteMessage, StudyFault, reraised_as
 from pmtcore.base.strict_json import Json, parsed_object
 from pmtcore.sites import seals
-from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.sites.errors import StudyError
 from pmtcore.sites.study import Study
 
 SITE_KINDS = ("here", "share", "ready", "sum", "done", "failed")
@@ -69,7 +69,7 @@ class BoardMessage:
         Raises:
             StudyError: another form.
         """
-        with reraised_as(StudyError(Kind.FORGED)):
+        with reraised_as(StudyError(StudyFault.FORGED)):
             counts = [fields["attempt"], fields["step"]]
             attempt, step = (count for count in counts if type(count) is int and 0 <= count < 2**31)
             study, sender, kind, to, body, signature = (str(fields[name]) for name in _WORDS)
@@ -84,7 +84,7 @@ def require_genuine(message: BoardMessage, study: Study) -> None:
     """
     kinds = SITE_KINDS if message.sender else COORDINATOR_KINDS
     if message.study != study.digest or message.kind not in kinds:
-        raise StudyError(Kind.FORGED, message.sender)
+        raise StudyError(StudyFault.FORGED, message.sender)
     if message.sender:
         seals.require_signature(message.signed_bytes, message.signature, study.site(message.sender).verify)
 
@@ -180,7 +180,7 @@ class HttpBoard:
 
     def __init__(self, address: str) -> None:
         if urlsplit(address).scheme not in ("http", "https"):
-            raise StudyError(Kind.UNREACHABLE)
+            raise StudyError(StudyFault.UNREACHABLE)
         self._address = address.rstrip("/")
 
     def post(self, message: BoardMessage) -> None:
@@ -199,9 +199,9 @@ class HttpBoard:
                 return parsed_object(answer.read())
         except HTTPError as error:
             error.close()
-            raise StudyError(Kind.UNREACHABLE) from None
+            raise StudyError(StudyFault.UNREACHABLE) from None
         except (URLError, OSError, ValueError):
-            raise StudyError(Kind.UNREACHABLE) from None
+            raise StudyError(StudyFault.UNREACHABLE) from None
 
 
 @contextmanager
@@ -217,7 +217,7 @@ def served(board: Board, study: Study, host: str, port: int) -> Iterator[str]:
             message = _one(self.rfile.read(length)) if 0 < length <= _MOST_BYTES else None
             try:
                 if message is None or not message.sender:
-                    raise StudyError(Kind.FORGED)
+                    raise StudyError(StudyFault.FORGED)
                 require_genuine(message, study)
             except StudyError:
                 self._answer(400, {})

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from pmtcore.base.messages import StudyFault
 from pmtcore.base.results import Results
 from pmtcore.releases.record import Release
-from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.sites.errors import StudyError
 
 COLUMN = "site"
 METHOD = "joint-moment"
@@ -34,7 +35,7 @@ def dealt(names: Sequence[str], rows: Sequence[int], public_rows: int) -> list[s
     share = np.asarray(rows, dtype=float) / sum(rows)
     counts = np.maximum(np.floor(share * public_rows).astype(int), _LEAST)
     if sum(counts) > public_rows + len(names) * _LEAST or public_rows < _LEAST * len(names):
-        raise StudyError(Kind.FEW_PUBLIC_ROWS, *names)
+        raise StudyError(StudyFault.FEW_PUBLIC_ROWS, *names)
     # The i-th of a site's c rows comes at (i + 1/2)/c of the way, so that no stretch of the file belongs to one site.
     places = [((at + 0.5) / count, name) for name, count in zip(names, counts, strict=True) for at in range(count)]
     dealt_out = [name for _, name in sorted(places)]

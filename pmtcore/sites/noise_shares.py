@@ -9,8 +9,9 @@ import math
 
 import numpy as np
 
+from pmtcore.base.messages import StudyFault
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.sites.errors import StudyError
 
 # A log ratio that no budget notices: with 10^6 integers in all passes it moves epsilon by less than 1e-294.
 MOST_TAU = 1e-300
@@ -55,7 +56,7 @@ def require_fine(scale: float, honest: int) -> None:
         StudyError: the noise of one site is a few integers wide.
     """
     if tau(scale, max(honest, 2)) > MOST_TAU:
-        raise StudyError(Kind.TOO_LITTLE_NOISE)
+        raise StudyError(StudyFault.TOO_LITTLE_NOISE)
 
 
 class NoiseShares:

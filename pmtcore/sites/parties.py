@@ -10,6 +10,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from pmtcore.base.exports import plain
+from pmtcore.base.messages import Note, ReleaseNote, StudyFault
 from pmtcore.base.numbers import figure
 from pmtcore.ledger.agreements import PendingRequest
 from pmtcore.ledger.log import Ledger, LedgerError
@@ -30,7 +31,7 @@ from pmtcore.releases.release import (
 from pmtcore.sites import seals
 from pmtcore.sites.boards import EVERYTHING, Board, BoardMessage
 from pmtcore.sites.effects import homogeneity
-from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.sites.errors import StudyError
 from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.rounds import Exchange, Openings, Replay, SharedNoise, signed
 from pmtcore.sites.study import GroundOfStudy, Study, knowledge
@@ -44,10 +45,6 @@ _LONG = 4  # times the study's patience: what a site waits for the others to beg
 _GIVES_UP = 3  # times the study's patience: what the coordinator waits for a site that was lost after an opening
 _POLL = 0.02  # seconds
 _ANY_ATTEMPT = 2**31  # no attempt is newer
-_FEWER = (
-    "A site was lost after the first pass. Later passes are of fewer rows, scaled up, and every band is {factor} times "
-    "as wide as with all sites, which is enough."
-)
 
 
 def plan_of(ground: GroundOfStudy) -> Preview:
@@ -73,7 +70,7 @@ def _fields(study: Study, problem: Problem, name: str, by: str, *, ledger: Ledge
     tables = ""
     if ledger.account(dataset).second:
         if problem.table is None:
-            raise StudyError(Kind.NEEDS_TABLE, name)
+            raise StudyError(StudyFault.NEEDS_TABLE, name)
         tables = tables_digest(problem, ledger)
     fields = spend_of(problem, study.request, study.title, by, tables=tables)
     return {**fields, "request": {**fields["request"], "study": study.plan_digest, "site": name}}
@@ -156,7 +153,7 @@ class SiteOfStudy:
         try:
             earlier = self._spend()
         except LedgerError:
-            self._tell(board, keys, "failed", Kind.NOT_AGREED.code)
+            self._tell(board, keys, "failed", StudyFault.NOT_AGREED.code)
             raise
         if earlier is not None:
             return earlier
@@ -185,9 +182,9 @@ class SiteOfStudy:
         study.require_keys()
         site = study.site(self.name)
         if keys.public != {"seal": site.seal, "verify": site.verify}:
-            raise StudyError(Kind.OTHER_STUDY, self.name)
+            raise StudyError(StudyFault.OTHER_STUDY, self.name)
         if self.table.n != site.rows:
-            raise StudyError(Kind.OTHER_ROWS, self.name)
+            raise StudyError(StudyFault.OTHER_ROWS, self.name)
 
     def _spend(self) -> dict[str, Any] | None:
         """Write the spend down, once; the record where the study was released before.
@@ -197,7 +194,7 @@ class SiteOfStudy:
         """
         study, key = self.ground.study, self.ground.study.key(self.name)
         if self._agreement().state == "declined":
-            raise LedgerError(str(StudyError(Kind.NOT_AGREED, self.name)))
+            raise LedgerError(str(StudyError(StudyFault.NOT_AGREED, self.name)))
         entry = self.ledger.entry(key)
         if entry is not None and entry.record is not None:
             return dict(entry.record)
@@ -230,9 +227,9 @@ class SiteOfStudy:
                 # The others went on without this site; what they opened is its release too.
                 return _run(study, planned, SharedNoise(study, Replay(transcript), None), self.ground.problem(planned))
             if len(names) < study.least:
-                raise StudyError(Kind.TOO_FEW_SITES)
+                raise StudyError(StudyFault.TOO_FEW_SITES)
             if not set(names) <= set(planned):
-                raise StudyError(Kind.SITES_CHANGED)
+                raise StudyError(StudyFault.SITES_CHANGED)
             openings.require_plan(planned)
             shares = NoiseShares(self.source, len(names), study.colluders, len(planned))
             exchange = Exchange(study, self.name, keys, board, transcript=transcript, openings=openings)
@@ -308,12 +305,12 @@ def _run(study: Study, names: tuple[str, ...], source: SharedNoise, problem: Pro
     stated = guarantee_of_budget(problem, study.request)
     released = once_recorded(release(problem, study.request_of(names), source, stated=stated))
     if source.passes[0] != names:
-        raise StudyError(Kind.SITES_CHANGED)
+        raise StudyError(StudyFault.SITES_CHANGED)
     passes = tuple(source.passes)
     words = tuple(each.words for each in knowledge(study, *(len(each) for each in passes)))
     factor = study.widening(passes)
     if factor > 1:
-        words += (_FEWER.format(factor=figure(factor)),)
+        words += (Note(ReleaseNote.FEWER_SITES, factor=figure(factor)),)
     if factor > 1 and released.bands is not None:
         released = replace(released, bands=released.bands.widened(factor, released.coefficients))
     return Result(study, replace(released, notes=released.notes + words), passes)
@@ -369,7 +366,7 @@ class Coordinator:
 
     def _begin(self, names: tuple[str, ...]) -> None:
         if len(names) < self._study.least:
-            raise StudyError(Kind.TOO_FEW_SITES, *names)
+            raise StudyError(StudyFault.TOO_FEW_SITES, *names)
         self._post("begin", self._transcript.attempt + 1, ",".join(names))
         self._transcript.update()
 
@@ -408,7 +405,7 @@ class Coordinator:
         patience = self._study.patience * (1 if step == 0 else _GIVES_UP)
         if ready >= set(names):  # being opened: every site may have published, so nobody begins again
             if failed or self._idle() > _GIVES_UP * self._study.patience:
-                raise StudyError(Kind.LOST, *(failed or set(names) - set(transcript.sent("sum", attempt, step))))
+                raise StudyError(StudyFault.LOST, *(failed or set(names) - set(transcript.sent("sum", attempt, step))))
         elif came_back:
             self._begin(names)
         elif failed or self._idle() > patience:

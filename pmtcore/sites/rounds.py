@@ -18,11 +18,12 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
+from pmtcore.base.messages import StudyFault
 from pmtcore.base.strict_json import parsed
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.sites import seals, sharing
 from pmtcore.sites.boards import Board, BoardMessage
-from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.sites.errors import StudyError
 from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.study import Study
 from pmtcore.sites.transcript import Opened, Transcript
@@ -67,7 +68,7 @@ class SharedNoise(NoiseSource):
         total = np.array(self._scaled(opened), dtype=object)
         ends = np.cumsum([len(value) for value in values])
         if len(total) != ends[-1]:
-            raise StudyError(Kind.RANGE)
+            raise StudyError(StudyFault.RANGE)
         return [each.reshape(trials, -1) for each in np.split(total, ends[:-1])]
 
     def _scaled(self, opened: Opened) -> list[int]:
@@ -77,15 +78,15 @@ class SharedNoise(NoiseSource):
 
     def integers(self, sigma: float, trials: int, size: int) -> NoReturn:
         """Refuse: noise on its own would be opened at each site, and not in a sum."""
-        raise StudyError(Kind.METHOD)
+        raise StudyError(StudyFault.METHOD)
 
     def spherical(self, scale: float, trials: int, size: int) -> NoReturn:
         """Refuse; see :meth:`integers`."""
-        raise StudyError(Kind.METHOD)
+        raise StudyError(StudyFault.METHOD)
 
     def words(self, trials: int, size: int) -> NoReturn:
         """Refuse; see :meth:`integers`."""
-        raise StudyError(Kind.METHOD)
+        raise StudyError(StudyFault.METHOD)
 
 
 class Openings:
@@ -119,7 +120,7 @@ class Openings:
         try:
             os.link(draft, self._file(message.step))
         except FileExistsError:
-            raise StudyError(Kind.OPENED_BEFORE) from None
+            raise StudyError(StudyFault.OPENED_BEFORE) from None
         finally:
             draft.unlink()
 
@@ -132,7 +133,7 @@ class Openings:
             StudyError: it did.
         """
         if self.was_opened(0) and tuple(self._read(self._file(0))["names"]) != planned:
-            raise StudyError(Kind.SITES_CHANGED)
+            raise StudyError(StudyFault.SITES_CHANGED)
 
     def _read(self, path: Path) -> dict[str, Any]:
         return dict(parsed(path.read_bytes()))
@@ -168,7 +169,7 @@ class Exchange:
         self._wait(lambda: self._transcript.opened(step) is not None)
         opened = self._transcript.opened(step)
         if opened is None:
-            raise StudyError(Kind.LOST)
+            raise StudyError(StudyFault.LOST)
         return opened
 
     def _open(self, step: int, words: np.ndarray) -> None:
@@ -197,10 +198,10 @@ class Exchange:
         opened = self._keys.open(seals.data(self._sent("share", step)[sender]))
         header = self._header(step, sender, self._name)
         if opened[: len(header)] != header:
-            raise StudyError(Kind.FORGED, sender)
+            raise StudyError(StudyFault.FORGED, sender)
         words = sharing.from_bytes(opened[len(header) :])
         if len(words) != count:
-            raise StudyError(Kind.RANGE, sender)
+            raise StudyError(StudyFault.RANGE, sender)
         return words
 
     def _header(self, step: int, sender: str, reader: str) -> bytes:
@@ -241,5 +242,5 @@ class Replay:
         """
         opened = self._transcript.opened(step)
         if opened is None:
-            raise StudyError(Kind.LOST)
+            raise StudyError(StudyFault.LOST)
         return opened

@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from pmtcore.base.messages import InputError, SiteMessage, reraised_as
-from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.base.messages import InputError, SiteMessage, StudyFault, reraised_as
+from pmtcore.sites.errors import StudyError
 
 
 def text(data: bytes) -> str:
@@ -27,12 +27,12 @@ def data(text: str) -> bytes:
     Raises:
         StudyError: it is none.
     """
-    with reraised_as(StudyError(Kind.FORGED)):
+    with reraised_as(StudyError(StudyFault.FORGED)):
         return b64decode(text, validate=True)
 
 
 def _nacl(module: str) -> ModuleType:
-    with reraised_as(StudyError(Kind.NOT_INSTALLED), ImportError):
+    with reraised_as(StudyError(StudyFault.NOT_INSTALLED), ImportError):
         return import_module(f"nacl.{module}")
 
 
@@ -89,7 +89,7 @@ class Keys:
         Raises:
             StudyError: it was not.
         """
-        with reraised_as(StudyError(Kind.FORGED), _nacl("exceptions").CryptoError):
+        with reraised_as(StudyError(StudyFault.FORGED), _nacl("exceptions").CryptoError):
             return bytes(_nacl("public").SealedBox(self._seal).decrypt(sealed))
 
     def sign(self, message: bytes) -> str:
@@ -111,5 +111,5 @@ def require_signature(message: bytes, signature: str, key: str) -> None:
     Raises:
         StudyError: they did not.
     """
-    with reraised_as(StudyError(Kind.FORGED), _nacl("exceptions").CryptoError, ValueError):
+    with reraised_as(StudyError(StudyFault.FORGED), _nacl("exceptions").CryptoError, ValueError):
         _nacl("signing").VerifyKey(data(key)).verify(message, data(signature))

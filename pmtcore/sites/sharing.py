@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.base.messages import StudyFault
+from pmtcore.sites.errors import StudyError
 
 WORDS = 2  # of 64 bits
 BYTES = 8 * WORDS  # of one integer
@@ -34,7 +35,7 @@ def decode(words: np.ndarray) -> np.ndarray:
     residues = [(int(upper) << 64) | int(lower) for upper, lower in words]
     values = [residue - _MODULUS if residue >= _MODULUS // 2 else residue for residue in residues]
     if any(abs(value) >= 2**MOST_BITS for value in values):
-        raise StudyError(Kind.RANGE)
+        raise StudyError(StudyFault.RANGE)
     return np.array(values, dtype=object)
 
 
@@ -88,5 +89,5 @@ def from_bytes(data: bytes) -> np.ndarray:
         StudyError: a broken message.
     """
     if len(data) % BYTES:
-        raise StudyError(Kind.RANGE)
+        raise StudyError(StudyFault.RANGE)
     return np.frombuffer(data, dtype=">u8").astype(np.uint64).reshape(-1, WORDS)

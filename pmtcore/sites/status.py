@@ -4,20 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pmtcore.base.messages import SiteState
 from pmtcore.sites.boards import EVERYTHING, BoardMessage, MemoryBoard
-from pmtcore.sites.errors import Coded
 from pmtcore.sites.study import Study
 from pmtcore.sites.transcript import Transcript
-
-
-class SiteState(Coded):
-    """How far a site is, in words."""
-
-    INVITED = "has not agreed yet"
-    AGREED = "has agreed"
-    HERE = "takes part"
-    FAILED = "refused, or stopped"
-    DONE = "has the release"
 
 
 @dataclass(frozen=True)
@@ -44,7 +34,7 @@ class Status:
     def rows(self) -> list[dict[str, Any]]:
         """Return a line for each site, in words."""
         pairs = zip(self.study.sites, self.states, strict=True)
-        return [{"site": site.name, "rows": site.rows, "": state.value} for site, state in pairs]
+        return [{"site": site.name, "rows": site.rows, "": state.sentence()} for site, state in pairs]
 
 
 def status(

@@ -21,7 +21,10 @@ from uuid import uuid4
 from pmtcore.accounting.budgets import MU_RANGE, Budget, Unit
 from pmtcore.base.messages import (
     InputError,
+    Party,
+    PartyKnowledge,
     SiteMessage,
+    StudyFault,
     TableMessage,
     number_between,
     reraised_as,
@@ -32,7 +35,7 @@ from pmtcore.base.strict_json import parsed_object
 from pmtcore.methods.registry import method
 from pmtcore.releases.release import Request
 from pmtcore.sites import effects
-from pmtcore.sites.errors import Kind, Party, StudyError
+from pmtcore.sites.errors import StudyError
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.labelled import labelled
 from pmtcore.tables.problem import Problem, PublicSide, design_of, prepare, public_side
@@ -54,7 +57,7 @@ def fields_of(data: bytes) -> dict[str, Any]:
     Raises:
         StudyError: there is none.
     """
-    with reraised_as(StudyError(Kind.NOT_A_STUDY)):
+    with reraised_as(StudyError(StudyFault.NOT_A_STUDY)):
         return parsed_object(data)
 
 
@@ -113,16 +116,16 @@ class Study:
         # The noise of all sites together is a release's of this budget, which must be one that a release can have.
         number_between("mu of the noise of all sites", self.noise_mu(self.least), *MU_RANGE)
         if self.request.method not in METHODS:
-            raise StudyError(Kind.METHOD)
+            raise StudyError(StudyFault.METHOD)
         if _STRICT in (self.choices.missing, self.choices.unseen):
-            raise StudyError(Kind.STRICT_POLICY)
+            raise StudyError(StudyFault.STRICT_POLICY)
         if self.choices.formula:
-            raise StudyError(Kind.FORMULA)
+            raise StudyError(StudyFault.FORMULA)
         # A site that is missing would have a coefficient without rows.
         if self.site_effects and (
             self.request.method != effects.METHOD or self.moment or self.least < len(names) or self.choices.weights
         ):
-            raise StudyError(Kind.EFFECTS)
+            raise StudyError(StudyFault.EFFECTS)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -136,7 +139,7 @@ class Study:
             StudyError: there is none.
         """
         if name not in self._sites:
-            raise StudyError(Kind.UNKNOWN_SITE, name)
+            raise StudyError(StudyFault.UNKNOWN_SITE, name)
         return self._sites[name]
 
     @cached_property
@@ -208,7 +211,7 @@ class Study:
         for each in joined:
             site = self.site(str(each.get("site")))
             if each.get("plan") != self.plan_digest:
-                raise StudyError(Kind.OTHER_STUDY, site.name)
+                raise StudyError(StudyFault.OTHER_STUDY, site.name)
             known[site.name] = replace(site, seal=str(each.get("seal")), verify=str(each.get("verify")))
         return replace(self, sites=tuple(known.values()))
 
@@ -220,7 +223,7 @@ class Study:
         """
         missing = [site.name for site in self.sites if not (site.seal and site.verify)]
         if missing:
-            raise StudyError(Kind.NO_KEYS, *missing)
+            raise StudyError(StudyFault.NO_KEYS, *missing)
 
     def widening(self, passes: Sequence[Sequence[str]]) -> float:
         """Return the factor by which passes with fewer sites widen all errors at most (proofs/sites.md, 4).
@@ -270,9 +273,9 @@ class Study:
         Raises:
             InputError: another form, or a value that no study has.
         """
-        with reraised_as(StudyError(Kind.NOT_A_STUDY)):
+        with reraised_as(StudyError(StudyFault.NOT_A_STUDY)):
             if fields["version"] != VERSION:
-                raise StudyError(Kind.NOT_A_STUDY)
+                raise StudyError(StudyFault.NOT_A_STUDY)
             public = fields["public"]
             return cls(
                 str(fields["id"]),
@@ -400,7 +403,7 @@ def sites_of(text: str) -> list[Site]:
     for line in filter(None, map(str.strip, text.splitlines())):
         name, _, rows = line.partition("=")
         if not rows.strip().isdigit():
-            raise StudyError(Kind.SITE_LINES)
+            raise StudyError(StudyFault.SITE_LINES)
         sites.append(Site(name.strip(), int(rows)))
     return sites
 
@@ -422,11 +425,11 @@ class GroundOfStudy:
         """
         path = Path(folder) / study.public
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != study.public_sha256:
-            raise StudyError(Kind.OTHER_PUBLIC)
+            raise StudyError(StudyFault.OTHER_PUBLIC)
         table: Table | MomentTable = read_moment_path(path) if study.moment else read_path(path, "public")
         if study.site_effects and isinstance(table, Table):
             if effects.COLUMN in table.columns:
-                raise StudyError(Kind.SITE_COLUMN)
+                raise StudyError(StudyFault.SITE_COLUMN)
             names = effects.dealt(study.names, [site.rows for site in study.sites], table.n)
             table = labelled(table, effects.COLUMN, names)
         schema = None if study.schema is None else Schema.from_dict(study.schema)
@@ -483,11 +486,12 @@ class Knowledge:
     @property
     def words(self) -> str:
         """Return the sentence."""
-        who = self.party.value.format(sites=self.sites)
+        party = self.party.sentence(sites=self.sites)
         if math.isinf(self.mu):
-            return f"Nothing is promised against {who}."
-        rows = "all their rows together are" if self.party is Party.PERSON_IN_TWO_SITES else "each row is"
-        return f"Against {who}, {rows} protected at mu = {self.mu:.4g}."
+            return PartyKnowledge.NOTHING.sentence(party=party)
+        by_person = self.party is Party.PERSON_IN_TWO_SITES
+        protected = PartyKnowledge.ALL_ROWS if by_person else PartyKnowledge.EACH_ROW
+        return protected.sentence(party=party, mu=self.mu)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields."""

@@ -4,9 +4,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pmtcore.base.messages import StudyFault
 from pmtcore.sites import seals, sharing
 from pmtcore.sites.boards import EVERYTHING, Board, BoardMessage, require_genuine
-from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.sites.errors import StudyError
 from pmtcore.sites.study import Study
 
 _POLL = (0.02, 1.0)  # seconds between looks at the board, at least and at most
@@ -144,11 +145,11 @@ class Transcript:
             if ready():
                 return
             if self.stopped is not None:
-                raise StudyError(Kind.STOPPED)
+                raise StudyError(StudyFault.STOPPED)
             if self.attempt > attempt:
                 raise Superseded
             if time.monotonic() - self.changed > seconds:
-                raise StudyError(Kind.PATIENCE)
+                raise StudyError(StudyFault.PATIENCE)
             idle = time.monotonic() - self.changed
             time.sleep(min(max(_POLL[0], _PATIENT * idle), _POLL[1]))
 
@@ -156,5 +157,5 @@ class Transcript:
 def _total(parts: list[str]) -> tuple[int, ...]:
     words = [sharing.from_bytes(seals.data(part)) for part in parts]
     if len({len(each) for each in words}) != 1:
-        raise StudyError(Kind.RANGE)
+        raise StudyError(StudyFault.RANGE)
     return tuple(sharing.decode(sharing.total(words)))

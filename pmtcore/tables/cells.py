@@ -13,6 +13,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -22,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pmtcore.tables.kinds import Order
-from pmtcore.tables.limits import LARGEST
+from pmtcore.tables.limits import LARGEST, LINE
 
 MISSING = (
     *("", "?", "-", "--", ".", "NA", "N/A", "n/a", "N.A.", "n.a.", "NaN", "NAN", "nan", "NULL", "null", "None", "<NA>"),
@@ -93,7 +94,7 @@ def texts(cells: pa.Array) -> pa.Array:
     if pt.is_dictionary(kind):
         return texts(cells.dictionary).take(cells.indices)
     if pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind):
-        return _unmarked(pc.utf8_trim_whitespace(_in_utf8(cells)))
+        return _unmarked(pc.utf8_trim_whitespace(_short(_in_utf8(cells))))
     if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind) or pt.is_binary_view(kind):
         return texts(_decoded(cells))
     if (pt.is_primitive(kind) and not pt.is_duration(kind)) or pt.is_decimal(kind) or pt.is_boolean(kind):
@@ -230,8 +231,18 @@ def _numbers(cells: pa.Array, decimal: str | None) -> np.ndarray:
     return _from_text(cells, decimal)
 
 
+def _short(cells: pa.Array) -> pa.Array:
+    """Return cells of text, null where one is longer than a line may be: missing as it is in a text, in any source."""
+    size = pc.binary_length(cells)
+    longest = pc.max(size).as_py()
+    if longest is None or longest <= LINE:
+        return cells
+    return pc.if_else(pc.less_equal(size, LINE), cells, pa.scalar(None, cells.type))
+
+
 def _from_text(cells: pa.Array, decimal: str | None) -> np.ndarray:
     if decimal == "." and (pt.is_string(cells.type) or pt.is_large_string(cells.type)):
+        cells = _short(cells)
         try:
             return _plain(cells.cast(pa.float64()))  # reads what the pattern below reads, and nan and inf
         except pa.ArrowInvalid:
@@ -357,12 +368,10 @@ def from_objects(values: Sequence[Any]) -> pa.Array:
     Values of one simple kind become an array of that type, all others an array of :data:`OBJECT`: their numbers, days
     and texts are the same, so which of the two it is tells nothing. An object without a reading is missing.
     """
-    kinds = {type(value) for value in values if value is not None}
-    if len(kinds) <= 1 and kinds <= {str, int, float, bool, datetime.date}:
-        try:
+    with suppress(Exception):  # of an array of one kind, or of a class that has a hash of its own
+        kinds = {type(value) for value in values if value is not None}
+        if len(kinds) <= 1 and kinds <= {str, int, float, bool, datetime.date}:
             return pa.array(values, from_pandas=True)
-        except (pa.ArrowException, OverflowError, ValueError, TypeError):
-            pass
     return _by_kind(values)
 
 

@@ -17,7 +17,7 @@ from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature
-from pmtcore.tables.limits import KEPT_BYTES, KEPT_STREAM_BYTES, MAX_FEATURES, MAX_NAME
+from pmtcore.tables.limits import KEPT_BYTES, MAX_FEATURES, MAX_NAME
 from pmtcore.tables.parsed import ParsedNumbers
 from pmtcore.tables.schema import Column
 from pmtcore.tables.sources import Cells, Source, reading_numbers
@@ -249,8 +249,8 @@ def row_blocks(
 ) -> Callable[[], Iterator[Block]]:
     """Return what :class:`pmtcore.base.private_rows.PrivateRows` calls once a pass.
 
-    Nothing is read before the first pass. Where the numbers fit (a public figure: rows times columns), the first
-    pass keeps them for the next ones.
+    Nothing is read before the first pass. Of a table whose text lies in memory the first pass keeps the numbers for the
+    next ones, where they fit (a public figure: rows times columns).
 
     Args:
         source: of the table.
@@ -259,8 +259,7 @@ def row_blocks(
         n: number of rows.
         parsed: where another pass may have left the numbers of all rows; a pass that finds them there reads nothing.
     """
-    room = KEPT_BYTES if source.in_memory else KEPT_STREAM_BYTES
-    keep = n * (len(coder.names) + 1) * 8 <= room
+    keep = source.in_memory and n * (len(coder.names) + 1) * 8 <= KEPT_BYTES
     waiting: list[Block] = []
     numeric = reading_numbers(source, coder.numbers)
 

@@ -66,6 +66,10 @@ class Header:
     names: tuple[str, ...]
 
 
+# How JSON, JSON lines, HTML and XML begin.
+_OTHER_FORM = re.compile(r"""\s*(?:\{\s*["}]|\[\s*[\[{]|<(?:[!?]|html|table))""", re.IGNORECASE)
+
+
 def header_of(line: bytes, where: str, hide_names: bool) -> Header:
     """Parse the header of a file, from its first line that is not blank.
 
@@ -80,8 +84,10 @@ def header_of(line: bytes, where: str, hide_names: bool) -> Header:
     if line.startswith(_UTF16):
         raise InputError(TableMessage.UTF16, where=where)
     text = decoded_line(line)
-    # With lone carriage returns all rows are in this line, and which sentence follows would depend on them.
-    if "\x00" in text or "\r" in text or sum(not (c.isprintable() or c == "\t") for c in text) > len(text) // 100:
+    # With lone carriage returns, in JSON and in HTML all rows are in this line: which sentence follows would depend on
+    # them.
+    odd = "\x00" in text or "\r" in text or _OTHER_FORM.match(text) is not None
+    if odd or sum(not (c.isprintable() or c == "\t") for c in text) > len(text) // 100:
         raise InputError(TableMessage.NOT_A_TABLE, where=where)
     separator = max(SEPARATORS, key=text.count)
     if text.count(separator) == 0:

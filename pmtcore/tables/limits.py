@@ -4,11 +4,8 @@ Limits look at the shape of a file (bytes, rows, columns), which is public, neve
 its own limit is unreadable, and so missing.
 """
 
-import os
-from contextlib import suppress
-from pathlib import Path
-
 from pmtcore.base.messages import InputError, TableMessage
+from pmtcore.base.pass_memory import memory_limit
 
 MAX_UPLOAD_MB = 200  # of one file in the browser
 MAX_BYTES = 512 * 2**20  # unpacked, of a table held in memory: uploads, public tables, gzip'ed Parquet
@@ -21,8 +18,7 @@ CHUNK = 2**22  # bytes of text parsed at a time
 PARQUET_BUFFER = 2**18  # bytes of a column of a Parquet file read at a time; without it whole row groups are held
 BLOCK_ROWS = 32_768  # rows handed to a method at a time, at most
 BLOCK_CELLS = 2**20  # numbers in such a block, at most
-KEPT_BYTES = 256 * 2**20  # numbers kept between passes, of a table that lies in memory anyway
-KEPT_STREAM_BYTES = 64 * 2**20  # the same, of a table that is read from elsewhere
+KEPT_BYTES = 256 * 2**20  # numbers kept between passes, of a table whose text lies in memory anyway
 LINE = 2**20  # bytes of a line of text; a longer one is a row that cannot be read
 SPAN = LINE  # bytes of a row of text that has line breaks inside quotes
 # A number beyond it is no measurement: missing. Fourth powers of numbers within, and their sums, are still numbers.
@@ -40,16 +36,6 @@ MAX_UNSIGNED = MAX_SESSIONS // 2  # sessions of people without a role: the other
 MAX_ADDRESS_SESSIONS = 20  # of these, from one address
 MAX_PERSON_SESSIONS = 20  # of one person who signed in
 MAX_PERSON_RUNNING = 3  # long runs of one person who signed in
-_CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-
-
-def memory_limit() -> int:
-    """Return the bytes of memory that this process may take: its container's limit, or what the machine has."""
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for place in _CGROUPS:
-        with suppress(OSError, ValueError):
-            return min(int(Path(place).read_text(encoding="ascii")), machine)
-    return machine
 
 
 def server_bytes() -> int:

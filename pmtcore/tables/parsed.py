@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.private_rows import MOST_KEPT, StaysInSession
+from pmtcore.base.pass_memory import bytes_for_rows
+from pmtcore.base.private_rows import StaysInSession
 from pmtcore.tables.limits import block_rows
 from pmtcore.tables.sources import Cells
 
@@ -72,4 +73,4 @@ def fits(rows: int, used: int, columns: int) -> bool:
         used: columns that are kept.
         columns: of the table, all of which the fingerprint reads.
     """
-    return rows * used * _NUMBER_BYTES <= MOST_KEPT and block_rows(used) == block_rows(columns)
+    return rows * used * _NUMBER_BYTES <= bytes_for_rows() and block_rows(used) == block_rows(columns)

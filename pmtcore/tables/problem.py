@@ -26,7 +26,8 @@ from pmtcore.base.messages import (
     TableNote,
     kind_of,
 )
-from pmtcore.base.private_rows import MOST_KEPT, PrivateRows, StaysInSession
+from pmtcore.base.pass_memory import bytes_for_rows
+from pmtcore.base.private_rows import PrivateRows, StaysInSession
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.cholesky import partners
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
@@ -41,6 +42,7 @@ from pmtcore.tables.kinds import CODED, ORDERS, SIGNS
 from pmtcore.tables.limits import SMALLEST
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import by_person
+from pmtcore.tables.queries import DeclaredSource
 from pmtcore.tables.schema import (
     Schema,
     code_for_missing,
@@ -84,6 +86,11 @@ class Problem(StaysInSession):
     design: Design | None = None  # how rows of the user's own tables become features
     # Numbers that the ledger's fingerprint read, for the first pass; None where it reads the table anew.
     parsed: ParsedNumbers | None = None
+
+    @property
+    def reads_n_rows(self) -> bool:
+        """Return whether the number of rows read is n: not of people's rows, nor of those of a declared n."""
+        return self.unit is None and not (self.table is not None and isinstance(self.table.source, DeclaredSource))
 
     @property
     def positive(self) -> str | None:
@@ -144,7 +151,8 @@ class PublicSide:
         n = private.source.rows(self.dialect)
         adder = None if cluster is None else cluster.adder(private.source, coder, self.dialect)
         blocks, beside = row_blocks(private.source, coder, self.dialect, n, parsed=parsed), coder.has_loss_weights
-        keeps = max(MOST_KEPT, private.source.table.nbytes) if isinstance(private.source, ArrowSource) else MOST_KEPT
+        in_memory = private.source.table.nbytes if isinstance(private.source, ArrowSource) else 0
+        keeps = max(bytes_for_rows(), in_memory)
         return PrivateRows(blocks, n, coder.names, adder, keeps=keeps, weighted=beside)
 
 
@@ -179,10 +187,13 @@ def _are_two_labels(levels: Sequence[str]) -> bool:
 def _numbers_rows(public: Table, name: str) -> bool:
     """Return whether a column of numbers looks like row numbers or identifiers, so that it is no target by default.
 
-    Those of persons with several rows are told by the column's name, where it has many different whole numbers.
+    Those of persons with several rows are told by the column's name, where it has many different whole numbers, or, in
+    a table of few public rows, different ones alone.
     """
     numbers = values(public.column(name), "number", public.decimal)
-    return like_identifier(numbers) or (named_as_identifier(name) and has_many_whole_numbers(numbers))
+    if not named_as_identifier(name):
+        return like_identifier(numbers)
+    return has_many_whole_numbers(numbers) or len(np.unique(numbers)) == len(numbers)
 
 
 def features_taken(

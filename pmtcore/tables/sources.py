@@ -22,7 +22,7 @@ from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessag
 from pmtcore.tables import lines
 from pmtcore.tables.cells import OBJECT, from_objects, texts
 from pmtcore.tables.dialect import SEPARATORS, Dialect, Header, check_names, header_of
-from pmtcore.tables.limits import MAX_BYTES, PARQUET_BUFFER, block_rows
+from pmtcore.tables.limits import PARQUET_BUFFER, block_rows
 from pmtcore.tables.streams import Place, opened, pieces
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class ParquetSource:
 
     separator = None
 
-    def __init__(self, place: Place, where: str, private: bool) -> None:
+    def __init__(self, place: Place, where: str, private: bool, limit: int | None = None) -> None:
         self.place, self._where = place, where
         self.in_memory = isinstance(place, bytes)
         with self._file() as file:
@@ -187,8 +187,9 @@ class ParquetSource:
             schema = file.schema_arrow
             self._fields = {str(field.name).strip(): field for field in schema}
             names = [str(field.name).strip() for field in schema]
+            # Where a file has no limit, one cell of a row group, however long, refuses no other.
             for g in range(file.metadata.num_row_groups):
-                _check_group(file.metadata.row_group(g), where)
+                _check_group(file.metadata.row_group(g), where, limit)
         check_names(names, where, private)
         self.names = tuple(names)
         # Of the file's own description, or of all its bytes in memory: a copy of the file has the same.
@@ -409,10 +410,10 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_binary(kind) or pt.is_large_binary(kind))
 
 
-def _check_group(group: pq.RowGroupMetaData, where: str) -> None:
-    """Refuse row groups whose unpacked column is too large: its bytes are in memory at once."""
-    if any(group.column(j).total_uncompressed_size > MAX_BYTES for j in range(group.num_columns)):
-        raise InputError(TableMessage.ROW_GROUP_TOO_LARGE, where=where, megabytes=MAX_BYTES // 2**20)
+def _check_group(group: pq.RowGroupMetaData, where: str, limit: int | None) -> None:
+    """Refuse row groups whose unpacked column is larger than the limit of the file, as of a text that is too large."""
+    if limit is not None and any(group.column(j).total_uncompressed_size > limit for j in range(group.num_columns)):
+        raise InputError(TableMessage.ROW_GROUP_TOO_LARGE, where=where, megabytes=limit // 2**20)
 
 
 def _content_digest(place: Place) -> str:

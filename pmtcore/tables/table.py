@@ -234,9 +234,9 @@ def _source(place: Place, where: str, role: Role, limit: int | None = None) -> S
     if limit is None and not private:
         limit = MAX_BYTES
     if starts_with(place, b"PAR1"):
-        return ParquetSource(place, where, private)
+        return ParquetSource(place, where, private, limit)
     if starts_with(place, b"\x1f\x8b") and next(pieces(place, where, limit), b"")[:4] == b"PAR1":
-        return ParquetSource(unpacked(place, where, limit or MAX_BYTES), where, private)
+        return ParquetSource(unpacked(place, where, limit or MAX_BYTES), where, private, limit)
     return TextSource(place, where, private, limit)
 
 

@@ -89,6 +89,23 @@ def test_a_time_concerns_its_person_alone(cell, column):
         assert np.array_equal(one.loc[others, name].to_numpy(), two.loc[others, name].to_numpy())
 
 
+@pytest.mark.parametrize("cell", [10**400, 1j, [1], "2020-01-01", b"1"])
+@pytest.mark.parametrize("column", ["t", "d"])
+def test_no_cell_ends_or_changes_the_periods_of_others(cell, column):
+    """A number too large for a float raised, and a complex one warned."""
+    frame = persons(6, 3).astype({column: object})
+    frame.iloc[2, frame.columns.get_loc(column)] = None
+    other = frame.copy()
+    other.at[2, column] = cell
+    pd.testing.assert_frame_equal(split(frame).query("person != 2"), split(other).query("person != 2"))
+
+
+def test_an_index_with_a_label_twice_is_no_more_rows():
+    """Whose rows lie under which label is private; each row has its periods."""
+    frame = persons(4, 3)
+    pd.testing.assert_frame_equal(split(frame.set_axis([7, 7, None, "a"])), split(frame))
+
+
 @pytest.mark.parametrize("cuts", [[1.0, 0.5], [0.0], [np.inf], [np.nan], [-1.0]])
 def test_cuts_are_in_order(cuts):
     """Cuts that are no periods, and columns that are not there or are taken."""

@@ -16,7 +16,7 @@ from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.releases.release import Request, release
 from pmtcore.report.figures import explore as figures
 from tests.app.conftest import go, words
-from tests.app.test_more_choices import widget
+from tests.app.test_choices_of_data import widget
 from tests.app.test_pages import upload
 
 
@@ -67,14 +67,50 @@ def test_a_click_on_the_map_puts_a_column_in_and_takes_it_out(explored, monkeypa
     assert any("correlation with y" in str(part.proto.spec) for part in explored.get("plotly_chart"))
     state = {"explore-features-y": ["x1"]}
     monkeypatch.setattr(explore_view.st, "session_state", state)
-    for name, then in (("x2", ["x1", "x2"]), ("x1", ["x2"]), (None, ["x2"])):
+    levels = {"town": ["town=a", "town=b", "town=c"]}
+    for name, then, without in (
+        ("x2", ["x1", "x2"], []),
+        ("x1", ["x2"], []),
+        (None, ["x2"], []),
+        # A level of a column that is not in the model comes in alone; others follow by a click each.
+        ("town=b", ["x2", "town"], ["town=a", "town=c"]),
+        ("town=a", ["x2", "town"], ["town=c"]),
+        ("town=b", ["x2", "town"], ["town=c", "town=b"]),
+        # A row that stands for all levels names the column.
+        ("town", ["x2"], ["town=c", "town=b"]),
+    ):
         points = [] if name is None else [{"customdata": [name]}]
         state["map"] = {"selection": {"points": points}}
-        explore_view._toggle("map", "y")
+        explore_view._toggle("map", "y", levels)
         assert state["explore-features-y"] == then
+        assert state.get("explore-without", []) == without
     drawn, table = figures.neighbours(held.moment, held.moment.regress(response="y", features=["x2"]), "y")
     assert list(table[table["in the model"]]["column"]) == ["x2"]
     assert next(list(trace.y) for trace in drawn.data) == ["x2"]
+
+
+def test_one_level_is_taken_out_of_a_model(app):
+    """The level leaves the model alone; the column taken out and put in again has all its levels."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"a": rng.normal(size=900), "town": rng.choice(["north", "south", "west"], 900)})
+    frame["y"] = frame["a"] + (frame["town"] == "west") + rng.normal(size=900)
+    upload(app, frame[:700].to_csv(index=False).encode(), frame[700:].to_csv(index=False).encode())
+    widget(app, "selectbox", "target").set_value("y").run()
+    go(app, "explore")
+    app.checkbox[0].check().run()
+    next(b for b in app.button if b.label == "Release").click().run()
+    held = app.session_state["explore-held"]
+    levels = [name for name in held.moment.columns if name.startswith("town=")]
+    assert len(levels) == 2 and set(levels) < set(held.moment.looked[-1].features)
+    app.multiselect(key="explore-without").set_value(levels[:1]).run()
+    assert not app.exception and not app.error
+    assert levels[0] not in held.moment.looked[-1].features and levels[1] in held.moment.looked[-1].features
+    assert f"Not in the model: {levels[0]}" in words(app).replace("\\", "")
+    for chosen in (["a"], ["a", "town"]):
+        app.session_state["explore-features-y"] = chosen
+        app.run()
+    assert app.multiselect(key="explore-without").value == [] and not app.exception
+    assert len(held.moment.looked) == 3, "all levels again: the first model, not a fourth one"
 
 
 def test_a_record_opens_without_a_table(explored, tmp_path):

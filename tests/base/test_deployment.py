@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pmtcore.base.deployment import SettingFault, hours, predictable, problems
+from pmtcore.base.deployment import hours, predictable, problems
+from pmtcore.base.messages import SettingFault
 from pmtcore.base.roles import Denied, Role, actor_of
 from pmtcore.cli.main import main
 

@@ -12,26 +12,36 @@ import pytest
 
 from pmtcore.base import messages
 from pmtcore.base.messages import (
+    CuratorNote,
     Damage,
+    DatabaseFault,
     InputError,
     LedgerMessage,
     Message,
     Note,
+    Party,
+    PartyKnowledge,
+    PlanVerdict,
     Refusal,
     RefusedError,
+    ReleaseNote,
+    SettingFault,
+    SiteState,
+    SpendMessage,
+    StudyFault,
     TableMessage,
     TableNote,
     kind_of,
     number_between,
 )
 from pmtcore.ledger.chain import Damaged
-from pmtcore.releases.outcome import NOTHING, before_spend
-from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.releases.outcome import before_spend
+from pmtcore.sites.errors import StudyError
 
 ENUMS = {enum.__name__: enum for enum in Message.__subclasses__()}
 KINDS = [kind for enum in ENUMS.values() for kind in enum]
-NOTES = (TableNote,)
-CLAUSES = (Damage,)
+NOTES = (TableNote, StudyFault, PartyKnowledge, SettingFault, SpendMessage, ReleaseNote, PlanVerdict, CuratorNote)
+CLAUSES = (Damage, DatabaseFault, Party, SiteState)
 # These are sentences from elsewhere, or end with one.
 PASSED_ON = ("{unit}", "{problems}", "{reason}")
 SEVERAL = {"allowed", "columns", "datasets", "fields", "functions", "levels", "methods", "names", "needed", "present"}
@@ -66,7 +76,7 @@ NUMBERS = {
         "status",
         "usual",
     ),
-    "version",
+    *("by_chance", "excess", "radius", "sites", "version"),
 }
 # Rooms in which every error of a user carries a kind.
 TYPED = (
@@ -80,13 +90,16 @@ ROOT = Path(messages.__file__).parents[1]
 # What each fact of a template is. All are public, or were given by whoever reads the sentence: none is a value of a
 # private cell, or a name that only the private table has.
 FACTS = {
+    "account": "what is spent of a data set in the ledger, and its cap",
     "action": "what somebody wants to do, in words",
     "address": "an address that was given, without what follows its question mark",
     "allowed": "the words one may choose from",
     "axis": "a public quantity that is varied",
     "become": "what a category counts as",
     "bound": "a bound of linear predictors, which is public",
+    "by_chance": "the share of public rows that chance makes private ones, for the curator alone",
     "cap": "a cap of the ledger, total mu",
+    "chance": "a p-value of released figures, in words",
     "coefficient": "the name of a coefficient that was asked for",
     "column": "the name of a column of the public table, or one that was given",
     "columns": "names of such columns",
@@ -98,8 +111,10 @@ FACTS = {
     "epsilon": "an epsilon that was given, or follows from public choices",
     "event": "the number of an event of the ledger",
     "example": "a public text of a column",
+    "excess": "the share of public rows that are private ones beyond chance, for the curator alone",
     "expected": "the version that this program reads",
     "expression": "a part of a formula that was given",
+    "factor": "how much wider bands are, which follows from public counts",
     "family": "the title of a family",
     "fields": "names of fields in a file that was given",
     "file": "the name of a file without its folder",
@@ -130,22 +145,27 @@ FACTS = {
     "number": "the place of a column",
     "option": "an option of the command line",
     "part": "a part of a standard error",
+    "party": "who looks at a study among sites, in words",
     "penalty": "the ridge penalty of the problem",
     "person": "the name of whoever is signed in",
     "place": "a file or an address that was given",
     "places": "the numbers of columns in a file, from 1 on",
+    "precision": "how many times as precise as the public fit a plan is, in words",
     "present": "names that are there, of the public table or of public columns",
     "private_rows": "the number of private rows, where it is public",
     "problems": "sentences about settings, which quote none of their values",
     "public_rows": "the number of public rows",
+    "radius": "the radius of the papers, which is public",
     "reason": "a reason, in words of this program or of whoever decided",
     "references": "the level that the categories of each public column are compared with, by column",
     "role": "a role, in words",
     "rows": "a number of rows that is public",
     "scheme": "the scheme of an address",
     "separator": "the name of a separator",
-    "share": "a share of public cells",
+    "setting": "the name of a setting; its value is in no sentence",
+    "share": "a share of public cells or rows; of private rows for the curator alone",
     "sign": "a sign that public numbers have beside them",
+    "sites": "a number of sites of a study",
     "spent": "what is spent of a cap, in mu",
     "state": "what became of a request or a spend",
     "statement": "what is wrong with a public column, without advice",
@@ -208,20 +228,32 @@ def test_every_kind_is_a_sentence(kind):
     if kind.template.endswith(PASSED_ON):
         return
     if isinstance(kind, CLAUSES):
-        assert text[0].islower() and not text.endswith(".")
+        assert (text[0].islower() or kind.template[0] == "{") and not text.endswith(".")
         return
     assert text.endswith(".") and not text.endswith("..")
     # An option, an argument, a fact or a quoted name may stand first, as it is written.
-    as_written = r"'|-|\{|(mu|delta|score|level|epsilon|fit|estimator|ledger) "
+    as_written = r"'|-|\{|(exact|mu|delta|score|level|epsilon|fit|estimator|ledger) "
     assert text[0].isupper() or re.match(as_written, kind.template)
     assert isinstance(kind, NOTES) or ADVICE.search(re.sub(r"{[^}]*}", "", kind.template))
 
 
-def test_every_template_has_a_kind():
-    """The file of templates has those of the kinds and no other, in their order; no class has one template twice."""
-    templates = {name: list(named) for name, named in messages._templates().items()}
-    assert templates == {name: [kind.name for kind in enum] for name, enum in ENUMS.items()}
-    assert all(len({kind.template for kind in enum}) == len(enum) for enum in ENUMS.values())
+def test_every_template_belongs_to_a_class():
+    """The file has the tables of the classes and no other; no class has one template twice, which would be an alias."""
+    assert set(messages._TEMPLATES) == set(ENUMS)
+    assert all(len(ENUMS[name]) == len(named) for name, named in messages._TEMPLATES.items())
+
+
+@pytest.mark.parametrize("folder", ["pmtcore", "pages", "tests", "benchmarks"])
+def test_every_kind_that_is_named_exists(folder):
+    """A misspelled kind fails here: a checker of types does not read the file that the kinds stand in."""
+    unknown = [
+        (path.name, node.lineno, node.attr)
+        for path in sorted((ROOT.parent / folder).rglob("*.py"))
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ENUMS
+        if not hasattr(ENUMS[node.value.id], node.attr)
+    ]
+    assert unknown == []
 
 
 def test_all_facts_are_used():
@@ -238,6 +270,18 @@ def test_no_error_of_these_rooms_is_prose(room):
         for where, node in calls((room,))
         if node.func.id != "Note" and any(isinstance(one, ast.Constant | ast.JoinedStr) for one in node.args)
     ]
+    assert prose == []
+
+
+def test_no_note_of_an_outcome_is_prose():
+    """What a method says of its release is a note with a kind: no text stands where it is said."""
+    prose = []
+    for path in sorted((ROOT / "methods").rglob("*.py")):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.FunctionDef) and node.name == "notes":
+                texts = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and one.kind is None]
+                said = [text for text in texts if isinstance(text, str) and " " in text]
+                prose += [(path.name, text) for text in said if text != ast.get_docstring(node, clean=False)]
     assert prose == []
 
 
@@ -282,7 +326,7 @@ def test_errors_and_notes_keep_their_kind_elsewhere():
         InputError(TableMessage.NO_FILE, place="a"),
         RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_NEED_ROWS),
         Damaged(Damage.BROKEN_CHAIN, event=3),
-        StudyError(Kind.LOST, "north"),
+        StudyError(StudyFault.LOST, "north"),
     ):
         other = pickle.loads(pickle.dumps(made))
         assert (type(other), other.kind, str(other), other.facts) == (type(made), made.kind, str(made), made.facts)
@@ -303,7 +347,7 @@ def test_what_became_of_a_spend_is_added_once():
     with pytest.raises(Damaged) as caught, before_spend(), before_spend():
         raise Damaged(Damage.EVENTS_MISSING)
     assert caught.value.kind is Damage.EVENTS_MISSING and caught.value.message is LedgerMessage.DAMAGED
-    assert str(caught.value).count(NOTHING) == 1 and str(caught.value).count("damaged") == 1
+    assert str(caught.value).count(SpendMessage.NOTHING.sentence()) == 1 and str(caught.value).count("damaged") == 1
 
 
 def test_numbers_out_of_range_are_facts():

@@ -415,3 +415,13 @@ def test_a_ledger_tells_no_share(tmp_path):
     assert book.recognised(some) == ("survey",)
     assert book.admit("copy", some) == ("survey",)
     assert book.account("copy").together == ("survey",) and book.verify()["intact"]
+
+
+@pytest.mark.parametrize("names", [["height", "age"], list(people(1).columns)])
+def test_the_length_of_a_fingerprint_tells_nothing_of_the_rows(names):
+    """Not how many there are, how many of them differ, which columns vary; and what is padded is read as it was."""
+    few, many = people(1, 3), people(2, 3000)
+    tables = [few, people(3, 255), many, many.assign(age=40), many.assign(height=1.5, age=1), many.head(1)]
+    texts = [sketch(cells(csv(table[names]))).as_text(KEY) for table in tables]
+    assert len({len(text) for text in texts}) == 1
+    assert [Sketch.from_text(text, KEY).rows for text in texts] == [3, 255, 3000, 3000, 3000, 1]

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base import private_rows, threads
+from pmtcore.base import pass_memory, private_rows, threads
 from pmtcore.base.block_sums import block_sum
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError
-from pmtcore.base.private_rows import MOST_KEPT, PrivateRows
+from pmtcore.base.pass_memory import LEAST_KEPT
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import LOGISTIC, family
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms import randomizers, whitening
@@ -24,7 +25,7 @@ from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.mechanisms.quantized_rows import Quantizer, bytes_kept
 from pmtcore.methods.registry import make_parameters, method, methods
 from pmtcore.public.moments import INTERCEPT, public_from_rows
-from pmtcore.tables import lines, problem
+from pmtcore.tables import lines
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import prepare
@@ -58,7 +59,7 @@ def cut(x, y, size, names):
     return PrivateRows(lambda: ((x[at : at + size], y[at : at + size]) for at in range(0, len(y), size)), len(y), names)
 
 
-def released(entry, many, size, keeps=MOST_KEPT, **values):
+def released(entry, many, size, keeps=LEAST_KEPT, **values):
     """Return the coefficients at one seed, with so many threads and blocks of a size."""
     x, y = rows(entry.families[0])
     first = 1 if entry.task == "nonlinear" else 0  # of these a link takes the place of the intercept
@@ -109,9 +110,9 @@ def test_cuts_and_what_is_kept_change_no_bit(entry, values, monkeypatch):
         (1, 7, 0),
         (2, 100, some),
         (3, ROWS, some),
-        (7, 13, MOST_KEPT),
+        (7, 13, LEAST_KEPT),
         (2, 13, 0),
-        (1, 100, MOST_KEPT),
+        (1, 100, LEAST_KEPT),
     ):
         np.testing.assert_array_equal(released(entry, many, size, keeps, **values), expected)
 
@@ -172,35 +173,36 @@ def test_of_rows_kept_for_a_solver_nothing_else_stays(monkeypatch):
     pieces = row_pieces(table, lambda x, y: Rows(x, y, np.ones(len(y))))
     first = derivative_sums(pieces, LOGISTIC, np.zeros((20, 3)))
     again = derivative_sums(pieces, LOGISTIC, np.zeros((20, 3)))
-    assert all(set(vars(piece)) == {"features", "response", "weights"} for block in pieces._kept for piece in block)
-    assert len(pieces._kept) == 4 and all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert all(set(vars(piece)) == {"features", "response", "weights"} for block in pieces._pieces for piece in block)
+    assert len(pieces._pieces) == 4 and all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
 
 
-def test_of_a_large_block_memory_holds_the_rows_that_fit(monkeypatch):
-    """A wide table in memory is one block: of it some rows are kept for the next pass, and threads share it."""
+def test_a_large_block_is_kept_in_parts(monkeypatch):
+    """A wide table in memory is one block: threads share it, and each part is kept for the next pass."""
     monkeypatch.setattr(private_rows, "_NUMBERS_OF_A_PIECE", 400)
     x = np.random.default_rng(3).standard_normal((700, 3))
     table = PrivateRows.from_arrays(x, x[:, 0], NAMES)
-    pieces = table.pieces(Quantizer.features_only(np.eye(3), intercept=False), bytes_kept(3), 350 * bytes_kept(3))
+    pieces = table.pieces(Quantizer.features_only(np.eye(3), intercept=False), bytes_kept(3), 700 * bytes_kept(3))
     cut = []
     total = pieces.sum(lambda block: sum(cut.append(piece.rows) or piece.lengths for piece in block)[:1])
-    assert cut == [100] * 7 and len(pieces._kept) == 3 and total.reveal(TEST).shape == (1,)
+    assert cut == [100] * 7 and len(pieces._pieces) == 7 and total.reveal(TEST).shape == (1,)
 
 
-def test_of_a_table_far_too_large_nothing_is_kept():
-    """What a small share of the rows would save is not worth the memory; the number of rows is public."""
-    table = PrivateRows.from_arrays(np.ones((900, 3)), np.ones(900), NAMES, block_rows=100)
+@pytest.mark.parametrize("declared", [900, 500], ids=["all declared", "more than declared"])
+def test_all_rows_are_kept_or_none(declared):
+    """A part would save little, since all rows are read for the rest; rows that nobody declared take no more memory."""
+    table = PrivateRows.from_arrays(np.ones((900, 3)), np.ones(900), NAMES, block_rows=100).part_of(declared)
     quantizer = Quantizer.features_only(np.eye(3), intercept=False)
-    for share, kept in ((0.1, 0), (0.2, 1)):
-        pieces = table.pieces(quantizer, bytes_kept(3), int(900 * bytes_kept(3) * share))
-        pieces.sum(lambda block: sum(piece.lengths.sum() for piece in block))
-        assert len(pieces._kept) == kept
+    for share, blocks in ((0.9, 0), (1.0, 9 if declared == 900 else 0), (1.8, 9)):
+        pieces = table.pieces(quantizer, bytes_kept(3), int(declared * bytes_kept(3) * share))
+        sums = [pieces.sum(lambda block: sum(piece.lengths.sum() for piece in block)).reveal(TEST) for _ in range(2)]
+        assert len(pieces._pieces) == blocks and sums[0] == sums[1]
 
 
 def test_of_rows_in_memory_as_much_is_kept_as_they_take(monkeypatch):
     """A pass over them starts from what the first one made, however many there are; rows that are read have a limit."""
-    monkeypatch.setattr(private_rows, "MOST_KEPT", 1000)
-    monkeypatch.setattr(problem, "MOST_KEPT", 1000)
+    monkeypatch.setattr(pass_memory, "LEAST_KEPT", 1000)
+    monkeypatch.setattr(pass_memory, "memory_limit", lambda: 0)
     x = np.random.default_rng(7).standard_normal((5000, 5))
     frame = pa.table(dict(zip("abcdy", x.T, strict=True)))
     text = b"a,b,c,d,y\n" + b"".join(b"%.9f,%.9f,%.9f,%.9f,%.9f\n" % row for row in map(tuple, x.tolist()))
@@ -211,7 +213,7 @@ def test_of_rows_in_memory_as_much_is_kept_as_they_take(monkeypatch):
     for rows, share in zip(made, (1, 1, 0), strict=True):
         pieces = Quantizer.features_only(np.eye(5), intercept=False).pieces(rows)
         pieces.sum(lambda block: sum(piece.lengths.sum() for piece in block))
-        assert sum(piece.rows for block in pieces._kept for piece in block) == 5000 * share
+        assert sum(piece.rows for block in pieces._pieces for piece in block) == 5000 * share
 
 
 CELLS = b"a,b,y\n" + b"".join(

@@ -35,23 +35,13 @@ def test_what_one_block_takes_is_no_part_of_what_grows(seed):
 
 
 @pytest.mark.slow
-def test_what_is_kept_is_what_a_run_keeps(seed):
-    """Nothing of rows of which less than an eighth fits, all of them where there is room, as a release does."""
+@pytest.mark.parametrize(("id", "values"), [("joint-pmt", {}), ("dp-gd", {"steps": 2})], ids=["joint-pmt", "dp-gd"])
+def test_what_is_kept_is_what_a_run_keeps(id, values, seed):
+    """All rows, where there is room for all, as a release does; else none."""
     _, public, _ = make(100, 60, seed)
     n = 2 * 10**6
-    chosen = plan("joint-pmt", public, n, 1.0)
+    chosen = plan(id, public, n, 1.0, **values)
     needed = n * chosen.bytes_kept(public.d)
-    little, half, much = (expected(chosen, public, n, keeps=int(needed * part)).megabytes for part in (0.1, 0.5, 2.0))
-    assert half - little == pytest.approx(needed / 2 / 2**20, abs=8)
-    assert much - little == pytest.approx(needed / 2**20, abs=8)
-
-
-@pytest.mark.slow
-def test_methods_of_equal_blocks_keep_what_fits(seed):
-    """However small a share it is."""
-    _, public, _ = make(100, 60, seed)
-    n = 2 * 10**6
-    chosen = plan("dp-gd", public, n, 1.0, steps=2)
-    needed = n * chosen.bytes_kept(public.d)
-    none, little = (expected(chosen, public, n, keeps=int(needed * part)).megabytes for part in (0.0, 0.1))
-    assert little - none == pytest.approx(needed / 10 / 2**20, abs=8)
+    none, most, all_rows = (expected(chosen, public, n, keeps=room).megabytes for room in (0, needed - 1, needed))
+    assert most - none == pytest.approx(0, abs=8)
+    assert all_rows - none == pytest.approx(needed / 2**20, abs=8)

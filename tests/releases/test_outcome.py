@@ -12,6 +12,7 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.labels import ReleaseStatus, SpendState
+from pmtcore.base.messages import SpendMessage
 from pmtcore.cli.main import main
 from pmtcore.ledger import log
 from pmtcore.ledger.database import Database
@@ -19,7 +20,7 @@ from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.methods.registry import methods
 from pmtcore.releases import release as releasing
-from pmtcore.releases.outcome import NOTHING, SpendFailure
+from pmtcore.releases.outcome import SpendFailure
 from pmtcore.releases.release import Request, recorded_release
 from tests.ledger.test_log import problem  # noqa: F401  # fixture
 
@@ -94,7 +95,7 @@ def assert_named(failure: SpendFailure, kind: SpendState) -> None:
     assert (failure.kind, failure.key, failure.dataset, failure.mu) == (kind, "k", "survey", 0.5)
     said = str(failure)
     assert "mu = 0.5 of 'survey'" in said and "under key k" in said and failure.place in said
-    assert NOTHING not in said and "Nothing was released" not in said
+    assert SpendMessage.NOTHING.sentence() not in said
 
 
 @pytest.mark.parametrize("error", [BROKE, ValueError("x"), MemoryError(), OSError(5, "x")])
@@ -171,7 +172,8 @@ def test_a_refusal_before_the_spend_says_so(problem, book, monkeypatch):  # noqa
     """Beyond the cap, or where the write is undone: nothing was released and nothing was spent, said once."""
     with pytest.raises(LedgerError) as refused:
         recorded_release(problem, Request("joint-pmt", Budget(3.0)), SecureNoise(), book, dataset="survey", key="k")
-    assert str(refused.value).count(NOTHING) == 1 and not isinstance(refused.value, SpendFailure)
+    assert str(refused.value).count(SpendMessage.NOTHING.sentence()) == 1
+    assert not isinstance(refused.value, SpendFailure)
     monkeypatch.setattr(Database, "append", lambda *_, **__: (_ for _ in ()).throw(LedgerError("The disk is full.")))
     with pytest.raises(LedgerError) as undone:
         recorded_release(problem, REQUEST, SecureNoise(), book, dataset="survey", key="k")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pmtcore.accounting.budgets import Budget
+from pmtcore.accounting.budgets import Budget, Unit
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SeededNoise
@@ -18,8 +18,9 @@ from pmtcore.releases import progress as progress_module
 from pmtcore.releases.progress import Progress, Report, Stopped, in_time
 from pmtcore.releases.release import Request, progress_of, recorded_release, release
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import prepare
-from pmtcore.tables.table import read_path
+from pmtcore.tables.table import read_path, table_from, with_rows
 
 N = 70_000
 
@@ -125,3 +126,26 @@ def test_time_left_is_told_from_the_speed(monkeypatch):
         progress.rows(100)
     assert reports[-1].left == pytest.approx(25.0) and reports[-1].done == pytest.approx(0.5 / 3)
     assert in_time(0.2) == "1 s" and in_time(600) == "10 minutes" and in_time(7200) == "2.0 hours"
+
+
+@pytest.mark.parametrize("rows", [3, 2000])
+@pytest.mark.parametrize("form", ["people", "declared"])
+def test_progress_does_not_tell_a_private_number_of_rows(form, rows):
+    """Of people's rows and of those of a declared n: neither the shares nor the words, in any look."""
+    rng, reports = np.random.default_rng(3), []
+    few = pd.DataFrame({"a": rng.normal(size=rows), "y": rng.normal(size=rows), "who": np.arange(rows) % 3})
+    public = pd.DataFrame({"a": rng.normal(size=50), "y": rng.normal(size=50)})
+    private = table_from(few, "p", "private")
+    choices = Choices(target="y", features=("a",))
+    if form == "people":
+        choices = choices.of_person(Unit(5, "who"))
+    if form == "declared":
+        private = with_rows(private, 1000)
+    problem = prepare(private, table_from(public, "b", "public"), choices)
+    request = Request("joint-pmt", Budget(1.0))
+    progress = progress_of(problem, request, reports.append)
+    hashed(private, bytes(16), watch=progress)
+    progress.spend()
+    release(problem, request, SeededNoise(1), progress)
+    assert reports and {r.share for r in reports} == {0.0} and all(r.left is None for r in reports)
+    assert not any("%" in r.words for r in reports) and reports[-1].number >= 1

@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
+from pmtcore.base.messages import StudyFault
 from pmtcore.cli.main import main
 from pmtcore.sites import simulation
-from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.sites.errors import StudyError
 from pmtcore.sites.study import Study
 from tests.sites.conftest import draw
 
@@ -87,7 +88,7 @@ def test_a_word_for_a_number_is_no_study(name, tmp_path, capsys):
     assert main(["study", "status", str(path)]) == 2
     with pytest.raises(StudyError) as caught:
         Study.from_json(path.read_bytes())
-    assert caught.value.kind is Kind.NOT_A_STUDY
+    assert caught.value.kind is StudyFault.NOT_A_STUDY
 
 
 @pytest.mark.parametrize("fault", ["another column", "no rows", "no file", "one file twice"])

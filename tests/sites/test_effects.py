@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from pmtcore.base.messages import StudyFault
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.releases.release import release
 from pmtcore.sites import effects
-from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.sites.errors import StudyError
 from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.rounds import SharedNoise
 from pmtcore.sites.transcript import Opened
@@ -28,7 +29,7 @@ def test_public_rows_are_dealt_out_evenly():
     assert small.count("a") == 2
     with pytest.raises(StudyError) as error:
         effects.dealt(("a", "b"), (1, 1), 3)
-    assert error.value.kind is Kind.FEW_PUBLIC_ROWS
+    assert error.value.kind is StudyFault.FEW_PUBLIC_ROWS
 
 
 @pytest.mark.parametrize("shifts", [(0.0, 0.0, 0.0), (0.0, 1.5, 0.0)])
@@ -80,4 +81,4 @@ def test_effects_that_cannot_be_had_are_refused(study, changed):
     """Another method, or a site that may be missing."""
     with pytest.raises(StudyError) as error:
         study(**{"method": "joint-moment", "site_effects": True, **changed})
-    assert error.value.kind is Kind.EFFECTS
+    assert error.value.kind is StudyFault.EFFECTS

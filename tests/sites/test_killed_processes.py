@@ -8,9 +8,10 @@ import signal
 
 import pytest
 
+from pmtcore.base.messages import StudyFault
 from pmtcore.sites import seals, sharing
 from pmtcore.sites.boards import EVERYTHING, FolderBoard
-from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.sites.errors import StudyError
 from pmtcore.sites.parties import Coordinator
 from pmtcore.sites.transcript import Transcript
 from tests.sites.killed import SUMS, VALUES, take_part
@@ -146,7 +147,7 @@ def test_a_killed_process_never_makes_a_wrong_release(study, kind, step, moment,
     """The others release the sum of those who answered; or nothing, where a pass was half opened."""
     found = run(study, {"s1": (kind, step, moment)})
     assert (found.record is not None) is released, found.error
-    assert released or found.error is Kind.LOST
+    assert released or found.error is StudyFault.LOST
 
 
 @pytest.mark.parametrize(
@@ -178,4 +179,4 @@ def test_ten_processes_of_which_three_are_killed(study):
 def test_ten_processes_of_which_one_is_killed_while_a_pass_is_opened(study):
     """Nothing is released, at any of the ten."""
     found = run(study, {"s3": ("sum", 1, "before")}, rows=TEN, least=5, colluders=3)
-    assert found.error is Kind.LOST
+    assert found.error is StudyFault.LOST

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from pmtcore.base.messages import SiteMessage
+from pmtcore.base.messages import SiteMessage, StudyFault
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.sites import sharing
-from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.sites.errors import StudyError
 from pmtcore.sites.noise_shares import NoiseShares, concentrated_epsilon, require_fine, share_scale, tau
 from pmtcore.sites.seals import Keys
 from tests.helpers import refused
@@ -63,7 +63,7 @@ def test_a_total_out_of_range_is_refused():
     """A total of random words is no sum of rows: a site did not follow the protocol."""
     with pytest.raises(StudyError) as error:
         sharing.decode(sharing.encode([2**120]))
-    assert error.value.kind is Kind.RANGE
+    assert error.value.kind is StudyFault.RANGE
 
 
 def test_noise_shares_add_up_to_the_scale_asked_for():
@@ -100,7 +100,7 @@ def test_noise_too_coarse_to_account_for_is_refused():
     """A share of a few integers' width is refused; the shares of every pass are 2^15 wide at least."""
     with pytest.raises(StudyError) as error:
         require_fine(5.0, 3)
-    assert error.value.kind is Kind.TOO_LITTLE_NOISE
+    assert error.value.kind is StudyFault.TOO_LITTLE_NOISE
     require_fine(2.0**15, 100)
     assert concentrated_epsilon(1.0, 10.0, 4, 9) == pytest.approx(0.05, abs=1e-12)
 

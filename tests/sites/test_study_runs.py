@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 
 from pmtcore.accounting.budgets import Unit
+from pmtcore.base.messages import Party, StudyFault
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.releases import release as module
 from pmtcore.releases.release import release
 from pmtcore.sites import parties, seals, sharing
 from pmtcore.sites.boards import BoardMessage, FolderBoard, HttpBoard, MemoryBoard, served
-from pmtcore.sites.errors import Kind, Party, StudyError
+from pmtcore.sites.errors import StudyError
 from pmtcore.sites.noise_shares import NoiseShares, share_scale
 from pmtcore.sites.parties import Coordinator, join
 from pmtcore.sites.rounds import Openings, Replay, SharedNoise
@@ -256,10 +257,10 @@ def test_a_site_lost_while_a_pass_is_opened_ends_the_study_without_a_release(stu
     """Nothing is released, at no site and by no coordinator; every ledger says so."""
     setup = study(least=2, patience=1.5)
     answers = setup.run({"s1": Dies(setup.board, "sum", step)})
-    assert answers[""].kind is Kind.LOST
+    assert answers[""].kind is StudyFault.LOST
     assert isinstance(answers["s1"], Killed)
     for name in ("s0", "s2"):
-        assert answers[name].kind is Kind.STOPPED
+        assert answers[name].kind is StudyFault.STOPPED
         assert setup.ledger(name).entry(setup.ground.study.key(name)).state == "failed"
     late = [m for m in setup.board.messages if m.kind == "sum" and m.step == step]
     assert len({m.sender for m in late}) < 3
@@ -422,7 +423,7 @@ def test_too_few_sites_stop_the_study_before_anything_is_opened(study):
     setup = study(least=3)
     setup.ledger("s1").agreements.answer(setup.ground.study.key("s1"), False, "somebody else", "not for this purpose")
     answers = setup.run()
-    assert answers[""].kind is Kind.TOO_FEW_SITES
+    assert answers[""].kind is StudyFault.TOO_FEW_SITES
     assert not [m for m in setup.board.messages if m.kind in ("share", "sum")]
 
 
@@ -448,7 +449,7 @@ def test_a_data_set_of_a_second_person_is_released_only_as_they_agreed(study, ag
     folder, key = setup.folder / "again", ground.study.key("s1")
     with pytest.raises(StudyError) as error:
         join(ground, "s1", folder, ledger, dataset="guarded", by="curator")
-    assert error.value.kind is Kind.NEEDS_TABLE
+    assert error.value.kind is StudyFault.NEEDS_TABLE
     assert not folder.exists()
     asks = Ledger(str(setup.folder / "second.db"))
     asks.cap("guarded", 3.0)
@@ -498,12 +499,12 @@ def test_a_pass_is_opened_once_and_under_one_plan(study, tmp_path):
     openings.record(first, ("s0", "s1"))
     with pytest.raises(StudyError) as error:
         openings.record(dataclasses.replace(first, attempt=2), ("s0",))
-    assert error.value.kind is Kind.OPENED_BEFORE
+    assert error.value.kind is StudyFault.OPENED_BEFORE
     openings.require_plan(("s0", "s1"))
     for other in (("s0",), ("s0", "s1", "s2")):
         with pytest.raises(StudyError) as error:
             openings.require_plan(other)
-        assert error.value.kind is Kind.SITES_CHANGED
+        assert error.value.kind is StudyFault.SITES_CHANGED
 
 
 @pytest.mark.parametrize("change", [{"body": "other"}, {"sender": "s1"}, {"step": 4}, {"signature": ""}, {"study": ""}])
@@ -539,7 +540,7 @@ def test_boards_in_a_folder_and_over_http_keep_messages_in_order(study, tmp_path
         for stranger in (BoardMessage(found.digest, "s0", "ready"), BoardMessage(found.digest, "", "begin", 1)):
             with pytest.raises(StudyError) as error:
                 client.post(stranger)
-            assert error.value.kind is Kind.UNREACHABLE
+            assert error.value.kind is StudyFault.UNREACHABLE
     assert len(list(folder.iterdir())) == 3
 
 
@@ -551,4 +552,4 @@ def test_a_study_file_reads_back_and_names_what_was_agreed_to(study):
     assert other.plan_digest != found.plan_digest
     with pytest.raises(StudyError) as error:
         other.with_keys([{"site": "s0", "plan": found.plan_digest, "seal": "", "verify": ""}])
-    assert error.value.kind is Kind.OTHER_STUDY
+    assert error.value.kind is StudyFault.OTHER_STUDY

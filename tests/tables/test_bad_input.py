@@ -134,6 +134,18 @@ def test_lone_carriage_returns_are_one_sentence_whatever_the_rows(row):
         read_table("\r".join(lines).encode(), "p", "private")
 
 
+@pytest.mark.parametrize("row", [{"x": 1, "y": 2}, {"x": 1, "y": "x"}, {"x": 1}, {"x": "long " * 90, "y": 1}])
+@pytest.mark.parametrize("orient", ["records", "columns", "values", "split", "lines", "html"])
+def test_other_forms_are_one_sentence_whatever_the_rows(orient, row):
+    """JSON and HTML may have all rows in the first line; names in brackets are names."""
+    frame = pd.DataFrame([{"x": 0, "y": 1}, row, {"x": 2, "y": 3}])
+    lines = orient == "lines"
+    data = frame.to_html() if orient == "html" else frame.to_json(orient="records" if lines else orient, lines=lines)
+    with refused(TableMessage.NOT_A_TABLE):
+        read_table(data.encode(), "p", "private")
+    assert read_table(b"[x],<y>\n1,2\n", "p", "private").columns == ("[x]", "<y>")
+
+
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_a_private_row_that_cannot_be_read_is_a_row_of_zeros(name):
     """Whatever one private row holds, nothing is refused, n stays, and every other row is what it was."""

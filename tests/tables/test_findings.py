@@ -497,6 +497,8 @@ def test_an_identifier_of_persons_is_no_target_by_default():
 
     private, public = pair(made(400), made(150))
     assert default_choices(private, public).target == "household"
+    few = {**made(5), "patientId": [1017, 40, 233, 871, 5], "household": [1, 2, 2, 4, 1]}
+    assert default_choices(*pair(made(400), few)).target == "household"
 
 
 def test_one_label_is_offered_against_no_rest():

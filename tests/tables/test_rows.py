@@ -450,9 +450,10 @@ def test_one_row_in_another_encoding_turns_no_other(packing):
         ([*range(18, 79), 99.0], None),
         ([*range(-2000, 0, 50), -999.0], None),
         ([*range(18, 79), -500.0], None),
-        ([0.0, 1.0, 99.0, 999.0], None),
+        ([0.0, 1.0, 2.0, -999.0], -999.0),
+        ([0.0, 999.0], None),
     ],
-    ids=["-999", "9999", "an age", "among others", "no nines", "few values"],
+    ids=["-999", "9999", "an age", "among others", "no nines", "few counts", "two values"],
 )
 def test_a_number_of_nines_far_out_is_a_code(values, code):
     """Only where it lies further from the other values than they from each other."""

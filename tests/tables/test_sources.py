@@ -20,9 +20,12 @@ from hypothesis import strategies as st
 
 from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.cli.main import main
-from pmtcore.tables import cells, lines, sources, streams
+from pmtcore.tables import cells, lines, streams
+from pmtcore.tables.cells import ABSENT, UNSEEN, codes, from_objects, numbers, texts
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.identifiers import identifiers
+from pmtcore.tables.limits import LINE
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import query_table, read_path, read_table, table_from, with_rows
 from tests.helpers import TEST, refused
@@ -299,11 +302,36 @@ def test_a_small_file_cannot_unpack_without_end(form, tmp_path, monkeypatch):
     if form == "cells":
         monkeypatch.setattr("pmtcore.tables.table.MAX_CELLS", 3999)
     if form == "row group":
-        monkeypatch.setattr(sources, "MAX_BYTES", 10)
+        monkeypatch.setattr("pmtcore.tables.table.MAX_BYTES", 10)
     kinds = {"columns": TableMessage.TOO_MANY_COLUMNS, "cells": TableMessage.TOO_MANY_CELLS}
     count = {"columns": {"count": 2500}, "cells": {"count": 4000}}
     with refused(kinds.get(form, TableMessage.ROW_GROUP_TOO_LARGE), **count.get(form, {})):
         assert read_path(path, "public").schema
+
+
+def test_one_long_cell_refuses_no_private_file(tmp_path, monkeypatch):
+    """It is missing, as in a text, and the rows beside it stay; a public file and an upload have a limit of bytes."""
+    monkeypatch.setattr("pmtcore.tables.table.MAX_BYTES", 2**20)
+    path, column = tmp_path / "p.parquet", ["3", "1" * (LINE + 1), "4"]
+    pq.write_table(pa.table({"a": column, "y": [1.0, 2.0, 3.0]}), path)
+    (block,) = read_path(path, "private").source.blocks(["a", "y"], Dialect())
+    assert np.array_equal(numbers(block.columns["a"]), [3, np.nan, 4], equal_nan=True)
+    assert codes(block.columns["a"], ["3"]).tolist() == [0, ABSENT, UNSEEN]
+    with refused(TableMessage.ROW_GROUP_TOO_LARGE):
+        read_path(path, "public")
+    with refused(TableMessage.ROW_GROUP_TOO_LARGE):
+        read_table(path.read_bytes(), "p", "private", 2**20)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.binary_view()])
+def test_a_long_cell_is_missing_in_every_type(kind):
+    """At the limit of a line it is read, beyond it not; its neighbours are what they are alone."""
+    at, beyond, name = "0" * (LINE - 1) + "7", "0" * LINE + "7", identifiers(pa.array(["7"]))[0]
+    column = pa.array([at, beyond, "8", None], pa.large_string()).cast(kind)
+    for read in (column, from_objects(column.to_pylist())):
+        assert np.array_equal(numbers(read), [7, np.nan, 8, np.nan], equal_nan=True)
+        assert texts(read).is_null().to_pylist() == [False, True, False, True]
+        assert identifiers(read).tolist() == [name, "", "8", ""]
 
 
 @pytest.mark.parametrize("url", ["sqlite:////nowhere/x.db", "nonsense://x", "sqlite://"])
@@ -380,3 +408,23 @@ def test_a_declared_dialect_is_followed():
     (batch,) = lines.batches(iter([b'"a,1\n"b,2\n']), shape, [0])
     assert batch.cells[0].to_pylist() == ['"a', '"b']
     assert read_table(b'a;y\n"1,5;2\n1,5;3\n', "p", "private").source.rows(Dialect(quoting="none")) == 2
+
+
+class _NoHash(type):
+    """A kind of class that cannot be told apart from others."""
+
+    def __hash__(cls) -> int:
+        raise RuntimeError("4711")
+
+    def __eq__(cls, other: object) -> bool:
+        raise RuntimeError("4711")
+
+
+class _Unlike(metaclass=_NoHash):
+    pass
+
+
+def test_an_object_of_any_class_is_a_missing_cell():
+    """Also where the class itself answers nothing: its neighbours are what they are alone."""
+    assert np.array_equal(numbers(from_objects([1.5, _Unlike(), 2.5])), [1.5, np.nan, 2.5], equal_nan=True)
+    assert texts(from_objects(["a", _Unlike()])).to_pylist() == ["a", None]

@@ -22,7 +22,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.bands import Bands
-from pmtcore.base.messages import InputError, MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage, Note, ReleaseNote
 from pmtcore.base.private_rows import Private, PrivateRows, RowCache
 from pmtcore.base.symmetric import upper_triangle
 from pmtcore.glm.families import GAUSSIAN
@@ -293,12 +293,7 @@ class GradientOutcome(Outcome):
 
     def notes(self) -> tuple[str, ...]:
         """Return the notes: whether the rows looked alike."""
-        if self.disagrees:
-            return (
-                "The private rows do not look like the public ones: the released fit is farther from the public one "
-                "than sampling errors and noise explain. Public rows that are no sample of the private ones help less.",
-            )
-        return ()
+        return (Note(ReleaseNote.FIT_TOO_FAR),) if self.disagrees else ()
 
 
 def _recommended(public: PublicData) -> bool:

@@ -12,6 +12,7 @@ from scipy.linalg import solve_triangular
 
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import chi2, f_distribution
+from pmtcore.base.messages import Note, ReleaseNote
 from pmtcore.base.strict_json import Json
 from pmtcore.methods.joint.fit import FirstFit, Fit
 from pmtcore.methods.registry import Outcome
@@ -127,25 +128,16 @@ class JointOutcome(Outcome):
 
     def notes(self) -> tuple[str, ...]:
         """Return the notes: what the noise did to this release."""
-        notes = []
+        notes: list[str] = []
         if conditioning(self.pilot.gram[0]).lambda_min <= 0:
-            notes.append(
-                "The noise made the released moment indefinite; it was combined with the public one by precision."
-            )
+            notes.append(Note(ReleaseNote.INDEFINITE_COMBINED))
         if self._looks_shifted:
-            notes.append(
-                "The private rows do not look like the public ones: the correction to the public fit is larger than "
-                "its sampling error and the noise explain. Truncation may then bias the fit beyond its bands."
-            )
+            notes.append(Note(ReleaseNote.CORRECTION_TOO_LARGE))
         notes += self._likeness
         if self.fit.truncates_heavily:
-            notes.append(
-                "What was released shows that far more of the private rows was truncated than the public rows foresee: "
-                "more than half of their spread in some direction, or rows beyond every bound that was tried. The fit "
-                "may depend on few private rows far out; the bands allow for what they say, as far as it is known."
-            )
+            notes.append(Note(ReleaseNote.HEAVY_TRUNCATION))
         if self.pilot.gram_precision[0] < 0.5:
-            notes.append("At this budget the released moment weighs less than the public one.")
+            notes.append(Note(ReleaseNote.PUBLIC_MOMENT_WEIGHS_MORE))
         return tuple(notes)
 
 

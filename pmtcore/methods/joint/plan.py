@@ -324,8 +324,7 @@ def _best_pilot(
 @Method(
     id="joint-pmt",
     title="Joint whitened release",
-    summary="A noisy moment of features and public residual, then clipped gradients: private rows only correct the "
-    "public fit.",
+    summary="A noisy moment of features and public residual, then clipped gradients. Both correct the public fit.",
     origin=Origin("beyond A and B"),
     claim=sound("Gaussian mechanisms with tight sensitivities; whatever is computed from them costs no more"),
     colour="#0072B2",

@@ -27,7 +27,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, Spend, reporting_delta
 from pmtcore.base.bands import Bands
 from pmtcore.base.computed_once import computed_once
-from pmtcore.base.messages import InputError, MethodMessage, Refusal, RefusedError
+from pmtcore.base.messages import InputError, MethodMessage, Note, Refusal, RefusedError, ReleaseNote
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.base.strict_json import Json
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
@@ -336,19 +336,13 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
 
     def notes(self) -> tuple[str, ...]:
         """Return what the noise did, and what cannot be said without public rows."""
-        notes = []
+        notes: list[str] = []
         if np.median(self._combined.weights[0]) < 1 / 2:
-            notes.append("At this budget the released moment weighs less than the public one.")
+            notes.append(Note(ReleaseNote.PUBLIC_MOMENT_WEIGHS_MORE))
         if self.plan.rows is None:
-            notes.append(
-                "Only a public moment is known: bands assume Gaussian rows and have no truncation part, there are no "
-                "derived columns, and logistic regressions need public rows."
-            )
+            notes.append(Note(ReleaseNote.PUBLIC_MOMENT_ALONE))
         elif self.plan.parameters.public_rows == "no" and self.plan.dimension > MOST_TENSOR:
-            notes.append(
-                f"With more than {MOST_TENSOR} columns the record keeps no fourth moments: bands from it assume "
-                "Gaussian rows and have no truncation part. Choose public_rows=yes if the public rows may go along."
-            )
+            notes.append(Note(ReleaseNote.NO_FOURTH_MOMENTS, limit=MOST_TENSOR))
         return tuple(notes)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend, pure_epsilon_from_mu
 from pmtcore.base.bands import Bands
-from pmtcore.base.messages import InputError, MethodMessage
+from pmtcore.base.messages import InputError, MethodMessage, Note, ReleaseNote
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.glm.rows import Rows
@@ -275,9 +275,7 @@ class LocalOutcome(StatisticOutcome[LocalPlan]):
 
     def notes(self) -> tuple[str, ...]:
         """Return a note where the scale equation has no root."""
-        if np.isnan(self.coefficients[0]).any():
-            return ("The scale equation has no root at this draw of the noise: there is no estimate.",)
-        return ()
+        return (Note(ReleaseNote.NO_SCALE),) if np.isnan(self.coefficients[0]).any() else ()
 
 
 def _glm(gaussian: bool) -> Planner:

@@ -24,6 +24,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours, Spend, mu_from_pure_epsilon, pure_epsilon_from_mu
 from pmtcore.accounting.gdp import Gdp
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP
+from pmtcore.base.messages import Note, ReleaseNote
 from pmtcore.base.strict_json import Json
 from pmtcore.glm.losses import Loss
 from pmtcore.mechanisms.loss_sums import LossSums
@@ -172,7 +173,7 @@ class ErmOutcome(StatisticOutcome[ErmPlan]):
 
     def notes(self) -> tuple[str, ...]:
         """Return the guarantee, the retrieved budget, and that there are no bands."""
-        return (self.plan.words, "This method has no error bands; joint-pmt and pmt-objective have.")
+        return (self.plan.words, Note(ReleaseNote.OTHERS_HAVE_BANDS))
 
 
 def _budgeted(budget: Budget, parameters: ErmParameters) -> Budgeted:

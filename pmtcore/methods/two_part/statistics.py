@@ -14,6 +14,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Spend
 from pmtcore.base.bands import Bands
+from pmtcore.base.messages import Note, ReleaseNote
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.base.symmetric import upper_triangle
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum, noisy_symmetric, noisy_vector
@@ -185,6 +186,4 @@ class TwoPartOutcome(Outcome):
 
     def notes(self) -> tuple[str, ...]:
         """Return a note where the noise made the matrix indefinite."""
-        if self.indefinite:
-            return ("The noise swamped the moment: it is indefinite, the coefficients carry no information.",)
-        return ()
+        return (Note(ReleaseNote.INDEFINITE),) if self.indefinite else ()

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend
+from pmtcore.base.messages import Note, ReleaseNote
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.base.strict_json import Json
 from pmtcore.glm.families import FAMILIES
@@ -197,9 +198,7 @@ class PmtMomentOutcome(StatisticOutcome[PmtMomentPlan]):
 
     def notes(self) -> tuple[str, ...]:
         """Return a note where the moment cannot be inverted."""
-        if self.invertible:
-            return ()
-        return ("The noise made the released moment indefinite; it has no usable inverse.",)
+        return () if self.invertible else (Note(ReleaseNote.NO_INVERSE),)
 
 
 @Method(

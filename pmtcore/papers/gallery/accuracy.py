@@ -25,7 +25,7 @@ from pmtcore.local.protocol import Configuration, unfold
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.local.collected import LocalMomentParameters, LocalPlan
 from pmtcore.methods.local.printed import PrintedLocalPlan
-from pmtcore.methods.registry import make_parameters, method
+from pmtcore.methods.registry import Plan, make_parameters, method
 from pmtcore.papers.gallery.central import table_as_numbers
 from pmtcore.papers.gallery.engine import at_epsilon
 from pmtcore.papers.gallery.local import mu_of
@@ -191,7 +191,12 @@ def _moments(
     zeta = LocalMomentParameters().zeta
     radius = math.sqrt(5 * d * largest * math.log(n / zeta)) if gaussian else float(public.lengths(shift).max())
     made = Configuration("moments", names, "y", shift, np.eye(d), radius, 0.0, 1.0, "gaussian", mus[0])
-    by = _planned(id, names, np.eye(d), n, configuration=made)
+    plan, ground = _planned(id, names, n, mus[0]), _known(names, np.eye(d))
+    by: LocalPlan | PrintedLocalPlan
+    if isinstance(plan, PrintedLocalPlan):
+        by = replace(plan, repaired=replace(plan.repaired, public=ground, configuration=made))
+    else:
+        by = _configured(plan, ground, made)
     lengths = private.lengths(shift)
     # A row outside the radius is clipped, or answers with a symbol that is no number.
     weights = (lengths <= radius).astype(float) if printed else np.minimum(1.0, radius / np.maximum(lengths, 1e-300))
@@ -207,26 +212,26 @@ def _moments(
     return np.stack([estimators.scale_root(link, scores[:, t]) * ols[t] for t in range(len(mus))])
 
 
-def _planned(
-    id: str, names: tuple[str, ...], root: np.ndarray, n: int, *, configuration: Configuration
-) -> LocalPlan | PrintedLocalPlan:
-    """Return the plan of a registered method with a configuration whose sums over public rows are made here.
+def _planned(id: str, names: tuple[str, ...], n: int, mu: float) -> Plan:
+    """Return the plan of a registered method from one public row for each column.
 
-    Its planner is given one row for each column; what it finds of them is replaced.
-
-    Raises:
-        TypeError: the method is no collection.
+    What it finds of these rows is replaced by sums over public rows that are made here.
     """
     entry, d = method(id), len(names)
     rows = np.column_stack([np.eye(d), np.zeros(d)])
     shown = PublicData(names, "y", np.eye(d + 1), d, rows, LOGISTIC, labelled=False)
-    plan = entry.plan(shown, n, Budget(configuration.mu), make_parameters(entry, {}))
-    if isinstance(plan, PrintedLocalPlan):
-        server = replace(plan.repaired, public=_known(names, root), configuration=configuration)
-        return replace(plan, repaired=server)
+    return entry.plan(shown, n, Budget(mu), make_parameters(entry, {}))
+
+
+def _configured(plan: Plan, public: PublicData, configuration: Configuration) -> LocalPlan:
+    """Return the plan of a collection with this public side and configuration.
+
+    Raises:
+        TypeError: the plan is of another kind.
+    """
     if not isinstance(plan, LocalPlan):
-        raise TypeError(f"{id} is no collection")
-    return replace(plan, public=_known(names, root), configuration=configuration)
+        raise TypeError("the plan is of no collection")
+    return replace(plan, public=public, configuration=configuration)
 
 
 def _known(names: tuple[str, ...], root: np.ndarray) -> PublicData:
@@ -262,9 +267,7 @@ def _whitened(private: Side, public: Side, names: tuple[str, ...], *, mus: Seque
     fits = []
     for mu in mus:
         made = setup.whitened(_known(names, root), n, mu, "gaussian", known=known)
-        plan = _planned("ldp-whitened", names, root, n, configuration=made)
-        if not isinstance(plan, LocalPlan):
-            raise TypeError("the whitened score is a local plan")
+        plan = _configured(_planned("ldp-whitened", names, n, mu), _known(names, root), made)
         clipped = np.minimum(1.0, made.radius / own) * (private.response - made.centre)
         said = inverse @ private.rows.first(clipped[:, None])[:, 0]
         statistic = Private(np.rint(said / made.units()).astype(np.int64))

@@ -106,7 +106,12 @@ def neighbours(moment: Moment, fit: Regression, response: str) -> tuple[go.Figur
     rows["in the model"] = rows["column"].isin(fit.features)
     rank = (rows["value"].abs() + 2.0 * rows["in the model"]).to_numpy(dtype=float)
     places, names = zip(*few(list(rows["column"]), rank), strict=True)
-    drawn = rows.iloc[list(places)].assign(row=names)
+    # A row that stands for all levels of a column names the column.
+    named = [
+        name if name == row else source(name)
+        for name, row in zip(rows["column"].iloc[list(places)], names, strict=True)
+    ]
+    drawn = rows.iloc[list(places)].assign(row=names, named=named)
     figure = go.Figure()
     for name, part, symbol in (
         ("in the model", drawn[drawn["in the model"]], "circle"),
@@ -118,7 +123,7 @@ def neighbours(moment: Moment, fit: Regression, response: str) -> tuple[go.Figur
             error_x=between(part["low"], part["value"], part["high"]),
             mode="markers",
             name=name,
-            customdata=part[["column"]].to_numpy(),
+            customdata=part[["named"]].to_numpy(),
             marker={"color": AFTER, "size": 13, "symbol": symbol, "line": {"width": 2}},
         )
     figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})

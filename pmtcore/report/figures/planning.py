@@ -79,8 +79,10 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None) 
     log_axis(figure, "y")
     figure.update_yaxes(dtick="D2")
     figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}, for one unit of it", 430)
+    legend = {"font": {"size": 11}, "entrywidth": _ENTRY, "entrywidthmode": "pixels"}
+    # Below the axis: on a phone the lines come before their names.
     return figure.update_layout(
-        legend={"font": {"size": 11}, "entrywidth": _ENTRY, "entrywidthmode": "pixels"}, margin={"t": _LEGEND}
+        legend=legend | {"yref": "container", "yanchor": "bottom", "y": 0}, margin={"b": _LEGEND}
     )
 
 

@@ -160,7 +160,7 @@ def test_the_label_of_own_tables_can_be_swapped_there_and_back(app) -> None:
 
 def test_what_is_wrong_stands_above_the_choices(app) -> None:
     """The message about a text target stands before the form it was chosen in; other pages have the same one."""
-    frame = pd.DataFrame({"class": np.where(np.arange(300) % 3 == 0, "dear", "cheap"), "size": np.arange(300.0) % 17})
+    frame = pd.DataFrame({"class": np.resize(["dear", "fair", "cheap"], 300), "size": np.arange(300.0) % 17})
     upload(app, frame.to_csv(index=False).encode(), frame.head(90).to_csv(index=False).encode())
     next(b for b in app.selectbox if b.label == "Target").set_value("class").run()
     order = [(element.type, getattr(element, "label", "")) for element in app.main]
@@ -207,3 +207,16 @@ def test_few_public_rows_are_warned_of_before_a_spend(app, rows, warned):
         if page != "data":
             go(app, page)
         assert any("columns are few" in line.value for line in app.warning) == warned
+
+
+def test_a_target_brings_the_regression_that_fits_it(app):
+    """Two texts are a label without a further click, numbers are linear again; which of three texts is asked."""
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame({"paid": rng.choice(["yes", "no"], 800), "town": rng.choice(["a", "b", "c"], 800)})
+    frame["x"] = rng.normal(size=800)
+    frame["y"] = frame["x"] + rng.normal(size=800)
+    upload(app, frame[:700].to_csv(index=False).encode(), frame[700:].to_csv(index=False).encode())
+    for target, family, stops in (("paid", "logistic", 0), ("y", "gaussian", 0), ("town", "gaussian", 1)):
+        widget(app, "selectbox", "target").set_value(target).run()
+        assert not app.exception and bool(app.error) == bool(stops)
+        assert app.session_state["second_moment"].choices.family == family or stops
