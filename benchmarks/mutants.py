@@ -576,6 +576,18 @@ def _mutants() -> list[Mutant]:
     )
     plant("joint: rows beyond every bound unsaid", refined, "if self.gradient.exceeds_reach[0]:", "if False:", FILTER)
     plant("joint: bounds do not grow", "public/clipping.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
+    expected = "tests/methods/test_joint_refined.py -k a_plan"
+    plant("joint: a plan ends at the longest", tail, "tail.beyond(low), at_least", "0.0 * low, at_least", FILTER)
+    plant("joint: a plan with exact counts", second, "self.counting_sd * rng.", "0 * rng.", expected)
+    plant("joint: a plan trusts the pilot", "methods/joint/plan.py", " + doubt * (noise + lost)", "", expected)
+    plant("joint: a plan clips nothing", "methods/joint/plan.py", "+ gain * np.sqrt(cut)) ** 2", ") ** 2", expected)
+    plant(
+        "joint: a plan of many gradients has one bound",
+        "methods/joint/plan.py",
+        "told = each.rehearsal",
+        "told = self.second.rehearsal",
+        "tests/auditing/test_comparison.py -k near_the_realized",
+    )
     plant(
         "joint: counted twice, paid once",
         "methods/joint/plan.py",
@@ -1312,8 +1324,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "limits around the coefficient",
         "base/results.py",
-        "return np.minimum(self.centre - half, self.values)",
-        "return np.minimum(self.values - half, self.values)",
+        "return np.minimum(self.centre - half, self.coefficients)",
+        "return np.minimum(self.coefficients - half, self.coefficients)",
         f"{results} -k 'rebuilds or small_p_value'",
     )
     plant(
@@ -1542,7 +1554,7 @@ def _mutants() -> list[Mutant]:
         (
             "responses: words about rows",
             "accounting/budgets.py",
-            'return f"{sentence} {ONLY_RESPONSES}" if self.neighbours is Neighbours.REPLACE_RESPONSE else sentence',
+            'return f"{sentence} {ONLY_RESPONSES}" if of_response else sentence',
             "return sentence",
             "presents",
         ),
@@ -1786,8 +1798,20 @@ _ROWS = (
         "True",
         f"{ONE} -k 'stray_quote or lines_of_text'",
     ),
-    ("refuse is sound", _PROBLEM, "((_STRICT_LAB,) if strict else ())", "()", f"{ONE} -k of_the_lab"),
-    ("joined lines are sound", _PROBLEM, "((_MULTILINE,) if multiline else ())", "()", f"{ONE} -k price"),
+    (
+        "refuse is sound",
+        _PROBLEM,
+        "LabReason.REFUSES_ROWS: strict",
+        "LabReason.REFUSES_ROWS: False",
+        f"{ONE} -k of_the_lab",
+    ),
+    (
+        "joined lines are sound",
+        _PROBLEM,
+        "LabReason.LINE_BREAKS: multiline",
+        "LabReason.LINE_BREAKS: False",
+        f"{ONE} -k price",
+    ),
     (
         "a finding counts a person's rows",
         "tables/findings.py",
@@ -2391,8 +2415,12 @@ def _quiet_mutants() -> list[Mutant]:
     mutants += _of(
         "releases/outcome.py",
         QUIET,
-        ("quiet: an error's text told", "({type(cause).__name__}).", "({cause!r})."),
-        ("quiet: a system error's file told", "{cause.strerror or type(cause).__name__}", "{cause}"),
+        (
+            "quiet: an error's text told",
+            "OWN_ERROR.sentence(reason=type(cause).__name__)",
+            "OWN_ERROR.sentence(reason=repr(cause))",
+        ),
+        ("quiet: a system error's file told", "reason=cause.strerror or type(cause).__name__", "reason=str(cause)"),
     )
     mutants += _of(
         "ledger/database.py",
@@ -2585,11 +2613,15 @@ def _ledger_mutants() -> list[Mutant]:
         "releases/outcome.py",
         OUTCOME,
         ("outcome: an error passes as it is", "raise SpendFailure(spend, spend.state(), error) from error", "raise"),
-        ("outcome: the key is not named", ', under key {spend.key}"', '"'),
+        (
+            "outcome: the key is not named",
+            "place=spend.ledger.place, key=spend.key)",
+            'place=spend.ledger.place, key="")',
+        ),
         (
             "outcome: a spend is denied",
-            'SpendState.NO_RESULT: (\n            f"',
-            'SpendState.NO_RESULT: (\n            f"{NOTHING} ',
+            "SpendState.NO_RESULT: SpendMessage.NO_RESULT",
+            "SpendState.NO_RESULT: SpendMessage.NOTHING",
         ),
         (
             "outcome: an interrupt says nothing",
@@ -2607,8 +2639,8 @@ def _ledger_mutants() -> list[Mutant]:
         f"{OUTCOME} -k 'only_what'",
         (
             "outcome: the ledger's errors deny spends",
-            "return LedgerError(LedgerMessage.UNUSABLE, reason=why)",
-            'return LedgerError(LedgerMessage.UNUSABLE, reason=why + "; Nothing was released")',
+            "reason=fault.sentence())",
+            'reason=fault.sentence() + "; Nothing was released")',
         ),
     )
     mutants += _of(

@@ -27,7 +27,7 @@ from pmtcore.tables.targets import Coding
 
 @dataclass(frozen=True, eq=False)
 class EncodedRows:
-    """Rows (k, d) with their responses (k,); which of them are whole, the others are zeros.
+    """Rows (k, d) with their responses (k,). ``complete`` says which have every value; the others are zeros.
 
     Attributes:
         weights: of the loss (k,), where the weights of rows are no part of the rows.
@@ -138,9 +138,15 @@ class Coder:
         return tuple(dict.fromkeys([*names, *([self.target.name] if labelled else []), *beside]))
 
     def rows(self, block: Cells, labelled: bool = True, weighted: bool = True) -> EncodedRows:
-        """Return features, response, weights, and which rows are whole.
+        """Return the rows of a block as numbers, each decided by itself.
 
-        For least squares a weighted row is as long as the root of its weight says; else weights are of the loss.
+        For least squares a row and its response are multiplied by the root of the weight; otherwise weights stand
+        beside the responses and multiply the losses.
+
+        Args:
+            block: cells of the columns that are read.
+            labelled: whether the response is read; otherwise it is 0.
+            weighted: whether weights and exposures are applied.
         """
         x = np.empty((len(self.all_names), block.rows)).T  # by columns, as the cells come
         y = np.zeros(block.rows)
@@ -174,9 +180,9 @@ class Coder:
         return EncodedRows(x, y, finite, weights)
 
     def gappy(self, block: Cells) -> list[str]:
-        """Return columns without which enough public rows have a value in every other one; those with most gaps first.
+        """Return the fewest columns, those with most gaps first, without which enough public rows have no gap.
 
-        Enough are twice as many rows as columns are left. Empty where no choice of them gives so many.
+        Enough rows are twice the number of columns that are left. Empty where no choice gives so many.
         """
         masks = {f.name: f.encode(block.columns[f.name], self.decimal)[1].missing for f in self.features}
         widths = {feature.name: len(feature.names) for feature in self.features}

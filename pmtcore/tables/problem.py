@@ -18,6 +18,7 @@ import pyarrow.types as pt
 from pmtcore.accounting.budgets import Unit
 from pmtcore.base.messages import (
     InputError,
+    LabReason,
     Note,
     PublicMessage,
     Refusal,
@@ -66,8 +67,6 @@ _FEW_FOR_A_COLUMN = 3  # public rows for each column, below which whitening and 
 # Names of columns that are there to be explained.
 _TARGETS = ("y", "target", "outcome", "label", "response")
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
-_STRICT_LAB = "the policy 'refuse' answered about private rows, which no noise protects"
-_MULTILINE = "cells with line breaks were declared, so one private row may change how the rows after it are read"
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +259,7 @@ def prepare(
     reasons = _lab_reasons(private, choices, side.dialect)
     notes = (
         side.notes
-        + ((Note(TableNote.REFUSES_ROWS),) if _STRICT_LAB in reasons else ())
+        + ((Note(TableNote.REFUSES_ROWS),) if LabReason.REFUSES_ROWS in map(kind_of, reasons) else ())
         + _of_text(private, public, side.dialect)
     )
     if choices.overlap:
@@ -360,7 +359,8 @@ def _lab_reasons(private: Table, choices: Choices, dialect: Dialect) -> tuple[st
     """Return why one private row may decide more than its own row: then no release of it is sound."""
     strict = "refuse" in (choices.missing, choices.unseen)
     multiline = private.source.separator is not None and dialect.quoting == "multiline"
-    return ((_STRICT_LAB,) if strict else ()) + ((_MULTILINE,) if multiline else ())
+    reasons = {LabReason.REFUSES_ROWS: strict, LabReason.LINE_BREAKS: multiline}
+    return tuple(Note(reason) for reason, holds in reasons.items() if holds)
 
 
 def _of_text(private: Table, public: Table | MomentTable, dialect: Dialect) -> tuple[str, ...]:

@@ -27,9 +27,15 @@ def clouds(cloud: Cloud) -> go.Figure:
     finish(figure, "first column", "second column", 420)
     for at, anchor in enumerate(("x", "x2"), 1):
         figure.update_xaxes(range=[-beyond * _WIDE, beyond * _WIDE], constrain="domain", col=at)
-        figure.update_yaxes(range=[-beyond * _HIGH, beyond * _HIGH], scaleanchor=anchor, constrain="domain", col=at)
+        figure.update_yaxes(
+            range=[-beyond * _HIGH, beyond * _HIGH],
+            scaleanchor=anchor,
+            constrain="domain",
+            constraintoward="top",
+            col=at,
+        )
     figure.update_xaxes(title_text="first new direction", col=2)
-    figure.update_yaxes(title_text="second new direction", col=2)
+    figure.update_yaxes(title_text="second new direction", side="right", col=2)  # clear of the first picture
     return figure
 
 
