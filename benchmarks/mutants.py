@@ -221,6 +221,8 @@ def _mutants() -> list[Mutant]:
     plant("one parse: two passes share the rows", *taken, "tests/tables/test_parsed.py -k at_one_time")
     twice = ("tables/coder.py", "waiting[:] = fresh", "waiting.extend(fresh)")
     plant("rows kept by two passes count twice", *twice, "tests/tables/test_parsed.py -k at_one_time")
+    queried = ("tables/sources.py", "source.in_memory or isinstance(source, ParquetSource)", "True")
+    plant("fingerprint: of a query once", *queried, "tests/ledger/test_fingerprint.py -k written_since")
     plant("threads: all blocks at once", threads, "Semaphore(threads + 1)", "Semaphore(10**9)", pool)
     plant("threads: the first block is waited for", threads, "waiting and waiting[0].done()", "waiting", pool)
     plant("threads: one buffer for all", threads, "self._own = local()", "self._own = type('', (), {})()", pool)
