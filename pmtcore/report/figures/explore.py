@@ -567,10 +567,13 @@ def prospects_words(facts: Facts) -> str:
         )
     )
     apart = prospects.one_sided_error_in_standard_errors > max(2 * prospects.worst_error_in_standard_errors, 1.0)
-    far = f" Where truncated rows all pull one way, as codes for missing values do: {pulled}." * apart
+    far = (
+        f" Where truncated rows all pull one way, as codes for missing values do, it is {pulled} standard errors."
+        * apart
+    )
     return (
         f"Privacy is expected to move a coefficient by {typical} standard errors of the fit without privacy (median of "
-        f"120 trial regressions; at worst {worst}). The public fit alone is {public} of them off.{far}"
+        f"120 trial regressions; at worst {worst}). The public fit alone is {public} standard errors off.{far}"
     )
 
 
