@@ -307,7 +307,7 @@ def nested_words(fits: Mapping[str, Regression]) -> str:
         return ""
     joint = large.test(more)
     return (
-        f"{name} has {plural(len(more), 'coefficient')} more ({english(more)}). F test that "
+        f"{name[:1].upper()}{name[1:]} has {plural(len(more), 'coefficient')} more ({english(more)}). F test that "
         f"{'it is' if len(more) == 1 else 'all of them are'} zero: F = {joint.statistic:.4g}, p: {p_value(joint.p)} "
         "(privacy, sampling and truncation together)."
     )
