@@ -190,6 +190,7 @@ def _mutants() -> list[Mutant]:
     plant("threads: a large block is not shared", *uncut, pool)
     denormal = ("tables/fingerprint.py", "place[size < _LEAST] = _ZERO", "place[size == 0] = _ZERO")
     plant("fingerprint: a denormal number warns", *denormal, "tests/ledger/test_fingerprint.py")
+    people = "tests/tables/test_persons.py"
     ljust, sourced = '.ljust(self.room, b"\\0")', "tests/tables/test_sources.py"
     plant("fingerprint: its length tells n", "ledger/fingerprint.py", ljust, "", "tests/ledger/test_fingerprint.py")
     shares = ("releases/release.py", "problem.private.n if problem.reads_n_rows else None", "problem.private.n")
@@ -211,6 +212,11 @@ def _mutants() -> list[Mutant]:
     plant("survival: rows by the labels of an index", *labels, "tests/api/test_survival.py -k index")
     json = ("tables/dialect.py", " or _OTHER_FORM.match(text) is not None", "")
     plant("header: JSON in one line", *json, "tests/tables/test_bad_input.py -k other_forms")
+    met, newcomer = "before += np.bincount(whose, minlength=people + 1)", "before[people] = most"
+    plant("persons: counted anew in each block", "tables/persons.py", met, "pass", f"{people} -k comes_with")
+    plant("persons: a newcomer counts", "tables/persons.py", newcomer, "pass", f"{people} -k not_counted")
+    mean = ("tables/persons.py", " & (here < people)", "")
+    plant("persons: a newcomer has a mean", *mean, f"{people} -k not_counted")
     plant("threads: all blocks at once", threads, "Semaphore(threads + 1)", "Semaphore(10**9)", pool)
     plant("threads: the first block is waited for", threads, "waiting and waiting[0].done()", "waiting", pool)
     plant("threads: one buffer for all", threads, "self._own = local()", "self._own = type('', (), {})()", pool)
@@ -566,6 +572,18 @@ def _mutants() -> list[Mutant]:
     )
     plant("joint: rows beyond every bound unsaid", refined, "if self.gradient.exceeds_reach[0]:", "if False:", FILTER)
     plant("joint: bounds do not grow", "public/clipping.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
+    expected = "tests/methods/test_joint_refined.py -k a_plan"
+    plant("joint: a plan ends at the longest", tail, "tail.beyond(low), at_least", "0.0 * low, at_least", FILTER)
+    plant("joint: a plan with exact counts", second, "self.counting_sd * rng.", "0 * rng.", expected)
+    plant("joint: a plan trusts the pilot", "methods/joint/plan.py", " + doubt * (noise + lost)", "", expected)
+    plant("joint: a plan clips nothing", "methods/joint/plan.py", "+ gain * np.sqrt(cut)) ** 2", ") ** 2", expected)
+    plant(
+        "joint: a plan of many gradients has one bound",
+        "methods/joint/plan.py",
+        "told = each.rehearsal",
+        "told = self.second.rehearsal",
+        "tests/auditing/test_comparison.py -k near_the_realized",
+    )
     plant(
         "joint: counted twice, paid once",
         "methods/joint/plan.py",
@@ -1302,8 +1320,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "limits around the coefficient",
         "base/results.py",
-        "return np.minimum(self.centre - half, self.values)",
-        "return np.minimum(self.values - half, self.values)",
+        "return np.minimum(self.centre - half, self.coefficients)",
+        "return np.minimum(self.coefficients - half, self.coefficients)",
         f"{results} -k 'rebuilds or small_p_value'",
     )
     plant(
@@ -1532,7 +1550,7 @@ def _mutants() -> list[Mutant]:
         (
             "responses: words about rows",
             "accounting/budgets.py",
-            'return f"{sentence} {ONLY_RESPONSES}" if self.neighbours is Neighbours.REPLACE_RESPONSE else sentence',
+            'return f"{sentence} {ONLY_RESPONSES}" if of_response else sentence',
             "return sentence",
             "presents",
         ),
@@ -1776,8 +1794,20 @@ _ROWS = (
         "True",
         f"{ONE} -k 'stray_quote or lines_of_text'",
     ),
-    ("refuse is sound", _PROBLEM, "((_STRICT_LAB,) if strict else ())", "()", f"{ONE} -k of_the_lab"),
-    ("joined lines are sound", _PROBLEM, "((_MULTILINE,) if multiline else ())", "()", f"{ONE} -k price"),
+    (
+        "refuse is sound",
+        _PROBLEM,
+        "LabReason.REFUSES_ROWS: strict",
+        "LabReason.REFUSES_ROWS: False",
+        f"{ONE} -k of_the_lab",
+    ),
+    (
+        "joined lines are sound",
+        _PROBLEM,
+        "LabReason.LINE_BREAKS: multiline",
+        "LabReason.LINE_BREAKS: False",
+        f"{ONE} -k price",
+    ),
     (
         "a finding counts a person's rows",
         "tables/findings.py",
@@ -2381,8 +2411,12 @@ def _quiet_mutants() -> list[Mutant]:
     mutants += _of(
         "releases/outcome.py",
         QUIET,
-        ("quiet: an error's text told", "({type(cause).__name__}).", "({cause!r})."),
-        ("quiet: a system error's file told", "{cause.strerror or type(cause).__name__}", "{cause}"),
+        (
+            "quiet: an error's text told",
+            "OWN_ERROR.sentence(reason=type(cause).__name__)",
+            "OWN_ERROR.sentence(reason=repr(cause))",
+        ),
+        ("quiet: a system error's file told", "reason=cause.strerror or type(cause).__name__", "reason=str(cause)"),
     )
     mutants += _of(
         "ledger/database.py",
@@ -2412,8 +2446,8 @@ def _quiet_mutants() -> list[Mutant]:
         QUIET,
         (
             "quiet: the private file's columns for a person's",
-            "NO_PERSON_COLUMN, column=unit.column)",
-            "NO_PUBLIC_COLUMN, columns=[unit.column], present=table.columns)",
+            "NO_PERSON_COLUMN, column=column)",
+            "NO_PUBLIC_COLUMN, columns=[column], present=table.columns)",
         ),
     )
     mutants += _of(
@@ -2575,11 +2609,15 @@ def _ledger_mutants() -> list[Mutant]:
         "releases/outcome.py",
         OUTCOME,
         ("outcome: an error passes as it is", "raise SpendFailure(spend, spend.state(), error) from error", "raise"),
-        ("outcome: the key is not named", ', under key {spend.key}"', '"'),
+        (
+            "outcome: the key is not named",
+            "place=spend.ledger.place, key=spend.key)",
+            'place=spend.ledger.place, key="")',
+        ),
         (
             "outcome: a spend is denied",
-            'SpendState.NO_RESULT: (\n            f"',
-            'SpendState.NO_RESULT: (\n            f"{NOTHING} ',
+            "SpendState.NO_RESULT: SpendMessage.NO_RESULT",
+            "SpendState.NO_RESULT: SpendMessage.NOTHING",
         ),
         (
             "outcome: an interrupt says nothing",
@@ -2597,8 +2635,8 @@ def _ledger_mutants() -> list[Mutant]:
         f"{OUTCOME} -k 'only_what'",
         (
             "outcome: the ledger's errors deny spends",
-            "return LedgerError(LedgerMessage.UNUSABLE, reason=why)",
-            'return LedgerError(LedgerMessage.UNUSABLE, reason=why + "; Nothing was released")',
+            "reason=fault.sentence())",
+            'reason=fault.sentence() + "; Nothing was released")',
         ),
     )
     mutants += _of(

@@ -136,7 +136,6 @@ EXTENDED = {
     "NoiseSource",
     "LabNoise",
     "Message",
-    "Coded",
     "InputError",
     "LedgerError",
     "CapError",

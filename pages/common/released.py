@@ -31,6 +31,7 @@ from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import InputError, TableNote, kind_of
 from pmtcore.base.numbers import count
 from pmtcore.base.numbers import figure as said
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import Entry
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.releases.record import Release
@@ -317,13 +318,13 @@ def downloads(release: Release, request: Request) -> None:
         st.caption("With the configuration saved as request.json. It draws new noise and spends again.")
 
 
-def filed(release: Release) -> tuple[dict[str, Any], dict[str, Any] | None, Entry | None]:
+def filed(release: Release) -> tuple[ReleaseRecord, dict[str, Any] | None, Entry | None]:
     """Return the record as the ledger keeps it, its account and its spend; the plain record without a ledger."""
     try:
         ledger = Ledger(default_url(), make=False)
         entry = ledger.entry(session().next_request)
         if entry is not None and entry.record is not None:
-            return dict(entry.record), ledger.account(entry.dataset).as_dict(), entry
+            return entry.record.copy(), ledger.account(entry.dataset).as_dict(), entry
     except InputError:
         pass  # no ledger yet, or one that cannot be read: then the report says that it was made without one
     return release.as_dict(), None, None

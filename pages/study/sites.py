@@ -110,7 +110,7 @@ def agreed() -> None:
 
 def section(title: str, icon: str, draw: Callable[[], None]) -> None:
     """Draw a part of the page in a fold; what is wrong with its files is said there."""
-    with st.expander(title, icon=f":material/{icon}:"), errors_shown():
+    with st.expander(title, icon=f":material/{icon}:", key=f"section-{icon}"), errors_shown():
         draw()
 
 
@@ -121,7 +121,10 @@ def page(problem: Problem) -> None:
         with st.spinner("Predicting", show_time=True):
             predictions = prospects(problem.public, rows, id, mu, coefficient=problem.public.names.index(coefficient))
         alt = f"Predicted half-width of {coefficient} against the number of sites"
-        words = "Nobody sees another's rows, and only the noisy total of all is opened."
+        words = (
+            "Several institutions (sites) fit one regression together: no site sees another's rows, and only the noisy "
+            "total of all is opened."
+        )
         note = "Predictions assume that all sites' rows are like the public ones."
         drawn, table = figures.widths(predictions, coefficient), figures.table(predictions)
         chart(drawn, "sites", alt, table, label=Label.PUBLIC, words=words, folded_note=note)

@@ -1,6 +1,5 @@
 """Report: a release as its stakeholders get it, to read here and to take along."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from pages.common.widgets import errors_shown
 from pmtcore.base.exports import json_text
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import Account
 from pmtcore.ledger.log import Ledger, default_url
@@ -32,7 +32,7 @@ class Filed:
     """
 
     words: str
-    record: Mapping[str, Any]
+    record: ReleaseRecord
     account: Account | None = None
 
 

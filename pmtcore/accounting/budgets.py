@@ -15,7 +15,16 @@ from typing import Any
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
-from pmtcore.base.messages import AccountingMessage, InputError, Message, number_between, one_of, whole_number_between
+from pmtcore.base.messages import (
+    AccountingMessage,
+    GuaranteePhrase,
+    GuaranteeWords,
+    InputError,
+    Message,
+    number_between,
+    one_of,
+    whole_number_between,
+)
 from pmtcore.base.roots import first_at_most_zero, root
 
 # Rows of one person: beyond this no budget that protects them is of use.
@@ -52,21 +61,19 @@ class Unit:
     def differ(self) -> str:
         """Return the difference of two neighbouring tables, to follow 'two tables that differ in'."""
         if self.all_rows:
-            return "all that one person has in them"
+            return GuaranteePhrase.ALL_ROWS.sentence()
         if self.rule == MEAN:
-            return f"one person ({self.column!r}), who counts as one row, the mean of theirs"
-        if self.column:
-            return f"one person ({self.column!r}), of whom at most {_rows(self.rows)} count"
-        return f"all rows of one person, who has at most {self.rows} of them"
+            return GuaranteePhrase.MEAN_ROW.sentence(column=self.column)
+        counted = GuaranteePhrase.FIRST_ROWS if self.column else GuaranteePhrase.DECLARED_ROWS
+        return counted.sentence(column=self.column, count=self.rows)
 
     @property
     def words(self) -> str:
         """Return the unit in one sentence."""
         if self.rule == MEAN:
-            return f"Each person (column {self.column!r}) counts as one row, the mean of theirs."
-        if self.column:
-            return f"Of each person (column {self.column!r}) at most {_rows(self.rows)} count."
-        return f"Each person is taken to have at most {_rows(self.rows)}."
+            return GuaranteeWords.UNIT_MEAN.sentence(column=self.column)
+        counted = GuaranteeWords.UNIT_COLUMN if self.column else GuaranteeWords.UNIT_ROWS
+        return counted.sentence(column=self.column, count=self.rows)
 
     def covers(self, wanted: Unit) -> bool:
         """Return True where a guarantee with this unit protects everybody whom ``wanted`` protects."""
@@ -94,14 +101,10 @@ ROW = Unit()
 PERSON = Unit(all_rows=True)
 
 
-def _rows(count: int) -> str:
-    return f"{count:,} row{'s' * (count != 1)}"
-
-
 # Below, a release says nothing; above, it hides nothing.
 MU_RANGE = (1e-6, 1e3)
 # What a guarantee under :attr:`Neighbours.REPLACE_RESPONSE` does not cover; wherever it is stated in words.
-ONLY_RESPONSES = "Only the responses are protected: the covariates count as known, and may be published as they are."
+ONLY_RESPONSES = GuaranteeWords.ONLY_RESPONSES.sentence()
 # Stands in for 0 under a logarithm.
 _LEAST_POSITIVE = np.finfo(float).tiny
 
@@ -117,10 +120,10 @@ class Neighbours(Enum):
     def words(self) -> str:
         """Return the relation as a noun phrase."""
         if self is Neighbours.REPLACE_RESPONSE:
-            return "two tables with the same covariates and number of rows that differ in the response of one row"
+            return GuaranteePhrase.REPLACE_RESPONSE.sentence()
         if self is Neighbours.REPLACE_ONE:
-            return "two tables with the same number of rows that differ in one row"
-        return "two tables of which one has one row more"
+            return GuaranteePhrase.REPLACE_ONE.sentence()
+        return GuaranteePhrase.ADD_REMOVE_ONE.sentence()
 
 
 def log_delta(mu: float, epsilon: np.ndarray | float) -> np.ndarray:
@@ -333,17 +336,14 @@ class Guarantee:
     def words(self) -> str:
         """Return the guarantee in words, with its assumptions, including whom it protects."""
         if self.mu == 0:
-            return "No private row was read, so nothing was spent."
+            return GuaranteeWords.NO_PRIVATE_ROW.sentence()
         power = detected_percent(self.mu * self.unit.rows)
-        by_row = self.unit == ROW
-        responses = "the responses of " if self.neighbours is Neighbours.REPLACE_RESPONSE else ""
-        tables = self.neighbours.words if by_row else f"two tables that differ in {responses}{self.unit.differ}"
-        sentence = (
-            f"Of {tables}, an attacker who allows 5 % false alarms tells in at most {power:g} % of the cases which one "
-            "this release was made from, whatever else they know."
-        )
+        by_row, of_response = self.unit == ROW, self.neighbours is Neighbours.REPLACE_RESPONSE
+        differ = GuaranteePhrase.DIFFER_IN_RESPONSES if of_response else GuaranteePhrase.DIFFER_IN
+        tables = self.neighbours.words if by_row else differ.sentence(part=self.unit.differ)
+        sentence = GuaranteeWords.TOLD_APART.sentence(tables=tables, share=power)
         sentence = f"{sentence} {self.unit.words}" if by_row else sentence
-        return f"{sentence} {ONLY_RESPONSES}" if self.neighbours is Neighbours.REPLACE_RESPONSE else sentence
+        return f"{sentence} {ONLY_RESPONSES}" if of_response else sentence
 
     def as_dict(self) -> dict[str, Any]:
         """Return the guarantee in all three units as plain fields."""
@@ -381,7 +381,7 @@ def only_responses(fields: Mapping[str, Any]) -> str:
 def person_note(fields: Mapping[str, Any]) -> str:
     """Return whom the figures of :func:`of_person` protect; empty where that is one row."""
     rows = unit_of(fields).rows
-    return "" if rows == 1 else f"of a person with up to {rows:,} rows; of one row mu = {fields['mu']:.4g}"
+    return "" if rows == 1 else GuaranteePhrase.PERSON.sentence(count=rows, mu=fields["mu"])
 
 
 def _checked_mu(mu: float) -> float:

@@ -14,7 +14,7 @@ from pmtcore.api.models import PrivateClassifier, PrivateModel, PrivateRegressor
 from pmtcore.api.summary import Expectation
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import CuratorNote, FaceMessage, InputError, whole_number_between
+from pmtcore.base.messages import CuratorNote, FaceMessage, InputError, Phrase, whole_number_between
 from pmtcore.base.private_rows import Curator
 from pmtcore.base.results import Results
 from pmtcore.glm.families import family as family_of
@@ -162,10 +162,10 @@ def compare(
     run = Comparison(made, list(methods), mus, trials=trials, seed=seed, typical=typical, **places).run()
     frame = pd.DataFrame([vars(summary) for summary in run.summaries().reveal(_CURATOR)])
     norm = run.reference_norm().reveal(_CURATOR)
-    unit = ", of the typical coefficient, in standard errors of the public fit." if run.is_typical else "."
+    kind = Phrase.TYPICAL_DISTANCE if run.is_typical else Phrase.DISTANCE
     place = ["mu"] if axis == "budget" else ["mu", "x"]
     shown = frame[["method", *place, "error_median", "error_mean", "error_sd", "trials"]].set_index(["method", *place])
-    return Figures(shown, f"distance to the non-private fit, whose length is {norm:.4g}{unit}")
+    return Figures(shown, kind.sentence(value=norm))
 
 
 def _inputs(target: str | None, choices: Mapping[str, Any]) -> Inputs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.api.inputs import new_rows
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import student
-from pmtcore.base.messages import FaceMessage, InputError, Refusal, RefusedError, reraised_as
+from pmtcore.base.messages import FaceMessage, InputError, Refusal, RefusedError, ReleaseNote, reraised_as
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.results import Results
 from pmtcore.base.roots import root
 from pmtcore.base.strict_json import parsed_object
@@ -64,10 +65,10 @@ def loaded(fields: Mapping[str, Any]) -> Results:
         raise RefusedError(Refusal.NEWER_RECORD, FaceMessage.RECORD_NEWER, version=version, expected=VERSION)
     with reraised_as(_no_record()):
         design = Design.from_dict(fields["design"]) if fields.get("design") else None
-        return results_of(fields, "", design)
+        return results_of(cast(ReleaseRecord, fields), "", design)
 
 
-def results_of(record: Mapping[str, Any], spent: str = "", design: Design | None = None) -> Results:
+def results_of(record: ReleaseRecord, spent: str = "", design: Design | None = None) -> Results:
     """Return the results of a release.
 
     Args:
@@ -76,16 +77,16 @@ def results_of(record: Mapping[str, Any], spent: str = "", design: Design | None
         design: how new rows become features; ``None``: predictions are refused.
     """
     bands, released = bands_of(record), record.get("released", {})
-    values = np.array(list(record["coefficients"].values()), dtype=float)
-    centre, freedom = _law(values, bands)
+    coefficients = np.array(list(record["coefficients"].values()), dtype=float)
+    centre, freedom = _law(coefficients, bands)
     reasons = "" if record["standing"] == "sound" else f": {'; '.join(record['standing_reasons'])}"
     chosen = family(str(record.get("public", record).get("family") or GAUSSIAN.id))
     note = person_note(record["guarantee"])
-    promise = f"The figures of the guarantee are {note}." if note else ""
+    promise = ReleaseNote.PERSON_FIGURES.sentence(reason=note) if note else ""
     lines = (promise, record["guarantee_in_words"], *record["notes"])
     return Results(
         names=tuple(record["coefficients"]),
-        values=values,
+        coefficients=coefficients,
         centre=centre,
         errors={} if bands is None else bands.parts,
         freedom=freedom,
@@ -108,7 +109,7 @@ def results_of(record: Mapping[str, Any], spent: str = "", design: Design | None
     )
 
 
-def in_words(record: Mapping[str, Any]) -> str:
+def in_words(record: ReleaseRecord) -> str:
     """Return a release as the text that a terminal prints."""
     return str(results_of(record))
 

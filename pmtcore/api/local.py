@@ -11,14 +11,24 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, reporting_delta
 from pmtcore.api import frames
 from pmtcore.api.loading import results_of
-from pmtcore.base.messages import FaceMessage, InputError, Note, ReleaseNote, number_between, one_of, reraised_as
+from pmtcore.base.messages import (
+    FaceMessage,
+    InputError,
+    Note,
+    Phrase,
+    ReleaseNote,
+    number_between,
+    one_of,
+    reraised_as,
+)
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.results import Results
 from pmtcore.base.strict_json import parsed
 from pmtcore.glm.families import FAMILIES
@@ -270,26 +280,25 @@ class LocalAggregator:
         made = self.published.configuration
         public = prepare_public(self._table, self.published.choices(family)).data
         results = aggregate(public, made, self.tally, link)
-        return results_of(
-            _as_release(results, made), f"{results['n']} reports used; each was private before it was sent."
-        )
+        return results_of(_as_release(results, made), ReleaseNote.REPORTS_USED.sentence(count=results["n"]))
 
 
-def _as_release(fit: Mapping[str, Any], made: Configuration) -> dict[str, Any]:
+def _as_release(fit: Mapping[str, Any], made: Configuration) -> ReleaseRecord:
     """Return a local fit in the fields of a release that results are read from."""
     promise = Guarantee(made.mu, Neighbours.REPLACE_ONE, reporting_delta(fit["n"]))
     guarantee = promise.as_dict() | ({} if made.epsilon is None else {"epsilon": made.epsilon, "delta": 0.0})
-    return {
+    fields = {
         **fit,
         "title": f"Local collection, {made.scheme}",
         "method": f"ldp-{made.scheme}",
         "standing": "sound",
-        "standing_reasons": ["each report is private by itself"],
+        "standing_reasons": [Phrase.REPORTS_ARE_PRIVATE.sentence()],
         "target": made.target,
         "public_rows": None,
         "guarantee": {**guarantee, "trust": "local"},
         "guarantee_in_words": f"Of one report: {promise.words[0].lower()}{promise.words[1:]}",
     }
+    return cast(ReleaseRecord, fields)
 
 
 def _text(source: str | Path) -> str | bytes:

@@ -9,10 +9,10 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
-from pmtcore.base.messages import FaceMessage, InputError, SpendMessage
+from pmtcore.base.messages import FaceMessage, InputError, Phrase, SpendMessage
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import counted_mu
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.ledger.sidecar import seal
@@ -75,15 +75,15 @@ class Spent:
             return SpendMessage.DEMO.sentence()
         if not self.place:
             return SpendMessage.LAB.sentence(mu=self.mu)
-        of_cap = "" if self.cap is None else f" of {self.cap:.4g}"
-        account = "" if self.total is None else f", where mu {self.total:.4g}{of_cap} is spent"
+        of_cap = Phrase.ACCOUNT if self.cap is None else Phrase.ACCOUNT_OF_CAP
+        account = "" if self.total is None else f", {of_cap.sentence(spent=self.total, cap=self.cap)}"
         kind = SpendMessage.REPEATED if self.repeated else SpendMessage.SPENT
         return kind.sentence(mu=self.mu, dataset=self.dataset, place=self.place, account=account, key=self.key)
 
 
 def spend(
     problem: Problem, request: Request, options: SpendOptions, tables: str
-) -> tuple[Release, dict[str, Any], Spent]:
+) -> tuple[Release, ReleaseRecord, Spent]:
     """Make a release, once.
 
     Args:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.escaping import one_line, terminal
+from pmtcore.base.messages import ReleaseNote
 from pmtcore.releases.planning import PlanRow, interval_text
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Expectation:
         return pd.DataFrame([dict(row) for row in self.rows])
 
     def __str__(self) -> str:
-        first = f"Expected from public rows and n = {self.n} alone; free."
+        first = ReleaseNote.EXPECTED.sentence(rows=self.n)
         return terminal("\n".join([first, *table_lines(self.rows), *self.verdicts, *self.notes]))
 
     __repr__ = __str__

@@ -17,7 +17,7 @@ import numpy as np
 from pmtcore.accounting.budgets import mu_from_epsilon
 from pmtcore.accounting.perturbed import Noise
 from pmtcore.auditing.lower_bound import CONFIDENCE, epsilon_bound
-from pmtcore.base.messages import AuditMessage, InputError, number_between, whole_number_between
+from pmtcore.base.messages import AttackResult, AuditMessage, InputError, number_between, whole_number_between
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.augment import Target, iterate
@@ -112,7 +112,7 @@ class Attack:
         return (
             f"{self.method}: {self.words}: {self.without / self.runs:.3g} {self.tables[0]}, "
             f"{self.with_row / self.runs:.3g} {self.tables[1]}{exact}; "
-            f"epsilon is at least {self.bound:.3g} where {self.claimed:.3g} was claimed."
+            f"{AttackResult.EPSILON_AT_LEAST.sentence(bound=self.bound, claimed=self.claimed)}"
         )
 
     def as_dict(self) -> dict[str, Any]:

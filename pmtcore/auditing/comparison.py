@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.messages import AuditMessage, InputError, one_of, whole_number_between
+from pmtcore.base.messages import AuditMessage, InputError, LabReason, Note, one_of, whole_number_between
 from pmtcore.base.private_rows import Curator, Private, PrivateRows
 from pmtcore.base.steps import Steps
 from pmtcore.glm.families import GAUSSIAN
@@ -357,7 +357,7 @@ def rescaled(problem: Problem, how: Scale) -> Problem:
         public=_with_rows(public, rows, np.arange(len(rows)), problem.choices.public_ridge),
         choices=problem.choices,
         notes=problem.notes,
-        lab_reasons=(*problem.lab_reasons, "the whole table was rescaled by its private rows (E23)"),
+        lab_reasons=(*problem.lab_reasons, Note(LabReason.RESCALED)),
     )
 
 

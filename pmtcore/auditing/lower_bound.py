@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 from pmtcore.accounting.budgets import MEAN, Budget, epsilon_from_mu
 from pmtcore.auditing.people import People
 from pmtcore.base.distributions import beta
-from pmtcore.base.messages import AuditMessage, InputError, number_between, whole_number_between
+from pmtcore.base.messages import AttackResult, AuditMessage, InputError, number_between, whole_number_between
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import GAUSSIAN, family
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
@@ -94,8 +94,8 @@ class Audit(ClaimTest):
     def verdict(self) -> str:
         """Return the result in one sentence."""
         if self.violated:
-            return f"violation: at least mu = {self.lower_bound:.3g} where {self.claimed:.3g} was claimed"
-        return f"no violation found; a leak of mu = {self.smallest:.3g} on these tables would have been seen"
+            return AttackResult.VIOLATION.sentence(bound=self.lower_bound, claimed=self.claimed)
+        return AttackResult.NO_VIOLATION.sentence(smallest=self.smallest)
 
     @property
     def epsilon_lower_bound(self) -> float:
@@ -373,11 +373,15 @@ class PeerAudit(ClaimTest):
     @property
     def sentence(self) -> str:
         """Return the result in one line."""
-        word = "VIOLATION" if self.violated else "no violation found"
-        return (
-            f"{word}: epsilon at least {self.lower_bound:.3g} (claimed {self.claimed:.3g}) at delta {self.delta:g}, "
-            f"{self.trials} runs, {self.confidence:.0%} confidence; the test fires in {self.false_alarms:.3g} of the "
-            f"runs on one table and {self.detections:.3g} on the other."
+        return AttackResult.PEER.sentence(
+            state="VIOLATION" if self.violated else "no violation found",
+            bound=self.lower_bound,
+            claimed=self.claimed,
+            delta=self.delta,
+            count=self.trials,
+            level=self.confidence,
+            low=self.false_alarms,
+            high=self.detections,
         )
 
 

@@ -416,3 +416,31 @@ class PlanVerdict(Message):
 
 class CuratorNote(Message):
     """What a curator is told of the private rows, without noise."""
+
+
+class LabReason(Message):
+    """Why a release may not leave: clauses."""
+
+
+class GuaranteeWords(Message):
+    """What a guarantee says, and for whom."""
+
+
+class GuaranteePhrase(Message):
+    """Parts of what a guarantee says: clauses."""
+
+
+class AttackResult(Message):
+    """What an audit or an attack came to: clauses."""
+
+
+class RepairLabel(Message):
+    """What a repair of a table or a choice does, as a button says it."""
+
+
+class ExploreWords(Message):
+    """What Explore says of regressions from a released moment."""
+
+
+class Phrase(Message):
+    """Parts of sentences about plans, runs and spends."""

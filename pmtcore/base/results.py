@@ -20,7 +20,7 @@ import numpy as np
 from pmtcore.base.distributions import chi2, f_distribution, student
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.escaping import one_line, terminal
-from pmtcore.base.messages import Refusal, RefusedError, ResultMessage
+from pmtcore.base.messages import Refusal, RefusedError, ReleaseNote, ResultMessage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +110,7 @@ class Results:
 
     Attributes:
         names: of the coefficients (d,).
-        values, centre: (d,), as published, and what the limits lie around.
+        coefficients, centre: (d,), as published, and what the limits lie around.
         errors: standard errors (d,) of each part, by its name.
         freedom: (d,), degrees of freedom of Student's law.
         covariances: (d, d) of each part; ``None`` where the method or the record knows standard errors alone.
@@ -124,7 +124,7 @@ class Results:
     """
 
     names: tuple[str, ...]
-    values: np.ndarray
+    coefficients: np.ndarray
     centre: np.ndarray
     errors: Mapping[str, np.ndarray]
     freedom: np.ndarray
@@ -154,7 +154,7 @@ class Results:
     @property
     def params(self) -> pd.Series:
         """Return the published coefficients."""
-        return self._series(self.values)
+        return self._series(self.coefficients)
 
     @property
     def bse(self) -> pd.Series:
@@ -256,7 +256,7 @@ class Results:
         Raises:
             InputError: a column is missing, or the record does not say how rows are read.
         """
-        return np.asarray(self.mean(self._design(frame) @ self.values))
+        return np.asarray(self.mean(self._design(frame) @ self.coefficients))
 
     def get_prediction(self, frame: object) -> PredictedMeans:
         """Return predictions with standard errors and limits, of the mean and of a new row.
@@ -265,7 +265,7 @@ class Results:
             InputError: as :meth:`predict`, or only standard errors are known.
         """
         x = self._design(frame)
-        linear = x @ self.values
+        linear = x @ self.coefficients
         error = np.sqrt(np.einsum("ki,ij,kj->k", x, self._covariance, x))
         freedom = np.full(len(x), self.df_resid)
         return PredictedMeans(
@@ -293,7 +293,7 @@ class Results:
 
         low, high = self._limits(level)
         columns = {
-            "coef": self.values,
+            "coef": self.coefficients,
             "std err": self._total,
             "t": self.tvalues.to_numpy(),
             "p": self.pvalues.to_numpy(),
@@ -353,7 +353,7 @@ class Results:
     @cached_property
     def _shifted(self) -> bool:
         """Return True where limits lie around other figures than the coefficients: then these are shown."""
-        shift = np.abs(self.values - self.centre)
+        shift = np.abs(self.coefficients - self.centre)
         return bool(np.any(shift > 1e-3 * self._total))
 
     def _columns(self) -> tuple[str, ...]:
@@ -365,7 +365,7 @@ class Results:
         t, p = self._ratios, self._two_sided
         table = []
         for j, name in enumerate(self.index):
-            cells = [f"{self.values[j]:.4g}", f"{self._total[j]:.3g}", f"{t[j]:.2f}", f"{p[j]:.3f}"]
+            cells = [f"{self.coefficients[j]:.4g}", f"{self._total[j]:.3g}", f"{t[j]:.2f}", f"{p[j]:.3f}"]
             cells += [f"{low[j]:.4g}", f"{high[j]:.4g}", *([f"{self.centre[j]:.4g}"] if self._shifted else [])]
             table.append((name, ["" if cell == "nan" else cell for cell in cells]))
         return table
@@ -376,9 +376,9 @@ class Results:
         lines = [f"{'':{width}} " + " ".join(f"{name:>10}" for name in self._columns())]
         lines += [f"{one_line(name):{width}} " + " ".join(f"{cell:>10}" for cell in row) for name, row in cells]
         if self._shifted:
-            lines.append("The limits and t lie around centre: the estimate before it was drawn to the public fit.")
-            if np.any(self.values * self.centre <= 0):
-                lines.append("P is 1 where coef and centre differ in sign: limits at every level then contain zero.")
+            lines.append(ReleaseNote.AROUND_CENTRE.sentence())
+            if np.any(self.coefficients * self.centre <= 0):
+                lines.append(ReleaseNote.P_IS_ONE.sentence())
         return lines if self.names else []
 
     def _series(self, values: np.ndarray) -> pd.Series:
@@ -389,7 +389,7 @@ class Results:
     @cached_property
     def _total(self) -> np.ndarray:
         squares = [np.asarray(self.errors[part], dtype=float) ** 2 for part in PARTS if part in self.errors]
-        return np.sqrt(np.sum(squares, axis=0)) if squares else np.full(len(self.values), np.nan)
+        return np.sqrt(np.sum(squares, axis=0)) if squares else np.full(len(self.coefficients), np.nan)
 
     @property
     def _ratios(self) -> np.ndarray:
@@ -398,7 +398,7 @@ class Results:
     @property
     def _two_sided(self) -> np.ndarray:
         p = 2 * student.sf(np.abs(self._ratios), self.freedom)
-        return np.where(self.values * self.centre > 0, p, np.where(np.isnan(p), np.nan, 1.0))
+        return np.where(self.coefficients * self.centre > 0, p, np.where(np.isnan(p), np.nan, 1.0))
 
     @cached_property
     def _covariance(self) -> np.ndarray:
@@ -417,7 +417,7 @@ class Results:
 
     def _limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         half = student.isf((1 - _checked(level)) / 2, self.freedom) * self._total
-        return np.minimum(self.centre - half, self.values), np.maximum(self.centre + half, self.values)
+        return np.minimum(self.centre - half, self.coefficients), np.maximum(self.centre + half, self.coefficients)
 
     def _design(self, frame: object) -> np.ndarray:
         if self.features is None:

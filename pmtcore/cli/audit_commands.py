@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pmtcore.accounting.budgets import ONLY_RESPONSES
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import CommandMessage, InputError, reraised_as, whole_number_between
+from pmtcore.base.messages import CommandMessage, InputError, LabReason, reraised_as, whole_number_between
 from pmtcore.base.numbers import figure
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import Answer, numbers_from, public_from, table_of
@@ -277,8 +277,7 @@ def _known(record: dict[str, Any], ledger_url: str | None) -> dict[str, Any]:
     bare = {name: value for name, value in record.items() if name not in ("ledger", "ledger_key")}
     if recorded is not None and bare == {name: value for name, value in recorded.items() if name != "ledger"}:
         return record
-    why = "the ledger at hand does not hold this record, so nothing shows that it was released"
-    return {**record, "standing": "lab", "standing_reasons": [why]}
+    return {**record, "standing": "lab", "standing_reasons": [LabReason.NOT_IN_LEDGER.sentence()]}
 
 
 def audit(chosen: argparse.Namespace) -> Answer:

@@ -56,7 +56,7 @@ def _record(ledger: Ledger, key: str | None) -> Answer:
         raise InputError(CommandMessage.NO_SPEND_OF_KEY, key=key)
     if entry.record is None:
         raise InputError(CommandMessage.SPEND_WITHOUT_RECORD, key=key, state=entry.state)
-    return entry.record, in_words(dict(entry.record))
+    return entry.record, in_words(entry.record)
 
 
 def _curate(chosen: argparse.Namespace, ledger: Ledger) -> None:

@@ -13,6 +13,7 @@ from uuid import uuid4
 from pmtcore.accounting.budgets import Unit
 from pmtcore.api.loading import in_words
 from pmtcore.base.messages import CommandMessage, InputError, SpendMessage
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.cli.arguments import Answer, budget_from, problem_from, say, settings_from, user
 from pmtcore.cli.files import STANDARD_INPUT, read_small, write_small
 from pmtcore.ledger.account import counted_mu
@@ -109,7 +110,7 @@ def _recorded(chosen: argparse.Namespace, problem: Problem, request: Request, so
             account = account_after(ledger, recorded.dataset)
             place = {"place": ledger.place, "dataset": recorded.dataset, "key": key}
             total = {} if account is None else {"spent": account.spent, "cap": account.cap}
-            record = {
+            record: ReleaseRecord = {
                 **recorded.as_dict(),
                 "ledger_key": key,
                 "ledger": {**recorded.record.get("ledger", {}), **place, **total},

@@ -8,6 +8,7 @@ from typing import Any
 
 from pmtcore.api.loading import in_words
 from pmtcore.base.messages import CommandMessage, InputError, whole_number_between
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.cli.arguments import Answer, budget_from, choices_from, settings_from, user
 from pmtcore.cli.files import read_small, write_small
 from pmtcore.ledger.log import Ledger, default_url
@@ -130,7 +131,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     return record, in_words(record)
 
 
-def _lead(chosen: argparse.Namespace) -> dict[str, Any]:
+def _lead(chosen: argparse.Namespace) -> ReleaseRecord:
     ground, board = _open(chosen), _board(chosen)
     if chosen.board is not None and chosen.listen is None:
         return Coordinator(ground, board).run()
@@ -139,7 +140,7 @@ def _lead(chosen: argparse.Namespace) -> dict[str, Any]:
         return Coordinator(ground, board).run()
 
 
-def _take_part(chosen: argparse.Namespace) -> dict[str, Any]:
+def _take_part(chosen: argparse.Namespace) -> ReleaseRecord:
     if chosen.private is None or chosen.folder is None or (chosen.server is None) == (chosen.board is None):
         raise InputError(CommandMessage.SITE_FORM)
     table, dataset = read_path(chosen.private, "private"), chosen.dataset or chosen.site

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.base.messages import ExploreMessage, InputError, Refusal, RefusedError, reraised_as
+from pmtcore.base.messages import ExploreMessage, InputError, Note, Refusal, RefusedError, ReleaseNote, reraised_as
 from pmtcore.explore.regression import Regression
 from pmtcore.methods.joint_moment.influence import RowInfluence
 from pmtcore.methods.joint_moment.record import Record, mean_difference_variance
@@ -60,7 +60,7 @@ def problem_of(problem: Problem, record: Record, fit: Regression) -> Problem:
         raise InputError(ExploreMessage.NO_FEATURE_TO_CONFIRM)
     chosen = _ChosenModel(record, fit.fit.response, fit.fit.features)
     x, y = chosen(problem.public.rows[:, :-1], problem.public.rows[:, -1])
-    words = f"Confirms {fit.formula}, chosen from a released joint moment of the same rows."
+    words = Note(ReleaseNote.CONFIRMS, formula=fit.formula)
     return replace(
         problem,
         private=problem.private.mapped(chosen, fit.names),

@@ -1,7 +1,8 @@
-"""Figures that move smoothly with the moment: correlations, partial correlations, components, means, spreads, groups.
+"""Smooth functions of a released moment: correlations, partial correlations, components, means, spreads, group means.
 
-A figure with gradient J (symmetric, in the mechanism's coordinates) has privacy variance ``sum V_ij J_ij^2``, sampling
-variance ``Var(w y'J y)/n`` over public rows, and loses ``mean (1 - w) y'J y`` to truncation (proofs/moment.md, 18.3).
+Their errors follow from first derivatives (the delta method). A function with gradient J (symmetric, in the mechanism's
+coordinates) has privacy variance ``sum V_ij J_ij^2``, sampling variance ``Var(w y'J y)/n`` over public rows, and
+truncation moves it by ``mean (1 - w) y'J y`` (proofs/moment.md, 18.3).
 """
 
 import math
@@ -21,13 +22,13 @@ _CLOSEST = 1e-9  # of the largest share: two that are closer are the same in dou
 
 @dataclass(frozen=True)
 class Estimates:
-    """Figures (q,) with their parts and limits."""
+    """Estimates (q,) with the parts of their errors and their 95 % limits."""
 
     values: np.ndarray
     bands: Bands
 
     def as_rows(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Return one record each."""
+        """Return one record for each estimate."""
         rows = zip(names, self.values, self.bands.rows(), strict=True)
         return [{"name": name, "value": float(value), **row} for name, value, row in rows]
 
@@ -40,24 +41,25 @@ def figures(
     *,
     completed: bool = False,
 ) -> Estimates:
-    """Return figures (q,) with gradients (q, D, D) in the mechanism's coordinates.
+    """Return smooth functions of the moment with their errors.
 
     Args:
         state: the released moment with its errors.
-        values: figures (q,).
+        values: the functions at the released moment (q,).
         gradients: their derivatives (q, D, D) by the entries of the moment, in the mechanism's coordinates.
-        within: limits that no figure can pass.
-        completed: whether what truncation took was added back from public rows: then only the doubt about it is left.
+        within: range of the functions, to which limits are cut; ``None``: none.
+        completed: whether what truncation took was added back from public rows; its bias is then no part of the error,
+            and its variance is.
     """
     influence = state.influence
     mean, spread = influence.residual_moments(gradients)
     rows = max(influence.m, 1)
-    lost = (0.0 if completed else mean**2) + spread / rows + (spread + influence.beyond_of(gradients)) / state.n
+    truncation = (0.0 if completed else mean**2) + spread / rows + (spread + influence.beyond_of(gradients)) / state.n
     limited = limits(
         values,
         Part(state.variances(gradients)),
         Part(influence.truncated_variances(gradients) / state.n, max(rows / 4, 1.0) if influence.m else np.inf),
-        Part(lost) if influence.m else None,
+        Part(truncation) if influence.m else None,
     )
     if within is not None:
         low, high = np.clip(limited.low, *within), np.clip(limited.high, *within)
@@ -88,7 +90,7 @@ class Marginals:
         """Return the mean of each column but the constant (D - 1,)."""
         mean, _, centred = self.centred()
         one = self.state.root[0] / math.sqrt(self.moment[0, 0])
-        derivatives = np.array([_both(centred[j], one) for j in range(1, len(mean))])
+        derivatives = np.array([_symmetric_product(centred[j], one) for j in range(1, len(mean))])
         return figures(self.state, mean[1:], derivatives, None, completed=True)
 
     def spreads(self) -> Estimates:
@@ -97,7 +99,10 @@ class Marginals:
         sd = np.sqrt(np.maximum(np.diag(cov)[1:], 1e-300))
         one = self.state.root[0] / math.sqrt(self.moment[0, 0])
         derivatives = np.array(
-            [(_both(row, row) - s**2 * _both(one, one)) / (2 * s) for row, s in zip(centred[1:], sd, strict=True)]
+            [
+                (_symmetric_product(row, row) - s**2 * _symmetric_product(one, one)) / (2 * s)
+                for row, s in zip(centred[1:], sd, strict=True)
+            ]
         )
         return figures(self.state, sd, derivatives, (0.0, math.inf), completed=True)
 
@@ -118,8 +123,10 @@ class Marginals:
         if column is not None:
             wanted = (i == column) | (j == column)
             i, j = i[wanted], j[wanted]
-        own = [_both(x, x) for x in u]
-        derivatives = [_both(u[a], u[b]) - r[a, b] / 2 * (own[a] + own[b]) for a, b in zip(i, j, strict=True)]
+        own = [_symmetric_product(x, x) for x in u]
+        derivatives = [
+            _symmetric_product(u[a], u[b]) - r[a, b] / 2 * (own[a] + own[b]) for a, b in zip(i, j, strict=True)
+        ]
         return figures(self.state, r[i, j], np.array(derivatives), (-1.0, 1.0), completed=True)
 
     def partial_correlations(self) -> Estimates:
@@ -131,8 +138,10 @@ class Marginals:
         scale = np.sqrt(np.outer(np.diag(inverse), np.diag(inverse)))
         rho = -inverse / scale
         derivatives = [
-            _both(v[a], v[b]) / scale[a, b]
-            + rho[a, b] / 2 * (_both(v[a], v[a]) / inverse[a, a] + _both(v[b], v[b]) / inverse[b, b])
+            _symmetric_product(v[a], v[b]) / scale[a, b]
+            + rho[a, b]
+            / 2
+            * (_symmetric_product(v[a], v[a]) / inverse[a, a] + _symmetric_product(v[b], v[b]) / inverse[b, b])
             for a, b in zip(i, j, strict=True)
         ]
         return figures(self.state, rho[i, j], np.array(derivatives), (-1.0, 1.0), completed=True)
@@ -151,7 +160,7 @@ class Marginals:
         for k, value in enumerate(values):
             x = vectors[:, k]
             own = np.einsum("j,ja,jb->ab", x**2, u, u)  # standardizing takes it off
-            derivatives.append(_both(x @ u, x @ u) - value * own)
+            derivatives.append(_symmetric_product(x @ u, x @ u) - value * own)
         d = len(values)
         return figures(self.state, values / d, np.array(derivatives) / d, (0.0, 1.0), completed=True), vectors
 
@@ -167,7 +176,7 @@ class Marginals:
             moved = np.zeros((len(values), *self.state.moment.shape))
             for l in (l for l in range(len(values)) if l != k):  # noqa: E741  # the other component
                 own = np.einsum("j,ja,jb->ab", vectors[:, l] * vectors[:, k], u, u)  # standardizing takes it off
-                turn = _both(projected[l], projected[k]) - (values[k] + values[l]) / 2 * own
+                turn = _symmetric_product(projected[l], projected[k]) - (values[k] + values[l]) / 2 * own
                 apart = values[k] - values[l]
                 gap = math.copysign(max(abs(apart), _CLOSEST * values[0]), apart or 1.0)
                 moved += vectors[:, l, None, None] * turn / gap
@@ -191,12 +200,13 @@ class Marginals:
         share = chosen @ inner @ root[0]
         mean = (chosen @ inner @ root[value]) / np.maximum(share, 1e-9)
         derivatives = [
-            _both(x, root[value] - m * root[0]) / max(w, 1e-9) for x, m, w in zip(chosen, mean, share, strict=True)
+            _symmetric_product(x, root[value] - m * root[0]) / max(w, 1e-9)
+            for x, m, w in zip(chosen, mean, share, strict=True)
         ]
         return figures(self.state, mean, np.array(derivatives), None, completed=True), np.asarray(share / s[0, 0])
 
 
-def _both(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _symmetric_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the symmetric matrix J with ``tr(J dM) = a' dM b``."""
     product = np.outer(a, b)
     return np.asarray((product + product.T) / 2)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 from pmtcore.base.bands import Bands
-from pmtcore.base.messages import ExploreMessage, InputError
+from pmtcore.base.messages import ExploreMessage, InputError, Note, ReleaseNote
 from pmtcore.explore.regression import Regression
 from pmtcore.glm.losses import LOGISTIC
 from pmtcore.glm.solvers import Data, Penalty, minimize
@@ -97,7 +97,7 @@ def logistic(linear: Regression) -> Logistic:
         b,
         Bands(limited.privacy, limited.sampling, limited.low, limited.high, np.sqrt(lost)),
         np.sqrt(floor),
-        f"The floor is what {len(x)} public rows do not say about the curve; no budget lowers it.",
+        Note(ReleaseNote.CURVE_FLOOR, rows=len(x)),
     )
 
 

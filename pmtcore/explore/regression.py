@@ -18,7 +18,7 @@ from pmtcore.accounting.budgets import of_person
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import chi2, f_distribution, student
 from pmtcore.base.escaping import one_line
-from pmtcore.base.messages import ExploreMessage, InputError, Refusal, RefusedError
+from pmtcore.base.messages import ExploreMessage, InputError, Note, Refusal, RefusedError, ReleaseNote
 from pmtcore.base.results import Reported, Results, WaldTest
 from pmtcore.explore.functionals import Estimates, figures
 from pmtcore.methods.joint_moment.linear import Fit, State, solve
@@ -103,7 +103,7 @@ class Regression(Reported):
         design = self.design
         return Results(
             names=self.names,
-            values=fit.coefficients,
+            coefficients=fit.coefficients,
             centre=fit.coefficients,
             errors=bands.parts,
             freedom=freedom,
@@ -116,7 +116,7 @@ class Regression(Reported):
             residual_sd=self.residual_sd,
             guarantee=of_person(self.guarantee),
             features=None if design is None else lambda frame: design(frame, self.names),
-            words=("From a released moment: this regression spends nothing. Limits hold for one chosen beforehand.",),
+            words=(Note(ReleaseNote.FROM_MOMENT),),
         )
 
     def __repr__(self) -> str:

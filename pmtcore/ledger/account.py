@@ -13,6 +13,7 @@ from typing import Any
 
 from pmtcore.accounting.budgets import PERSON, Guarantee, Neighbours, Unit, compose
 from pmtcore.accounting.mixed import mixed_epsilon
+from pmtcore.base.release_record import ReleaseRecord
 
 _ROOM = 1 + 1e-12  # a cap may be used up to rounding
 CAP_RANGE = (1e-6, 1000.0)  # total mu
@@ -40,7 +41,7 @@ class Entry:
     request: Mapping[str, Any]
     state: str  # reserved, released, failed
     standing: str
-    record: Mapping[str, Any] | None
+    record: ReleaseRecord | None
     pure_epsilon: float = 0.0  # of a purely private part; then gaussian_mu is of the rest
     gaussian_mu: float = 0.0
     hash: str = ""  # of its event: a head that the log must pass through for ever

@@ -314,12 +314,7 @@ class Database:
             "sealed": checked.sealed,
             "key": self.key is not None,
             "noted": None if noted is None else noted.seq,
-            "why": why
-            or (
-                ""
-                if checked.passed
-                else "it does not pass through the head given: its newest events were cut off, or it is another ledger"
-            ),
+            "why": why or ("" if checked.passed else Damage.OTHER_HEAD.sentence()),
         }
 
     def accept(self, reason: str) -> None:

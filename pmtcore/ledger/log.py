@@ -15,6 +15,7 @@ from typing import Any
 
 from pmtcore.base.exports import plain
 from pmtcore.base.messages import InputError, LedgerMessage, number_between
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger import chain, reading, rules
 from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account, Entry
 from pmtcore.ledger.agreements import Agreements
@@ -143,7 +144,7 @@ class Ledger:
                     data_sets.pop(row["dataset"], None)
             return data_sets
 
-    def finish(self, key: str, record: Mapping[str, Any]) -> dict[str, Any]:
+    def finish(self, key: str, record: ReleaseRecord) -> ReleaseRecord:
         """Keep the record of a release, in plain JSON types, with its spend.
 
         Args:
@@ -153,7 +154,7 @@ class Ledger:
         Returns:
             The record as it is kept.
         """
-        stored: dict[str, Any] = plain(dict(record))
+        stored: ReleaseRecord = plain(dict(record))
         self._database.give_room()
         with self._database.writing() as connection:
             spent = self._entry_of(connection, key)

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 
 from pmtcore.ledger.engines import Connection
 
-NAME_LENGTH = 200  # of a column; longer names are refused in a sentence
-
-
+# Characters of the name of a data set or a key.
+NAME_LENGTH = 200
+# Names of the table of events and of the table that holds the version.
 EVENTS = "pmt_events"
 VERSION = "pmt_schema"
-_EVENTS_FIRST = f"""CREATE TABLE {EVENTS} (
+_CREATE_EVENTS = f"""CREATE TABLE {EVENTS} (
     seq INTEGER NOT NULL,
     at VARCHAR(40) NOT NULL,
     dataset VARCHAR({NAME_LENGTH}) NOT NULL,
@@ -30,14 +30,14 @@ _EVENTS_FIRST = f"""CREATE TABLE {EVENTS} (
     PRIMARY KEY (seq),
     CONSTRAINT pmt_once UNIQUE (key, kind)
 )"""
-_WORDS = "the ledger only grows"
+_REFUSAL = "the ledger only grows"
 _SQLITE = [
-    f"CREATE TRIGGER pmt_no_{verb.lower()} BEFORE {verb} ON pmt_events BEGIN SELECT RAISE(ABORT, '{_WORDS}'); END"
+    f"CREATE TRIGGER pmt_no_{verb.lower()} BEFORE {verb} ON pmt_events BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"
     for verb in ("UPDATE", "DELETE")
 ]
 _POSTGRES = [
     "CREATE OR REPLACE FUNCTION pmt_only_grows() RETURNS trigger LANGUAGE plpgsql AS "
-    f"$$ BEGIN RAISE EXCEPTION '{_WORDS}'; END $$",
+    f"$$ BEGIN RAISE EXCEPTION '{_REFUSAL}'; END $$",
     "CREATE TRIGGER pmt_only_grows BEFORE UPDATE OR DELETE OR TRUNCATE ON pmt_events "
     "FOR EACH STATEMENT EXECUTE FUNCTION pmt_only_grows()",
 ]
@@ -46,7 +46,7 @@ _POSTGRES = [
 def _tables(connection: Connection) -> None:
     """Migrate to version 1: make the tables."""
     if not connection.has_table(EVENTS):
-        connection.run(_EVENTS_FIRST)
+        connection.run(_CREATE_EVENTS)
         connection.run("CREATE INDEX ix_pmt_events_dataset ON pmt_events (dataset)")
     if not connection.has_table(VERSION):
         connection.run("CREATE TABLE pmt_schema (version INTEGER NOT NULL)")

@@ -66,7 +66,7 @@ class DescentPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
 
     @property
     def root(self) -> np.ndarray | None:
-        """Return ``S_B^{-1/2}`` (d, d); none where rows are as they are."""
+        """Return ``S_B^{-1/2}`` (d, d); ``None`` where rows keep the coordinates of the table."""
         return self.public.symmetric_root[1] if self.parameters.coordinates == "whitened" else None
 
     @property
@@ -114,12 +114,12 @@ class DescentPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
         public, p = self.public, self.parameters
         theta, unit = np.zeros((trials, public.d)), p.clip / FACTOR**2 / self.n
         root, penalty = self._ridge
-        near = Proximal.of(root, p.lasso * p.rate * public.penalized)
+        proximal = Proximal.of(root, p.lasso * p.rate * public.penalized)
         for _ in range(p.steps):
             total = at(prepared, partial(self._clipped, theta))
             noisy = noisy_vector(total, (1 + SLACK) * self.sigma / unit, source, trials)
-            theta = near.step(theta - p.rate * (noisy * unit + theta @ penalty))
-        return Coefficients(near.table(theta), Note(ReleaseNote.NO_BANDS))
+            theta = proximal.step(theta - p.rate * (noisy * unit + theta @ penalty))
+        return Coefficients(proximal.table(theta), Note(ReleaseNote.NO_BANDS))
 
     def _clipped(self, theta: np.ndarray, rows: IntegerRows) -> np.ndarray:
         """Return sums of clipped gradients (t, d), integers."""

@@ -11,7 +11,15 @@ import numpy as np
 from pmtcore.accounting.budgets import MU_RANGE, Budget
 from pmtcore.base.computed_once import computed_once
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import InputError, Note, PlanVerdict, ReleaseMessage, number_between, whole_number_between
+from pmtcore.base.messages import (
+    InputError,
+    Note,
+    Phrase,
+    PlanVerdict,
+    ReleaseMessage,
+    number_between,
+    whole_number_between,
+)
 from pmtcore.base.numbers import figure
 from pmtcore.base.steps import Steps
 from pmtcore.methods.registry import Method, Plan, Prediction, make_parameters, method, of_role, recommended, suiting
@@ -305,14 +313,14 @@ def beside_public(prediction: Prediction, alone: Prediction) -> tuple[float, str
         alone: of the public fit.
     """
     ratio, ends = typical_ratio(prediction.median_total, alone.total), prediction.total_interval
-    precise = f"{figure(1 / max(ratio, 1e-300), 2)} times as precise as the public fit"
+    times = figure(1 / max(ratio, 1e-300), 2)
     if ends is None:
-        return ratio, precise
+        return ratio, Phrase.TIMES_AS_PRECISE.sentence(value=times)
     best, worst = (1 / max(typical_ratio(end, alone.total), 1e-300) for end in ends)
     least, most = figure(worst, 2), figure(best, 2)
     if best > _FAR_APART * worst:
-        return ratio, f"{least} to {most} times as precise as the public fit on eight of ten real tables"
-    return ratio, f"{precise} ({least} to {most} times on eight of ten real tables)"
+        return ratio, Phrase.RANGE_OF_PRECISION.sentence(low=least, high=most)
+    return ratio, Phrase.TIMES_IN_RANGE.sentence(value=times, low=least, high=most)
 
 
 def _half(public: PublicData, n: int, id: str, mu: float, *, j: int) -> float:

@@ -14,6 +14,7 @@ from pmtcore.accounting.budgets import Guarantee, Neighbours, Spend, unit_of
 from pmtcore.base.bands import Bands
 from pmtcore.base.exports import plain
 from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.symmetric import from_lower_triangle, lower_triangle, mirrored
 from pmtcore.methods.facts import Facts
 
@@ -60,7 +61,6 @@ class Ground:
         )
 
 
-UNRECORDED = "its spend is in no ledger"
 FORMAT = "second-moment/release"
 VERSION = 2  # of the record: 1 had no format, date, software or inference; readers open both
 _MOST_COVARIANCES = 300  # coefficients: three lower triangles of so many take 2.7 MB as text of doubles
@@ -97,9 +97,9 @@ class Release:
         for name, value in [*self.released.items(), *self.parameters.items()]:
             plain(value, name)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ReleaseRecord:
         """Return the machine-readable record, plain JSON types only."""
-        record: dict[str, Any] = {
+        return {
             "format": FORMAT,
             "version": VERSION,
             "date": self.date,
@@ -125,10 +125,9 @@ class Release:
             "design": plain(dict(self.design)),
             "rows_disagree": self.disagrees,
         }
-        return record
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Release:
+    def from_dict(cls, record: ReleaseRecord) -> Release:
         """Return the release from :meth:`as_dict`, as a ledger keeps it."""
         public, names = dict(record["public"]), tuple(record["coefficients"])
         promise = record["guarantee"]
@@ -192,7 +191,7 @@ def _promised(fields: Mapping[str, Any]) -> Guarantee:
     return Guarantee(fields["mu"], Neighbours(fields["neighbours"]), fields["delta"], unit_of(fields))
 
 
-def bands_of(record: Mapping[str, Any]) -> Bands | None:
+def bands_of(record: ReleaseRecord) -> Bands | None:
     """Return the bands of a release in plain fields, with what a record of version 2 says beside them."""
     recorded, names, inference = record["bands"], tuple(record["coefficients"]), record.get("inference") or {}
     rows = [recorded[name] for name in names if name in recorded]

@@ -24,17 +24,20 @@ from pmtcore.base.exports import plain
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import (
     InputError,
+    LabReason,
     Note,
     Refusal,
     RefusedError,
     ReleaseMessage,
     ReleaseNote,
     TableNote,
+    kind_of,
     number_between,
     reraised_as,
     whole_number_between,
 )
 from pmtcore.base.private_rows import PassObserver
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.strict_json import parsed
 from pmtcore.ledger.log import Entry, Ledger, LedgerError, UnclearSpend
 from pmtcore.ledger.rules import SpendFields, spend
@@ -46,8 +49,8 @@ from pmtcore.public.pull import strongest_pull
 from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, before_spend, sentence
 from pmtcore.releases.planning import NO_GAIN, beside_public, public_alone, with_common_sampling
 from pmtcore.releases.progress import Progress, Report
-from pmtcore.releases.record import UNRECORDED, Ground, Release
-from pmtcore.tables.demo import SYNTHETIC, is_demo
+from pmtcore.releases.record import Ground, Release
+from pmtcore.tables.demo import is_demo
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.digests import content_digest, public_digest
 from pmtcore.tables.fingerprint import hashed
@@ -197,12 +200,12 @@ def release(
     _check_may_leave(entry)
     outcome = plan.run(problem.private if watch is None else problem.private.watched(watch), source, 1)
     reasons = problem.lab_reasons
-    if SYNTHETIC not in reasons and problem.table is not None and is_demo(problem.table):
-        reasons += (SYNTHETIC,)
+    if LabReason.SYNTHETIC not in map(kind_of, reasons) and problem.table is not None and is_demo(problem.table):
+        reasons += (Note(LabReason.SYNTHETIC),)
     if plan.mu > 0 and not source.secure:
-        reasons += ("the noise came from a seed that can be repeated, not from the system's entropy",)
+        reasons += (Note(LabReason.SEEDED),)
     if plan.mu > 0:
-        reasons += (UNRECORDED,)
+        reasons += (Note(LabReason.UNRECORDED),)
     guarantee = stated or _guarantee(problem, request, plan.mu)
     return Release(
         method=entry.id,
@@ -232,14 +235,14 @@ def release(
 class Recorded:
     """A release that is in the ledger: the record kept there, in plain fields, under its data set and key."""
 
-    record: Mapping[str, Any]
+    record: ReleaseRecord
     dataset: str
     key: str
     release: Release  # made just now, or for a repeated key made again from the record
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ReleaseRecord:
         """Return the record as the ledger keeps it."""
-        return dict(self.record)
+        return self.record.copy()
 
 
 def recorded_release(
@@ -322,19 +325,19 @@ def _reserved(place: SpendPlace, fields: SpendFields, room: int) -> Entry | None
         raise KeyboardInterrupt(sentence(place, place.state(), stop)) from None
 
 
-def _kept(place: SpendPlace, made: Release) -> dict[str, Any]:
+def _kept(place: SpendPlace, made: Release) -> ReleaseRecord:
     """Keep the record with its spend, and return it as it is kept; tried twice, since the budget is gone already.
 
     Raises:
         LedgerError: both times.
     """
-    record = {**made.as_dict(), "ledger": {"dataset": place.dataset, "key": place.key, "head": ""}}
+    record: ReleaseRecord = {**made.as_dict(), "ledger": {"dataset": place.dataset, "key": place.key, "head": ""}}
     try:
         return place.ledger.finish(place.key, record)
     except LedgerError:
         entry = place.ledger.entry(place.key)  # an error may follow what was written
         if entry is not None and entry.record is not None:
-            return dict(entry.record)
+            return entry.record.copy()
         return place.ledger.finish(place.key, record)
 
 
@@ -425,7 +428,7 @@ def _room(d: int) -> int:
 
 def once_recorded(release: Release) -> Release:
     """Return the same figures once their spend is recorded: sound, where nothing else speaks against it."""
-    reasons = tuple(reason for reason in release.standing_reasons if reason != UNRECORDED)
+    reasons = tuple(reason for reason in release.standing_reasons if kind_of(reason) is not LabReason.UNRECORDED)
     if reasons:
         return replace(release, standing_reasons=reasons)
     return replace(release, standing=ReleaseStatus.SOUND, standing_reasons=(method(release.method).claim.reason,))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP, BudgetSplit, ObjectiveConstants, spend
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, ReleaseNote
 from pmtcore.glm import losses
 from pmtcore.glm.losses import Loss
 from pmtcore.ledger.account import Account
@@ -79,14 +79,8 @@ class RetrievalPlan:
         """Return the same guarantee under the other relation in words, or why there is none."""
         if promise.neighbours is Neighbours.ADD_REMOVE_ONE:
             other = promise.under(Neighbours.REPLACE_ONE)
-            return (
-                f"Under replace-one the same release has {_words(other)}: a row replaced is one removed and one added. "
-                f"Compare it with a replace-one budget only as that."
-            )
-        return (
-            "It says nothing about a table with one row more: to compare with an add-remove-one budget, plan under "
-            "add-remove-one."
-        )
+            return ReleaseNote.OTHER_RELATION.sentence(budget=_words(other))
+        return ReleaseNote.NO_OTHER_RELATION.sentence()
 
 
 def _affordable(

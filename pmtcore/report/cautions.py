@@ -29,9 +29,9 @@ class Caution:
     """What the coefficients of a fit estimate where that is not what a reader expects.
 
     Attributes:
-        words: what is so, from public figures.
-        repair: label of the button that mends it.
-        choices: with which it is mended.
+        words: the caution, one or two sentences computed from public figures.
+        repair: label of the button that takes the other choices.
+        choices: the choices about the tables under which the caution no longer applies.
     """
 
     words: str
@@ -45,7 +45,7 @@ def public_gaps(problem: Problem, public: Table | MomentTable) -> int:
 
 
 def filled_gaps(problem: Problem, public: Table | MomentTable) -> str:
-    """Return what rows with gaps count with, where gaps are filled; empty where there are none."""
+    """Say with what gaps are filled, column by column; empty where gaps are not filled or there are none."""
     if problem.choices.missing != "public-median" or not isinstance(public, Table):
         return ""
     coder = problem.coder
@@ -59,7 +59,7 @@ def filled_gaps(problem: Problem, public: Table | MomentTable) -> str:
 
 
 def left_out_words(problem: Problem, public: Table | MomentTable) -> str:
-    """Return how many public rows were left out, and why; empty where none was."""
+    """Say how many public rows were left out, and why; empty where none was."""
     left_out = public_gaps(problem, public)
     if left_out == 0:
         return ""
@@ -70,7 +70,7 @@ def left_out_words(problem: Problem, public: Table | MomentTable) -> str:
 
 
 def rows_of_zeros(problem: Problem, public: Table | MomentTable) -> Caution | None:
-    """Return what gaps do where a row with one counts as zeros, and many rows have one."""
+    """Return the caution about gaps, where a row with a gap counts as zeros and more than a twentieth have one."""
     choices, left_out = problem.choices, public_gaps(problem, public)
     known = left_out + (problem.public.m or 0)
     if choices.missing != "empty-row" or left_out <= _MANY_GAPS * known:
@@ -79,7 +79,10 @@ def rows_of_zeros(problem: Problem, public: Table | MomentTable) -> Caution | No
 
 
 def decisive_penalty(problem: Problem) -> Caution | None:
-    """Return what the penalty does where it decides coefficients of rare categories; read once for each problem."""
+    """Return the caution about a ridge penalty that decides coefficients of rare categories.
+
+    All public rows are read for it, once for each problem.
+    """
     if problem not in _PENALTIES:
         _PENALTIES[problem] = _decisive_penalty(problem)
     return _PENALTIES[problem]

@@ -5,12 +5,11 @@ is said to be the reader's to fill in. Questions and answers are ``checklist.tom
 """
 
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pmtcore.accounting.budgets import Neighbours, of_person, only_responses, person_note
 from pmtcore.base.numbers import figure, power_of_ten
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.methods.registry import method
 
 # What a band allows for, by the names of its parts.
@@ -18,7 +17,7 @@ _PARTS = {"privacy": "the noise for privacy", "sampling": "sampling", "truncatio
 _ANSWERS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+def checklist(record: ReleaseRecord) -> list[tuple[str, str]]:
     """Return questions with their answers, in order."""
     entry, promise = method(record["method"]), record["guarantee"]
     person, note, rows = of_person(promise), person_note(promise), promise.get("rows_per_person", 1)

@@ -13,6 +13,7 @@ from typing import Any
 
 from pmtcore.accounting.budgets import of_person, only_responses, unit_of
 from pmtcore.base.escaping import one_line
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.methods.registry import method
 from pmtcore.report.names import source
 
@@ -20,7 +21,7 @@ _TODO = "TODO"
 _RECORD = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-def entry(record: Mapping[str, Any], date: str = "", purpose: str = "") -> str:
+def entry(record: ReleaseRecord, date: str = "", purpose: str = "") -> str:
     """Return the draft as YAML text; strings are quoted as JSON, which YAML reads."""
     method_entry, promise, target = method(record["method"]), record["guarantee"], record["target"]
     unit, responses = unit_of(promise), only_responses(promise)

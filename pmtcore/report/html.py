@@ -19,6 +19,7 @@ from pmtcore.accounting.budgets import of_person, only_responses, person_note, u
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import plain
 from pmtcore.base.numbers import figure, percent, plural, power_of_ten
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
 from pmtcore.public.moments import INTERCEPT
@@ -51,7 +52,7 @@ _LEVELS = (1, 2, 3)
 _ALONE = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13" '
 
 
-def report(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, head: str | None = None) -> str:
+def report(record: ReleaseRecord, account: Mapping[str, Any] | None = None, head: str | None = None) -> str:
     """Return the report of one release.
 
     Args:
@@ -74,7 +75,7 @@ def report(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, 
     )
 
 
-def embedded(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, head: str | None = None) -> str:
+def embedded(record: ReleaseRecord, account: Mapping[str, Any] | None = None, head: str | None = None) -> str:
     """Return what the report says, without its frame and style; headings are one level lower, drawings are images.
 
     Args:
@@ -103,7 +104,7 @@ def _as_image(drawing: re.Match[str]) -> str:
     return f'<img{small} alt="{label.group(1) if label else ""}" src="data:image/svg+xml;base64,{data}">'
 
 
-def _contents(record: Mapping[str, Any], book: Mapping[str, Any] | None, head: str | None) -> str:
+def _contents(record: ReleaseRecord, book: Mapping[str, Any] | None, head: str | None) -> str:
     """Return all parts below the title, those that a stakeholder needs first."""
     picture, tables = _coefficients(record)
     # What was promised stands before all figures: it is what a privacy officer reads for.
@@ -114,14 +115,14 @@ def _contents(record: Mapping[str, Any], book: Mapping[str, Any] | None, head: s
     return "\n".join(part for part in parts if part)
 
 
-def _entry(record: Mapping[str, Any], account: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def _entry(record: ReleaseRecord, account: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Return the spend of this release in the account; empty where it is in none."""
     key = record.get("ledger", {}).get("key")
     entries = [] if account is None else account["entries"]
     return next((entry for entry in entries if entry["key"] == key), {})
 
 
-def _summary(record: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+def _summary(record: ReleaseRecord, entry: Mapping[str, Any]) -> str:
     nobody = unprotected_words(float(of_person(record["guarantee"])["mu"]))
     if record["standing"] == "sound" and nobody:
         box = f'<p class="lab">{escape(nobody)}</p>'
@@ -152,12 +153,12 @@ def _summary(record: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
     return question + "\n" + table("About this release", ("what", "value"), facts)
 
 
-def _modelled(record: Mapping[str, Any]) -> str:
+def _modelled(record: ReleaseRecord) -> str:
     """Return what the coefficients are about, with the level of a label."""
     return modelled(str(record["target"]), record["public"].get("positive"))
 
 
-def _features(record: Mapping[str, Any]) -> str:
+def _features(record: ReleaseRecord) -> str:
     """Return the columns of the table that the features come from, with the number of levels of each category."""
     names = [name for name in record["coefficients"] if name != INTERCEPT]
     columns = Counter(source_column(name) for name in names)
@@ -168,13 +169,13 @@ def _features(record: Mapping[str, Any]) -> str:
 _NAMED = 20  # columns that a sentence can name; the tables have all
 
 
-def _data(record: Mapping[str, Any]) -> str:
+def _data(record: ReleaseRecord) -> str:
     rows = "unknown" if record["public_rows"] is None else f"{record['public_rows']:,}"
     facts = [("private", f"{record['n']:,}"), ("public", rows)]
     return "<h2>Data</h2>\n" + table("Public numbers of rows", ("rows", "number"), facts)
 
 
-def _left(record: Mapping[str, Any]) -> str:
+def _left(record: ReleaseRecord) -> str:
     """List what was computed from private rows and is in the record: figures by name, larger objects by their size."""
     if record["guarantee"]["mu"] == 0:
         return "nothing: no private row was read"
@@ -203,7 +204,7 @@ def _figures(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _plan(record: Mapping[str, Any]) -> str:
+def _plan(record: ReleaseRecord) -> str:
     """Return the public figures that the plan chose, for whoever repeats or checks the release."""
     facts = [(NAME, escape(share.words)) for share in shortened(record["public"])] + _figures(record["public"])
     if not facts:
@@ -215,7 +216,7 @@ def _plan(record: Mapping[str, Any]) -> str:
     )
 
 
-def _method(record: Mapping[str, Any]) -> str:
+def _method(record: ReleaseRecord) -> str:
     entry = method(record["method"])
     errata = f" Published errata repaired here: {', '.join(entry.origin.errata)}." if entry.origin.errata else ""
     return (
@@ -240,7 +241,7 @@ def _whom(guarantee: Mapping[str, Any], sound: bool) -> str:
     return f"The number of {sized} is public. The public rows are not protected{others}. {escape(told)}{more}"
 
 
-def _guarantee(record: Mapping[str, Any]) -> str:
+def _guarantee(record: ReleaseRecord) -> str:
     g = of_person(record["guarantee"])
     note = person_note(record["guarantee"])
     facts = [
@@ -279,7 +280,7 @@ def _example(mu: float, unit: str) -> str:
 _ANCHOR = ("epsilon", "delta", "protects")
 
 
-def _anchors(record: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def _anchors(record: ReleaseRecord) -> list[tuple[str, ...]]:
     g, unit = of_person(record["guarantee"]), unit_of(record["guarantee"])
     protects = "one person" if unit.column else "one row" if unit.rows == 1 else f"a person with up to {unit.rows} rows"
     mine = ("<b>this release</b>", number(g["epsilon"]), power_of_ten(g["delta"]), protects)
@@ -287,7 +288,7 @@ def _anchors(record: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return [*[mine] * (g["mu"] > 0), *others]
 
 
-def _coefficients(record: Mapping[str, Any]) -> tuple[str, str]:
+def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     """Return the picture of the coefficients under its heading, and their tables with all notes."""
     bands = record["bands"]
     parts = [p for p in ("privacy", "sampling", "truncation") if any(p in band for band in bands.values())]
@@ -370,7 +371,7 @@ def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
     )
 
 
-def _checklist(record: Mapping[str, Any]) -> str:
+def _checklist(record: ReleaseRecord) -> str:
     rows = [(escape(question), escape(answer)) for question, answer in checklist(record)]
     return (
         "<h2>Questions about the guarantee</h2>\n"
@@ -388,7 +389,7 @@ def _glossary() -> str:
     return "<h2>Words</h2>\n" + table("Glossary", ("word", "meaning"), rows).replace("<table>", '<table class="words">')
 
 
-def _reproduce(record: Mapping[str, Any], account: Mapping[str, Any] | None) -> str:
+def _reproduce(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
     cap = cap_command(record, (account or {}).get("cap") or START_CAP)
     first = f'<p class="note">A ledger that is new asks for a cap first:</p>\n<pre>{escape(cap)}</pre>\n' if cap else ""
     return (

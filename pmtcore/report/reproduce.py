@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pmtcore.base.escaping import markdown, one_line, shell
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import START_CAP
 from pmtcore.tables.choices import SAME_ON_ALL_FACES, Choices
 
@@ -13,7 +14,7 @@ from pmtcore.tables.choices import SAME_ON_ALL_FACES, Choices
 _DEFAULTS = {name: getattr(Choices, name) for name in (*SAME_ON_ALL_FACES, "person", "person_rule")}
 
 
-def configuration(record: Mapping[str, Any]) -> dict[str, Any]:
+def configuration(record: ReleaseRecord) -> dict[str, Any]:
     """Return the request in the fields that ``--config`` reads."""
     promise = record["guarantee"]
     request = {"method": record["method"], "mu": promise["mu"], "parameters": record["parameters"]}
@@ -21,7 +22,7 @@ def configuration(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**request, "delta": promise["delta"], **({"rows_per_person": rows} if rows > 1 else {})}
 
 
-def command(record: Mapping[str, Any]) -> str:
+def command(record: ReleaseRecord) -> str:
     """Return the command that asks for the same with the same choices; the files are the reader's own."""
     choices = _choices(record)
     words = ["python", "-m", "pmtcore", "release", "--private", "private.csv", "--public", "public.csv"]
@@ -51,7 +52,7 @@ def _fitted(choices: Mapping[str, Any]) -> list[str]:
     return ["--target", choices["target"], *features]
 
 
-def cap_command(record: Mapping[str, Any], cap: float = START_CAP) -> str:
+def cap_command(record: ReleaseRecord, cap: float = START_CAP) -> str:
     """Return the command that a new ledger asks for first; empty where the release is in none."""
     if record.get("seed") is not None:
         return ""
@@ -91,17 +92,17 @@ class Recipe:
         return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
 
 
-def script(record: Mapping[str, Any]) -> str:
+def script(record: ReleaseRecord) -> str:
     """Return a Python script that asks for the same release through the package's face."""
     return _released(record).script
 
 
-def notebook(record: Mapping[str, Any]) -> str:
+def notebook(record: ReleaseRecord) -> str:
     """Return the same as a notebook."""
     return _released(record).notebook
 
 
-def _released(record: Mapping[str, Any]) -> Recipe:
+def _released(record: ReleaseRecord) -> Recipe:
     spends = "Running this draws new noise and spends again; the ledger counts it."
     note = (
         spends if "ledger" in record else "Running this draws new noise. It gives a lab figure, which no ledger counts."
@@ -153,13 +154,13 @@ def _tables(choices: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _choices(record: Mapping[str, Any]) -> dict[str, Any]:
+def _choices(record: ReleaseRecord) -> dict[str, Any]:
     """Return the choices about the tables, as far as an older record has them."""
     choices = dict(record["public"].get("choices") or {})
     return {"target": record["target"], "family": record["public"].get("family", "gaussian"), **choices}
 
 
-def _title(record: Mapping[str, Any]) -> str:
+def _title(record: ReleaseRecord) -> str:
     target, budget = _plain(record["target"]), record["guarantee"]["mu"]
     return f"Private regression of {target} by {record['method']} at mu = {budget:.4g}."
 
@@ -168,7 +169,7 @@ def _imports() -> list[str]:
     return ["import pmtcore as pc", "", 'private, public = "private.csv", "public.csv"  # your own files']
 
 
-def _call(record: Mapping[str, Any]) -> list[str]:
+def _call(record: ReleaseRecord) -> list[str]:
     choices, promise = _choices(record), record["guarantee"]
     given = {**_tables(choices), "method": record["method"], "mu": promise["mu"], "delta": promise["delta"]}
     if promise.get("rows_per_person", 1) > 1:

@@ -108,9 +108,10 @@ TITLES: Mapping[str, str] = {
 }
 # Of a release whose statistics show that public rows were no guide to the private ones.
 DISAGREES = (
-    "Check before you use these figures: what was released shows that the private rows are not like the public ones. "
-    "Bands may miss, and what was predicted from public rows does not hold. A larger budget does not mend it: look for "
-    "an identifier among the features, other units, or another population."
+    "Check before you use these figures: what was released fits badly to private rows that are like the public ones. "
+    "One in twenty releases says so where they are alike. Where they are not, bands may miss, what was predicted from "
+    "public rows does not hold, and a larger budget does not mend it: look for an identifier among the features, other "
+    "units, or another population."
 )
 # Public parts that stand beside what was released, to say what it is of.
 _PUBLIC = ("names",)

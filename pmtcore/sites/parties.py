@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
 
 from pmtcore.base.exports import plain
 from pmtcore.base.messages import Note, ReleaseNote, StudyFault
 from pmtcore.base.numbers import figure
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.agreements import PendingRequest
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.ledger.rules import SpendFields
@@ -135,7 +135,7 @@ class SiteOfStudy:
     source: NoiseSource
     by: str = ""
 
-    def run(self, board: Board) -> dict[str, Any]:
+    def run(self, board: Board) -> ReleaseRecord:
         """Take part until the release is there; the spend is in the ledger before a row is read.
 
         A site that was stopped may run again: what was opened is read from the board, and its spend stands once.
@@ -186,7 +186,7 @@ class SiteOfStudy:
         if self.table.n != site.rows:
             raise StudyError(StudyFault.OTHER_ROWS, self.name)
 
-    def _spend(self) -> dict[str, Any] | None:
+    def _spend(self) -> ReleaseRecord | None:
         """Write the spend down, once; the record where the study was released before.
 
         Raises:
@@ -197,7 +197,7 @@ class SiteOfStudy:
             raise LedgerError(str(StudyError(StudyFault.NOT_AGREED, self.name)))
         entry = self.ledger.entry(key)
         if entry is not None and entry.record is not None:
-            return dict(entry.record)
+            return entry.record.copy()
         if entry is not None and entry.state == "reserved":
             return None  # stopped in between: what was opened is on the board, and no pass is opened twice
         problem = self._problem
@@ -246,11 +246,11 @@ class SiteOfStudy:
 
         transcript.wait(has_begun, _ANY_ATTEMPT, _LONG * self.ground.study.patience)
 
-    def _keep(self, result: Result) -> dict[str, Any]:
+    def _keep(self, result: Result) -> ReleaseRecord:
         key = self.ground.study.key(self.name)
         spent = self.ledger.entry(key)
         place = {"dataset": self.dataset, "key": key, "head": "" if spent is None else spent.hash}
-        record = {**result.as_dict(), "ledger": place}
+        record: ReleaseRecord = {**result.as_dict(), "ledger": place}
         self.ledger.finish(key, record)
         return record
 
@@ -272,7 +272,7 @@ class Result:
     def _answering(self) -> tuple[int, ...]:
         return tuple(len(names) for names in self.passes)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ReleaseRecord:
         """Return the record: as of one curator, and who answered and who can learn what."""
         study, names, learns = self.study, self.passes[0], knowledge(self.study, *self._answering)
         answered = {
@@ -329,7 +329,7 @@ class Coordinator:
         self._ground, self._study, self._board = ground, ground.study, board
         self._transcript = Transcript(ground.study, board)
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> ReleaseRecord:
         """Lead the study to its release, and compute it from the opened totals, as anybody who reads them may.
 
         Raises:

@@ -6,9 +6,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from pmtcore.base.messages import InputError, SiteMessage, TableMessage
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.log import Ledger
 from pmtcore.releases.release import Request
 from pmtcore.sites.boards import FolderBoard, served
@@ -95,7 +96,7 @@ def start_site(folder: Path, name: str, private: str, address: str) -> subproces
         return subprocess.Popen([*command, "--json"], stdout=log, stderr=log, env=dict(os.environ))  # noqa: S603
 
 
-def simulate(ground: GroundOfStudy, folder: Path, private: Sequence[str]) -> dict[str, Any]:
+def simulate(ground: GroundOfStudy, folder: Path, private: Sequence[str]) -> ReleaseRecord:
     """Run a prepared study with a process for each site, and return the coordinator's record.
 
     Raises:

@@ -19,6 +19,7 @@ from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature
 from pmtcore.tables.limits import KEPT_BYTES, MAX_FEATURES, MAX_NAME
 from pmtcore.tables.parsed import ParsedNumbers
+from pmtcore.tables.persons import Persons
 from pmtcore.tables.schema import Column
 from pmtcore.tables.sources import Cells, Source, reading_numbers
 from pmtcore.tables.targets import Coding
@@ -26,7 +27,7 @@ from pmtcore.tables.targets import Coding
 
 @dataclass(frozen=True, eq=False)
 class EncodedRows:
-    """Rows (k, d) with their responses (k,); which of them are whole, the others are zeros.
+    """Rows (k, d) with their responses (k,). ``complete`` says which have every value; the others are zeros.
 
     Attributes:
         weights: of the loss (k,), where the weights of rows are no part of the rows.
@@ -137,9 +138,15 @@ class Coder:
         return tuple(dict.fromkeys([*names, *([self.target.name] if labelled else []), *beside]))
 
     def rows(self, block: Cells, labelled: bool = True, weighted: bool = True) -> EncodedRows:
-        """Return features, response, weights, and which rows are whole.
+        """Return the rows of a block as numbers, each decided by itself.
 
-        For least squares a weighted row is as long as the root of its weight says; else weights are of the loss.
+        For least squares a row and its response are multiplied by the root of the weight; otherwise weights stand
+        beside the responses and multiply the losses.
+
+        Args:
+            block: cells of the columns that are read.
+            labelled: whether the response is read; otherwise it is 0.
+            weighted: whether weights and exposures are applied.
         """
         x = np.empty((len(self.all_names), block.rows)).T  # by columns, as the cells come
         y = np.zeros(block.rows)
@@ -173,9 +180,9 @@ class Coder:
         return EncodedRows(x, y, finite, weights)
 
     def gappy(self, block: Cells) -> list[str]:
-        """Return columns without which enough public rows have a value in every other one; those with most gaps first.
+        """Return the fewest columns, those with most gaps first, without which enough public rows have no gap.
 
-        Enough are twice as many rows as columns are left. Empty where no choice of them gives so many.
+        Enough rows are twice the number of columns that are left. Empty where no choice gives so many.
         """
         masks = {f.name: f.encode(block.columns[f.name], self.decimal)[1].missing for f in self.features}
         widths = {feature.name: len(feature.names) for feature in self.features}
@@ -245,7 +252,13 @@ def check_width(coder: Coder) -> None:
 
 
 def row_blocks(
-    source: Source, coder: Coder, dialect: Dialect, n: int, *, parsed: ParsedNumbers | None = None
+    source: Source,
+    coder: Coder,
+    dialect: Dialect,
+    n: int,
+    *,
+    parsed: ParsedNumbers | None = None,
+    people: Persons | None = None,
 ) -> Callable[[], Iterator[Block]]:
     """Return what :class:`pmtcore.base.private_rows.PrivateRows` calls once a pass.
 
@@ -258,7 +271,9 @@ def row_blocks(
         dialect: how its text is read.
         n: number of rows.
         parsed: where another pass may have left the numbers of all rows; a pass that finds them there reads nothing.
+        people: whose numbers are a last column of the features; ``None``: there is none.
     """
+    names = coder.columns() if people is None else tuple(dict.fromkeys([*coder.columns(), people.column]))
     keep = source.in_memory and n * (len(coder.names) + 1) * 8 <= KEPT_BYTES
     waiting: list[Block] = []
     numeric = reading_numbers(source, coder.numbers)
@@ -269,11 +284,21 @@ def row_blocks(
             return
         fresh: list[Block] = []
         known = parsed if parsed is not None and parsed.is_complete else None
-        read = numeric.blocks(coder.columns(), dialect) if known is None else known.taken()
-        for rows in threads.in_order((partial(coder.rows, block) for block in read), threads.readers()):
+        read = numeric.blocks(names, dialect) if known is None else known.taken()
+        for block in threads.in_order((partial(_block, coder, cells, people) for cells in read), threads.readers()):
             if keep:
-                fresh.append((rows.x, rows.response))
-            yield rows.x, rows.response
+                fresh.append(block)
+            yield block
         waiting.extend(fresh)
 
     return blocks
+
+
+def _block(coder: Coder, cells: Cells, people: Persons | None) -> Block:
+    """Return the features of a block, with the number of each row's person behind them, and the responses."""
+    rows = coder.rows(cells)
+    if people is None:
+        return rows.x, rows.response
+    x = np.empty((rows.x.shape[1] + 1, cells.rows)).T
+    x[:, :-1], x[:, -1] = rows.x, people.of(cells.columns[people.column])
+    return x, rows.response

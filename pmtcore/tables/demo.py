@@ -8,7 +8,6 @@ from pmtcore.tables.cells import numbers
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.table import Table
 
-SYNTHETIC = "the table is synthetic"
 # The shape of assets/demo-private.csv.
 COLUMNS = ("x1", "x2", "x3", "x4", "x5", "y")
 ROWS = 2000  # of the same file

@@ -11,7 +11,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pmtcore.base.messages import InputError, Message, Note, PublicMessage, TableMessage, TableNote, kind_of, listed
+from pmtcore.base.messages import (
+    InputError,
+    Message,
+    Note,
+    PublicMessage,
+    RepairLabel,
+    TableMessage,
+    TableNote,
+    kind_of,
+    listed,
+)
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, LOGISTIC, POISSON
 from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
@@ -242,7 +252,7 @@ def _other_target(private: Table, public: Table | MomentTable) -> tuple[Repair, 
     except InputError:
         return ()
     changes = {"target": first.target, "family": first.family, "lam": None, "positive": None}
-    return (Repair(f"Take {first.target!r} as the target", changes),)
+    return (Repair(RepairLabel.TARGET.sentence(column=first.target), changes),)
 
 
 def _target(public: Table, choices: Choices) -> Iterator[Finding]:
@@ -268,7 +278,7 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
     known = choices.positive is not None and cells.canonical(choices.positive) in levels
     if choices.model.binary and not known and set(levels) != {"0", "1"} and len(levels) != 2:
         numbers = {"family": GAUSSIAN.id, "lam": None, "positive": None}
-        linear = (Repair("Linear regression", numbers),) if share >= 0.5 and len(levels) > 2 else ()
+        linear = (Repair(RepairLabel.LINEAR.sentence(), numbers),) if share >= 0.5 and len(levels) > 2 else ()
         marks = _as_labels(list(levels), choices.family)
         many = len(levels) > MAX_LEVELS
         yield Finding(
@@ -281,11 +291,12 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
             linear if linear and many else (*marks, *linear),
         )
     if choices.family == GAUSSIAN.id and schema.like_counts(schema.values(column, kind, public.decimal)):
-        counts = Repair(f"{FAMILIES[POISSON.id].title} regression of counts", {"family": POISSON.id, "lam": None})
+        label = RepairLabel.COUNTS.sentence(title=FAMILIES[POISSON.id].title)
+        counts = Repair(label, {"family": POISSON.id, "lam": None})
         yield Finding("target", Note(TableNote.COUNT_TARGET, column=name), (name,), False, (counts,))
     if choices.family == GAUSSIAN.id and choices.positive is None and set(levels) == {"0", "1"}:
         title = FAMILIES[LOGISTIC.id].title.capitalize()
-        chance = Repair(f"{title} regression of the two labels", {"family": LOGISTIC.id, "lam": None})
+        chance = Repair(RepairLabel.LABELS.sentence(title=title), {"family": LOGISTIC.id, "lam": None})
         yield Finding("target", Note(TableNote.LABEL_TARGET, column=name), (name,), False, (chance,))
     alike = schema.spelled_alike(levels)
     if alike and (choices.model.binary or share < 0.5):
@@ -307,7 +318,7 @@ def _as_dates(name: str, counts: Mapping[str, int], choices: Choices) -> tuple[R
 
 def _as_alike(name: str, choices: Choices) -> tuple[Repair, ...]:
     """Return the repair that reads texts of a column alike where they differ in capitals or blanks alone."""
-    alike = Repair(f"Read the spellings of {name!r} alike", {"kinds": {**choices.kinds, name: "caseless"}})
+    alike = Repair(RepairLabel.ALIKE.sentence(column=name), {"kinds": {**choices.kinds, name: "caseless"}})
     return () if choices.formula else (alike,)
 
 
@@ -315,13 +326,13 @@ def _as_coded(name: str, code: float, choices: Choices) -> tuple[Repair, ...]:
     """Return the repair that reads one number of a column as a missing value."""
     text = f"{code:g}"
     changes = {"kinds": {**choices.kinds, name: CODED}, "levels": {**choices.levels, name: (text,)}}
-    return () if choices.formula else (Repair(f"Read {text} in {name!r} as missing", changes),)
+    return () if choices.formula else (Repair(RepairLabel.AS_MISSING.sentence(label=text, column=name), changes),)
 
 
 def _as_kind(name: str, kind: str, choices: Choices, more: str = "") -> Repair:
     words = "categories" if kind == "level" else f"numbers{more}"
     words = f"dates, {ORDERS[kind]} first" if kind in ORDERS else words
-    return Repair(f"Read {name!r} as {words}", {"kinds": {**choices.kinds, name: kind}})
+    return Repair(RepairLabel.AS_KIND.sentence(column=name, form=words), {"kinds": {**choices.kinds, name: kind}})
 
 
 def _as_labels(levels: list[str], family: str = "logistic") -> tuple[Repair, ...]:
@@ -333,9 +344,9 @@ def _as_labels(levels: list[str], family: str = "logistic") -> tuple[Repair, ...
     if len(levels) == 1:  # there is no rest
         return ()
     if len(levels) == 2 and not alike:
-        return (Repair(f"{title} regression of the two labels", {"family": family, "positive": None}),)
+        return (Repair(RepairLabel.LABELS.sentence(title=title), {"family": family, "positive": None}),)
     return tuple(
-        Repair(f"{title} regression: {level!r} against the rest", {"family": family, "positive": level})
+        Repair(RepairLabel.ONE_LABEL.sentence(title=title, level=level), {"family": family, "positive": level})
         for level in [level for level in levels if level not in alike][:3]
     )
 
@@ -441,13 +452,13 @@ def _stopping(error: InputError, going_in: tuple[str, ...], choices: Choices) ->
     repairs: list[Repair] = []
     columns: tuple[str, ...] = ()
     if about == "missing":
-        repairs.append(Repair("Missing values become empty rows", {"missing": "empty-row", "unseen": "other"}))
+        repairs.append(Repair(RepairLabel.EMPTY_ROWS.sentence(), {"missing": "empty-row", "unseen": "other"}))
     elif about == "collinear":
-        repairs.append(Repair("Leave out what others give away", {"collinear": "drop"}))
+        repairs.append(Repair(RepairLabel.DROP_COLLINEAR.sentence(), {"collinear": "drop"}))
     elif kind is PublicMessage.TOO_FEW_COMPLETE_ROWS:
         columns = tuple(error.facts["columns"])
         repairs.append(_without(going_in, columns))
-        repairs.append(Repair("Fill gaps from the public rows", {"missing": "public-median"}))
+        repairs.append(Repair(RepairLabel.FILL_GAPS.sentence(), {"missing": "public-median"}))
     elif kind is PublicMessage.TOO_FEW_ROWS:
         lifted = int(error.facts["rows"]) > 2 if choices.intercept else int(error.facts["rows"]) > 1
         repairs += _fewer(going_in) if lifted else ()  # one feature more needs that many

@@ -4,7 +4,7 @@ Limits look at the shape of a file (bytes, rows, columns), which is public, neve
 its own limit is unreadable, and so missing.
 """
 
-from pmtcore.base.messages import InputError, TableMessage
+from pmtcore.base.messages import InputError, TableMessage, TableNote
 from pmtcore.base.pass_memory import memory_limit
 
 MAX_UPLOAD_MB = 200  # of one file in the browser
@@ -45,11 +45,8 @@ def server_bytes() -> int:
 
 def in_words() -> str:
     """Describe the limits, for whoever is about to choose a file."""
-    return (
-        f"A table held in memory: at most {MAX_BYTES // 2**20} MB unpacked, {MAX_COLUMNS:,} columns and "
-        f"{MAX_CELLS // 10**6} million cells; a session at most {MAX_SESSION_BYTES // 2**20} MB of files. Larger: "
-        "use the command line."
-    )
+    cells, unpacked, session = MAX_CELLS // 10**6, MAX_BYTES // 2**20, MAX_SESSION_BYTES // 2**20
+    return TableNote.LIMITS.sentence(megabytes=unpacked, limit=MAX_COLUMNS, count=cells, total=session)
 
 
 def block_rows(columns: int) -> int:

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.messages import InputError, TableMessage, number_between, whole_number_between
+from pmtcore.base.messages import InputError, LabReason, Note, TableMessage, number_between, whole_number_between
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.sources import ArrowSource
 from pmtcore.tables.synthetic import synthetic
@@ -107,7 +107,7 @@ def load(id: str, *, seed: int = 0, **knobs: float) -> Loaded:
     file = chosen.path.stat()
     opened = _split if file.st_size <= _MOST_KEPT else _split.__wrapped__
     private, public = opened(chosen, chosen.path, file.st_mtime_ns, seed)
-    return private, public, ("the public rows were split off the private table",)
+    return private, public, (Note(LabReason.SPLIT),)
 
 
 @lru_cache(maxsize=8)
@@ -158,7 +158,7 @@ def _demo(
     stamp = hashlib.sha256(repr((chosen.id, rows, public_rows, features, bend, noise, seed)).encode()).hexdigest()
     private = _table(draw.private_x, draw.private_y, columns, "private", stamp=stamp)
     public = _table(draw.public_x, draw.public_y, columns, "public", stamp=stamp[::-1])
-    return private, public, ("the table is synthetic",)
+    return private, public, (Note(LabReason.SYNTHETIC),)
 
 
 def _table(

@@ -18,6 +18,7 @@ import pyarrow.types as pt
 from pmtcore.accounting.budgets import Unit
 from pmtcore.base.messages import (
     InputError,
+    LabReason,
     Note,
     PublicMessage,
     Refusal,
@@ -41,7 +42,7 @@ from pmtcore.tables.identifiers import identifiers, in_order_met
 from pmtcore.tables.kinds import CODED, ORDERS, SIGNS
 from pmtcore.tables.limits import SMALLEST
 from pmtcore.tables.parsed import ParsedNumbers, fits
-from pmtcore.tables.persons import by_person
+from pmtcore.tables.persons import Persons, bounded
 from pmtcore.tables.queries import DeclaredSource
 from pmtcore.tables.schema import (
     Schema,
@@ -66,8 +67,6 @@ _FEW_FOR_A_COLUMN = 3  # public rows for each column, below which whitening and 
 # Names of columns that are there to be explained.
 _TARGETS = ("y", "target", "outcome", "label", "response")
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
-_STRICT_LAB = "the policy 'refuse' answered about private rows, which no noise protects"
-_MULTILINE = "cells with line breaks were declared, so one private row may change how the rows after it are read"
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,13 +133,20 @@ class PublicSide:
             return None
         return ParsedNumbers(names, decimal)
 
-    def read(self, private: Table, cluster: Cluster | None = None, parsed: ParsedNumbers | None = None) -> PrivateRows:
+    def read(
+        self,
+        private: Table,
+        cluster: Cluster | None = None,
+        parsed: ParsedNumbers | None = None,
+        people: Persons | None = None,
+    ) -> PrivateRows:
         """Return private rows, to be read row by row when they are summed; only the strict policies read them now.
 
         Args:
             private: the private table.
             cluster: where sums are taken; ``None``: here.
             parsed: where another pass may leave the numbers of all rows.
+            people: whose numbers are a last column of the rows, for :func:`pmtcore.tables.persons.bounded`.
 
         Raises:
             InputError: a strict policy refuses a row.
@@ -150,10 +156,11 @@ class PublicSide:
             coder.check(private.source.blocks(coder.columns(), self.dialect), "private")
         n = private.source.rows(self.dialect)
         adder = None if cluster is None else cluster.adder(private.source, coder, self.dialect)
-        blocks, beside = row_blocks(private.source, coder, self.dialect, n, parsed=parsed), coder.has_loss_weights
+        blocks = row_blocks(private.source, coder, self.dialect, n, parsed=parsed, people=people)
+        names, beside = coder.names + (() if people is None else (people.column,)), coder.has_loss_weights
         in_memory = private.source.table.nbytes if isinstance(private.source, ArrowSource) else 0
         keeps = max(bytes_for_rows(), in_memory)
-        return PrivateRows(blocks, n, coder.names, adder, keeps=keeps, weighted=beside)
+        return PrivateRows(blocks, n, names, adder, keeps=keeps, weighted=beside)
 
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:
@@ -252,7 +259,7 @@ def prepare(
     reasons = _lab_reasons(private, choices, side.dialect)
     notes = (
         side.notes
-        + ((Note(TableNote.REFUSES_ROWS),) if _STRICT_LAB in reasons else ())
+        + ((Note(TableNote.REFUSES_ROWS),) if LabReason.REFUSES_ROWS in map(kind_of, reasons) else ())
         + _of_text(private, public, side.dialect)
     )
     if choices.overlap:
@@ -263,7 +270,8 @@ def prepare(
         # Of people's rows the number is private: one person may have any.
         notes += (Note(TableNote.MORE_PUBLIC_ROWS),) if isinstance(public, Table) and public.n > rows.n else ()
     else:
-        rows = by_person(side.read(private), private, choices.unit, side.dialect)
+        people = Persons.counted(private, choices.unit.column, side.dialect)
+        rows = bounded(side.read(private, people=people), people.count, choices.unit)
         notes += (Note(TableNote.UNIT, unit=choices.unit.words),)
         alike = choices.unit.rows > 1 and side.data.clusters is None
         notes += (Note(TableNote.ROWS_OF_A_PERSON),) if alike else ()
@@ -351,7 +359,8 @@ def _lab_reasons(private: Table, choices: Choices, dialect: Dialect) -> tuple[st
     """Return why one private row may decide more than its own row: then no release of it is sound."""
     strict = "refuse" in (choices.missing, choices.unseen)
     multiline = private.source.separator is not None and dialect.quoting == "multiline"
-    return ((_STRICT_LAB,) if strict else ()) + ((_MULTILINE,) if multiline else ())
+    reasons = {LabReason.REFUSES_ROWS: strict, LabReason.LINE_BREAKS: multiline}
+    return tuple(Note(reason) for reason, holds in reasons.items() if holds)
 
 
 def _of_text(private: Table, public: Table | MomentTable, dialect: Dialect) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ import pmtcore as pc
 from pmtcore.api.loading import loaded, results_of
 from pmtcore.api.tables import great_table
 from pmtcore.base.messages import ExploreMessage, FaceMessage, Refusal, RefusedError, ResultMessage
+from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.results import PARTS, Results
 from pmtcore.methods.registry import methods
 from pmtcore.releases.record import Release
@@ -41,7 +42,7 @@ def of_statsmodels(fit) -> Results:
     d = len(covariance)
     return Results(
         names=("(intercept)", *list(fit.params.index)[1:]),
-        values=fit.params.to_numpy(),
+        coefficients=fit.params.to_numpy(),
         centre=fit.params.to_numpy(),
         errors={"sampling": np.sqrt(np.diag(covariance))},
         freedom=np.full(d, fit.df_resid),
@@ -50,6 +51,12 @@ def of_statsmodels(fit) -> Results:
         features=lambda rows: np.column_stack([np.ones(len(rows)), rows["age"], rows["income"]]),
         nobs=int(fit.nobs),
     )
+
+
+def test_the_type_of_a_record_has_the_fields_of_the_contract():
+    """The type that code reads a record by, and the JSON schema that others read it by, have the same fields."""
+    assert set(ReleaseRecord.__annotations__) == set(SCHEMA["properties"])
+    assert ReleaseRecord.__required_keys__ <= set(SCHEMA["required"])
 
 
 def test_every_quantity_is_that_of_statsmodels():
@@ -187,7 +194,7 @@ def test_names_with_any_sign_stand_in_constraints():
     root = np.random.default_rng(0).normal(size=(7, 7))
     made = Results(
         names=names,
-        values=np.arange(7.0),
+        coefficients=np.arange(7.0),
         centre=np.arange(7.0),
         errors={"sampling": np.sqrt(np.diag(root @ root.T))},
         freedom=np.full(7, 9.0),

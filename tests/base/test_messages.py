@@ -12,19 +12,26 @@ import pytest
 
 from pmtcore.base import messages
 from pmtcore.base.messages import (
+    AttackResult,
     CuratorNote,
     Damage,
     DatabaseFault,
+    ExploreWords,
+    GuaranteePhrase,
+    GuaranteeWords,
     InputError,
+    LabReason,
     LedgerMessage,
     Message,
     Note,
     Party,
     PartyKnowledge,
+    Phrase,
     PlanVerdict,
     Refusal,
     RefusedError,
     ReleaseNote,
+    RepairLabel,
     SettingFault,
     SiteState,
     SpendMessage,
@@ -40,8 +47,20 @@ from pmtcore.sites.errors import StudyError
 
 ENUMS = {enum.__name__: enum for enum in Message.__subclasses__()}
 KINDS = [kind for enum in ENUMS.values() for kind in enum]
-NOTES = (TableNote, StudyFault, PartyKnowledge, SettingFault, SpendMessage, ReleaseNote, PlanVerdict, CuratorNote)
-CLAUSES = (Damage, DatabaseFault, Party, SiteState)
+NOTES = (
+    TableNote,
+    StudyFault,
+    PartyKnowledge,
+    SettingFault,
+    SpendMessage,
+    ReleaseNote,
+    PlanVerdict,
+    CuratorNote,
+    GuaranteeWords,
+    ExploreWords,
+)
+CLAUSES = (Damage, DatabaseFault, Party, SiteState, LabReason, GuaranteePhrase, AttackResult, Phrase)
+LABELS = (RepairLabel,)
 # These are sentences from elsewhere, or end with one.
 PASSED_ON = ("{unit}", "{problems}", "{reason}")
 SEVERAL = {"allowed", "columns", "datasets", "fields", "functions", "levels", "methods", "names", "needed", "present"}
@@ -76,7 +95,7 @@ NUMBERS = {
         "status",
         "usual",
     ),
-    *("by_chance", "excess", "radius", "sites", "version"),
+    *("by_chance", "claimed", "excess", "radius", "sites", "smallest", "total", "value", "version"),
 }
 # Rooms in which every error of a user carries a kind.
 TYPED = (
@@ -96,10 +115,12 @@ FACTS = {
     "allowed": "the words one may choose from",
     "axis": "a public quantity that is varied",
     "become": "what a category counts as",
-    "bound": "a bound of linear predictors, which is public",
+    "bound": "a bound of linear predictors, or of mu by an audit of tables made up for it",
     "by_chance": "the share of public rows that chance makes private ones, for the curator alone",
+    "budget": "a budget in words",
     "cap": "a cap of the ledger, total mu",
     "chance": "a p-value of released figures, in words",
+    "claimed": "the mu that a method claims",
     "coefficient": "the name of a coefficient that was asked for",
     "column": "the name of a column of the public table, or one that was given",
     "columns": "names of such columns",
@@ -109,7 +130,8 @@ FACTS = {
     "datasets": "names of such data sets",
     "delta": "a delta that was given",
     "epsilon": "an epsilon that was given, or follows from public choices",
-    "event": "the number of an event of the ledger",
+    "drawn": "a public factor by which a picture draws a released figure, in words",
+    "event": "the number of an event of the ledger, or what a label says in words",
     "example": "a public text of a column",
     "excess": "the share of public rows that are private ones beyond chance, for the curator alone",
     "expected": "the version that this program reads",
@@ -139,12 +161,15 @@ FACTS = {
     "methods": "names of methods",
     "modulus": "a modulus of strong convexity, which is public",
     "mu": "a budget that was asked for",
-    "name": "the name of an argument",
+    "name": "the name of an argument, a column or a model",
     "names": "names that were given",
+    "new_high": "a released limit of a new response, in words",
+    "new_low": "a released limit of a new response, in words",
     "needed": "names that are needed",
     "number": "the place of a column",
     "option": "an option of the command line",
-    "part": "a part of a standard error",
+    "p": "a released p-value, in words",
+    "part": "a part of a standard error or of a table, in words",
     "party": "who looks at a study among sites, in words",
     "penalty": "the ridge penalty of the problem",
     "person": "the name of whoever is signed in",
@@ -166,6 +191,7 @@ FACTS = {
     "share": "a share of public cells or rows; of private rows for the curator alone",
     "sign": "a sign that public numbers have beside them",
     "sites": "a number of sites of a study",
+    "smallest": "the least mu that an audit would have seen",
     "spent": "what is spent of a cap, in mu",
     "state": "what became of a request or a spend",
     "statement": "what is wrong with a public column, without advice",
@@ -173,10 +199,12 @@ FACTS = {
     "step": "a step of a command",
     "table": "'public' or 'private'",
     "table_id": "the name of a table of the list",
+    "tables": "two neighbouring tables, in words",
     "thing": "what is named",
     "title": "the title of a table of the list",
     "total": "how many rows there are in all",
     "unit": "the unit of protection, in words",
+    "value": "a released figure, in words or as a number",
     "usual": "the value that is taken where none is given",
     "version": "the version of a file",
     "where": "the name of a file, with its role",
@@ -227,8 +255,11 @@ def test_every_kind_is_a_sentence(kind):
     assert "{" not in text.replace('{"name": "analyst"}', "") and "  " not in text and "\n" not in text
     if kind.template.endswith(PASSED_ON):
         return
+    if isinstance(kind, LABELS):
+        assert (text[0].isupper() or kind.template[0] == "{") and not text.endswith(".")
+        return
     if isinstance(kind, CLAUSES):
-        assert (text[0].islower() or kind.template[0] == "{") and not text.endswith(".")
+        assert text[0].islower() or kind.template[0] == "{"
         return
     assert text.endswith(".") and not text.endswith("..")
     # An option, an argument, a fact or a quoted name may stand first, as it is written.

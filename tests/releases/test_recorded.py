@@ -9,13 +9,12 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, LabReason, kind_of
 from pmtcore.cli.main import main
 from pmtcore.ledger.account import START_CAP
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.methods.registry import method, methods
-from pmtcore.releases.record import UNRECORDED
 from pmtcore.releases.release import Request, recorded_release, release
 from tests.helpers import suited
 from tests.ledger.test_log import problem, table  # noqa: F401  # fixture
@@ -37,7 +36,7 @@ def test_outside_a_ledger_every_spend_is_a_lab_figure(problem, id):  # noqa: F81
     found = release(suited(method(id), problem), Request(id, Budget(1.0)), SecureNoise())
     free = found.guarantee.mu == 0
     assert (found.standing is ReleaseStatus.SOUND) == free
-    assert (UNRECORDED in found.standing_reasons) != free
+    assert (LabReason.UNRECORDED in map(kind_of, found.standing_reasons)) != free
 
 
 def test_its_record_makes_it_sound(problem, tmp_path):  # noqa: F811
@@ -47,12 +46,13 @@ def test_its_record_makes_it_sound(problem, tmp_path):  # noqa: F811
     found = recorded_release(
         problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, dataset="survey", key="k"
     ).as_dict()
-    assert found["standing"] == "sound" and UNRECORDED not in found["standing_reasons"]
+    assert found["standing"] == "sound" and LabReason.UNRECORDED.sentence() not in found["standing_reasons"]
     assert found["ledger"]["dataset"] == "survey" and found["ledger"]["key"] == "k"
     seeded = recorded_release(
         problem, Request("joint-pmt", Budget(1.0)), SeededNoise(1), ledger, dataset="survey", key="l"
     )
-    assert seeded.as_dict()["standing"] == "lab" and UNRECORDED not in seeded.as_dict()["standing_reasons"]
+    assert seeded.as_dict()["standing"] == "lab"
+    assert LabReason.UNRECORDED.sentence() not in seeded.as_dict()["standing_reasons"]
 
 
 def test_the_command_line_keeps_a_ledger_of_its_own(files, capsys):

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.base import escaping
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import ExploreWords
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import listing as english
 from pmtcore.base.numbers import p_value, plural, power_of_ten
@@ -150,32 +151,22 @@ def predicted_words(fit: Regression, at: Predicted, said_of: str) -> str:
         at: what it predicts at some values.
         said_of: what a response of zeros and ones says where it is 1 (:func:`event`); empty for others.
     """
-    value, limits = said(at.value, 3), f"(95 %: {said(at.low, 3)} to {said(at.high, 3)})"
-    if said_of and not (at.low >= 0 and at.high <= 1):
-        return (
-            f"The linear model has {value} for the chance that {said_of} there {limits}, which reaches beyond 0 or 1: "
-            "so far out it does not hold. A logistic regression is the better one."
-        )
     if said_of:
-        return (
-            f"The chance that {said_of} there is {value} {limits}, by the linear model; near 0 and 1 a logistic "
-            "regression is the better one."
-        )
-    return (
-        f"{fit.response} there: {said(at.value)}. Its mean lies between {said(at.low)} and {said(at.high)}, a new row "
-        f"between {said(at.new_low)} and {said(at.new_high)} (95 %)."
-    )
+        value, low, high = (said(one, 3) for one in (at.value, at.low, at.high))
+        kind = ExploreWords.CHANCE if at.low >= 0 and at.high <= 1 else ExploreWords.CHANCE_BEYOND
+        return kind.sentence(event=said_of, value=value, low=low, high=high)
+    figures = {name: said(value) for name, value in vars(at).items()}
+    return ExploreWords.PREDICTED.sentence(name=fit.response, **figures)
 
 
 def logistic_chance_words(said_of: str, chance: float) -> str:
     """Return the chance of an :func:`event` by the logistic regression, in a sentence."""
-    return f"By the logistic regression the chance that {said_of} there is {said(chance, 3)} (without a band)."
+    return ExploreWords.CHANCE_LOGISTIC.sentence(event=said_of, value=said(chance, 3))
 
 
 def chance_words(pairs: int) -> str:
     """Say how many of so many pairs stand out by chance at 95 % each."""
-    by_chance = said(0.05 * pairs, 2)
-    return f"If none of the {plural(pairs, 'pair')} had a relation, about {by_chance} would stand out by chance."
+    return ExploreWords.PAIRS_BY_CHANCE.sentence(count=pairs, expected=said(0.05 * pairs, 2))
 
 
 def shares_table(fit: Regression) -> pd.DataFrame:
@@ -199,14 +190,12 @@ def fit_words(fit: Regression, models: int, correction: str) -> str:
     parts = []
     share = fit.r_squared
     if share is not None:
-        parts.append(
-            f"Explains {100 * share.values[0]:.1f} % of the variance of {fit.response} "
-            f"(95 %: {100 * share.bands.low[0]:.1f} to {100 * share.bands.high[0]:.1f})."
-        )
+        percent, low, high = (100 * one[0] for one in (share.values, share.bands.low, share.bands.high))
+        parts.append(ExploreWords.EXPLAINS.sentence(share=percent, name=fit.response, low=low, high=high))
     if words := _noise_words(fit):
         parts.append(words)
     if models > 1 and correction == "none":
-        parts.append(f"{_looked_words(models)}: a 95 % band holds for one chosen beforehand, not for the best of them.")
+        parts.append(ExploreWords.NOT_BEST.sentence(state=_looked_words(models)))
     return " ".join(parts)
 
 
@@ -237,10 +226,9 @@ def example_words(
         f"one unit more of {name}" if name == column else f"{name}, compared with {references.get(column, 'the rest')},"
     )
     drawn = f"; {said(row['value'] * scales[name], 2)} in standard deviations, as drawn" if name in scales else ""
-    return (
-        f"For example, {cause} goes with a change of {f'the chance that {said_of}' if said_of else fit.response} by "
-        f"{said(row['value'])} (95 % limits {said(row['low'])} to {said(row['high'])}{drawn})."
-    )
+    value, low, high = (said(row[figure]) for figure in ("value", "low", "high"))
+    changed = f"the chance that {said_of}" if said_of else fit.response
+    return ExploreWords.EXAMPLE.sentence(event=cause, name=changed, value=value, low=low, high=high, drawn=drawn)
 
 
 def _noise_words(fit: Regression) -> str:
@@ -252,10 +240,7 @@ def _noise_words(fit: Regression) -> str:
     if not ratio > _HIDES:
         return ""
     size = f"{said(ratio, 2)} times as wide as sampling alone would" if math.isfinite(ratio) else "endless"
-    return (
-        f"Privacy noise makes the typical band {size}: a large p, or a band that holds 0, does not mean that a column "
-        "has no effect. A model of fewer columns, or a larger budget, leaves less noise."
-    )
+    return ExploreWords.NOISE_WIDENS.sentence(factor=size)
 
 
 def _looked_words(models: int) -> str:
@@ -306,11 +291,9 @@ def nested_words(fits: Mapping[str, Regression]) -> str:
     if not same or not more or not set(small.names) < set(large.names):
         return ""
     joint = large.test(more)
-    return (
-        f"{name[:1].upper()}{name[1:]} has {plural(len(more), 'coefficient')} more ({english(more)}). F test that "
-        f"{'it is' if len(more) == 1 else 'all of them are'} zero: F = {joint.statistic:.4g}, p: {p_value(joint.p)} "
-        "(privacy, sampling and truncation together)."
-    )
+    kind = ExploreWords.ONE_MORE_IS_ZERO if len(more) == 1 else ExploreWords.MORE_ARE_ZERO
+    figures = {"value": joint.statistic, "p": p_value(joint.p)}
+    return kind.sentence(name=f"{name[:1].upper()}{name[1:]}", count=len(more), names=english(more), **figures)
 
 
 def _share(values: np.ndarray) -> float:
@@ -347,11 +330,6 @@ def side_by_side(fits: Mapping[str, Regression], moment: Moment) -> tuple[go.Fig
     joined = pd.concat(tables, ignore_index=True)
     names = list(dict.fromkeys(name for trace in figure.data for name in trace.y))
     return finish_rows(figure, names, _UNIT, _BESIDE * len(fits)), joined
-
-
-_BESIDE_WORDS = (
-    "Coefficients, with the half-width of their 95 % band in brackets; blank where a model has no such column."
-)
 
 
 def regression_table(fits: Mapping[str, Regression]) -> pd.DataFrame:
@@ -394,7 +372,7 @@ def first_columns(moment: Moment, response: str) -> list[str]:
 def left_out_words(columns: Sequence[str], chosen: Sequence[str]) -> str:
     """Say which columns of the table are not in the model."""
     out = [column for column in columns if column not in chosen]
-    return f"Not in the model: {english(out)}." if out and chosen else ""
+    return ExploreWords.NOT_IN_MODEL.sentence(names=english(out)) if out and chosen else ""
 
 
 def by_source(names: Sequence[str]) -> dict[str, list[str]]:
@@ -556,7 +534,7 @@ def prospects_words(facts: Facts) -> str:
     """Say what to expect of a typical and of the worst regression, in standard errors of the non-private fit."""
     prospects = facts.regressions
     if prospects is None:
-        return "Without public rows there is no prediction of a typical regression."
+        return ExploreWords.UNPREDICTED.sentence()
     typical, worst, public, pulled = (
         said(value, 2) if value <= _FAR else f"more than {_FAR:,}"
         for value in (
@@ -567,14 +545,8 @@ def prospects_words(facts: Facts) -> str:
         )
     )
     apart = prospects.one_sided_error_in_standard_errors > max(2 * prospects.worst_error_in_standard_errors, 1.0)
-    far = (
-        f" Where truncated rows all pull one way, as codes for missing values do, it is {pulled} standard errors."
-        * apart
-    )
-    return (
-        f"Privacy is expected to move a coefficient by {typical} standard errors of the fit without privacy (median of "
-        f"120 trial regressions; at worst {worst}). The public fit alone is {public} standard errors off.{far}"
-    )
+    sentence = ExploreWords.PROSPECTS.sentence(value=typical, high=worst, expected=public)
+    return f"{sentence} {ExploreWords.ONE_WAY.sentence(value=pulled)}" if apart else sentence
 
 
 def record_words(moment: Moment) -> str:
@@ -582,14 +554,16 @@ def record_words(moment: Moment) -> str:
     record = moment.record
     promise, note = of_person(record.guarantee), person_note(record.guarantee)
     rows = "an unknown number of" if record.m is None else f"{record.m:,}"
-    gaussian = (
-        " Bands, tests and R² assume Gaussian rows: no public rows went along." if moment.assumes_gaussian else ""
+    sentence = ExploreWords.RECORD.sentence(
+        count=len(moment.columns),
+        private_rows=record.n,
+        public_rows=rows,
+        mu=said(promise["mu"], 4),
+        epsilon=said(promise["epsilon"], 4),
+        delta=power_of_ten(promise["delta"]),
+        unit=f"replace-one; {note}" if note else "replace-one",
     )
-    return (
-        f"{len(moment.columns)} columns, {record.n:,} private and {rows} public rows; released at mu = "
-        f"{said(promise['mu'], 4)} (epsilon {said(promise['epsilon'], 4)} at delta {power_of_ten(promise['delta'])}, "
-        f"replace-one{f'; {note}' if note else ''}). Every question from here on is free.{gaussian}"
-    )
+    return f"{sentence} {ExploreWords.ASSUMES_GAUSSIAN.sentence()}" if moment.assumes_gaussian else sentence
 
 
 def code(fit: Regression) -> dict[str, str]:
@@ -612,7 +586,8 @@ def section(fits: Mapping[str, Regression], moment: Moment, models: int, title: 
         models: how many were looked at.
         title: what the record is of.
     """
-    standing = "" if moment.label is Label.RELEASED else "<p><strong>For study only, not to be published.</strong></p>"
+    study = ExploreWords.FOR_STUDY.sentence()
+    standing = "" if moment.label is Label.RELEASED else f"<p><strong>{study}</strong></p>"
     parts = [
         "<!doctype html><meta charset='utf-8'><title>Explored models</title>",
         "<style>body{font:16px sans-serif;max-width:60em;margin:2em auto}td,th{padding:.2em .8em;text-align:right}"
@@ -622,7 +597,7 @@ def section(fits: Mapping[str, Regression], moment: Moment, models: int, title: 
         f"<p>{_looked_words(models)}. Bands are 95 % for a model chosen beforehand.</p>",
     ]
     if len(fits) > 1:
-        parts.append(f"<h2>Side by side</h2><p>{_BESIDE_WORDS}</p>{_html(regression_table(fits))}")
+        parts.append(f"<h2>Side by side</h2><p>{ExploreWords.BESIDE.sentence()}</p>{_html(regression_table(fits))}")
     for name, fit in fits.items():
         parts.append(f"<h2>{escaping.html(name)}</h2><p><code>{escaping.html(fit.formula)}</code></p>")
         parts.append(f"<p>{escaping.html(fit_words(fit, 1, 'none'))}</p>")
@@ -652,14 +627,11 @@ def confirming_words(fit: Regression, predicted: Prediction | None) -> str:
     lost = 0.0 if bands.truncation is None else bands.truncation
     own = np.hypot(bands.privacy, lost)
     if predicted is None:
-        return "Without public rows there is no prediction of what the second release adds."
+        return ExploreWords.CONFIRMING_UNPREDICTED.sentence()
     theirs = np.hypot(predicted.privacy, predicted.truncation)
     both = own * theirs / np.maximum(np.hypot(own, theirs), 1e-300)
     share = float(np.median(both / np.maximum(own, 1e-300)))
-    return (
-        f"Together the two releases are expected to leave {said(100 * share, 2)} % of what privacy and truncation now "
-        "add to a typical coefficient's standard error."
-    )
+    return ExploreWords.CONFIRMING.sentence(value=said(100 * share, 2))
 
 
 def confirmed_words(confirmed: Confirmed) -> str:
@@ -667,7 +639,4 @@ def confirmed_words(confirmed: Confirmed) -> str:
     rows = [row for row in confirmed.as_rows() if row["coefficient"] != INTERCEPT]
     both = sum(row["low"] > 0 or row["high"] < 0 for row in rows)
     alone = sum(row["second_low"] > 0 or row["second_high"] < 0 for row in rows)
-    return (
-        f"Coefficients told from zero by both releases together: {both} of {len(rows)}; by the second alone: {alone} "
-        f"of {len(rows)}. The noise of the second is new; the rows are those of the search."
-    )
+    return ExploreWords.CONFIRMED.sentence(count=both, left=alone, total=len(rows))
