@@ -114,7 +114,7 @@ def agreed() -> None:
 
 def section(title: str, icon: str, draw: Callable[[], None]) -> None:
     """Draw a part of the page in a fold; what is wrong with its files is said there."""
-    with st.expander(title, icon=f":material/{icon}:"), errors_shown():
+    with st.expander(title, icon=f":material/{icon}:", key=f"section-{icon}"), errors_shown():
         draw()
 
 
