@@ -50,7 +50,7 @@ def size_of(scope: Scope) -> tuple[str, int] | None:
 
 
 def no_longer_than(size: int, receive: Receive) -> Receive:
-    """Wrap the receiver of a request, so that it stops where the request is longer than it said.
+    """Return a receiver of a request that stops where the request is longer than it said.
 
     Raises:
         Refused: from the receiver.
