@@ -190,6 +190,7 @@ def _mutants() -> list[Mutant]:
     plant("threads: a large block is not shared", *uncut, pool)
     denormal = ("tables/fingerprint.py", "place[size < _LEAST] = _ZERO", "place[size == 0] = _ZERO")
     plant("fingerprint: a denormal number warns", *denormal, "tests/ledger/test_fingerprint.py")
+    people = "tests/tables/test_persons.py"
     ljust, sourced = '.ljust(self.room, b"\\0")', "tests/tables/test_sources.py"
     plant("fingerprint: its length tells n", "ledger/fingerprint.py", ljust, "", "tests/ledger/test_fingerprint.py")
     shares = ("releases/release.py", "problem.private.n if problem.reads_n_rows else None", "problem.private.n")
@@ -211,6 +212,11 @@ def _mutants() -> list[Mutant]:
     plant("survival: rows by the labels of an index", *labels, "tests/api/test_survival.py -k index")
     json = ("tables/dialect.py", " or _OTHER_FORM.match(text) is not None", "")
     plant("header: JSON in one line", *json, "tests/tables/test_bad_input.py -k other_forms")
+    met, newcomer = "before += np.bincount(whose, minlength=people + 1)", "before[people] = most"
+    plant("persons: counted anew in each block", "tables/persons.py", met, "pass", f"{people} -k comes_with")
+    plant("persons: a newcomer counts", "tables/persons.py", newcomer, "pass", f"{people} -k not_counted")
+    mean = ("tables/persons.py", " & (here < people)", "")
+    plant("persons: a newcomer has a mean", *mean, f"{people} -k not_counted")
     plant("threads: all blocks at once", threads, "Semaphore(threads + 1)", "Semaphore(10**9)", pool)
     plant("threads: the first block is waited for", threads, "waiting and waiting[0].done()", "waiting", pool)
     plant("threads: one buffer for all", threads, "self._own = local()", "self._own = type('', (), {})()", pool)
@@ -566,6 +572,18 @@ def _mutants() -> list[Mutant]:
     )
     plant("joint: rows beyond every bound unsaid", refined, "if self.gradient.exceeds_reach[0]:", "if False:", FILTER)
     plant("joint: bounds do not grow", "public/clipping.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
+    expected = "tests/methods/test_joint_refined.py -k a_plan"
+    plant("joint: a plan ends at the longest", tail, "tail.beyond(low), at_least", "0.0 * low, at_least", FILTER)
+    plant("joint: a plan with exact counts", second, "self.counting_sd * rng.", "0 * rng.", expected)
+    plant("joint: a plan trusts the pilot", "methods/joint/plan.py", " + doubt * (noise + lost)", "", expected)
+    plant("joint: a plan clips nothing", "methods/joint/plan.py", "+ gain * np.sqrt(cut)) ** 2", ") ** 2", expected)
+    plant(
+        "joint: a plan of many gradients has one bound",
+        "methods/joint/plan.py",
+        "told = each.rehearsal",
+        "told = self.second.rehearsal",
+        "tests/auditing/test_comparison.py -k near_the_realized",
+    )
     plant(
         "joint: counted twice, paid once",
         "methods/joint/plan.py",
@@ -2428,8 +2446,8 @@ def _quiet_mutants() -> list[Mutant]:
         QUIET,
         (
             "quiet: the private file's columns for a person's",
-            "NO_PERSON_COLUMN, column=unit.column)",
-            "NO_PUBLIC_COLUMN, columns=[unit.column], present=table.columns)",
+            "NO_PERSON_COLUMN, column=column)",
+            "NO_PUBLIC_COLUMN, columns=[column], present=table.columns)",
         ),
     )
     mutants += _of(

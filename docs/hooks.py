@@ -72,7 +72,7 @@ def all_methods() -> str:
     head = (
         "# Methods\n\nEvery method registers itself; this page is made from the registry. A *sound* method's releases "
         "may be published with their guarantee; a *lab* method is there for study, and cannot be released. Errata are "
-        "steps of a paper that do not give what is claimed.\n\n"
+        "places of a paper where what follows is not what is printed.\n\n"
         "| id | fits | standing | trust | from |\n|---|---|---|---|---|\n"
     )
     rows = [

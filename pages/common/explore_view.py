@@ -142,13 +142,12 @@ def question(here: Held) -> Regression | None:
     key = f"explore-features-{response}"
     settings: dict[str, Any] = {"key": key, "help": _FEATURES, **at_first(key, default=first or choice)}
     if len(choice) <= MOST_COLUMNS:
-        first_chosen = [name for name in choice if name in st.session_state.get(key, choice)][:1]
-        right.button(**control("explore-clear"), disabled=not first_chosen, on_click=_clear, args=(key, first_chosen))
         chosen = middle.pills("Features", choice, format_func=plain, selection_mode="multi", wrap=True, **settings)
     else:
         chosen = middle.multiselect("Features", choice, **settings)
     here.latest = here.features[response] = chosen = [name for name in choice if name in chosen]
     with right.popover(**control("explore-choices")):
+        st.button(**control("explore-clear"), disabled=not chosen, on_click=_clear, args=(key, chosen[:1]))
         lam = number(st, "explore-ridge", 0.0, 1e9, start=0.0)
         correction = pick(st, "explore-correction", _WORDS)
         without = _without(levels, chosen)
@@ -241,8 +240,9 @@ def neighbours(here: Held, fit: Regression) -> None:
         on_select=lambda: _toggle(key, fit.response, figures.by_source(here.moment.columns)),
         selection_mode="points",
     )
-    with st.expander(f"{badge(here.label)} Correlations with {plain(fit.response)}", icon=":material/table_rows:"):
-        st.caption("Click a mark to put its column, or its level, into the model or to take it out.")
+    st.caption("Click a mark to put its column, or its level, into the model or to take it out.")
+    title = f"{badge(here.label)} Correlations with {plain(fit.response)}"
+    with st.expander(title, icon=":material/table_rows:", key=f"explore-correlations-{fit.response}"):
         frame(table, f"Correlations with {fit.response}, with 95 % bands")
 
 
@@ -289,6 +289,11 @@ def models(here: Held, fit: Regression) -> None:
     )
     st.header(f"Models looked at: {len(looked)}")
     frame(figures.listing(looked, here.names, here.pinned), "Models looked at, newest first, with their fits")
+    if len(pinned) < 2:  # without a click: what a column more or less does to the others
+        before = [one for one in looked if one.response == fit.response and figures.key_of(one) != key][-1:]
+        pinned = dict(zip(("this model", "the one before"), [fit, *before], strict=False))
+        if before:
+            st.caption("This model and the one before of the same response; models that you pin take their place.")
     if len(pinned) > 1:
         figure, table = figures.side_by_side(pinned, here.moment)
         chart(figure, "explore-side", "Coefficients of the pinned models side by side", table, label=here.label)
@@ -304,7 +309,7 @@ def more(here: Held, fit: Regression) -> None:
     """Draw everything else that is free, one tab each; only the open one is computed."""
     draw = {
         "Test and predict": _test,
-        "Paths": _paths,
+        "Paths and subsets": _paths,
         "Correlations": _correlations,
         "Network": _network,
         "Components": _components,
@@ -370,7 +375,16 @@ def _values(here: Held, given: list[str]) -> dict[str, float]:
 
 
 def _paths(here: Held, fit: Regression) -> None:
-    kind = segments("explore-path", ("ridge", "lasso"), "ridge")
+    kind = segments("explore-path", ("ridge", "lasso", "best subsets"), "ridge")
+    if kind == "best subsets":
+        with errors_shown():
+            table = figures.subsets_table(here.moment.best_subsets(fit))
+            st.markdown(
+                f"{badge(here.label)} Of the columns in the model, the best of each number. All subsets count as "
+                "models looked at, so bands for the chosen one are too narrow."
+            )
+            frame(table, "The best columns of each number")
+        return
     path = here.moment.lasso_path(fit) if kind == "lasso" else here.moment.ridge_path(fit)
     spread = dict(zip(here.moment.names, map(float, here.moment.record.spread), strict=True))
     words = (

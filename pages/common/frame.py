@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.common import actors, links, scripts
+from pages.common import actors, links, scripts, workflow_state
 from pages.common import session as state
 from pages.common.controls import control
 from pages.common.widgets import badge
@@ -80,5 +80,5 @@ def _spent() -> None:
     spent = state.session().spent
     total = compose(release.guarantee.person.mu for release in spent)
     added = " (their squares add up)" if len(spent) > 1 else ""
-    words = "nothing yet" if not spent else f"mu = {total:.3g} in {plural(len(spent), 'release')}{added}"
+    words = "nothing yet" if not spent else f"mu = {total:.3g} in {workflow_state.made(spent)}{added}"
     st.caption(f"Spent on this table, in this session: **{words}**")

@@ -86,9 +86,9 @@ def expected(prospect: Preview) -> None:
         with left:
             alt = "Predicted standard errors of each coefficient relative to the public fit alone"
             table = figures.predicted_table(prospect)
-            chart(figure, "predicted", alt, table, label=Label.PUBLIC, folded_note=_note(prospect))
             if left_out := figures.predicted_note(prospect):
                 st.caption(left_out)
+            chart(figure, "predicted", alt, table, label=Label.PUBLIC, folded_note=_note(prospect))
     if prospect.guarantee.mu > 0:
         with right:
             alt = "Detections against false alarms of the best attacker at this budget"
@@ -111,7 +111,7 @@ def confirmation(prospect: Preview) -> str:
     tables = session().tables
     spend = f"I spend mu = {prospect.guarantee.person.mu:.4g} on this table"
     if tables is not None and tables.may_be_studied:
-        return f"{spend}, for study: the result is a lab figure and may not leave."
+        return f"{spend}, for study: the result is a lab figure, not to be published."
     return f"{spend}. It cannot be taken back."
 
 

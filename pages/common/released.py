@@ -17,8 +17,10 @@ from pages.common.widgets import (
     chart,
     deployments,
     download_table,
+    figure_first,
     frame,
     guarantee_line,
+    later,
     picture,
     strength_line,
 )
@@ -26,7 +28,7 @@ from pmtcore.accounting.budgets import compose
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.exports import json_text
 from pmtcore.base.labels import Label, ReleaseStatus
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, TableNote, kind_of
 from pmtcore.base.numbers import count
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.release_record import ReleaseRecord
@@ -53,6 +55,9 @@ from pmtcore.report.words import (
     release_words,
 )
 from pmtcore.tables.choices import Choices
+
+# Notes that stand open: more of them would push what can be taken along off the page.
+_FEW_NOTES = 3
 
 
 def is_of_other_table(id: str) -> bool:
@@ -97,14 +102,15 @@ def show(release: Release, request: Request) -> None:
     left, right = st.columns([5, 2], gap="medium")
     with right:
         about(release)
-    with left:
+    with left, figure_first("coefficients"):
         if release.names:
             coefficients(release, on_open_tables(release, request))
     free(release)
     if release.facts.retrieved_epsilon is not None:
         retrieved(release)
     if release.notes:
-        with st.expander(f"Notes ({len(release.notes)})", icon=":material/notes:"):
+        few = len(release.notes) <= _FEW_NOTES
+        with st.expander(f"Notes ({len(release.notes)})", icon=":material/notes:", expanded=few):
             st.markdown("\n".join(f"- {plain(note)}" for note in release.notes))
     downloads(release, request)
     earlier()
@@ -125,14 +131,15 @@ def coefficients(release: Release, here: str = "") -> None:
     units = forest.units(release)
     many = len(release.names) > MANY
     a, b, c = st.columns([5, 3, 2], vertical_alignment="bottom")
-    id = pick(a, "coefficients-unit", units, words=lambda id: units[id].short)
-    order = pick(b, "coefficients-order", forest.ORDERS, "strength" if many else "table")
-    search = c.text_input(**control("coefficients-search")) if many else ""
+    id = pick(later(a, "unit"), "coefficients-unit", units, words=lambda id: units[id].short)
+    order = pick(later(b, "order"), "coefficients-order", forest.ORDERS, "strength" if many else "table")
+    search = later(c, "search").text_input(**control("coefficients-search")) if many else ""
     unit = units[id]
     table = forest.table(release, unit)
     shown = forest.chosen(table, unit, search, order)
     example = example_words(shown, unit, reference_levels(release.notes))
-    st.markdown(f"{badge(label(release))} **{plain(release_words(release, unit.per_spread))}** {plain(example)}")
+    parts = release_words(release, unit.per_spread)
+    st.markdown(f"{badge(label(release))} **{plain(example or parts)}**")
     few = forest.folded(shown, unit)
     as_it_is = len(shown) <= (MOST_COLUMNS if len(few) == len(shown) else MANY)
     view = "all" if as_it_is else views()
@@ -143,6 +150,8 @@ def coefficients(release: Release, here: str = "") -> None:
         with st.expander("Table", icon=":material/table_rows:"):
             frame(forest.displayed(shown, unit), f"Coefficients: {unit.words}")
             download_table(forest.displayed(shown, unit), "coefficients-shown")
+    if example:
+        st.markdown(plain(parts))
     about_picture(release, table, drawn, here)
     if release.bands is None:
         st.caption(
@@ -158,7 +167,7 @@ def coefficients(release: Release, here: str = "") -> None:
 
 def about_picture(release: Release, table: pd.DataFrame, drawn: pd.DataFrame, here: str) -> None:
     """Say below the picture which coefficients it holds, what they estimate, and how bands compare with the plan."""
-    told = [here]
+    told = [here, *(note for note in release.notes if kind_of(note) is TableNote.REFERENCES)]
     if len(drawn) < len(table):
         told.append(forest.note(table, drawn))
     if not set(drawn["coefficient"]) <= set(table["coefficient"]):

@@ -63,7 +63,9 @@ def source() -> bool:
             if chosen == "demo":
                 _demo()
         if id is not None:
-            st.caption(f"{named.entry(id).summary} A release from such a split is marked as a lab figure.")
+            st.caption(
+                f"{named.entry(id).summary} A release from it is a lab figure, for study and not to be published."
+            )
             _open_named(id)
         elif chosen == "upload":
             return own_tables()
@@ -206,10 +208,20 @@ def _repairs(one: Finding, choices: Choices, key: str) -> None:
 
 
 def take(choices: Choices) -> None:
-    """Go on with these choices; their widgets start anew."""
-    state.session().take(choices)
+    """Go on with these choices; their widgets start anew. What was chosen before can be had back (:func:`undo`)."""
+    current = state.session()
+    if current.tables is not None:
+        st.session_state["choices-before"] = (current.tables.key, current.choices or current.tables.first)
+    current.take(choices)
     st.session_state["choices-made"] = st.session_state.get("choices-made", 0) + 1
     st.rerun()
+
+
+def undo() -> None:
+    """Draw the way back from the last repair."""
+    tables, (of, before) = state.session().tables, st.session_state.get("choices-before", ("", None))
+    if tables is not None and tables.key == of and st.button(**control("undo")):
+        take(before)
 
 
 def _choices(tables: Tables, current: Choices) -> Choices:

@@ -81,16 +81,18 @@ def chart(
     words: str = "",
     strong: bool = False,
     folded_note: str = "",
+    picture_first: bool = False,
 ) -> None:
     """Draw a figure under its kind and a sentence, with its table folded below; private figures get no download.
 
     Args:
         words: sentence above the figure; without one the kind stands beside the folded table.
         folded_note: what a reader of the table should know besides.
+        picture_first: on a phone the sentence stands :func:`below` the figure.
     """
     if words:
         shown = f"**{plain(words)}**" if strong else plain(words)
-        st.markdown(f"{badge(label)} {shown}")
+        (below(st, key) if picture_first else st).markdown(f"{badge(label)} {shown}")
     picture(figure, key, alt)
     with st.expander("Table" if words else f"{badge(label)} Table", icon=":material/table_rows:"):
         if folded_note:

@@ -39,15 +39,19 @@ def steps(here: str, problem: Problem | None, *, elsewhere: bool = False) -> Non
         problem: what is worked on; ``None`` while a choice of tables or columns is missing.
         elsewhere: whether the page is about another fit than the open one, which then has no place in its head.
     """
-    planned, spent = st.session_state.get("planned"), session().spent
+    planned, spent, opened = st.session_state.get("planned"), session().spent, session().tables
+    seen = st.session_state.setdefault("steps-seen", set())
+    seen.add((here, opened and opened.key))
     states = {
         "data": "Data: something is missing" if problem is None else f"Data: {plural(problem.private.n, 'row')}",
         "conditioning": "Conditioning",
         "plan": f"Plan: mu {figure(planned.budget.mu)}" if isinstance(planned, Request) else "Plan",
-        "release": f"Release: {_made(spent)}" if spent else "Release: not yet",
+        "release": f"Release: {made(spent)}" if spent else "Release: not yet",
         "report": "Report",
     }
+    read = {name: (name, opened and opened.key) in seen for name in ("conditioning", "report")}
     done = {"data": problem is not None, "plan": isinstance(planned, Request), "release": bool(spent)}
+    done |= {"conditioning": read["conditioning"], "report": read["report"] and bool(spent)}
     with st.container(horizontal=True, key="steps", gap="small", vertical_alignment="center"):
         for at, (name, words) in enumerate(states.items(), 1):
             icon = ":material/check_circle:" if done.get(name) else f":material/counter_{at}:"
@@ -57,7 +61,7 @@ def steps(here: str, problem: Problem | None, *, elsewhere: bool = False) -> Non
         summary(problem)
 
 
-def _made(spent: Sequence[Release]) -> str:
+def made(spent: Sequence[Release]) -> str:
     """Count releases that may leave, and lab figures."""
     sound = sum(one.standing is ReleaseStatus.SOUND for one in spent)
     lab = len(spent) - sound

@@ -103,16 +103,14 @@ def boxes(verdicts: Sequence[pictures.Verdict]) -> bool:
 
 
 def explained(chosen: Figure) -> None:
-    """Draw what the methods do, and which published steps the figure touches."""
+    """Draw what the methods do, and what of the print the figure departs from."""
     with st.expander("Methods in this figure", icon=":material/function:"):
         for id in chosen.methods:
             entry = method(id)
             st.markdown(f"**{entry.title}** `{entry.id}` ({source(entry.id)}): {entry.summary}")
         st.page_link("pages/study/learn.py", label="How they work, step by step", icon=":material/school:")
     if errata := pictures.errata_of(chosen):
-        with st.expander(
-            f"Published steps that do not give what is claimed ({', '.join(errata)})", icon=":material/report:"
-        ):
+        with st.expander(f"What is printed, what follows, what is done here ({', '.join(errata)})"):
             for id in errata:
                 entry_words = ERRATA[id]
                 st.markdown(plain(f"{id} ({entry_words.where}): {entry_words.what}. Done here: {entry_words.here}."))

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.common import scripts
 from pages.common.cards import lesson_cards
 from pages.common.controls import at_first, control
-from pages.common.widgets import badge, chart
+from pages.common.widgets import badge, chart, figure_first, later
 from pmtcore.auditing import attacks
 from pmtcore.base.labels import Label
 from pmtcore.papers.demos import DEMOS, MISTAKES, Demo, Knob, Shown
@@ -45,15 +45,17 @@ def show(demo: Demo, shown: Shown) -> None:
             st.header(f"{badge(Label.LAB)} {shown.sentence}", anchor=False)
             chart(projected(shown.picture), demo.id, shown.alt, shown.table, label=Label.LAB)
         else:
-            chart(shown.picture, demo.id, shown.alt, shown.table, label=Label.LAB, words=shown.sentence, strong=True)
-    if shown.note:
-        st.caption(shown.note)
-    if demo is DEMOS["retrieval"]:
-        attacked()
-    if demo.way is not None:
-        name, label, icon = demo.way
-        room = "work" if name == "explore" else "study"
-        st.page_link(f"pages/{room}/{name}.py", label=label, icon=f":material/{icon}:")
+            settings: dict[str, Any] = {"words": shown.sentence, "strong": True, "picture_first": True}
+            chart(shown.picture, demo.id, shown.alt, shown.table, label=Label.LAB, **settings)
+    with later(st, "way"):
+        if shown.note:
+            st.caption(shown.note)
+        if demo is DEMOS["retrieval"]:
+            attacked()
+        if demo.way is not None:
+            name, label, icon = demo.way
+            room = "work" if name == "explore" else "study"
+            st.page_link(f"pages/{room}/{name}.py", label=label, icon=f":material/{icon}:")
 
 
 def attacked() -> None:
@@ -112,15 +114,17 @@ else:
     with st.container(key="large-print" if large else "lesson-print"):
         st.title(f"{list(LESSONS).index(lesson.id) + 1}. {lesson.title}")
         ways(lesson)
-        if lesson.meaning and not large:  # on a projector the picture comes first
-            st.markdown(lesson.meaning)
-        controls, stage = st.columns([2, 5], gap="large")
-        with controls:
-            st.markdown(f"**Try it.** {lesson.task}")
-            demonstrate(DEMOS[lesson.id])
-            st.markdown(f"**Question.** {lesson.question}")
-            # Over the page, which stays where it is; the key names the lesson: an answer that is open closes with it.
-            with st.popover("Answer", icon=":material/lightbulb:", key=f"answer-{lesson.id}"):
-                st.markdown(lesson.answer)
-            if lesson.meaning and large:
-                st.markdown(lesson.meaning)
+        with figure_first("lesson"):
+            if lesson.meaning and not large:  # on a projector the picture comes first
+                later(st, "meaning").markdown(lesson.meaning)
+            controls, stage = st.columns([2, 5], gap="large")
+            with controls:
+                st.markdown(f"**Try it.** {lesson.task}")
+                demonstrate(DEMOS[lesson.id])
+                with later(st, "question"):
+                    st.markdown(f"**Question.** {lesson.question}")
+                    # Over the page, which stays where it is; the key names the lesson: an open answer closes with it.
+                    with st.popover("Answer", icon=":material/lightbulb:", key=f"answer-{lesson.id}"):
+                        st.markdown(lesson.answer)
+                    if lesson.meaning and large:
+                        st.markdown(lesson.meaning)

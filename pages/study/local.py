@@ -8,7 +8,7 @@ import streamlit as st
 from pages.common.controls import control, segments
 from pages.common.live import redrawn, work
 from pages.common.session import named_tables, session
-from pages.common.widgets import badge, chart, curator_may_show, on_tables
+from pages.common.widgets import badge, chart, curator_may_show, figure_first, later, on_tables
 from pmtcore.auditing.central_vs_local import Sides, papers_local
 from pmtcore.auditing.comparison import rescaled
 from pmtcore.base.escaping import markdown as plain
@@ -26,14 +26,6 @@ from pmtcore.tables.problem import Problem, prepare
 EPSILONS = [1.0, 2.0, 4.0, 8.0, 16.0]
 TRIALS = 10
 A_MOMENT = 1.5
-
-
-def words() -> None:
-    """Say who is trusted with what."""
-    st.markdown(
-        "**A trusted curator** adds noise once, to the result: its effect falls as 1/n. **Where nobody is trusted**, "
-        "each device randomizes its own row: the effect falls as 1/√n, so far more rows are needed."
-    )
 
 
 def ask_epsilon() -> float:
@@ -135,7 +127,7 @@ def picture(shown: Quick, kind: Label, axis: str, run: Sides | None = None) -> N
     )
     drawn = figures.comparison(shown.summaries, axis, methods=methods, places=places, measure=shown.measure)
     table = figures.comparison_table(shown.summaries)
-    chart(drawn, "local-comparison", alt, table, label=kind, words=words)
+    chart(drawn, "local-comparison", alt, table, label=kind, words=words, picture_first=True)
     st.caption(
         f"Up to {TRIALS} simulated releases of the standardized table for each point"
         f"{', in standard errors of the public fit' * shown.typical}. Central: (epsilon, delta) at the "
@@ -186,20 +178,24 @@ def page(current: Problem) -> None:
             "tables, is a number. A table whose target has two labels, opened on Data, is shown instead."
         )
         (current, mark), study = example(), True
-    left, right = st.columns([2, 1], gap="large")
-    with left:
-        epsilon = ask_epsilon()
-    kind = Label.LAB if study else Label.PRIVATE
-    simulated = curator_may_show(study, "A simulation on your own rows compares with their exact fit")
-    if simulated:
-        with right:
-            axis = against()
-        beside(current, mark, kind, axis)
+    with figure_first("local"):
+        left, right = st.columns([2, 1], gap="large")
+        with left:
+            epsilon = ask_epsilon()
+        kind = Label.LAB if study else Label.PRIVATE
+        simulated = curator_may_show(study, "A simulation on your own rows compares with their exact fit")
+        if simulated:
+            with later(right, "axis"):
+                axis = against()
+            beside(current, mark, kind, axis)
     collect(current, epsilon)
     if simulated:
         fit_another(current, mark, kind)
 
 
 st.title("Local model")
-words()
+st.markdown(
+    "**A trusted curator** adds noise once, to the result: its effect falls as 1/n. **Where nobody is trusted**, "
+    "each device randomizes its own row: the effect falls as 1/√n, so far more rows are needed."
+)
 on_tables(page)

@@ -93,6 +93,7 @@ def mended(problem: Problem) -> None:
     opened = session().tables
     if opened is not None and (words := filled_gaps(problem, opened.public)):
         st.caption(plain(words))
+    table_picker.undo()
 
 
 def opening(problem: Problem) -> None:

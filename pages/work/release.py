@@ -124,7 +124,14 @@ def page(problem: Problem) -> None:
                 form.cost(asked[1])
             with right:
                 confirm(problem, *asked)
-    st.caption("A release spends budget permanently. Everything before the button is public and free.")
+    tables = state.tables
+    study = tables is not None and tables.may_be_studied
+    st.caption(
+        "A rehearsal on rows that anybody may study: nothing here is published. On your own tables a release spends "
+        "budget permanently."
+        if study
+        else "A release spends budget permanently. Everything before the button is public and free."
+    )
     cautions.say(problem)
     if asked is not None:
         form.expected(asked[1])

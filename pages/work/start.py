@@ -28,7 +28,7 @@ st.title("Publish a regression on private rows, with a guarantee")
 shown = opening()
 ways()
 mu = st.select_slider(**control("start-mu", value=1.0), options=shown.budgets, format_func=figure)
-st.markdown(f"{badge(Label.LAB)} **{figures.words(shown, mu)}** {strength(mu).sentence}")
+st.markdown(f"{badge(Label.LAB)} An example on synthetic rows. **{figures.words(shown, mu)}** {strength(mu).sentence}")
 wide, narrow = st.columns([3, 2], gap="large")
 with wide:
     picture(
@@ -40,5 +40,5 @@ with narrow:
     picture(figures.errors(shown, mu), "start-errors", "Width of the typical band against the budget")
 st.caption(
     "Synthetic rows: 5,000 private, 200 public. What it needs: a private table, a little public data about the same "
-    "population (or only a published second moment), and a budget."
+    "population (or only a published second moment), and a budget. A demo of such rows is open already, on Data."
 )

@@ -53,8 +53,8 @@ class People:
         y = np.concatenate([np.full(have, row[1]), rest[1]])
         others = 1 + np.arange(len(rest[1])) // k
         person = np.concatenate([np.zeros(have, dtype=int), others])
-        rows = PrivateRows.from_arrays(x, y, names)
-        return bounded(rows, person, 1 + len(rest[1]) // k, self.applied or self.unit)
+        rows = PrivateRows.from_arrays(np.column_stack([x, person]), y, (*names, _COLUMN))
+        return bounded(rows, 1 + len(rest[1]) // k, self.applied or self.unit)
 
     @property
     def words(self) -> str:

@@ -96,3 +96,12 @@ class beta:  # noqa: N801
     def isf(q: Numbers, a: Numbers, b: Numbers) -> Numbers:
         """Return the quantile of an upper tail probability."""
         return special.betainccinv(a, b, q)
+
+
+# More than any count, and less than what a generator of Poisson variables refuses
+_LARGEST_MEAN = 1e15
+
+
+def poisson_counts(mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return Poisson variables of these means, same shape; a mean beyond any count is drawn as 1e15."""
+    return rng.poisson(np.minimum(mean, _LARGEST_MEAN))

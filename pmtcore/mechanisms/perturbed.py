@@ -35,6 +35,8 @@ from pmtcore.mechanisms.optimum import GRADIENT_TOLERANCE, Optimum, Reserve, Sum
 
 # Modulus in units of zeta3 below which the fit would have no unique minimum.
 _LEAST_RELATIVE_MODULUS = 1e-9
+# Least modulus in units of the noise on the sum of scores: it pulls coefficients of length 1 by a thirtieth of that.
+_HARMLESS_PULL = 1 / 30
 # With a lasso, released coefficients below this many standard deviations of the covering noise are 0.
 _NEGLIGIBLE_SDS = 50.0
 # Radius of the ball, over |centre| plus the predictor at which a loss of this curvature saturates.
@@ -259,9 +261,9 @@ def dp_erm(
         least = least_modulus(start, size, inner.mu, inner.neighbours) / 2
     else:
         size, least = 0.0, loss.curvature * radius**2 / (2 * (1 - share) * inner.epsilon)
-    least = max(
-        least, _LEAST_RELATIVE_MODULUS * loss.curvature * radius**2
-    )  # a modulus of nothing leaves the fit nowhere to stop
+    # The noise that covers the solver's error grows as the modulus falls: a pull far below the noise costs nothing.
+    noise = loss.score * radius / size if size else 0.0
+    least = max(least, _LEAST_RELATIVE_MODULUS * loss.curvature * radius**2, _HARMLESS_PULL * noise)
     own = max(ridge, least) if not np.any(sharp) else ridge + least
     terms = ObjectiveConstants(loss, radius, 2 * own)
     split = (

@@ -27,12 +27,18 @@ from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.mechanisms.truncation import SHORTER, bounded
 from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.gradients.frame import Frame, in_frame
+from pmtcore.methods.gradients.frame import LARGEST_BOUND, Frame, in_frame
 from pmtcore.methods.parameters import Parameters, choice, parameter, truncation_radius, unset
 from pmtcore.methods.registry import IterativePlan, Method, Origin, StatisticOutcome, sound
 from pmtcore.methods.score_equation import Posterior, ScoreEquation, ScorePlan
+from pmtcore.public.clipping import HARMLESS
 from pmtcore.public.moments import PublicData, back_transform, inverse_root
 from pmtcore.public.shape import Clip, choose_clip
+
+# Noise that covers the solver's error, on a coefficient, in units of that on a coordinate of the score.
+_NEGLIGIBLE_COVER = 1.0
+# Factors on the modulus that are tried where the cover is not negligible.
+_MODULI = tuple(4.0**power for power in range(10))
 
 
 class GlmParameters(Parameters):
@@ -52,7 +58,14 @@ class ObjectiveParameters(GlmParameters):
     reach: float = unset(
         "Reach (0: automatic)", "Rows are clipped at this many radii; between, their loss is weighted down.", high=100.0
     )
-    modulus: float = parameter(1.0, "Modulus", "In units of the least that privacy needs.", low=1.0, high=1e6, log=True)
+    modulus: float = parameter(
+        1.0,
+        "Modulus",
+        "In units of the least that privacy needs; more for very many rows.",
+        low=1.0,
+        high=1e6,
+        log=True,
+    )
 
 
 @dataclass(frozen=True)
@@ -92,6 +105,23 @@ class ObjectivePlan(ScorePlan, IterativePlan[RowCache[Rows]]):
         equation = ScoreEquation(frame, self.clip, noise, self.parameters.shrinkage != "none")
         curvature = equation.hessians(frame.start[0][None])[0] + self.pull * np.eye(self.public.d)
         return replace(equation, noise=noise + mechanism.covering**2 * curvature @ curvature)
+
+    def with_solvable_modulus(self) -> ObjectivePlan:
+        """Return this plan with the modulus, at least the one asked for, that leaves the least predicted error.
+
+        The error that rounding leaves in a sum over n rows grows faster than n, and the noise that covers it is that
+        error over the modulus. Where it is negligible the modulus stays (proofs/objective.md, 9.5).
+        """
+        mechanism = self.mechanism
+        if self.equation is None or mechanism.covering < _NEGLIGIBLE_COVER * mechanism.noise / self.n:
+            return self
+        return min((self._with_modulus(factor) for factor in _MODULI), key=ObjectivePlan._expected_error)
+
+    def _with_modulus(self, factor: float) -> ObjectivePlan:
+        return replace(self, parameters=replace(self.parameters, modulus=min(factor * self.parameters.modulus, 1e6)))
+
+    def _expected_error(self) -> float:
+        return float(np.trace(self.solvable.expected(self.distance).covariance[0]))
 
     @property
     def pull(self) -> float:
@@ -208,4 +238,10 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: ObjectiveParam
         return ObjectivePlan(public, n, budget.mu, Clip(parameters.radius, max(parameters.reach, 1.0)), parameters)
     noise = noise_sd(1.0, budget.mu) / n
     clip = choose_clip(around, n, noise) if reaches is None else choose_clip(around, n, noise, (max(reaches[0], 1.0),))
-    return ObjectivePlan(public, n, budget.mu, clip, parameters)
+    if public.rows is not None:
+        # Private rows may be longer than public ones: where noise is harmless they are not clipped (decision 175).
+        frame = Frame(public, n)
+        hessians = frame.hessians(frame.slopes(frame.start[0][None])) + frame.penalty
+        harmless = min(frame.harmless_bounds(hessians, noise, HARMLESS)[0], LARGEST_BOUND * np.max(frame.norms))
+        clip = replace(clip, radius=float(max(clip.radius, harmless)))
+    return ObjectivePlan(public, n, budget.mu, clip, parameters).with_solvable_modulus()

@@ -188,11 +188,12 @@ class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
     def predicted(self) -> Prediction | None:
         """Return the errors to expect where the private rows are as the public ones."""
         where = PublicCoordinates(self.public, np.eye(self.public.d))
-        estimate = Estimate.at_start(where, self.n, 1)
+        trials = len(self.passes[0].rehearsal.bound)
+        estimate = Estimate.at_start(where, self.n, trials)
         for each in self.passes:
-            rows = each.sizes.whole_rows(self.n)[None]
-            estimate = estimate.after(where, Gradient(each, rows, np.array([each.expected_bound]), estimate.mean))
-        noise, sampling, clipping = self.errors(where, estimate)
+            estimate = estimate.after(where, each.rehearsal)
+        mean = Estimate(*(np.mean(part, axis=0, keepdims=True) for part in vars(estimate).values()))
+        noise, sampling, clipping = self.errors(where, mean)
         return Prediction(noise.sd, sampling.sd, clipping.sd)
 
     def parts(self) -> tuple[Spend, ...]:

@@ -62,7 +62,7 @@ def _claimed(figure: Figure, claim: Claim, answer: Answer) -> Statement:
     why = {
         Answer.HOLDS: "",
         Answer.FAILS: drawn if claim.unstated else "nothing is left open; the Gallery page has the numbers",
-        Answer.OPEN: "see the claims without an answer",
+        Answer.OPEN: _why(figure) or "see the claims without an answer",
         Answer.UNSTATED: claim.unstated,
     }[answer]
     where = (f"figure:{figure.id}",)

@@ -1,4 +1,4 @@
-"""Published steps that do not give what is claimed, a line each; derivations: docs/proofs/errata.md, 8, 12 and 15."""
+"""What is printed, what follows and what is done here, a line each; derivations: docs/proofs/errata.md, 8, 12, 15."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Erratum:
-    """One erratum: where it is printed, what is wrong, what is done here."""
+    """One erratum: where it is printed, what is printed and what follows, what is done here."""
 
     id: str
     where: str

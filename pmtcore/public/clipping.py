@@ -185,10 +185,14 @@ class ExponentialTail:
         excess = np.sum(ordered[..., -largest:] - start, axis=-1, keepdims=True) + _TAIL_ROWS * _TAIL_EXCESS * start
         return cls(longest, np.maximum(excess / (largest + _TAIL_ROWS), 1e-12 * longest + 1e-300))
 
+    def beyond(self, lengths: np.ndarray) -> np.ndarray:
+        """See :meth:`PowerTail.beyond`; of lengths below the longest it is the same as of the longest."""
+        return np.asarray(_ROWS_BEYOND * np.exp(-np.maximum(lengths - self.longest, 0.0) / self.scale))
+
     def excess(self, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`PowerTail.excess`."""
         gap = np.maximum(self.longest - bounds, 0.0)
-        rows = _ROWS_BEYOND * np.exp(-np.maximum(bounds - self.longest, 0.0) / self.scale)
+        rows = self.beyond(bounds)
         return rows * (gap**2 + 2 * gap * self.scale + 2 * self.scale**2), rows * (gap + self.scale)
 
 
@@ -557,22 +561,16 @@ class GradientNorms:
         """Return the squared error (B,) of the noise that each bound needs."""
         return np.asarray(self.d * (2 * self._bounds / (mu * n)) ** 2)
 
-    def whole_rows(self, n: int) -> np.ndarray:
-        """Return rows (K,) to expect in the bins, in whole rows: half a row in or beyond a bin is none.
+    def foreseen(self, n: int) -> np.ndarray:
+        """Return private rows (K,) to expect in the bins before any are counted, under the law of an exponential tail.
 
-        A tail that holds a twentieth of a row in the mean holds nothing as a rule, and costs nothing then. The tail is
-        that of the outermost public counts, since released counts will have their own.
+        The power law of :attr:`shares` is a prior that counts correct. Before there are any it has rows far beyond all.
         """
-        counts = self.counts(self.bins(self.lengths))[None].astype(float)
-        tail, in_tail = self._counted_tail(counts, 0.0)
-        beyond = n / len(self.lengths) * tail.beyond(self.edges[:-1])
-        rows = np.where(in_tail, beyond - np.append(beyond[:, 1:], 0.0)[None], n * self.shares)[0]
-        farther = np.floor(np.cumsum(rows[::-1])[::-1] + 0.5)
-        return np.asarray(farther - np.append(farther[1:], 0.0))
-
-    def counted_bound(self, n: int, mu: float, noise: float) -> float:
-        """Return the bound to expect of a histogram of rows that fall as public ones lead one to expect."""
-        return float(self.bound(n, mu, self.whole_rows(n)[None], noise)[0])
+        low, ordered = self.edges[:-1], np.sort(self.lengths)
+        tail = ExponentialTail.of(ordered)
+        at_least = len(ordered) - np.searchsorted(ordered, low)
+        farther = np.where(low > tail.longest, tail.beyond(low), at_least)
+        return np.asarray(n / len(ordered) * (farther - np.append(farther[1:], 0.0)))
 
     def bound(self, n: int, mu: float, counts: np.ndarray | None, noise: float) -> np.ndarray:
         """Return clipping bounds (T,) with the least predicted squared error at this budget."""

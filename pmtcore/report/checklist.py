@@ -12,6 +12,8 @@ from pmtcore.base.numbers import figure, power_of_ten
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.methods.registry import method
 
+# What a band allows for, by the names of its parts.
+_PARTS = {"privacy": "the noise for privacy", "sampling": "sampling", "truncation": "truncated rows"}
 _ANSWERS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
@@ -20,12 +22,14 @@ def checklist(record: ReleaseRecord) -> list[tuple[str, str]]:
     entry, promise = method(record["method"]), record["guarantee"]
     person, note, rows = of_person(promise), person_note(promise), promise.get("rows_per_person", 1)
     relation, responses = Neighbours(promise["neighbours"]), only_responses(promise)
-    exact = record["public"].get("noise") == "exact"
+    exact, choices = record["public"].get("noise") == "exact", record["public"].get("choices", {})
+    parts = [words for part, words in _PARTS.items() if any(part in band for band in record["bands"].values())]
     which = {
         "Unit of protection": "several" if rows > 1 else "one",
         "Trust model": "local" if entry.local else "central",
         "Randomness and floating point": "seed" if record["seed"] is not None else "exact" if exact else "floating",
         "Composition": "ledger" if "ledger" in record else "alone",
+        "Side channels": "refuse" if "refuse" in (choices.get("missing"), choices.get("unseen")) else "rows",
         "Utility": "bands" if record["bands"] else "none",
     }
     facts = {
@@ -41,6 +45,7 @@ def checklist(record: ReleaseRecord) -> list[tuple[str, str]]:
         "title": entry.title,
         "id": entry.id,
         "reason": entry.claim.reason,
+        "parts": " and ".join([", ".join(parts[:-1]), *parts[-1:]] if len(parts) > 1 else parts),
     }
     answers = {question: text[which[question]] if question in which else text for question, text in _ANSWERS.items()}
     return [(question, text.format_map(facts).strip()) for question, text in answers.items()]

@@ -13,38 +13,38 @@ from pmtcore.report.rows import axis_ends, axis_limit, clarity, few
 
 # Marks on the axis of a drawing, at most one more.
 _MARKS = 5
+# Of a text that stands above a line of the grid.
+_ON_WHITE = 'paint-order="stroke" stroke="#fff" stroke-width="4"'
 
 
 def curve(mu: float) -> str:
     """Draw the attacker's detections against false alarms."""
     if mu == 0:
         return ""
-    alarms = np.linspace(0.0, 1.0, 101)[1:-1]
-    detections = attacker_power(mu, alarms)
+    alarms = np.linspace(0.0, 1.0, 101)
+    detections = np.concatenate([[0.0], attacker_power(mu, alarms[1:-1]), [1.0]])
     points = " ".join(f"{40 + 300 * a:.1f},{230 - 200 * b:.1f}" for a, b in zip(alarms, detections, strict=True))
     at = float(attacker_power(mu, 0.05))
     x, y = 40 + 300 * 0.05, 230 - 200 * at
     return (
-        '<svg class="small" viewBox="0 0 420 270" role="img" '
+        '<svg class="small" viewBox="-12 0 432 270" role="img" '
         'aria-label="Detections against false alarms of the best attacker: '
         f'{detected_percent(mu):.1f} per cent at 5 per cent false alarms">'
         '<rect x="40" y="30" width="300" height="200" fill="none" stroke="#6b727b"/>'
         '<line x1="40" y1="230" x2="340" y2="30" stroke="#6b727b" stroke-dasharray="4 4"/>'
         f'<polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="2.5"/>'
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="#D55E00"/>'
-        f'<text x="{x + 10:.1f}" y="{min(y + 18, 222):.1f}">{detected_percent(mu):g} % at 5 %</text>'
+        f'<text x="{x + 10:.1f}" y="{min(y + 18, 222):.1f}" {_ON_WHITE}>{detected_percent(mu):g} % at 5 %</text>'
         '<text x="40" y="248">0 %</text><text x="190" y="248" text-anchor="middle">50 %</text>'
         '<text x="340" y="248" text-anchor="middle">100 %</text><text x="190" y="264" text-anchor="middle">'
-        'false alarms</text><text x="36" y="235" text-anchor="end">0</text>'
-        '<text x="36" y="135" text-anchor="end">50</text><text x="36" y="35" text-anchor="end">100</text>'
-        '<text x="40" y="22">detections in % (dashed: guessing)</text></svg>'
+        'false alarms</text><text x="36" y="235" text-anchor="end">0 %</text>'
+        '<text x="36" y="135" text-anchor="end">50 %</text><text x="36" y="35" text-anchor="end">100 %</text>'
+        '<text x="40" y="22">detections (dashed: guessing)</text></svg>'
     )
 
 
 # Units of a drawing's width, of its edge, of a row with its name above its marks, and of a mark.
-_WIDTH, _EDGE, _ROW, _DOT = 420, 12, 36, 4.5
-# Of a text that stands above a line of the grid.
-_ON_WHITE = 'paint-order="stroke" stroke="#fff" stroke-width="4"'
+_WIDTH, _EDGE, _ROW, _DOT = 420, 16, 36, 3.5
 # Letters of a name that fit into such a width.
 _LETTERS = 58
 
@@ -64,15 +64,19 @@ def forest(release: Mapping[str, Any]) -> str:
     at = [place for place, _ in rows]
     values, ends, called = values[at], ends[at], [name for _, name in rows]
     limit = axis_limit(np.max(np.abs(np.column_stack([values, ends])), axis=1))
-    low, high = axis_ends(ends, ends, limit)
-    width = (high - low) or 1.0
+    marks = _round_steps(*axis_ends(ends, ends, limit))
+    low, high = marks[0], marks[-1]
 
     def x(value: float) -> float:
-        return _EDGE + (_WIDTH - 2 * _EDGE) * (min(max(value, low), high) - low) / width
+        return _EDGE + (_WIDTH - 2 * _EDGE) * (min(max(value, low), high) - low) / (high - low)
 
     foot = _ROW * len(called) + 8
-    marks = [mark for mark in _round_steps(low, high) if low <= mark <= high]
-    lines = [f'<line x1="{x(mark):.1f}" y1="4" x2="{x(mark):.1f}" y2="{foot}" stroke="#d5d9de"/>' for mark in marks]
+    # Every second row is shaded, so that a mark belongs to the name above it and not to the one below.
+    lines = [
+        f'<rect x="0" y="{_ROW * row + 2}" width="{_WIDTH}" height="{_ROW}" fill="#f3f4f6"/>'
+        for row in range(0, len(called), 2)
+    ]
+    lines += [f'<line x1="{x(mark):.1f}" y1="4" x2="{x(mark):.1f}" y2="{foot}" stroke="#d5d9de"/>' for mark in marks]
     lines += [f'<line x1="{x(0):.1f}" y1="4" x2="{x(0):.1f}" y2="{foot}" stroke="#6b727b"/>']
     for at_row, (name, value, (a, b)) in enumerate(zip(called, values, ends, strict=True)):
         y = _ROW * at_row + 28
@@ -98,11 +102,12 @@ def forest(release: Mapping[str, Any]) -> str:
 
 
 def _round_steps(low: float, high: float) -> list[float]:
-    """Return multiples of 1, 2 or 5 times a power of ten over a range, about four of them, zero included."""
+    """Return multiples of 1, 2 or 5 times a power of ten around a range, about five of them, zero included."""
     step = (high - low) / _MARKS or 1.0
     size = 10.0 ** math.floor(math.log10(step))
     step = size * next(n for n in (1, 2, 5, 10) if n * size >= step)
-    return [k * step for k in range(math.floor(low / step), math.ceil(high / step) + 1)]
+    first = math.floor(low / step)
+    return [k * step for k in range(first, max(math.ceil(high / step), first + 1) + 1)]
 
 
 def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -36,6 +36,7 @@ from pmtcore.report.statistics import (
     NAME,
     SCALES,
     SOURCES,
+    TITLES,
     aside_words,
     penalty_words,
     released_titles,
@@ -137,10 +138,12 @@ def _summary(record: ReleaseRecord, entry: Mapping[str, Any]) -> str:
         box += f'\n<p class="lab">{escape(DISAGREES)}</p>'
     at = entry.get("at", "")[:19].replace("T", " ") or str(record.get("date", "")) or "unknown"
     facts = [
-        ("Released (UTC)" if ":" in at else "Released on", escape(at)),
+        ("Made (UTC)" if ":" in at else "Made on", escape(at)),
         ("Purpose", escape(entry.get("purpose", "")) or "none was stated"),
         ("Data set", escape(record.get("ledger", {}).get("dataset", "")) or "without a name: in no ledger"),
         ("What left the private rows", escape(_left(record))),
+        *([("Of these in the record alone", escape("; ".join(unshown)))] if (unshown := _unshown(record)) else []),
+        ("Computed by", escape(str(record.get("software", "unknown")))),
     ]
     scale = SCALES.get(record["public"].get("family", ""), "")
     sign = " A positive coefficient makes it likelier." if record["public"].get("positive") else ""
@@ -168,8 +171,8 @@ _NAMED = 20  # columns that a sentence can name; the tables have all
 
 def _data(record: ReleaseRecord) -> str:
     rows = "unknown" if record["public_rows"] is None else f"{record['public_rows']:,}"
-    facts = [("Private rows (public number)", f"{record['n']:,}"), ("Public rows", rows)]
-    return "<h2>Data</h2>\n" + table("Public facts", ("fact", "value"), facts)
+    facts = [("private", f"{record['n']:,}"), ("public", rows)]
+    return "<h2>Data</h2>\n" + table("Public numbers of rows", ("rows", "number"), facts)
 
 
 def _left(record: ReleaseRecord) -> str:
@@ -181,11 +184,22 @@ def _left(record: ReleaseRecord) -> str:
     return "; ".join([*named, *released_titles(record["released"])])
 
 
+def _unshown(record: Mapping[str, Any]) -> list[str]:
+    """Return the titles of what is too large for a report: whoever signs finds it in the record."""
+    large = {name: value for name, value in record["released"].items() if not isinstance(value, int | float)}
+    return released_titles({name: value for name, value in large.items() if name != _SPECTRUM})
+
+
+# Under which name a release has the spectrum of its whitened moment.
+_SPECTRUM = "after_whitening"
+
+
 def _figures(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the single figures among fields, shares of truncated rows apart, under their titles."""
+    spectrum = {name: value for name, value in fields.get(_SPECTRUM, {}).items() if name in TITLES}
     return [
         (escape(title(name)), number(value))
-        for name, value in fields.items()
+        for name, value in {**fields, **spectrum}.items()
         if isinstance(value, int | float) and name not in SOURCES
     ]
 
@@ -234,7 +248,6 @@ def _guarantee(record: ReleaseRecord) -> str:
         ("mu (Gaussian differential privacy)", number(g["mu"])),
         ("rho (zero-concentrated)", number(g["rho"])),
         (f"epsilon at delta = {power_of_ten(g['delta'])}", number(g["epsilon"])),
-        ("neighbours", escape(g["neighbours"])),
         *([("these figures are", escape(note))] if note else []),
     ]
     whom = _whom(record["guarantee"], record["standing"] == "sound")
@@ -258,9 +271,9 @@ def _example(mu: float, unit: str) -> str:
     odds = strength(mu)
     return (
         f"<p>Guessing tells {percent(FALSE_ALARMS)} apart; this is {figure(odds.times_guessing, 2)} times as often.\n"
-        f"For example, somebody knows all about every {unit} but one, and holds two cases of that one to be equally "
-        "likely. With this report they name the right case in at most "
-        f"{percent(odds.right_guesses, 3)} of all trials; without it, in 50 %.</p>\n"
+        f"For example, somebody knows every {unit} but one, of which two versions are possible, both equally likely. "
+        f"With this report they name the right one in at most {percent(odds.right_guesses, 3)} of all trials; without "
+        "it, in 50 %.</p>\n"
     )
 
 

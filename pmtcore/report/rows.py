@@ -10,8 +10,8 @@ MANY = 20
 MOST_COLUMNS = 40
 # What a reader of such a row should know.
 CLEAREST = (
-    "Of each column of categories the clearest level is drawn. Chosen for its clearness, its band is too narrow: a "
-    "band holds for a level that was chosen beforehand."
+    "Of each column of categories only the level with the clearest effect is drawn. Since it was picked for that, its "
+    "95 % band is too narrow."
 )
 # An effect whose band ends beyond this multiple of what four in five rows need is drawn at the edge, with its figure.
 _EDGE, _INSIDE, _STRETCH = 3.0, 0.8, 2.0

@@ -92,6 +92,8 @@ TITLES: Mapping[str, str] = {
     "residual_sd": "standard deviation of the residuals",
     "r_squared": "R squared",
     "after_whitening": "condition number and smallest eigenvalue of the whitened second moment",
+    "kappa": "condition number of the whitened second moment",
+    "lambda_min": "smallest eigenvalue of the whitened second moment",
     "ridge_path": "coefficients at other ridge penalties",
     "alone": "coefficients from the released moment alone, with their covariance",
     "moment": "second moment of the features",
@@ -106,9 +108,10 @@ TITLES: Mapping[str, str] = {
 }
 # Of a release whose statistics show that public rows were no guide to the private ones.
 DISAGREES = (
-    "Check before you use these figures: what was released shows that the private rows are not like the public ones. "
-    "Bands may miss, and what was predicted from public rows does not hold. A larger budget does not mend it: look for "
-    "an identifier among the features, other units, or another population."
+    "Check before you use these figures: what was released fits badly to private rows that are like the public ones. "
+    "One in twenty releases says so where they are alike. Where they are not, bands may miss, what was predicted from "
+    "public rows does not hold, and a larger budget does not mend it: look for an identifier among the features, other "
+    "units, or another population."
 )
 # Public parts that stand beside what was released, to say what it is of.
 _PUBLIC = ("names",)
@@ -127,7 +130,7 @@ def aside_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
     if not np.any(aside):
         return ""
     return (
-        "Publish the value, with its band. The value estimates the fit to the private rows; the band is for the "
+        "Quote the value with its band. The value estimates the fit to the private rows; the band is for the "
         "coefficient of the population and weighs private and public rows for it. So the value is inside its band, but "
         "not always in the middle."
     )

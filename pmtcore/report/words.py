@@ -104,7 +104,7 @@ def truncation_words(diagnosis: Diagnosis, radius: float) -> str:
     rate = diagnosis.rate(radius)
     if math.isnan(rate):
         return "Without public rows the share of rows outside cannot be predicted."
-    at = f"At radius {figure(radius)}, of your choice,"
+    at = f"At radius {figure(radius)}, where the slider stands,"
     longest = figure(float(diagnosis.norms[-1]))
     if diagnosis.label is Label.PRIVATE:
         if rate <= 0:
@@ -301,7 +301,7 @@ def filled_words(missing: Mapping[str, float], references: Mapping[str, str]) ->
     more = f", and {plural(len(gappy) - _GAPS_NAMED, 'column')} more" if len(gappy) > _GAPS_NAMED else ""
     return (
         f"Gaps are filled: {', '.join(filled)}{more}, by the public rows. A row that really has another value counts "
-        "as one with this, which bends the effects of these columns: those of categories are drawn together."
+        "as one with this, which biases these columns' effects: those of categories are pulled towards each other."
     )
 
 

@@ -19,6 +19,7 @@ from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature
 from pmtcore.tables.limits import KEPT_BYTES, MAX_FEATURES, MAX_NAME
 from pmtcore.tables.parsed import ParsedNumbers
+from pmtcore.tables.persons import Persons
 from pmtcore.tables.schema import Column
 from pmtcore.tables.sources import Cells, Source, reading_numbers
 from pmtcore.tables.targets import Coding
@@ -251,7 +252,13 @@ def check_width(coder: Coder) -> None:
 
 
 def row_blocks(
-    source: Source, coder: Coder, dialect: Dialect, n: int, *, parsed: ParsedNumbers | None = None
+    source: Source,
+    coder: Coder,
+    dialect: Dialect,
+    n: int,
+    *,
+    parsed: ParsedNumbers | None = None,
+    people: Persons | None = None,
 ) -> Callable[[], Iterator[Block]]:
     """Return what :class:`pmtcore.base.private_rows.PrivateRows` calls once a pass.
 
@@ -264,7 +271,9 @@ def row_blocks(
         dialect: how its text is read.
         n: number of rows.
         parsed: where another pass may have left the numbers of all rows; a pass that finds them there reads nothing.
+        people: whose numbers are a last column of the features; ``None``: there is none.
     """
+    names = coder.columns() if people is None else tuple(dict.fromkeys([*coder.columns(), people.column]))
     keep = source.in_memory and n * (len(coder.names) + 1) * 8 <= KEPT_BYTES
     waiting: list[Block] = []
     numeric = reading_numbers(source, coder.numbers)
@@ -275,11 +284,21 @@ def row_blocks(
             return
         fresh: list[Block] = []
         known = parsed if parsed is not None and parsed.is_complete else None
-        read = numeric.blocks(coder.columns(), dialect) if known is None else known.taken()
-        for rows in threads.in_order((partial(coder.rows, block) for block in read), threads.readers()):
+        read = numeric.blocks(names, dialect) if known is None else known.taken()
+        for block in threads.in_order((partial(_block, coder, cells, people) for cells in read), threads.readers()):
             if keep:
-                fresh.append((rows.x, rows.response))
-            yield rows.x, rows.response
+                fresh.append(block)
+            yield block
         waiting.extend(fresh)
 
     return blocks
+
+
+def _block(coder: Coder, cells: Cells, people: Persons | None) -> Block:
+    """Return the features of a block, with the number of each row's person behind them, and the responses."""
+    rows = coder.rows(cells)
+    if people is None:
+        return rows.x, rows.response
+    x = np.empty((rows.x.shape[1] + 1, cells.rows)).T
+    x[:, :-1], x[:, -1] = rows.x, people.of(cells.columns[people.column])
+    return x, rows.response

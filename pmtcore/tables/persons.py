@@ -8,76 +8,112 @@ at most ``k`` rows of what a method sees (proofs/budgets.md, 1). Identifiers are
 canonical form (``identifiers``); rows without one are one person's.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
 from pmtcore.accounting.budgets import MEAN, Unit
 from pmtcore.base.block_sums import Block
 from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.base.private_rows import PrivateRows
+from pmtcore.tables.cells import texts
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.identifiers import identifiers, in_order_met
+from pmtcore.tables.identifiers import canonical
 from pmtcore.tables.table import Table
 
 _BLOCK = 65_536  # rows of zeros handed out at once, as many as other blocks have
 _MOST_NUMBERS = 2**28  # of all means, 2 GB
 
 
-def by_person(rows: PrivateRows, table: Table, unit: Unit, dialect: Dialect) -> PrivateRows:
-    """Return the same rows, bounded per person; the identifiers of the private table are read, to count people.
+@dataclass(frozen=True, eq=False)
+class Persons:
+    """Persons of a private table, each with a number from 0 on in the order in which they are met.
 
-    Raises:
-        InputError: the private table has no such column, or has too many people for their means.
+    Attributes:
+        column: that says whose a row is.
+        count: number of persons; public.
     """
-    if unit.column not in table.columns:
-        raise InputError(TableMessage.NO_PERSON_COLUMN, column=unit.column)
-    whose, people = _whose(table, unit.column, dialect)
-    return bounded(rows, whose, people, unit)
+
+    column: str
+    count: int
+    _numbers: Mapping[str, int] = field(repr=False)
+
+    @classmethod
+    def counted(cls, table: Table, column: str, dialect: Dialect) -> "Persons":
+        """Count the persons of a table in a pass over their identifiers, and number every spelling of each.
+
+        Raises:
+            InputError: the table has no such column.
+        """
+        if column not in table.columns:
+            raise InputError(TableMessage.NO_PERSON_COLUMN, column=column)
+        names: dict[str, int] = {}
+        spellings: dict[str, int] = {}
+        for block in table.source.blocks((column,), dialect):
+            for text in _different(block.columns[column])[0]:
+                if text not in spellings:
+                    spellings[text] = names.setdefault(canonical(text), len(names))
+        return cls(column, len(names), spellings)
+
+    def of(self, cells: pa.Array) -> np.ndarray:
+        """Return the number of the person of each cell (k,); ``count`` for one who was not there to be counted."""
+        different, places = _different(cells)
+        return np.array([self._numbers.get(text, self.count) for text in different], dtype=float)[places]
 
 
-def bounded(rows: PrivateRows, whose: np.ndarray, people: int, unit: Unit) -> PrivateRows:
-    """Return the rows that count.
+def _different(cells: pa.Array) -> tuple[list[str], np.ndarray]:
+    """Return the different texts of cells in the order in which they come, and the place of each cell's (k,)."""
+    encoded = texts(cells).fill_null("").dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False)
+
+
+def bounded(rows: PrivateRows, people: int, unit: Unit) -> PrivateRows:
+    """Return the rows that count, whatever the order in which a pass reads them.
+
+    Whose a row is comes with the row: two passes over a query may have their rows in different orders.
 
     Args:
-        rows: all rows.
-        whose: person of each row (rows,), numbers from 0 on.
+        rows: all rows; their last column is the person's number, or ``people`` for somebody who does not count.
         people: number of people; public.
         unit: bound on the rows of a person.
 
     Raises:
         InputError: too many people for their means.
     """
+    names = rows.names[:-1]
     if unit.rule == MEAN:
-        if people * (len(rows.names) + 1) > _MOST_NUMBERS:
+        if people * len(rows.names) > _MOST_NUMBERS:
             raise InputError(TableMessage.TOO_MANY_PEOPLE)
-        return PrivateRows(_means(rows, whose, people), people, rows.names)
+        return PrivateRows(_means(rows, people), people, names)
     n = people * unit.rows
-    return PrivateRows(_firsts(rows, whose, n, unit.rows), n, rows.names, weighted=rows.weighted)
+    return PrivateRows(_firsts(rows, people, unit.rows), n, names, weighted=rows.weighted)
 
 
-def _whose(table: Table, column: str, dialect: Dialect) -> tuple[np.ndarray, int]:
-    """Return the person of each row (rows,), as numbers from 0 on, and the number of people."""
-    names = [identifiers(block.columns[column]) for block in table.source.blocks((column,), dialect)]
-    return in_order_met(np.concatenate(names) if names else np.array([], dtype=object))
+def _parted(rows: PrivateRows) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield the features (k, d), responses and persons (k,) of each block."""
+    for x, y in rows._blocks():
+        yield x[:, :-1], y, x[:, -1].astype(np.int64)
 
 
-def _firsts(rows: PrivateRows, whose: np.ndarray, n: int, most: int) -> Callable[[], Iterator[Block]]:
-    """Return blocks of the first rows of each person, then rows of zeros up to n."""
-    keep = _earlier(whose) < most
+def _firsts(rows: PrivateRows, people: int, most: int) -> Callable[[], Iterator[Block]]:
+    """Return blocks of the first rows of each person, then rows of zeros up to so many for each."""
 
     def blocks() -> Iterator[Block]:
-        at, missing = 0, n
-        for x, y in rows._blocks():
-            chosen = keep[at : at + len(y)]
-            at += len(y)
+        before, missing = np.zeros(people + 1, dtype=np.int64), people * most
+        before[people] = most
+        for x, y, whose in _parted(rows):
+            chosen = before[whose] + _earlier(whose) < most
+            before += np.bincount(whose, minlength=people + 1)
             block = x[chosen], y[chosen]
             missing -= len(block[1])
             yield block
         while missing > 0:
             k = min(missing, _BLOCK)
             missing -= k
-            yield rows.empty(k)
+            x, y = rows.empty(k)
+            yield x[:, :-1], y
 
     return blocks
 
@@ -92,7 +128,7 @@ def _earlier(whose: np.ndarray) -> np.ndarray:
     return earlier
 
 
-def _means(rows: PrivateRows, whose: np.ndarray, people: int) -> Callable[[], Iterator[Block]]:
+def _means(rows: PrivateRows, people: int) -> Callable[[], Iterator[Block]]:
     """Return one block with the mean of each person's rows; rows of zeros carry nothing and are left out.
 
     A mean that is not finite becomes a row of zeros.
@@ -101,7 +137,7 @@ def _means(rows: PrivateRows, whose: np.ndarray, people: int) -> Callable[[], It
 
     def blocks() -> Iterator[Block]:
         if not made:
-            made.append(_averaged(rows._blocks(), whose, people, len(rows.names)))
+            made.append(_averaged(_parted(rows), people, len(rows.names) - 1))
         for start in range(0, people, _BLOCK):
             x, y = made[0]
             yield x[start : start + _BLOCK], y[start : start + _BLOCK]
@@ -109,14 +145,12 @@ def _means(rows: PrivateRows, whose: np.ndarray, people: int) -> Callable[[], It
     return blocks
 
 
-def _averaged(blocks: Iterable[Block], whose: np.ndarray, people: int, d: int) -> Block:
+def _averaged(blocks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]], people: int, d: int) -> Block:
     """Divide sums by counts; sums are in the order of the rows, so that blocks do not change a bit."""
-    total, count, at = np.zeros((d + 1, people)), np.zeros(people), 0
+    total, count = np.zeros((d + 1, people)), np.zeros(people)
     with np.errstate(all="ignore"):
-        for x, y in blocks:
-            here = whose[at : at + len(y)]
-            at += len(y)
-            nonzero = (x != 0).any(axis=1) | (y != 0)
+        for x, y, here in blocks:
+            nonzero = ((x != 0).any(axis=1) | (y != 0)) & (here < people)
             np.add.at(count, here[nonzero], 1.0)
             for j in range(d):
                 np.add.at(total[j], here[nonzero], np.ascontiguousarray(x[nonzero, j]))

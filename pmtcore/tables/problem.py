@@ -42,7 +42,7 @@ from pmtcore.tables.identifiers import identifiers, in_order_met
 from pmtcore.tables.kinds import CODED, ORDERS, SIGNS
 from pmtcore.tables.limits import SMALLEST
 from pmtcore.tables.parsed import ParsedNumbers, fits
-from pmtcore.tables.persons import by_person
+from pmtcore.tables.persons import Persons, bounded
 from pmtcore.tables.queries import DeclaredSource
 from pmtcore.tables.schema import (
     Schema,
@@ -133,13 +133,20 @@ class PublicSide:
             return None
         return ParsedNumbers(names, decimal)
 
-    def read(self, private: Table, cluster: Cluster | None = None, parsed: ParsedNumbers | None = None) -> PrivateRows:
+    def read(
+        self,
+        private: Table,
+        cluster: Cluster | None = None,
+        parsed: ParsedNumbers | None = None,
+        people: Persons | None = None,
+    ) -> PrivateRows:
         """Return private rows, to be read row by row when they are summed; only the strict policies read them now.
 
         Args:
             private: the private table.
             cluster: where sums are taken; ``None``: here.
             parsed: where another pass may leave the numbers of all rows.
+            people: whose numbers are a last column of the rows, for :func:`pmtcore.tables.persons.bounded`.
 
         Raises:
             InputError: a strict policy refuses a row.
@@ -149,10 +156,11 @@ class PublicSide:
             coder.check(private.source.blocks(coder.columns(), self.dialect), "private")
         n = private.source.rows(self.dialect)
         adder = None if cluster is None else cluster.adder(private.source, coder, self.dialect)
-        blocks, beside = row_blocks(private.source, coder, self.dialect, n, parsed=parsed), coder.has_loss_weights
+        blocks = row_blocks(private.source, coder, self.dialect, n, parsed=parsed, people=people)
+        names, beside = coder.names + (() if people is None else (people.column,)), coder.has_loss_weights
         in_memory = private.source.table.nbytes if isinstance(private.source, ArrowSource) else 0
         keeps = max(bytes_for_rows(), in_memory)
-        return PrivateRows(blocks, n, coder.names, adder, keeps=keeps, weighted=beside)
+        return PrivateRows(blocks, n, names, adder, keeps=keeps, weighted=beside)
 
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:
@@ -262,7 +270,8 @@ def prepare(
         # Of people's rows the number is private: one person may have any.
         notes += (Note(TableNote.MORE_PUBLIC_ROWS),) if isinstance(public, Table) and public.n > rows.n else ()
     else:
-        rows = by_person(side.read(private), private, choices.unit, side.dialect)
+        people = Persons.counted(private, choices.unit.column, side.dialect)
+        rows = bounded(side.read(private, people=people), people.count, choices.unit)
         notes += (Note(TableNote.UNIT, unit=choices.unit.words),)
         alike = choices.unit.rows > 1 and side.data.clusters is None
         notes += (Note(TableNote.ROWS_OF_A_PERSON),) if alike else ()

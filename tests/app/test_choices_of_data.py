@@ -220,3 +220,19 @@ def test_a_target_brings_the_regression_that_fits_it(app):
         widget(app, "selectbox", "target").set_value(target).run()
         assert not app.exception and bool(app.error) == bool(stops)
         assert app.session_state["second_moment"].choices.family == family or stops
+
+
+def test_a_repair_is_taken_back_by_a_click(app):
+    """Undo leads to the choices before the button, and from there to those after it; another table has no undo."""
+    frame = pd.DataFrame({"a": [*range(20, 60)] * 9 + [-999.0] * 40, "y": np.random.default_rng(1).normal(size=400)})
+    upload(app, frame.to_csv(index=False).encode(), frame.tail(120).to_csv(index=False).encode())
+    assert not [b for b in app.button if b.key == "undo"]
+    before = app.session_state["second_moment"].choices
+    next(b for b in app.button if b.label.startswith("Read -999")).click().run()
+    after = app.session_state["second_moment"].choices
+    assert after.kinds == {"a": "coded"}
+    for then in (before, after):
+        app.button(key="undo").click().run()
+        assert app.session_state["second_moment"].choices == then and not app.exception
+    app.segmented_control(key="source").set_value("demo").run()
+    assert not [b for b in app.button if b.key == "undo"]

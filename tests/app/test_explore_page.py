@@ -45,7 +45,8 @@ def test_released_here_and_asked(explored):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "tab", ["Code", "Test and predict", "Paths", "Correlations", "Network", "Components", "Columns", "Confirm"]
+    "tab",
+    ["Code", "Test and predict", "Paths and subsets", "Correlations", "Network", "Components", "Columns", "Confirm"],
 )
 def test_every_tab_draws(explored, tab):
     """Nothing fails, and nothing is spent."""
@@ -171,9 +172,9 @@ def test_two_nested_models_are_compared(explored):
     explored.run()
     explored.button(key="explore-pin").click().run()
     assert not explored.exception
-    (table,) = [frame.value for frame in explored.dataframe if "beside the one before" in frame.value]
+    (table,) = [frame.value for frame in explored.dataframe if "change from the one before" in frame.value]
     more = [name for name in fit.features if name != "x1"]
-    assert list(table["beside the one before"]) == [" ".join(f"\N{MINUS SIGN} {name}" for name in more), ""]
+    assert list(table["change from the one before"]) == [" ".join(f"\N{MINUS SIGN} {name}" for name in more), ""]
     assert f"F = {fit.test(more).statistic:.4g}" in words(explored)
 
 

@@ -18,6 +18,7 @@ from pmtcore.methods.gradients.passes import (
     Observation,
     _raised_by_overshoot,
     ball_bounds,
+    chance_if_alike,
     choose_bounds,
     combine_curvature,
     curvature_at,
@@ -128,6 +129,47 @@ def test_bounds_give_way_as_the_budget_grows(kind):
     assert np.all(np.diff(bounds) >= 0) and bounds[0] < 1.5 and bounds[-1] > 5.0
 
 
+@pytest.mark.parametrize("kind", ["plain", "skewed", "rare"])
+def test_radii_of_a_perturbed_objective_give_way_too(kind):
+    """At small budgets a radius is one that public rows price; at large ones its noise alone limits it, up to a cap."""
+    public, _, _ = table(kind, 3000, 60, 5)
+    plans = [plan("pmt-objective", public, 3000, mu) for mu in (0.1, 1.0, 100.0, 1000.0)]
+    plans.append(plan("pmt-objective", public, 10**9, 1000.0))
+    longest = np.max(plans[0].frame.norms)
+    radii = [each.clip.radius / longest for each in plans]
+    assert np.all(np.diff(radii) >= 0) and radii[0] < 1.5 and radii[3] > 5.0
+    assert radii[-1] == pytest.approx(100.0)
+
+
+def test_a_far_row_is_no_longer_clipped_by_a_perturbed_objective_where_the_budget_is_ample():
+    """A column in which private rows are up to ten times as long as the public ones: within .1 standard errors."""
+    public, _, x = table("plain", 3000, 60, 7)
+    x = x.copy()
+    x[:150, 4] *= 10.0
+    rng = np.random.default_rng(1)
+    labels = (rng.random(3000) < LOGISTIC.mean(x @ np.array([-1.0, 0.6, -0.4, 0.3, 0.2]))).astype(float)
+    far = PrivateRows.from_arrays(x, labels, public.names)
+    assert np.median(standard_errors(public, far, x, 300.0, "pmt-objective")) < 0.1
+
+
+@pytest.mark.parametrize("mu", [1.0, 10.0])
+def test_the_modulus_of_an_objective_over_very_many_rows_pays_for_its_solver(mu):
+    """With usual numbers of rows it is the least; over a billion it is larger, and the error to expect a fifth."""
+    public, _, _ = table("plain", 3000, 120, 1)
+    assert plan("pmt-objective", public, 10**5, mu).parameters.modulus == 1.0
+    made = plan("pmt-objective", public, 10**9, mu)
+    least = replace(made, parameters=replace(made.parameters, modulus=1.0))
+    assert made.parameters.modulus > 4.0
+    assert np.median(made.predicted().privacy) < np.median(least.predicted().privacy) / 5
+
+
+def test_the_solver_does_not_set_the_error_of_dp_erm_at_ample_budgets():
+    """At mu 40 and 300 the error is at most that at 10."""
+    public, rows, x = table("plain", 3000, 60, 7)
+    errors = [np.median(standard_errors(public, rows, x, mu, "dp-erm")) for mu in (10.0, 40.0, 300.0)]
+    assert errors[1] < errors[0] and errors[2] < errors[0]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("m", [7, 10, 25, 245])
 def test_alike_samples_are_not_called_different(m):
@@ -137,6 +179,24 @@ def test_alike_samples_are_not_called_different(m):
         _, public, rows = glm(600, m, 2000 + seed)
         alarms += plan(ID, public, 600, (0.5, 3.0)[seed % 2]).run(rows, SeededNoise(seed), 1).disagrees
     assert binomtest(alarms, 40, 0.07, alternative="greater").pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("kind", ["skewed", "rare"])
+def test_a_direction_that_few_rows_decide_is_weak_evidence(kind):
+    """Two gradients of one length by their covariance: along the longest public score the p-value is far larger."""
+    public, _, _ = table(kind, 3000, 60, 1)
+    frame = plan(ID, public, 3000, 20.0).frame
+    state = FilterState.first(frame, 1)
+    chosen = choose_bounds(frame, state, 20.0)
+    hessian = chosen.curvature.hessian[0] + frame.penalty
+    total = hessian @ state.covariance[0] @ hessian + chosen.noise[0] ** 2 * np.eye(5) + chosen.clipped.covariance[0]
+    scores = frame.left_out * frame.residuals(state.points)[0][:, None]
+    chances = []
+    for place in np.argsort(-np.linalg.norm(scores, axis=1))[[0, 30]]:
+        gradient = 4.0 * scores[place] / np.sqrt(scores[place] @ np.linalg.solve(total, scores[place]))
+        gradient = gradient - chosen.clipped.mean[0] + frame.penalty @ state.points[0]
+        chances.append(chance_if_alike(frame, state, chosen, gradient))
+    assert chances[0] > 5 * chances[1]
 
 
 def test_flipped_labels_are_called_different():

@@ -256,7 +256,7 @@ def test_rows_that_public_rows_do_not_foresee_are_believed_beyond_chance() -> No
     """Twelve rows ten times as far as any public one choose a bound near them; a count that is noise does not."""
     lengths = np.abs(np.random.default_rng(3).standard_normal(200)) + 0.1
     sizes = GradientNorms.at(lengths, 3, 5000, 30.0)
-    counts = sizes.whole_rows(5000)[None].astype(float)
+    counts = np.round(sizes.foreseen(5000))[None]
     place = int(sizes.bins(np.array([30.0]))[0])
     alone = sizes.bound(5000, 30.0, counts, 0.2)[0]
     there = counts.copy()
@@ -283,7 +283,10 @@ def test_a_tail_of_counts_ends_where_they_end(seed) -> None:
         far = rows[:, sizes.edges[:-1] > 2 * private.max()]
         assert np.median(np.sum(far, axis=1)) < 1
         assert np.mean(far == 0) > 0.8
-    assert sizes.counted_bound(20_000, 4.0, 0.3) > 1.5 * private.max()
+    assert sizes.bound(20_000, 4.0, None, 0.3)[0] > 1.5 * private.max()
+    assert np.sum(sizes.foreseen(20_000)) == pytest.approx(20_000)
+    assert np.sum(sizes.foreseen(20_000)[sizes.edges[:-1] > 2 * private.max()]) < 1
+    assert np.sum(sizes.foreseen(20_000)[sizes.edges[1:] > 1.2 * public.max()]) > 0.5
 
 
 def test_counts_that_are_noise_start_no_tail(seed) -> None:

@@ -20,7 +20,7 @@ from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.mechanisms.passes import GRADIENT, GradientSum
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.joint.passes import SecondPass
-from pmtcore.methods.joint.plan import expected_truncated_fraction, gradient_norms
+from pmtcore.methods.joint.plan import expected_truncated_fraction, gradient_norms, pilot_variance
 from pmtcore.public.clipping import Ball
 from pmtcore.public.moments import public_from_moment, public_from_rows, whiten
 from pmtcore.public.ridge import ridge_regularized_public
@@ -328,3 +328,37 @@ def test_fewest_rows_release_all_that_they_tell(m, seed):
         )
         assert np.all(np.isfinite(found.coefficients)) and np.all(np.isfinite(found.bands().high))
         assert isinstance(found.notes(), tuple) and found.released()
+
+
+def test_a_plan_expects_what_its_passes_leave(seed):
+    """With a bound that no row reaches precisions add up, of gradients with the error of a pilot that truncates."""
+    _, data, _ = make(3000, 60, seed)
+    clip = 1.01 * plan("joint-pmt", data, 3000, 10.0).second.sizes.edges[-1]
+    found = plan("joint-pmt", data, 3000, 10.0, clip=clip, radius=1.0)
+    assert [each.expected_bound for each in found.gradients] == [clip, clip]
+    v, alike = found.first.sigma**2 / 2, 1 / 3000 + found.first.public.moment_variance
+    doubt = found.first.public.d + 1
+    doubt *= v * alike / (v + alike)
+    doubt += expected_truncated_fraction(found.first.public, found.first.ball) ** 2
+    precision = 1 / pilot_variance(found.first)
+    for each in found.gradients:
+        noise = 2 * clip / (each.shares.gradient_mu * 3000)
+        precision += 1 / (noise**2 + doubt / precision)
+    predicted = found.predicted()
+    assert predicted.privacy / found.first.unit == pytest.approx(precision**-0.5, rel=1e-3)
+    assert np.all(predicted.truncation < 0.01 * predicted.privacy)
+
+
+def test_a_plan_rehearses_releases_of_rows_like_the_public_ones(seed):
+    """Bounds and unclipped shares of a plan are those of releases whose rows have the public lengths' law."""
+    _, data, rows = make(10_000, 200, seed)
+    found = plan("joint-pmt", data, 10_000, 1.5)
+    released = found.run(rows, SeededNoise(seed), 40)
+    last, cut = released.fit.passes[-1], released.bands().truncation
+    assert 0.8 < found.second.expected_bound / np.median(last.gradient.bound) < 1.25
+    assert np.median(found.second.rehearsal.unclipped_share) == pytest.approx(np.median(last.unclipped_share), abs=0.03)
+    assert np.std(found.second.rehearsal.counts[:, -3:]) == pytest.approx(found.second.counting_sd, rel=0.5)
+    assert 1 / 3 < np.median(found.predicted().truncation / cut) < 3
+    assert np.array_equal(found.second.rehearsal.bound, replace(found.second).rehearsal.bound)
+    heavy = replace(found.second, sizes=replace(found.second.sizes, lengths=found.second.sizes.lengths**2))
+    assert heavy.expected_bound > 1.5 * found.second.expected_bound

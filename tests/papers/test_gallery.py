@@ -887,3 +887,20 @@ def test_a_missing_table_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("PMT_DATA_DIR", str(tmp_path))
     with refused(MethodMessage.TABLE_NOT_HERE, id="A4"):
         Computation(figure("A4"), 1)
+
+
+def test_spectra_are_those_of_the_rows():
+    """As they are without any truncation, and truncated, which pulls in the far rows of white wine alone."""
+    problem = {"table": "synthetic", "d": 10, "m": 40, "n": 2000}
+    _, rows, _ = central.sides(3, **problem)
+    x = rows.concatenate(lambda features, _: features, 10).reveal(TEST)
+    values = np.linalg.eigvalsh(x.T @ x / len(x))
+    told = central.conditioning_trial(3, problem=problem, truncated=True)
+    assert told["before whitening"][0] == pytest.approx(values.mean() / values[0], rel=1e-9)
+    assert told["before whitening, rows truncated"][0] == pytest.approx(told["before whitening"][0], rel=0.02)
+    assert central.eigenvalue_trial(3, problem=problem)["before whitening"][0] == pytest.approx(values[0], rel=1e-9)
+    if not named.entry("white-wine").available:
+        pytest.skip("the table is not here")
+    wine = {"table": "white-wine", "scale": "z", "m": 249, "n": 4649}
+    of_wine = [central.conditioning_trial(seed, problem=wine, truncated=True) for seed in range(3)]
+    assert all(each["before whitening"][0] < 50 < 66 < each["before whitening, rows truncated"][0] for each in of_wine)

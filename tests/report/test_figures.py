@@ -300,7 +300,7 @@ def test_release_and_plan_promise_the_same(problem, mu):
     said = figures.predicted_words(looked(problem, mu=mu))
     planned = verdict(problem.public, problem.private.n, mu, "joint-pmt")
     assert "is predicted to" in said
-    stated = [re.search(r"[\d. to]+times as precise[^:;,]*?eight of ten tables", text) for text in (said, planned)]
+    stated = [re.search(r"[\d. to]+times as precise[^:;,]*?eight of ten real tables", text) for text in (said, planned)]
     if stated[1] is not None:
         assert stated[0][0].strip() == stated[1][0].strip()
         *gain, low, high = map(float, re.findall(r"\d[\d.]*", stated[0][0]))

@@ -182,7 +182,7 @@ def filed(problem, tmp_path_factory):
 def test_a_stakeholder_finds_what_to_sign(filed):
     """Date, purpose, data set, ledger extract, all parts of the bands, words, and the questions to a guarantee."""
     text = report(*filed)
-    for wanted in ("Released (UTC)", "a question", "survey", "truncation sd", "Glossary", "NIST SP 800-226"):
+    for wanted in ("Made (UTC)", "a question", "survey", "truncation sd", "Glossary", "NIST SP 800-226"):
         assert wanted in text
     for question, _ in checklist(filed[0]):
         assert question in text

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -36,9 +38,11 @@ from pmtcore.report.checklist import checklist
 from pmtcore.report.figures import explore as explore_figures
 from pmtcore.report.html import report
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.identifiers import canonical, identifiers
 from pmtcore.tables.problem import prepare
-from pmtcore.tables.table import read_table
+from pmtcore.tables.sources import Cells
+from pmtcore.tables.table import Table, query_table, read_table, table_from
 from tests.helpers import TEST, refused
 
 CHOICES = Choices(target="y", features=("a", "b"), missing="empty-row")
@@ -353,3 +357,64 @@ def test_what_the_table_keeps_goes_before_what_is_declared():
         found = release(problem, request, SeededNoise(1))
         assert found.guarantee.unit == Unit(3, "who")
         assert type(found).from_dict(found.as_dict()).guarantee == found.guarantee
+
+
+class _Turned:
+    """A source whose passes come in different orders, as those of a database may."""
+
+    in_memory, separator, names, sha256 = False, None, ("who", "x", "y"), "0"
+
+    def __init__(self, cells: pa.Table) -> None:
+        self._cells, self._passes = cells, 0
+
+    def rows(self, dialect: Dialect) -> int:
+        return len(self._cells)
+
+    def blocks(self, names, dialect):
+        self._passes += 1
+        order = np.roll(np.arange(len(self._cells)), 211 * self._passes)[:: (-1) ** self._passes]
+        turned = self._cells.select(list(names)).take(pa.array(order))
+        for batch in turned.to_batches(max_chunksize=300):
+            yield Cells(batch.num_rows, dict(zip(names, batch.columns, strict=True)))
+
+
+@pytest.mark.parametrize("form", ["turned", "index"])
+@pytest.mark.parametrize(("rule", "k"), [("first", 2), ("mean", 1)])
+def test_whose_a_row_is_comes_with_the_row(form, rule, k, tmp_path):
+    """Passes over a query have any order: with an index on the identifiers SQLite reads them sorted, the rest not.
+
+    One person with a third of the rows had hundreds among those that count.
+    """
+    rng, n = np.random.default_rng(0), 1200
+    who = np.where(np.arange(n) % 3 == 0, 7, 100 + rng.permutation(n) // 2)
+    one = np.where(who == 7, 1e3, rng.normal(size=n))
+    rows = pd.DataFrame({"who": who, "x": one, "y": one, "note": "a long text that no pass needs"})
+    if form == "turned":
+        private = Table("t", "private", _Turned(pa.Table.from_pandas(rows[["who", "x", "y"]], preserve_index=False)))
+    else:
+        with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
+            rows.to_sql("t", connection, index=False)
+            connection.execute("CREATE INDEX i ON t (who)")
+            connection.commit()
+        private = query_table(f"sqlite:///{tmp_path / 't.db'}", "SELECT * FROM t")
+    public = table_from(pd.DataFrame({"x": rng.normal(size=50), "y": rng.normal(size=50)}), "b", "public")
+    unit = Unit(k, "who", rule)
+    problem = prepare(private, public, Choices(target="y", features=("x",)).of_person(unit))
+    people = len(np.unique(who))
+    assert problem.private.n == k * people
+    for _ in range(3):
+        counted = problem.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+        assert len(counted) == k * people and int(np.sum(counted[:, -1] == 1e3)) == k
+
+
+@pytest.mark.parametrize("rule", ["first", "mean"])
+def test_somebody_who_was_not_counted_does_not_count(rule):
+    """A table that changes between passes has no more rows of anybody, and none of a newcomer."""
+    cells = pa.table({"who": [1.0, 1.0, 2.0], "x": [1.0, 1.0, 2.0], "y": [1.0, 1.0, 2.0]})
+    source = _Turned(cells)
+    public = table_from(pd.DataFrame({"x": np.arange(50.0) ** 1.5 % 7, "y": np.arange(50.0) % 11}), "b", "public")
+    choices = Choices(target="y", features=("x",)).of_person(Unit(1, "who", rule))
+    problem = prepare(Table("t", "private", source), public, choices)
+    source._cells = pa.table({"who": [9.0, 2.0, 2.0, 1.0], "x": [9.0, 2.0, 2.0, 1.0], "y": [9.0, 2.0, 2.0, 1.0]})
+    counted = problem.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+    assert sorted(counted[:, -1].tolist()) == [1.0, 2.0]

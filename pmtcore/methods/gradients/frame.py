@@ -30,7 +30,7 @@ _MOST_POINTS_ONE_BY_ONE = 16
 _LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five times as far as it looks, squared
 _LEAST_SLACK = 0.1  # a row that decides its own fit says little: no more than ten times its residual
 # Bounds on a log grid, from a share of the median length to so many times the longest.
-_LEAST_BOUND, _LARGEST_BOUND, _BOUNDS_TRIED = 0.3, 100.0, 40
+_LEAST_BOUND, LARGEST_BOUND, _BOUNDS_TRIED = 0.3, 100.0, 40
 # Public rows for each column, from which on their Hessian is near enough.
 _ENOUGH_ROWS_PER_COLUMN = 4
 # Private rows may lose this share of what is clipped in one direction, as no sample of public rows tells.
@@ -83,6 +83,11 @@ class Frame:
     def m(self) -> int:
         """Return the number of public rows that are used."""
         return len(self.response)
+
+    @property
+    def public_rows(self) -> int:
+        """Return the number of all public rows."""
+        return len(self._features)
 
     @property
     def prior_dof(self) -> float:
@@ -261,8 +266,22 @@ class Frame:
     def candidates(self, residuals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return bounds to choose from (t, K), and the variance that clipping at each leaves over all coordinates."""
         lengths = self.norms * np.abs(residuals)
-        bounds = candidate_bounds(lengths, _LEAST_BOUND, _LARGEST_BOUND, _BOUNDS_TRIED)
+        bounds = candidate_bounds(lengths, _LEAST_BOUND, LARGEST_BOUND, _BOUNDS_TRIED)
         return bounds, self.clipping_variance(lengths, bounds)
+
+    def harmless_bounds(self, hessians: np.ndarray, noise: float, share: float) -> np.ndarray:
+        """Return the bounds (t,) whose noise is this share of the sampling error of a mean gradient.
+
+        They cost nothing that matters, and private rows may be longer than public ones lead one to expect.
+
+        Args:
+            hessians: penalized (t, d, d).
+            noise: standard deviation on a coordinate at bound 1.
+            share: of the sampling error.
+        """
+        size = np.trace(hessians, axis1=1, axis2=2) / self.public.d
+        dispersion = self.prior.dispersion if self.public.labelled else 1.0
+        return np.asarray(share * np.sqrt(dispersion * size / self.n) / noise)
 
     def clipping_variance(self, lengths: np.ndarray, bounds: np.ndarray) -> np.ndarray:
         """Return the expected squared error (t, K) of what is added back for clipping at bounds (t, K).

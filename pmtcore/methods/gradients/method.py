@@ -32,9 +32,11 @@ from pmtcore.mechanisms.quantized_rows import QuantizedRows, Quantizer
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, has_few_rows
 from pmtcore.methods.gradients.passes import (
+    ClippingChoice,
     FilterState,
     advance,
     ball_bounds,
+    chance_if_alike,
     choose_bounds,
     combine_curvature,
     curvature_at,
@@ -65,6 +67,8 @@ _LINEAR_SCHEDULE = (4, 2.5, 0.2, (0,))  # the same for least squares (decision 0
 # Where the noise of one gradient is below this share of the sampling error, more passes cost nothing that matters;
 # sooner where the public Hessian is rough and steps are what is missing.
 _AMPLE_NOISE, _AMPLE_NOISE_FEW = 0.035, 0.4
+# Samples with a smaller p-value are not alike. The law is an upper bound: on *tune* that is one false alarm in twenty.
+_NOMINAL_RATE = 0.1
 
 
 class GradientParameters(Parameters):
@@ -157,9 +161,11 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
             chosen = choose_bounds(frame, state, mu)
             sums = passes.GradientSum(family, state.points, chosen.clipped.bounds)
             mean = sums.release(rows, mu * scale, many, source)
+            if at == 0:
+                first = state, chosen, mean[0] * sums.bounds[0]
             state = advance(frame, state, chosen, mean * sums.bounds[:, None])
             transcript.append(mean)
-        return GradientOutcome(self, state, np.column_stack(transcript))
+        return GradientOutcome(self, state, np.column_stack(transcript), first)
 
     def rehearse(self) -> tuple[np.ndarray, np.ndarray]:
         """Return errors and covariances of passes over simulated rows."""
@@ -265,10 +271,16 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
 
 
 class GradientOutcome(Outcome):
-    """Points that the passes arrived at (trials, d), and the covariance of what is left."""
+    """Points that the passes arrived at (trials, d), the covariance of what is left, and the first gradient."""
 
-    def __init__(self, plan: GradientPlan, state: FilterState, transcript: np.ndarray) -> None:
-        self.plan, self.state = plan, state
+    def __init__(
+        self,
+        plan: GradientPlan,
+        state: FilterState,
+        transcript: np.ndarray,
+        first: tuple[FilterState, ClippingChoice, np.ndarray],
+    ) -> None:
+        self.plan, self.state, self._first = plan, state, first
         self._transcript = transcript
 
     def transcript(self) -> np.ndarray:
@@ -286,10 +298,10 @@ class GradientOutcome(Outcome):
         privacy = self.plan.left(self.state, self.plan.error_ratios)
         return limits(estimate, privacy, self.plan.frame.sampling(self.state.points[0]))
 
-    @property
+    @cached_property
     def disagrees(self) -> bool:
-        """Return whether some gradient of the first trial was longer than public error and noise explain."""
-        return bool(self.state.conflict[0])
+        """Return whether the first gradient of the first trial is longer than public error and noise explain."""
+        return chance_if_alike(self.plan.frame, *self._first) < _NOMINAL_RATE
 
     def notes(self) -> tuple[str, ...]:
         """Return the notes: whether the rows looked alike."""

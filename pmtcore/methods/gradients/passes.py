@@ -20,12 +20,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pmtcore.base.distributions import f_distribution
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.passes import CURVATURE_SENSITIVITY, GRADIENT_SENSITIVITY
 from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.methods.gradients.frame import ClippedPart, Frame
 from pmtcore.public.clipping import ABSOLUTE_SHARE, PowerTail, least_error, mean_excess
-from pmtcore.public.gaussian_update import gaussian_update, inflate_on_conflict, is_conflict, raised
+from pmtcore.public.gaussian_update import gaussian_update, inflate_on_conflict, raised
 
 # Of the mean eigenvalue: no direction of a public Hessian is without curvature.
 _LEAST_CURVATURE = 0.02
@@ -83,16 +84,12 @@ class FilterState:
         points: (t, d) in whitened coordinates.
         covariance: of the distance to the fit of the private rows (t, d, d).
         released: released curvature as a ratio to the public one; ``None`` before.
-        start_weight: weight (t, d, d) that an error of the start still has in the points.
-        conflict: whether (t,) a gradient was longer than the start's error explains.
         last: the gradients of the pass before; ``None`` at first.
     """
 
     points: np.ndarray
     covariance: np.ndarray
     released: CurvatureRatio | None
-    start_weight: np.ndarray
-    conflict: np.ndarray
     last: Observation | None = None
 
     @classmethod
@@ -100,7 +97,7 @@ class FilterState:
         """Return the public prior."""
         centre, covariance = frame.start
         points, spread = np.tile(centre, (trials, 1)), np.tile(covariance, (trials, 1, 1))
-        return cls(points, spread, None, np.tile(np.eye(len(centre)), (trials, 1, 1)), np.zeros(trials, dtype=bool))
+        return cls(points, spread, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +126,8 @@ def curvature_at(frame: Frame, state: FilterState) -> Curvature:
 def choose_bounds(frame: Frame, state: FilterState, mu: float) -> ClippingChoice:
     """Return for each trial the bound with the least squared error of the gradient, by public rows and their tail.
 
-    Clipping and noise spread evenly over directions, so the bound that is best for one is best for all. A bound whose
-    noise is a twentieth of the sampling error of n rows is taken all the same: it costs nothing that matters, and
-    private rows may be longer than public ones lead one to expect.
+    Clipping and noise spread evenly over directions, so the bound that is best for one is best for all. A
+    harmless one is taken all the same.
     """
     d = frame.public.d
     curvature = curvature_at(frame, state)
@@ -139,9 +135,8 @@ def choose_bounds(frame: Frame, state: FilterState, mu: float) -> ClippingChoice
     bounds, clipping = frame.candidates(residuals)
     unit = GRADIENT_SENSITIVITY / (mu * frame.n)
     chosen = least_error(bounds, clipping + d * (unit * bounds) ** 2)
-    scale = np.trace(curvature.hessian + frame.penalty, axis1=1, axis2=2) / d
-    free = _HARMLESS_NOISE * np.sqrt(frame.prior.dispersion * scale / frame.n) / unit
-    chosen = np.maximum(chosen, np.minimum(free, bounds[:, -1]))
+    harmless = frame.harmless_bounds(curvature.hessian + frame.penalty, unit, _HARMLESS_NOISE)
+    chosen = np.maximum(chosen, np.minimum(harmless, bounds[:, -1]))
     return ClippingChoice(frame.clipped_part(residuals, chosen), curvature, unit * chosen)
 
 
@@ -165,13 +160,10 @@ def advance(frame: Frame, state: FilterState, chosen: ClippingChoice, gradients:
     step = update.step - missed
     covariance = update.covariance + missed[:, :, None] * missed[:, None, :]
     covariance = covariance + _process_noise(frame, step[:, :, None] * step[:, None, :])
-    shrinkage = np.eye(d) - share[:, None, None] * update.gain @ hessian
     return replace(
         state,
         points=state.points + step,
         covariance=(covariance + np.swapaxes(covariance, 1, 2)) / 2,
-        start_weight=shrinkage @ state.start_weight,
-        conflict=state.conflict | _conflicts(frame, state, hessian, innovation, total=from_prior + noise),
         last=now,
     )
 
@@ -198,20 +190,39 @@ def _raised_by_overshoot(
     return np.where(points_back[:, None, None], higher, hessian)
 
 
-def _conflicts(
-    frame: Frame, state: FilterState, hessian: np.ndarray, innovation: np.ndarray, *, total: np.ndarray
-) -> np.ndarray:
-    """Return whether (t,) innovations are longer than the error of the start explains, where rows are alike.
+def chance_if_alike(frame: Frame, state: FilterState, chosen: ClippingChoice, gradient: np.ndarray) -> float:
+    """Return the p-value of the first gradient (d,) where private rows are a sample of the public population.
 
-    The law of 6.1 with the start's share of what is expected: later passes, in which little of the start's error is
-    left, say little of the public rows.
+    Later gradients contain little of the public fit's error, and their Hessians are those of other points. On real
+    tables a gradient has heavier tails than its covariance says, so it is studentized along the direction that is
+    tested: by the clipped public rows, where they vary more, with as many degrees of freedom as their fourth moment
+    shows (proofs/gradients.md, 16).
+
+    Args:
+        frame: the public side.
+        state: before the gradient.
+        chosen: what is clipped, curvature and noise.
+        gradient: clipped mean (d,) of the first trial.
     """
-    d = innovation.shape[1]
-    way = hessian @ state.start_weight
-    from_start = way @ frame.start[1] @ np.swapaxes(way, 1, 2)
-    share = np.trace(np.linalg.solve(total, from_start), axis1=1, axis2=2) / d
-    ratio = np.einsum("ti,ti->t", innovation, np.linalg.solve(total, innovation[..., None])[..., 0]) / d
-    return is_conflict(ratio, share, d, frame.prior_dof)
+    d = len(gradient)
+    innovation = gradient + chosen.clipped.mean[0] - frame.penalty @ state.points[0]
+    hessian = chosen.curvature.hessian[0] + frame.penalty
+    from_start = hessian @ state.covariance[0] @ hessian
+    rough = hessian_error(state.covariance, chosen.curvature.variance)[0]
+    total = from_start + rough + chosen.noise[0] ** 2 * np.eye(d) + chosen.clipped.covariance[0]
+    direction = np.linalg.solve(total, innovation)
+    square = float(direction @ innovation)
+    share = np.clip(np.trace(np.linalg.solve(total, from_start)) / d, 1e-6, 1.0)
+    residuals = frame.residuals(state.points[:1])[0]
+    weights = length_weights(frame.norms * np.abs(residuals), chosen.clipped.bounds[0])
+    along = (frame.left_out @ direction) * residuals * weights
+    squares = (along - np.mean(along)) ** 2
+    sampling = np.sum(squares) / max(frame.m - 1, 1) * (1 / frame.public_rows + 1 / frame.n)
+    shown = float(sampling + chosen.noise[0] ** 2 * direction @ direction)
+    spread = max(np.sum(squares**2) - np.sum(squares) ** 2 / frame.m, 1e-300)
+    dof = max(min(2 * np.sum(squares) ** 2 / spread, frame.prior_dof), 1.0)
+    ratio = square / d * min(1.0, square / max(shown, 1e-300))
+    return float(f_distribution.sf(ratio, d, min(dof / share**2, 1e9)))
 
 
 def expected_update(

@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from pmtcore.base.distributions import poisson_counts
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.symmetric import eigenvector_root
 from pmtcore.glm import solvers
@@ -40,8 +41,6 @@ _ROWS_PER_PUBLIC_ROW, _ENOUGH_ROWS = 4, 4000
 _FEW_ROWS_FACTOR, _MANY_ROWS_FACTOR, _FEW_ROWS_LIMIT = 1, 100, 3
 # From so many private rows for each public one on, they decide less than a hundredth of what is known beforehand.
 MANY_PRIVATE_ROWS = 30
-# More than any count, and less than what a generator of Poisson variables refuses.
-_LARGEST_MEAN = 1e15
 # Public figures only.
 _SQUARES: WeakKeyDictionary[PublicData, dict[tuple[Hashable, int], np.ndarray]] = WeakKeyDictionary()
 _SIMULATED: WeakKeyDictionary[PublicData, dict[int, SimulatedRows]] = WeakKeyDictionary()
@@ -161,7 +160,7 @@ def drawn_response(family: Family, predictor: np.ndarray, exposure: np.ndarray, 
     if family.binary:
         trials = np.maximum(np.round(exposure), 1.0)
         return np.asarray(rng.binomial(trials.astype(np.int64), mean) / trials)
-    return np.asarray(rng.poisson(np.minimum(mean * exposure, _LARGEST_MEAN)) / exposure)
+    return np.asarray(poisson_counts(mean * exposure, rng) / exposure)
 
 
 def error_ratios(squares: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from pmtcore.accounting.budgets import Spend
+from pmtcore.base.distributions import poisson_counts
 from pmtcore.base.private_rows import Private, PrivateRows, RowCache
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.grid import FINE, MomentSum, from_words, release_integer_moment, release_integers
@@ -35,6 +36,8 @@ from pmtcore.public.moments import PublicData, back_transform
 COUNTING = 0.04  # of mu^2 for each histogram: it needs little, and less would choose bounds at random
 # Standard deviations by which the count in the open bin must exceed what public rows lead one to expect
 _FAR_DEVIATIONS = 3.0
+# Simulated histograms behind what a plan expects
+_REHEARSALS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,11 +153,18 @@ class SecondPass:
     name: str = "clipped gradient, in units of its bound"
 
     @cached_property
+    def rehearsal(self) -> Gradient:
+        """Return releases of this pass over simulated rows, which fall as public ones lead one to expect; no scores."""
+        counts, rng = None, np.random.default_rng(0)
+        if not self.clip:
+            rows = np.broadcast_to(self.sizes.foreseen(self.n), (_REHEARSALS, self.sizes.many))
+            counts = poisson_counts(rows, rng) + self.counting_sd * rng.standard_normal(rows.shape)
+        return Gradient(self, counts, self.bound(counts, _REHEARSALS), np.zeros((_REHEARSALS, self.sizes.d)))
+
+    @property
     def expected_bound(self) -> float:
         """Return the clipping bound that public rows lead one to expect."""
-        if self.clip:
-            return self.clip
-        return max(self.sizes.counted_bound(self.n, self.shares.gradient_mu, self.counting_sd), self.least)
+        return float(np.median(self.rehearsal.bound))
 
     @property
     def counting_sd(self) -> float:

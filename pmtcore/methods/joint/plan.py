@@ -142,24 +142,34 @@ class JointPlan(StatisticPlan[MomentAndRows]):
     def predicted(self) -> Prediction | None:
         """Predict the standard errors from noise, from sampling of least squares at n rows, and from clipping.
 
-        One pass: ``s_B sigma/(sqrt(2) c) sqrt((S_xx^{-1})_jj)``. Two: noise of pilot and gradient combined.
+        One pass: ``s_B sigma/(sqrt(2) c) sqrt((S_xx^{-1})_jj)``. More: what the filter over all of them leaves.
         """
         first, unit = self.first, self.first.unit
         sampling = unit / np.sqrt(first.n)
         if self.second is None:
             return Prediction(unit * first.sigma / np.sqrt(2) / first.ball.response_scale, sampling)
-        bound = self.second.expected_bound
-        pilot = pilot_variance(first)
-        spent = math.hypot(*(each.shares.gradient_mu for each in self.gradients))
-        noise = (2 * bound / (spent * first.n)) ** 2
-        noise_weight = pilot / (pilot + noise)
-        sizes = self.second.sizes
-        lost = (
-            float(sizes.clipping_mse(sizes.whole_rows(first.n)[None], first.n, np.array([bound]))[0]) / first.public.d
-        )
-        truncation = unit * noise_weight * math.sqrt(lost)
-        prediction = Prediction(unit * math.sqrt(noise_weight * noise), sampling, truncation)
+        noise, lost = self._expected_errors()
+        prediction = Prediction(unit * math.sqrt(noise), sampling, unit * math.sqrt(lost))
         return OF_JOINT.of(prediction, first.n, first.public.m, self.mu)
+
+    def _expected_errors(self) -> tuple[float, float]:
+        """Return the variance of a whitened coefficient by noise, and its squared shift by clipping: medians to expect.
+
+        They are those of the filter over all passes, in one coordinate, with bounds and shares that the passes choose
+        for simulated counts (proofs/radius.md, 5.1, *The plan*).
+        """
+        noise: np.ndarray = np.array([pilot_variance(self.first)])
+        lost = np.zeros(1)
+        doubt = gram_error(self.first, expected_truncated_fraction(self.first.public, self.first.ball))
+        for each in self.gradients:
+            told = each.rehearsal
+            own = (told.noise / told.unclipped_share) ** 2 + doubt * (noise + lost)
+            cut = told.clipping_mse / told.unclipped_share**2
+            gain = (noise + lost) / (noise + lost + own + cut)
+            noise = (1 - gain) ** 2 * noise + gain**2 * own
+            # every pass clips the same rows
+            lost = ((1 - gain) * np.sqrt(lost) + gain * np.sqrt(cut)) ** 2
+        return float(np.median(noise)), float(np.median(lost))
 
     def facts(self) -> Facts:
         """Return radius, scale, shares, noise, and the share of rows expected to be clipped, from public rows."""
@@ -267,6 +277,17 @@ def pilot_variance(first: FirstPass) -> float:
     return float(np.mean(1 / (1 / off + 1 / alike)))
 
 
+def gram_error(first: FirstPass, truncated: float) -> float:
+    """Return the expected squared relative error of the Gram matrix along a step: by noise, and by truncation.
+
+    Args:
+        first: the pass that releases the matrix.
+        truncated: the share of it that its ball truncates.
+    """
+    v, alike = first.sigma**2 / 2, 1 / first.n + first.public.moment_variance
+    return v * alike / (v + alike) * (first.public.d + 1) + truncated**2
+
+
 def _chosen(ball: Ball, parameters: JointParameters) -> Ball:
     """Return the truncation as given, or as chosen."""
     return Ball(parameters.radius or ball.radius, parameters.response_scale or ball.response_scale)
@@ -302,7 +323,6 @@ def _best_pilot(
         harmless: relative error of the Gram matrix below which no smaller ball is tried.
         parameters: of the method.
     """
-    alike = 1 / n + public.moment_variance
     priced: list[tuple[float, Shares, FirstPass]] = []
     truncated = cache(partial(expected_truncated_fraction, public))
     for share in _PILOT_SHARES:
@@ -314,9 +334,7 @@ def _best_pilot(
             ball = _chosen(Ball(max(wider * accurate.radius, least), accurate.response_scale), parameters)
             first = FirstPass(public, n, shares.pilot_mu, ball)
             left = pilot_variance(first)
-            v = first.sigma**2 / 2
-            off = v * alike / (v + alike) * (public.d + 1) + truncated(ball) ** 2
-            price = left * second / (left + second) + off * left
+            price = left * second / (left + second) + gram_error(first, truncated(ball)) * left
             priced.append((price * (1.0 if wider == 1 else _WIDER_BALL_PENALTY), shares, first))
     return min(priced, key=lambda each: each[0])[1:]
 
@@ -324,8 +342,7 @@ def _best_pilot(
 @Method(
     id="joint-pmt",
     title="Joint whitened release",
-    summary="A noisy moment of features and public residual, then clipped gradients: private rows only correct the "
-    "public fit.",
+    summary="A noisy moment of features and public residual, then clipped gradients. Both correct the public fit.",
     origin=Origin("beyond A and B"),
     claim=sound("Gaussian mechanisms with tight sensitivities; whatever is computed from them costs no more"),
     colour="#0072B2",

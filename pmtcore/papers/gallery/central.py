@@ -27,7 +27,6 @@ from pmtcore.tables import named
 from pmtcore.tables.synthetic import synthetic
 from pmtcore.tables.table import read_path
 
-_NOTHING_TRUNCATED = 1e-9  # failure probability at which the radius lies beyond every row of these tables
 _TRACE = 26.0  # of the papers' synthetic second moment
 _PUBLISHED = {"calibration": "papers"}  # each part by itself, as in the figures that are recomputed
 HARMLESS = Curator("a published experiment on synthetic or public rows")
@@ -82,27 +81,39 @@ def _published(entry: Method) -> dict[str, Any]:
     return {name: value for name, value in _PUBLISHED.items() if name in known}
 
 
-def conditioning_trial(seed: int, *, problem: Mapping[str, Any]) -> dict[str, list[float]]:
-    """Return the averaged condition number of the private moment, as it is and whitened."""
-    before, after = _spectra(seed, problem)
-    return {"before whitening": [float(before.mean() / before[0])], "after whitening": [float(after.mean() / after[0])]}
+def conditioning_trial(seed: int, *, problem: Mapping[str, Any], truncated: bool = False) -> dict[str, list[float]]:
+    """Return the averaged condition number of the private moment, as it is and whitened.
+
+    Args:
+        truncated: of truncated rows too.
+    """
+    return {name: [float(each.mean() / each[0])] for name, each in _spectra(seed, problem, truncated).items()}
 
 
 def eigenvalue_trial(seed: int, *, problem: Mapping[str, Any]) -> dict[str, list[float]]:
     """Return the smallest eigenvalue of the private moment, as it is and whitened."""
-    before, after = _spectra(seed, problem)
-    return {"before whitening": [float(before[0])], "after whitening": [float(after[0])]}
+    return {name: [float(each[0])] for name, each in _spectra(seed, problem).items()}
 
 
-def _spectra(seed: int, problem: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return ascending eigenvalues (d,) of the private moment, and whitened: ``pmt-moment`` without its noise."""
+def _spectra(seed: int, problem: Mapping[str, Any], truncated: bool = False) -> dict[str, np.ndarray]:
+    """Return ascending eigenvalues (d,) of the private moment, and whitened, by what is plotted.
+
+    Args:
+        truncated: of rows truncated as ``pmt-moment`` does it, too: its outcome without noise.
+    """
     public, rows, _ = sides(seed, **problem)
-    entry = method("pmt-moment")
-    plan = entry.plan(public, rows.n, Budget(1.0), make_parameters(entry, {"eta": _NOTHING_TRUNCATED}))
-    outcome = plan.run(rows, ZeroNoise(), 1)
-    if not isinstance(outcome, PmtMomentOutcome):
-        raise TypeError("pmt-moment has another outcome")
-    return np.linalg.eigvalsh(outcome.moments[0]), np.linalg.eigvalsh(outcome.statistic[0])
+    moment = rows.sum(lambda features, _: features.T @ features).reveal(HARMLESS) / rows.n
+    inverse = np.linalg.inv(public.feature_root)
+    spectra = {"before whitening": moment, "after whitening": inverse @ moment @ inverse.T}
+    if truncated:
+        entry = method("pmt-moment")
+        plan = entry.plan(public, rows.n, Budget(1.0), make_parameters(entry, {}))
+        outcome = plan.run(rows, ZeroNoise(), 1)
+        if not isinstance(outcome, PmtMomentOutcome):
+            raise TypeError("pmt-moment has another outcome")
+        of_both = (outcome.moments[0], outcome.statistic[0])
+        spectra |= {f"{name}, rows truncated": each for name, each in zip(spectra, of_both, strict=True)}
+    return {name: np.linalg.eigvalsh(each) for name, each in spectra.items()}
 
 
 def sides(

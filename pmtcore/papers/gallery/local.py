@@ -150,7 +150,7 @@ def trial(
     """Compute each method's relative error at each epsilon, delta = n^-power, of one draw; one for each size.
 
     Args:
-        design: ``diagonal`` or ``turned`` (Gaussian rows), or ``bernoulli``.
+        design: ``diagonal``, ``turned`` or ``identity`` (Gaussian rows), or ``bernoulli``.
         target: ``logistic``, ``poisson``, ``cubic`` or ``softplus``.
         sizes: private and public rows.
         series: name, method and parameters; ``ldp-whitened`` plans anew for each budget.
@@ -239,10 +239,13 @@ def _measured(
 
 
 def _design(rng: np.random.Generator, design: str, count: int, p: int) -> np.ndarray:
-    """Return rows (count, p): Gaussian with variances from U(0, 1), turned or not, or fair signs over p."""
+    """Return rows (count, p): Gaussian with variances from U(0, 1), turned or not, or of 1; or fair signs over p."""
     if design == "bernoulli":
         return (2.0 * rng.integers(0, 2, (count, p), dtype=np.int8) - 1) / p
-    x = rng.standard_normal((count, p)) * np.sqrt(rng.uniform(0, 1, p))
+    x = rng.standard_normal((count, p))
+    if design == "identity":
+        return x
+    x *= np.sqrt(rng.uniform(0, 1, p))
     return x if design == "diagonal" else np.asarray(x @ np.linalg.qr(rng.standard_normal((p, p)))[0])
 
 

@@ -19,12 +19,16 @@ _DIMENSION_ROWS = 200_000  # one of the paper's twenty, 100,000 to 480,000
 _PUBLIC = tuple(20_000 * k for k in range(1, 9))  # the paper's eight
 _ROWS_OF_COVERTYPE = (10_000, 130_000, 390_000)  # three of the paper's thirty-nine, the largest among them
 _ROWS_OF_SUSY = (10_000, 110_000, 330_000)  # three of the paper's seventeen
-_COUNTS = {"bernoulli": 10.0, "turned": 50.0}  # bounds that hardly any count passes there
+_COUNTS = {"bernoulli": 10.0, "turned": 50.0, "identity": 50.0}  # bounds that hardly any count passes there
+_IDENTITY = ", identity covariance"
 _WHICH_NOISE = TEXTS["which_noise"]
 _WHICH_BOUND = TEXTS["which_bound"]
 _POOLED = TEXTS["pooled"]
-_TURNED = " The covariance is Q'DQ with D from U(0, 1): a covariance that is itself orthogonal is the identity."
-_IDENTITY = " With the identity the errors fall with n no faster: slopes of -0.1 to 0.2 in ten trials."
+_WHICH_COVARIANCE = "; and which covariance is meant by a random orthogonal matrix, Q: Q'DQ, or the identity"
+_TURNED = (
+    " The paper's covariance is a random orthogonal matrix. Drawn are Q'DQ with D from U(0, 1) and Q random, and the "
+    "identity, which is the only covariance that is itself orthogonal."
+)
 Series = tuple[tuple[str, str, Mapping[str, Any]], ...]
 
 
@@ -37,15 +41,21 @@ def _series(design: str, target: str) -> Series:
 
     The listing clips nothing, so as printed counts enter as they are.
     """
-    id = _id(design, target)
+    id, end = _id(design, target), _IDENTITY * (design == "identity")
     if target == "poisson":
+        as_they_are = {"response_bound": 1.0, "responses": "as they are"}
         return (
-            ("as printed, noise for |y| <= 1", f"{id}-printed", {"response_bound": 1.0, "responses": "as they are"}),
-            ("repaired, noise for |y| <= 1", id, {"response_bound": 1.0, "responses": "as they are"}),
-            ("repaired, |y| <= 1", id, {"response_bound": 1.0}),
-            (f"repaired, y <= {_COUNTS[design]:g}", id, {"response_bound": _COUNTS[design]}),
+            (f"as printed, noise for |y| <= 1{end}", f"{id}-printed", as_they_are),
+            (f"repaired, noise for |y| <= 1{end}", id, as_they_are),
+            (f"repaired, |y| <= 1{end}", id, {"response_bound": 1.0}),
+            (f"repaired, y <= {_COUNTS[design]:g}{end}", id, {"response_bound": _COUNTS[design]}),
         )
     return (("as printed", f"{id}-printed", {}), ("repaired", id, {}))
+
+
+def _designs(design: str) -> tuple[str, ...]:
+    """Return the designs that are drawn for one: two where the paper's covariance can be read in two ways."""
+    return ("turned", "identity") if design == "turned" else (design,)
 
 
 def _run(x: float | tuple[float, ...] | None, design: str, target: str, series: Series, **setting: object) -> Run:
@@ -53,16 +63,21 @@ def _run(x: float | tuple[float, ...] | None, design: str, target: str, series: 
     return Run(x, "local:trial", {**every, "methods": [id for _, id, _ in series]})
 
 
-def _claims(words: str, series: Series, check: Callable[[str, Statistic], Check], target: str) -> Claim:
+def _claims(words: str, check: Callable[[str, Statistic], Check], design: str, target: str) -> Claim:
     """Return a sentence of the paper with a reading for each form of its algorithm, by the average and the median.
 
     The paper has the average, in which trials whose scale equation has no root have no part, of what it prints.
     """
     unstated = _WHICH_NOISE + (_WHICH_BOUND if target == "poisson" else "")
+    drawn = [_series(each, target) for each in _designs(design)]
     readings = {
-        f"{name}, {how}": check(name, statistic) for name, _, _ in series for how, statistic in AVERAGES.items()
+        f"{name}, {how}": check(name, statistic)
+        for series in drawn
+        for name, _, _ in series
+        for how, statistic in AVERAGES.items()
     }
-    return Claim(words, unstated=unstated, readings=readings, stated=(f"{series[0][0]}, average",))
+    stated = tuple(f"{series[0][0]}, average" for series in drawn)
+    return Claim(words, unstated=unstated + _WHICH_COVARIANCE * (len(drawn) > 1), readings=readings, stated=stated)
 
 
 def _slope(epsilon: float, value: float, tolerance: float = 0.2) -> Callable[[str, Statistic], Check]:
@@ -71,19 +86,20 @@ def _slope(epsilon: float, value: float, tolerance: float = 0.2) -> Callable[[st
 
 
 def _by_privacy(id: str, title: str, design: str, target: str, *, ours: bool = False) -> Figure:
-    series = _series(design, target)
+    drawn = {each: _series(each, target) for each in _designs(design)}
+    names = [name for series in drawn.values() for name, _, _ in series]
 
     def claims() -> Iterator[Claim]:
         for e in _EPSILONS:
             words = f"Squared relative error is proportional to 1/n at epsilon = {e:g}."
-            yield _claims(words, series, _slope(e, -1.0), target)
+            yield _claims(words, _slope(e, -1.0), design, target)
         words = "Squared relative error is proportional to 1/epsilon^2 (at the largest n)."
-        named = {name: {e: at_epsilon(name, e) for e in _EPSILONS} for name, _, _ in series}
+        named = {name: {e: at_epsilon(name, e) for e in _EPSILONS} for name in names}
 
         def across(name: str, statistic: Statistic) -> Check:
             return slope_across(named[name], -2.0, 0.4, statistic)
 
-        yield _claims(words, series, across, target)
+        yield _claims(words, across, design, target)
         if ours:
             pair = [("ldp-whitened, eps = 2", "repaired, eps = 2"), ("ldp-whitened, eps = 2", "as printed, eps = 2")]
             words = "At epsilon = 2 the local whitened score errs less than the algorithm as printed and as repaired."
@@ -92,35 +108,41 @@ def _by_privacy(id: str, title: str, design: str, target: str, *, ours: bool = F
             words = "The squared error of the local whitened score is proportional to 1/n at epsilon = 2."
             yield Claim(words, rate, ours=True)
 
-    def run(series: Series, sizes: Sequence[int], epsilons: Sequence[float]) -> Run:
-        return _run(tuple(sizes), design, target, series, p=10, sizes=[(n, n) for n in sizes], epsilons=epsilons)
+    def run(rows: str, series: Series, sizes: Sequence[int], epsilons: Sequence[float]) -> Run:
+        return _run(tuple(sizes), rows, target, series, p=10, sizes=[(n, n) for n in sizes], epsilons=epsilons)
 
-    our_run = (run((("ldp-whitened", "ldp-whitened", {}),), _OUR_SIZES, _EPSILONS[:1]),)
+    our_run = (run(design, (("ldp-whitened", "ldp-whitened", {}),), _OUR_SIZES, _EPSILONS[:1]),)
     return Figure(
         id=id,
         title=title,
         source=f"C, Figure {id[1]}",
-        runs=(run(series, _SIZES, _EPSILONS), *(our_run if ours else ())),
+        runs=(*(run(rows, series, _SIZES, _EPSILONS) for rows, series in drawn.items()), *(our_run if ours else ())),
         claims=tuple(claims()),
         trials=100,
         quick=2,
         x_label="private rows n",
         y_label=f"squared relative error, {'l_inf' if design == 'bernoulli' else 'l2'}",
         log_x=True,
-        notes=_POOLED + (_TURNED + _IDENTITY if design == "turned" else TEXTS["cubic_signal"] * (target == "cubic")),
+        notes=_POOLED
+        + (_TURNED + TEXTS["moment_noise"]) * (design == "turned")
+        + TEXTS["cubic_signal"] * (target == "cubic"),
     )
 
 
 def _by_dimension(id: str, title: str, design: str, target: str) -> Figure:
-    series = _series(design, target)
+    drawn = {each: _series(each, target) for each in _designs(design)}
     size = [(_DIMENSION_ROWS, _DIMENSION_ROWS)]
     words = "The error grows with the dimension."
     return Figure(
         id=id,
         title=title,
         source=f"C, Figure {id[1]}",
-        runs=tuple(_run(p, design, target, series, p=p, sizes=size, epsilons=(10.0,)) for p in _DIMENSIONS),
-        claims=(_claims(words, series, lambda name, way: slope_above(at_epsilon(name, 10.0), 0.0, way), target),),
+        runs=tuple(
+            _run(p, rows, target, series, p=p, sizes=size, epsilons=(10.0,))
+            for rows, series in drawn.items()
+            for p in _DIMENSIONS
+        ),
+        claims=(_claims(words, lambda name, way: slope_above(at_epsilon(name, 10.0), 0.0, way), design, target),),
         trials=100,
         quick=2,
         x_label="dimension p",
@@ -130,7 +152,7 @@ def _by_dimension(id: str, title: str, design: str, target: str) -> Figure:
     )
 
 
-def _by_public(id: str, target: str, claims: Callable[[Series], tuple[Claim, ...]]) -> Figure:
+def _by_public(id: str, target: str, claims: tuple[Claim, ...]) -> Figure:
     series = _series("bernoulli", target)
     return Figure(
         id=id,
@@ -149,7 +171,7 @@ def _by_public(id: str, target: str, claims: Callable[[Series], tuple[Claim, ...
                 squared=False,
             ),
         ),
-        claims=claims(series),
+        claims=claims,
         trials=100,
         quick=2,
         x_label="public rows m",
@@ -159,10 +181,10 @@ def _by_public(id: str, target: str, claims: Callable[[Series], tuple[Claim, ...
     )
 
 
-def _few_suffice(series: Series) -> tuple[Claim, ...]:
+def _few_suffice() -> tuple[Claim, ...]:
     """Return the claim that few rows suffice, which the paper makes of 7(a) alone, with 'sometimes'."""
     words = "Sometimes few public rows suffice, as 7(a) shows: at epsilon = {:g} the error hardly depends on m."
-    return tuple(_claims(words.format(e), series, _slope(e, 0.0, 0.1), "logistic") for e in (3.0, 5.0, 10.0))
+    return tuple(_claims(words.format(e), _slope(e, 0.0, 0.1), "bernoulli", "logistic") for e in (3.0, 5.0, 10.0))
 
 
 def _accuracy(
@@ -247,6 +269,6 @@ FIGURES = [
         notes="Three of the paper's seventeen n. 500,000 rows drawn anew in each trial; z-scores, a column of ones, a "
         "public ridge of 0.001.",
     ),
-    _by_public("C7", "logistic", _few_suffice),
-    _by_public("C7b", "cubic", lambda series: ()),
+    _by_public("C7", "logistic", _few_suffice()),
+    _by_public("C7b", "cubic", ()),
 ]

@@ -18,7 +18,7 @@ from pmtcore.base.numbers import p_value, plural, power_of_ten
 from pmtcore.explore.confirm import Confirmed
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
-from pmtcore.explore.penalized import Path
+from pmtcore.explore.penalized import Path, Subset
 from pmtcore.explore.regression import Predicted, Regression
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Prediction
@@ -225,7 +225,7 @@ def example_words(
     cause = (
         f"one unit more of {name}" if name == column else f"{name}, compared with {references.get(column, 'the rest')},"
     )
-    drawn = f"; drawn as {said(row['value'] * scales[name], 2)}" if name in scales else ""
+    drawn = f"; {said(row['value'] * scales[name], 2)} in standard deviations, as drawn" if name in scales else ""
     value, low, high = (said(row[figure]) for figure in ("value", "low", "high"))
     changed = f"the chance that {said_of}" if said_of else fit.response
     return ExploreWords.EXAMPLE.sentence(event=cause, name=changed, value=value, low=low, high=high, drawn=drawn)
@@ -260,7 +260,7 @@ def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequ
                 "R^2": math.nan if share is None else _share(share.values),
                 "R^2 low": math.nan if share is None else _share(share.bands.low),
                 "R^2 high": math.nan if share is None else _share(share.bands.high),
-                "beside the one before": _difference(looked[at - 2], fit) if at > 1 else "",
+                "change from the one before": _difference(looked[at - 2], fit) if at > 1 else "",
                 "residual sd": fit.residual_sd,
                 "features": len(fit.names) - fit.constant,
                 "ridge": fit.lam,
@@ -482,13 +482,27 @@ def scree(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
 def paths(path: Path, spread: Mapping[str, float]) -> go.Figure:
     """Draw coefficients for one standard deviation of their columns along penalties, each line unlike all others."""
     figure = go.Figure()
-    drawn = [(j, name) for j, name in enumerate(path.names) if name in spread]
+    drawn = [(j, name) for j, name in enumerate(path.names) if spread.get(name)]  # a constant has no spread
     for at, (j, name) in enumerate(drawn):
         y, line = path.coefficients[:, j] * spread[name], distinct_line(at)
         figure.add_scatter(x=path.lam, y=y, mode="lines", name=name, line=line)
     name_clearest(figure)
     log_axis(figure, "x")
     return finish(figure, "penalty", "coefficient for one standard deviation", 420)
+
+
+def subsets_table(subsets: Sequence[Subset]) -> pd.DataFrame:
+    """Return the best columns of each number, with what they leave and what a new row would be off, squared."""
+    rows = [
+        {
+            "columns": len(one.names),
+            "best of that number": ", ".join(one.names),
+            "residual sd": math.sqrt(max(one.residual_variance, 0.0)),
+            "expected squared error of a new row": one.criterion,
+        }
+        for one in subsets
+    ]
+    return pd.DataFrame(rows)
 
 
 def path_table(path: Path) -> pd.DataFrame:

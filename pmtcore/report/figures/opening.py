@@ -73,4 +73,5 @@ def errors(shown: OpeningPicture, mu: float) -> go.Figure:
 
 def words(shown: OpeningPicture, mu: float) -> str:
     """Return what this budget buys on the picture, in one sentence and in the unit of Plan and Release."""
-    return f"At mu = {said(mu)} this release is {said(1 / shown.width(mu), 2)} times as precise as the public fit."
+    times = said(1 / shown.width(mu), 2)
+    return f"At mu = {said(mu)} this release is {times} times as precise as a fit to the public rows alone."

@@ -118,7 +118,7 @@ def half_width_words(one: Planned, coefficient: str) -> tuple[str, str, str]:
     j, p = one.names.index(coefficient), one.prediction
     parts = [("Privacy", p.privacy), ("sampling", p.sampling), *[("truncation", p.truncation)] * one.knows_truncation]
     apart = ", ".join(f"{part} sd {said(float(np.broadcast_to(sd, len(one.names))[j]))}" for part, sd in parts)
-    return "95 % half-width", f"± {said(one.half_width(j))}", f"{apart}."
+    return f"95 % half-width of {coefficient}, for one unit", f"± {said(one.half_width(j))}", f"{apart}."
 
 
 def truncation_words(one: Planned) -> str:
@@ -127,10 +127,9 @@ def truncation_words(one: Planned) -> str:
     if one.truncation_rate is None:
         return share
     if one.knows_truncation:
-        return f"{share} Included in the truncation sd."
-    return (
-        f"{share} {'Included in the privacy sd.' if one.prediction.clipping_in_privacy else 'Left out of the widths.'}"
-    )
+        return f"{share} Their effect is in the truncation sd."
+    where = "in the privacy sd" if one.prediction.clipping_in_privacy else "left out of the widths"
+    return f"{share} Their effect is {where}."
 
 
 def interval_words(one: Planned, coefficient: str) -> str:
@@ -140,12 +139,11 @@ def interval_words(one: Planned, coefficient: str) -> str:
     if None in calibrated:
         return ""
     median, low, high = (said(width) for width in calibrated if width is not None)
-    between = f"and eight of ten between ± {low} and ± {high}."
+    between = f"On real tables eight of ten releases had between ± {low} and ± {high}"
     if median == said(record["half_width"]):
-        return f"On real tables half of the releases had wider bands than this, {between}"
+        return f"{between}, half of them more than this."
     return (
-        "The half-width is what the formula says, which knows no tails. On real tables half of the releases had bands "
-        f"wider than ± {median}, {between}"
+        f"The half-width is what the formula says, which knows no tails. {between}, half of them more than ± {median}."
     )
 
 

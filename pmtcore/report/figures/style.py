@@ -181,8 +181,8 @@ def _log_step(figure: go.Figure, axis: str) -> int | str:
     values = np.concatenate(drawn) if drawn else np.empty(0)
     values = values[np.isfinite(values) & (values > 0)]
     shown = (figure.layout.xaxis if axis == "x" else figure.layout.yaxis).range
-    if shown is not None and len(values):  # what lies beyond it is not drawn
-        values = np.clip(values, 10.0 ** shown[0], 10.0 ** shown[1])
+    if shown is not None:  # labels are those of the whole axis, also where marks are still to come
+        values = np.power(10.0, np.asarray(shown, dtype=float))
     if not len(values) or values.max() >= _MANY * values.min():
         decades = 0.0 if not len(values) else np.log10(values.max()) - np.log10(values.min())
         return max(1, math.ceil(decades / _DECADES))
