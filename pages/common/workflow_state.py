@@ -40,8 +40,8 @@ def steps(here: str, problem: Problem | None, *, elsewhere: bool = False) -> Non
         elsewhere: whether the page is about another fit than the open one, which then has no place in its head.
     """
     planned, spent, opened = st.session_state.get("planned"), session().spent, session().tables
-    seen = st.session_state.setdefault("steps-seen", set())
-    seen.add((here, opened and opened.key))
+    visited = st.session_state.setdefault("steps-seen", set())
+    visited.add((here, opened and opened.key))
     states = {
         "data": "Data: something is missing" if problem is None else f"Data: {plural(problem.private.n, 'row')}",
         "conditioning": "Conditioning",
@@ -49,7 +49,7 @@ def steps(here: str, problem: Problem | None, *, elsewhere: bool = False) -> Non
         "release": f"Release: {made(spent)}" if spent else "Release: not yet",
         "report": "Report",
     }
-    read = {name: (name, opened and opened.key) in seen for name in ("conditioning", "report")}
+    read = {name: (name, opened and opened.key) in visited for name in ("conditioning", "report")}
     done = {"data": problem is not None, "plan": isinstance(planned, Request), "release": bool(spent)}
     done |= {"conditioning": read["conditioning"], "report": read["report"] and bool(spent)}
     with st.container(horizontal=True, key="steps", gap="small", vertical_alignment="center"):
