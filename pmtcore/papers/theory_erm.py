@@ -75,17 +75,12 @@ def risk_bounds(
     excess, lemma_7, factor = _excess(drawn, epsilon, 0.0, lam, trials=trials, seed=seed)
     gaussian_excess, _, gaussian_factor = _excess(drawn, epsilon, _DELTA, lam, trials=trials, seed=seed)
     worst = float(np.max(excess / np.maximum(lemma_7, 1e-300)))
+    mean, gaussian_mean = float(np.mean(excess)), float(np.mean(gaussian_excess))
     words = "excess risk over its bound for the same draw, at the worst of the draws"
     return (
         Bound("D, Lemma 7", words, 1.0, worst),
-        Bound("D, Theorem 8", "mean excess risk", pure * factor, float(np.mean(excess)), open=True),
-        Bound(
-            "D, Theorem 8, Gaussian",
-            "mean excess risk",
-            gaussian * gaussian_factor,
-            float(np.mean(gaussian_excess)),
-            open=True,
-        ),
+        Bound("D, Theorem 8", "mean excess risk", pure * factor, mean, open=True),
+        Bound("D, Theorem 8, Gaussian", "mean excess risk", gaussian * gaussian_factor, gaussian_mean, open=True),
     )
 
 
