@@ -433,7 +433,7 @@ def _mutants() -> list[Mutant]:
         ("a far error says it of all", "_MOST_DEVIATIONS_IN_COMMON**2)", "1e12)"),
         ("simulated rows all at the public fit", "centre + spread @", "centre + 0 * spread @"),
         ("simulated rows whose fit is further", "math.sqrt(1 - m / many)", "2"),
-        ("rates as labels", "rng.poisson(np.minimum(mean * exposure", "rng.poisson(np.minimum(mean"),
+        ("rates as labels", "poisson_counts(mean * exposure", "poisson_counts(mean"),
     ):
         plant(f"gradients: {name}", rehearsal, text, fault, f"{foreseen} -k 'runs or longer or simulated or drawn'")
     plant(
