@@ -115,10 +115,9 @@ class ObjectivePlan(ScorePlan, IterativePlan[RowCache[Rows]]):
         mechanism = self.mechanism
         if self.equation is None or mechanism.covering < _NEGLIGIBLE_COVER * mechanism.noise / self.n:
             return self
-        return min((self._with_modulus(factor) for factor in _MODULI), key=ObjectivePlan._expected_error)
-
-    def _with_modulus(self, factor: float) -> ObjectivePlan:
-        return replace(self, parameters=replace(self.parameters, modulus=min(factor * self.parameters.modulus, 1e6)))
+        moduli = (min(factor * self.parameters.modulus, 1e6) for factor in _MODULI)
+        plans = (replace(self, parameters=replace(self.parameters, modulus=modulus)) for modulus in moduli)
+        return min(plans, key=ObjectivePlan._expected_error)
 
     def _expected_error(self) -> float:
         return float(np.trace(self.solvable.expected(self.distance).covariance[0]))

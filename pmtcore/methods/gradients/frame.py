@@ -85,11 +85,6 @@ class Frame:
         return len(self.response)
 
     @property
-    def public_rows(self) -> int:
-        """Return the number of all public rows."""
-        return len(self._features)
-
-    @property
     def prior_dof(self) -> float:
         """Return degrees of freedom behind the scale of the prior: public rows less columns."""
         return float(max(len(self._features) - self.public.d, 1))

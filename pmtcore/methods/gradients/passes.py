@@ -217,7 +217,7 @@ def chance_if_alike(frame: Frame, state: FilterState, chosen: ClippingChoice, gr
     weights = length_weights(frame.norms * np.abs(residuals), chosen.clipped.bounds[0])
     along = (frame.left_out @ direction) * residuals * weights
     squares = (along - np.mean(along)) ** 2
-    sampling = np.sum(squares) / max(frame.m - 1, 1) * (1 / frame.public_rows + 1 / frame.n)
+    sampling = np.sum(squares) / max(frame.m - 1, 1) * (1 / (frame.public.m or frame.m) + 1 / frame.n)
     shown = float(sampling + chosen.noise[0] ** 2 * direction @ direction)
     spread = max(np.sum(squares**2) - np.sum(squares) ** 2 / frame.m, 1e-300)
     dof = max(min(2 * np.sum(squares) ** 2 / spread, frame.prior_dof), 1.0)
