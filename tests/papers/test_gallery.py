@@ -490,6 +490,8 @@ def test_an_open_claim_says_what_would_answer_it():
     (border,) = told(0.0, 10)
     assert border.why is Why.BORDER and border.needed is None and border.as_dict()["kind"] == "border"
     assert told(5.0, 10) == []
+    (near,) = told(0.1, 300)
+    assert near.needed == 400 and near.cheap
     hundred = dataclasses.replace(beyond, needed=110, seconds=600.0)
     assert hundred.cheap and not border.cheap
     assert not dataclasses.replace(hundred, needed=111).cheap and not dataclasses.replace(hundred, seconds=601.0).cheap
@@ -892,10 +894,13 @@ def test_a_missing_table_is_a_sentence(tmp_path, monkeypatch):
 def test_spectra_are_those_of_the_rows():
     """As they are without any truncation, and truncated, which pulls in the far rows of white wine alone."""
     problem = {"table": "synthetic", "d": 10, "m": 40, "n": 2000}
-    _, rows, _ = central.sides(3, **problem)
+    public, rows, _ = central.sides(3, **problem)
     x = rows.concatenate(lambda features, _: features, 10).reveal(TEST)
     values = np.linalg.eigvalsh(x.T @ x / len(x))
+    z = np.linalg.solve(public.feature_root, x.T)
+    whitened = np.linalg.eigvalsh(z @ z.T / len(x))
     told = central.conditioning_trial(3, problem=problem, truncated=True)
+    assert told["after whitening"][0] == pytest.approx(whitened.mean() / whitened[0], rel=1e-9)
     assert told["before whitening"][0] == pytest.approx(values.mean() / values[0], rel=1e-9)
     assert told["before whitening, rows truncated"][0] == pytest.approx(told["before whitening"][0], rel=0.02)
     assert central.eigenvalue_trial(3, problem=problem)["before whitening"][0] == pytest.approx(values[0], rel=1e-9)

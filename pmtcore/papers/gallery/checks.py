@@ -545,11 +545,12 @@ class Slope:
 
         More noise does not make a claim hold: where the interval holds the value and is wider, nobody can tell.
         """
+        words = f"{self.words}, claimed {value:g}"
         known = value - 2 * tolerance <= self.low and self.high <= value + 2 * tolerance
         if known and abs(self.value - value) <= tolerance:
-            return ClaimFinding(Answer.HOLDS, self.words)
+            return ClaimFinding(Answer.HOLDS, words)
         meets = self.low <= value + tolerance and value - tolerance <= self.high
-        return ClaimFinding(Answer.OPEN if meets else Answer.FAILS, self.words)
+        return ClaimFinding(Answer.OPEN if meets else Answer.FAILS, words)
 
 
 def fitted_slope(x: np.ndarray, logs: np.ndarray, trials: int) -> Slope | None:
