@@ -177,16 +177,16 @@ def first_figures(table: str) -> None:
     """Print, for each page, the server's CPU seconds up to the message of the first figure, and to the script's end."""
     from tests.e2e.conftest import Server  # noqa: PLC0415
 
-    found = [path.stem for path in sorted((ROOT / "pages").glob("*/*.py")) if path.parent.name in ("work", "study")]
+    pages = [path.stem for path in sorted((ROOT / "pages").glob("*/*.py")) if path.parent.name in ("work", "study")]
     query = f"table={table}" if table else ""
     with tempfile.TemporaryDirectory() as folder:
         server = Server(Path(folder))
         try:
             time.sleep(15)  # what the server computes by itself at its start
-            for name in ("", *(name for name in found if name != "start")):
+            for name in ("", *(name for name in pages if name != "start")):
                 taken = [asyncio.run(_to_first_figure(server, name, query)) for _ in range(SESSIONS + 1)]
-                figure, whole = (statistics.median(column) for column in zip(*taken[1:], strict=True))
-                print(f"{name or 'start'}: first figure {figure:.3f} CPU s, whole script {whole:.3f}", end="")
+                figure, script = (statistics.median(column) for column in zip(*taken[1:], strict=True))
+                print(f"{name or 'start'}: first figure {figure:.3f} CPU s, whole script {script:.3f}", end="")
                 print(f"; the first session of the server {taken[0][0]:.2f}", flush=True)
         finally:
             server.stop()
@@ -216,9 +216,9 @@ async def _to_first_figure(server: Any, page: str, query: str) -> tuple[float, f
                 figure = figure or process_cpu(pid) - start
             if kind == "script_finished" and message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
                 break
-        whole = process_cpu(pid) - start
+        script = process_cpu(pid) - start
     await asyncio.sleep(1)  # what the session left to do is not the next one's
-    return figure or whole, whole
+    return figure or script, script
 
 
 def _hold(server: object, chromium: object) -> None:

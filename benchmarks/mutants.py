@@ -217,6 +217,12 @@ def _mutants() -> list[Mutant]:
     plant("persons: a newcomer counts", "tables/persons.py", newcomer, "pass", f"{people} -k not_counted")
     mean = ("tables/persons.py", " & (here < people)", "")
     plant("persons: a newcomer has a mean", *mean, f"{people} -k not_counted")
+    taken = ("tables/parsed.py", "self._left.pop()", "self._left[0]")
+    plant("one parse: two passes share the rows", *taken, "tests/tables/test_parsed.py -k at_one_time")
+    twice = ("tables/coder.py", "waiting[:] = fresh", "waiting.extend(fresh)")
+    plant("rows kept by two passes count twice", *twice, "tests/tables/test_parsed.py -k at_one_time")
+    queried = ("tables/sources.py", "source.in_memory or isinstance(source, ParquetSource)", "True")
+    plant("fingerprint: of a query once", *queried, "tests/ledger/test_fingerprint.py -k written_since")
     plant("threads: all blocks at once", threads, "Semaphore(threads + 1)", "Semaphore(10**9)", pool)
     plant("threads: the first block is waited for", threads, "waiting and waiting[0].done()", "waiting", pool)
     plant("threads: one buffer for all", threads, "self._own = local()", "self._own = type('', (), {})()", pool)
@@ -427,7 +433,7 @@ def _mutants() -> list[Mutant]:
         ("a far error says it of all", "_MOST_DEVIATIONS_IN_COMMON**2)", "1e12)"),
         ("simulated rows all at the public fit", "centre + spread @", "centre + 0 * spread @"),
         ("simulated rows whose fit is further", "math.sqrt(1 - m / many)", "2"),
-        ("rates as labels", "rng.poisson(np.minimum(mean * exposure", "rng.poisson(np.minimum(mean"),
+        ("rates as labels", "poisson_counts(mean * exposure", "poisson_counts(mean"),
     ):
         plant(f"gradients: {name}", rehearsal, text, fault, f"{foreseen} -k 'runs or longer or simulated or drawn'")
     plant(
@@ -1232,15 +1238,15 @@ def _mutants() -> list[Mutant]:
     )
     plant(
         "one parse: numbers of some rows are handed on",
-        "tables/parsed.py",
-        "        self._pending.clear()\n        self._complete = False\n",
-        "        self._pending.clear()\n        self._complete = True\n",
+        "tables/fingerprint.py",
+        "    left: deque[Block] = deque()\n",
+        "    left: deque[Block] = deque()\n    if parsed is not None:\n        parsed._left[:] = [left]\n",
         "tests/tables/test_parsed.py -k stopped",
     )
     plant(
         "one parse: numbers stay after a refused release",
         "releases/release.py",
-        "            stack.callback(problem.parsed.begin)  #",
+        "            stack.callback(problem.parsed.drop)  #",
         "            pass  #",
         "tests/tables/test_parsed.py -k refused",
     )

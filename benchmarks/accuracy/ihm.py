@@ -56,7 +56,7 @@ def fit(x: np.ndarray, y: np.ndarray, epsilon: float, delta: float, trials: int,
     tau = math.sqrt(2 * math.log(max(4 / delta, 4 / failure)))
     rng = np.random.default_rng(seed)
     own = float(np.linalg.eigvalsh(x.T @ x)[0])
-    found = np.zeros((trials, d))
+    estimates = np.zeros((trials, d))
     root = np.linalg.cholesky(x.T @ x + 1e-12 * np.eye(d))
     for trial in range(trials):
         free = max(0.0, own - gamma / math.sqrt(k) * (tau - rng.standard_normal()))
@@ -64,7 +64,7 @@ def fit(x: np.ndarray, y: np.ndarray, epsilon: float, delta: float, trials: int,
         for _ in range(STEPS):
             # S X has rows N(0, X'X): drawn directly, without the k x n sketch
             mixed = rng.standard_normal((k, d)) @ root.T + extra * rng.standard_normal((k, d))
-            residual = np.clip(y - x @ found[trial], -1.0, 1.0)
+            residual = np.clip(y - x @ estimates[trial], -1.0, 1.0)
             push = x.T @ residual + noise * rng.standard_normal(d)
-            found[trial] += np.linalg.solve(mixed.T @ mixed / k, push)
-    return found * largest / longest
+            estimates[trial] += np.linalg.solve(mixed.T @ mixed / k, push)
+    return estimates * largest / longest

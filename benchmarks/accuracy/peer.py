@@ -15,7 +15,7 @@ source, target = sys.argv[1:]
 data = np.load(source)
 x, y, epsilon, trials = data["x"], data["y"], float(data["epsilon"]), int(data["trials"])
 constant = np.ptp(x, axis=0) == 0
-features, found = x[:, ~constant], []
+features, fits = x[:, ~constant], []
 for trial in range(trials):
     if bool(data["labels"]):
         norm = float(np.max(np.linalg.norm(features, axis=1)))
@@ -36,5 +36,5 @@ for trial in range(trials):
     coefficients = np.zeros(x.shape[1])
     coefficients[~constant] = np.ravel(model.coef_)
     coefficients[constant] = np.ravel(model.intercept_)[0] if constant.any() else 0.0
-    found.append(coefficients)
-np.save(target, np.array(found))
+    fits.append(coefficients)
+np.save(target, np.array(fits))

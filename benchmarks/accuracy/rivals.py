@@ -86,8 +86,8 @@ def limit(public: PublicData, x: np.ndarray, y: np.ndarray, mu: float, exact: np
     solve = np.linalg.inv(hessian) @ root  # from whitened gradients to coefficients
     v = z * residual[:, None]
     lengths = np.linalg.norm(v, axis=1)
-    found = []
+    squared_errors = []
     for bound in np.quantile(lengths, np.append(np.linspace(0.3, 0.98, 12), np.linspace(0.99, 1.0, 12))):
         lost = v.T @ (1 - length_weights(lengths, bound)) / n
-        found.append(float(np.sum((solve @ lost) ** 2) + (2 * bound / (mu * n)) ** 2 * np.sum(solve**2)))
-    return float(np.sqrt(min(found)))
+        squared_errors.append(float(np.sum((solve @ lost) ** 2) + (2 * bound / (mu * n)) ** 2 * np.sum(solve**2)))
+    return float(np.sqrt(min(squared_errors)))

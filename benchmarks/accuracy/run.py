@@ -213,29 +213,29 @@ def errors(
     def distance(coefficients: np.ndarray) -> float:
         return float(np.median(np.nan_to_num(np.linalg.norm(coefficients - exact, axis=1), nan=math.inf)))
 
-    found: dict[str, float] = {}
+    errors: dict[str, float] = {}
     for id in METHODS[kind]:
         if only and id not in only:
             continue
         if id == "ihm":
-            found[id] = distance(ihm.fit(x, y, epsilon, delta, trials, split))
+            errors[id] = distance(ihm.fit(x, y, epsilon, delta, trials, split))
         elif id == "tukey":
-            found[id] = distance(tukey.fit(x, y, epsilon, delta, trials, split))
+            errors[id] = distance(tukey.fit(x, y, epsilon, delta, trials, split))
         elif id == "limit":
-            found[id] = rivals.limit(public, x, y, mu, exact)
+            errors[id] = rivals.limit(public, x, y, mu, exact)
         elif id in ("descent", "preconditioned"):
-            found[id] = distance(rivals.descent(public, x, y, mu, trials, split, id == "preconditioned"))
+            errors[id] = distance(rivals.descent(public, x, y, mu, trials, split, id == "preconditioned"))
         elif id == "diffprivlib":
             theirs = rivals.diffprivlib(x, y, epsilon, trials, kind == "labels", float(setting.get("lam", 0.0)))
             if theirs is not None:
-                found[id] = distance(theirs)
+                errors[id] = distance(theirs)
         elif id == "pmt-logistic":
-            found[id] = min(distance(released(id, public, rows, mu, trials, split, steps=steps)) for steps in STEPS)
+            errors[id] = min(distance(released(id, public, rows, mu, trials, split, steps=steps)) for steps in STEPS)
         else:
-            found[id] = distance(released(id, public, rows, mu, trials, split))
-    if recommended(public).id in found:
-        found["recommended"] = found[recommended(public).id]
-    return found
+            errors[id] = distance(released(id, public, rows, mu, trials, split))
+    if recommended(public).id in errors:
+        errors["recommended"] = errors[recommended(public).id]
+    return errors
 
 
 def renewed(rows: list[dict[str, Any]], only: Sequence[str], splits: int, trials: int) -> list[dict[str, Any]]:
@@ -326,9 +326,9 @@ def photograph(page: Path, target: Path) -> None:
         print("no picture: playwright is not installed")
         return
     api = import_module("playwright.sync_api")
-    with api.sync_playwright() as found:
+    with api.sync_playwright() as playwright:
         try:
-            browser = found.chromium.launch(executable_path=os.environ.get("PMT_CHROMIUM"))
+            browser = playwright.chromium.launch(executable_path=os.environ.get("PMT_CHROMIUM"))
         except api.Error as error:
             print("no picture:", str(error).splitlines()[0])
             return

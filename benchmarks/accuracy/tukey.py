@@ -21,9 +21,9 @@ def fit(x: np.ndarray, y: np.ndarray, epsilon: float, delta: float, trials: int,
     """Coefficients (trials, d)."""
     rng, (n, d) = np.random.default_rng(seed), x.shape
     many = min(_FITS, n // (2 * d))
-    found = np.zeros((trials, d))
+    estimates = np.zeros((trials, d))
     if many < 8:
-        return found
+        return estimates
     for trial in range(trials):
         parts = np.array_split(rng.permutation(n), many)
         fits = np.array([np.linalg.lstsq(x[part], y[part], rcond=None)[0] for part in parts])
@@ -31,8 +31,8 @@ def fit(x: np.ndarray, y: np.ndarray, epsilon: float, delta: float, trials: int,
         half = many // 2
         volumes = np.sum(np.log(np.maximum(ordered[::-1][:half] - ordered[:half], 1e-300)), axis=1)  # of depth >= i + 1
         if _safe(volumes, many // 4, epsilon / 2, delta, rng):
-            found[trial] = _drawn(ordered, volumes, many // 4, epsilon / 2, rng)
-    return found
+            estimates[trial] = _drawn(ordered, volumes, many // 4, epsilon / 2, rng)
+    return estimates
 
 
 def _safe(volumes: np.ndarray, start: int, epsilon: float, delta: float, rng: np.random.Generator) -> bool:

@@ -130,10 +130,10 @@ def zoo_module() -> ModuleType:
     spec = importlib.util.spec_from_file_location("zoo_tables", folder / "zoo.py")
     if spec is None or spec.loader is None:
         raise FileNotFoundError("the folder of the zoo has no zoo.py")
-    found = importlib.util.module_from_spec(spec)
-    sys.modules["zoo_tables"] = found
-    spec.loader.exec_module(found)
-    return found
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["zoo_tables"] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def encoded(frame: pd.DataFrame, target: str, case: Case) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
@@ -273,16 +273,16 @@ def robust_errors(one: Draw) -> np.ndarray:
 def measured(id: str, one: Draw, mu: float, trials: int, seed: int, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a method's figures on one draw at one budget."""
     start = time.process_time()
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     n, delta = one.rows.n, 1 / one.rows.n**2
     if id == "zero":
         coefficients = np.zeros((1, len(one.exact)))
     elif id == "non-private":
         coefficients = one.exact[None]
         half = 1.96 * robust_errors(one)
-        found["width"] = float(np.median(2 * half))
+        figures["width"] = float(np.median(2 * half))
         if one.population is not None:
-            found["covers"] = float(np.mean(np.abs(one.exact - one.population) <= half))
+            figures["covers"] = float(np.mean(np.abs(one.exact - one.population) <= half))
     elif id in ("tukey", "ihm"):
         fit = {"tukey": tukey.fit, "ihm": ihm.fit}[id]
         coefficients = fit(one.x, one.y, epsilon_from_mu(mu, delta), delta, trials, seed)
@@ -303,40 +303,40 @@ def measured(id: str, one: Draw, mu: float, trials: int, seed: int, values: Mapp
         coefficients = outcome.coefficients
         prediction = plan.predicted()
         if prediction is not None:
-            found["predicted"] = prediction.median_distance
+            figures["predicted"] = prediction.median_distance
             interval = getattr(prediction, "interval", None)
             if interval is not None:
-                found["interval"] = [float(each) for each in interval]
+                figures["interval"] = [float(each) for each in interval]
         if (disagrees := getattr(outcome, "disagrees", None)) is not None:
-            found["alarm"] = bool(disagrees)
+            figures["alarm"] = bool(disagrees)
         bands = outcome.bands()
         if bands is not None:
-            found["width"] = float(np.median(bands.high - bands.low))
+            figures["width"] = float(np.median(bands.high - bands.low))
             at = (bands.low <= one.exact) & (one.exact <= bands.high)
-            found["covers_exact"] = float(np.mean(at))
+            figures["covers_exact"] = float(np.mean(at))
             if one.population is not None:
-                found["covers"] = float(np.mean((bands.low <= one.population) & (one.population <= bands.high)))
-    found["errors"] = [float(f"{each:.4g}") for each in one.standard_errors(coefficients)]
+                figures["covers"] = float(np.mean((bands.low <= one.population) & (one.population <= bands.high)))
+    figures["errors"] = [float(f"{each:.4g}") for each in one.standard_errors(coefficients)]
     away = np.nan_to_num(np.linalg.norm(coefficients - one.exact, axis=1), nan=math.inf)
-    found["distances"] = [float(f"{each:.4g}") for each in away]
-    found["seconds"] = round(time.process_time() - start, 3)
-    return found
+    figures["distances"] = [float(f"{each:.4g}") for each in away]
+    figures["seconds"] = round(time.process_time() - start, 3)
+    return figures
 
 
 def cases(part: str, task: str, many: int, loader: ModuleType) -> list[Case]:
     """Return ``many`` cases, each rule, scaling and table about equally often; the same for everybody."""
     names = [(entry["name"], entry["rows"]) for entry in loader.tables(part) if entry["task"] == task]
     rng = np.random.default_rng(26)
-    found: list[Case] = []
-    while len(found) < many:
+    cases: list[Case] = []
+    while len(cases) < many:
         for at, k in enumerate(rng.permutation(len(names))):
             name, rows = names[k]
-            rule = RULES[(at + len(found) // max(len(names), 1)) % len(RULES)]
+            rule = RULES[(at + len(cases) // max(len(names), 1)) % len(RULES)]
             if rule.isdigit() and int(rule) > rows // 2:
                 rule = ("d+2", "2d", "5d")[at % 3]
             scale = SCALES[int(rng.integers(3))]
-            found.append(Case(name, task, rule, scale, bool(rng.random() < 0.6), bool(rng.random() < 0.25)))
-    return list(dict.fromkeys(found))[:many]
+            cases.append(Case(name, task, rule, scale, bool(rng.random() < 0.6), bool(rng.random() < 0.25)))
+    return list(dict.fromkeys(cases))[:many]
 
 
 def recorded(path: Path) -> list[dict[str, Any]]:
@@ -388,21 +388,21 @@ def run(
 
 def pooled(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str, float, str], dict[str, Any]]:
     """Return figures by (case, mu, method), all draws and trials together."""
-    found: dict[tuple[str, float, str], dict[str, Any]] = {}
+    by_case: dict[tuple[str, float, str], dict[str, Any]] = {}
     for line in lines:
         if "errors" not in line:
             continue
-        into = found.setdefault((line["case"], line["mu"], line["method"]), {"rule": line["rule"], "d": line["d"]})
+        into = by_case.setdefault((line["case"], line["mu"], line["method"]), {"rule": line["rule"], "d": line["d"]})
         for name in ("errors", "distances"):
             into.setdefault(name, []).extend(line[name])
         for name in ("covers", "covers_exact", "width", "predicted", "interval", "alarm"):
             if name in line:
                 into.setdefault(name, []).append(line[name])
-    return found
+    return by_case
 
 
-def _medians(found: Mapping[tuple[str, float, str], Mapping[str, Any]], id: str) -> dict[tuple[str, float], float]:
-    return {(case, mu): float(np.median(one["errors"])) for (case, mu, who), one in found.items() if who == id}
+def _medians(by_case: Mapping[tuple[str, float, str], Mapping[str, Any]], id: str) -> dict[tuple[str, float], float]:
+    return {(case, mu): float(np.median(one["errors"])) for (case, mu, who), one in by_case.items() if who == id}
 
 
 def _geometric(ratios: Sequence[float]) -> float:
@@ -411,15 +411,15 @@ def _geometric(ratios: Sequence[float]) -> float:
 
 def report(lines: Sequence[Mapping[str, Any]], mine: str, rules: Sequence[str] = RULES) -> str:
     """Return the printed figures of one method: errors, rivals, laws, bands, plan, alarms, blow-ups."""
-    found = {key: one for key, one in pooled(lines).items() if one["rule"] in rules}
+    by_case = {key: one for key, one in pooled(lines).items() if one["rule"] in rules}
     text = [f"{mine}, public rows {', '.join(rules)}"]
-    ours = _medians(found, mine)
+    ours = _medians(by_case, mine)
     by_mu = {mu: [key for key in ours if key[1] == mu] for mu in MUS}
     for mu, keys in by_mu.items():
         if keys:
-            text.append(_errors_line(mu, [found[case, mu, mine] for case, _ in keys]))
-    text += _rivals(found, ours, mine)
-    text += _laws(found, ours)
+            text.append(_errors_line(mu, [by_case[case, mu, mine] for case, _ in keys]))
+    text += _rivals(by_case, ours, mine)
+    text += _laws(by_case, ours)
     return "\n".join(text)
 
 
@@ -457,12 +457,12 @@ def _errors_line(mu: float, settings: Sequence[Mapping[str, Any]]) -> str:
     return "  ".join(parts)
 
 
-def _rivals(found: Mapping[Any, Any], ours: Mapping[tuple[str, float], float], mine: str) -> list[str]:
+def _rivals(by_case: Mapping[Any, Any], ours: Mapping[tuple[str, float], float], mine: str) -> list[str]:
     text = []
-    others = sorted({who for _, _, who in found} - {mine, "non-private"})
+    others = sorted({who for _, _, who in by_case} - {mine, "non-private"})
     outside: dict[tuple[str, float], float] = {}
     for id in others:
-        theirs = _medians(found, id)
+        theirs = _medians(by_case, id)
         keys = [key for key in ours if key in theirs]
         if not keys:
             continue
@@ -485,7 +485,7 @@ def _rivals(found: Mapping[Any, Any], ours: Mapping[tuple[str, float], float], m
     return text
 
 
-def _laws(found: Mapping[Any, Any], ours: Mapping[tuple[str, float], float]) -> list[str]:
+def _laws(by_case: Mapping[Any, Any], ours: Mapping[tuple[str, float], float]) -> list[str]:
     names = sorted({case for case, _ in ours})
     first = [ours[case, 300.0] <= 0.1 for case in names if (case, 300.0) in ours]
     second, third = [], []
@@ -493,7 +493,7 @@ def _laws(found: Mapping[Any, Any], ours: Mapping[tuple[str, float], float]) -> 
         errors = [ours[case, mu] for mu in MUS if (case, mu) in ours]
         least = np.minimum.accumulate(errors)
         second.append(all(now <= 1.1 * before for now, before in zip(errors[1:], least[:-1], strict=True)))
-        bars = [_medians(found, id) for id in ("zero", "public-only")]
+        bars = [_medians(by_case, id) for id in ("zero", "public-only")]
         keys = [(case, mu) for mu in MUS if (case, mu) in ours]
         third.append(all(ours[key] <= 1.05 * bar[key] for key in keys for bar in bars if key in bar))
     shares = [f"{np.mean(law):.3f}" if law else "-" for law in (first, second, third)]

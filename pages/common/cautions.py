@@ -51,7 +51,7 @@ def say(problem: Problem) -> None:
     """Say before a spend what biases coefficients, with the way to its repair, and what public rows cannot show."""
     few(problem)
     codes = [note for note in problem.notes if kind_of(note) is TableNote.CODE_FOR_MISSING]
-    if words := " ".join([*codes, *(one.words for one in of_open_tables(problem))]):
+    for words in (*codes, *(one.words for one in of_open_tables(problem))):
         st.warning(plain(f"{words} Data mends it by a click."), icon=":material/warning:")
     tables = session().tables
     texts = problem.positive is not None or TableNote.UNKNOWN_LEVELS in map(kind_of, problem.notes)

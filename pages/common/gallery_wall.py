@@ -58,7 +58,7 @@ def drawn() -> bool:
     done = sum(not tile.wanting for tile in every)
     st.caption(
         f"{len(shown)} of {plural(len(every), 'figure')} shown; {done} of the {len(every)} are computed. "
-        f"Claims of the paper: {' · '.join(f'{mark} {answer}' for answer, mark in _MARKS.items())}"
+        f"Marks on the cards: {' · '.join(f'{mark} {answer}' for answer, mark in _MARKS.items())}"
     )
     for start in range(0, len(shown), _ACROSS):
         for column, tile in zip(st.columns(_ACROSS), shown[start : start + _ACROSS], strict=False):

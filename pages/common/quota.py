@@ -50,7 +50,7 @@ def size_of(scope: Scope) -> tuple[str, int] | None:
 
 
 def no_longer_than(size: int, receive: Receive) -> Receive:
-    """Return a way to receive a request that ends where it is longer than it said.
+    """Return a receiver of a request that stops where the request is longer than it said.
 
     Raises:
         Refused: from the receiver.
@@ -122,7 +122,7 @@ def leave(visitor: Visitor) -> None:
 
 
 def _shares(visitor: Visitor) -> dict[str, int]:
-    """Return what a session counts towards, and how many there may be."""
+    """Return the limits that a session counts towards: the name of each, and the most sessions it allows."""
     everybody = {"all": MAX_SESSIONS}
     if not visitor.address:
         return everybody

@@ -50,16 +50,17 @@ def ask(problem: Problem) -> tuple[str, str, float, int]:
     return id, coefficient, float(mu), int(rows)
 
 
-def creation(id: str, mu: float) -> None:
+def creation(id: str, mu: float, rows: int) -> None:
     """Ask for the rest of a study, and give its file."""
+    st.caption(f"Method and budget are those above: {option(id)}, mu = {figure(mu)}.")
     public = st.file_uploader(**control("sites-public"))
     left, right = st.columns(2)
     title = left.text_input(**control("sites-title"))
     target = right.text_input(**control("sites-target"))
-    text = st.text_area(**control("sites-list"), value="north=1000\nsouth=1000\nwest=1000")
+    text = st.text_area(**control("sites-list"), value=f"north={rows}\nsouth={rows}\nwest={rows}")
     left, right, last = st.columns(3, vertical_alignment="bottom")
     least = number(left, "sites-least", 2, MOST_SITES, start=2)
-    colluders = number(right, "sites-colluders", 0, MOST_SITES - 1, start=0)
+    colluders = number(right, "sites-colluders", 0, MOST_SITES - 1, start=1)
     effects = last.toggle(**control("sites-effects"))
     if public is None or not target:
         st.caption("Name the target and choose the public table; the study file appears here.")
@@ -78,7 +79,10 @@ def creation(id: str, mu: float) -> None:
     for each in knowledge(study, len(study.sites)):
         st.markdown(plain(each.words))
     st.download_button(**control("sites-study"), data=study.as_json())
-    st.caption(f"Send it with the public table to each site, and compare the plan by telephone: {study.plan_digest}.")
+    st.caption(
+        "Send it with the public table to each site. To see that all have the same study, let each read to you by "
+        f"telephone the mark of its file: {study.plan_digest}"
+    )
 
 
 def agreed() -> None:
@@ -110,7 +114,7 @@ def agreed() -> None:
 
 def section(title: str, icon: str, draw: Callable[[], None]) -> None:
     """Draw a part of the page in a fold; what is wrong with its files is said there."""
-    with st.expander(title, icon=f":material/{icon}:"), errors_shown():
+    with st.expander(title, icon=f":material/{icon}:", key=f"section-{icon}"), errors_shown():
         draw()
 
 
@@ -121,11 +125,15 @@ def page(problem: Problem) -> None:
         with st.spinner("Predicting", show_time=True):
             predictions = prospects(problem.public, rows, id, mu, coefficient=problem.public.names.index(coefficient))
         alt = f"Predicted half-width of {coefficient} against the number of sites"
-        words = "Nobody sees another's rows, and only the noisy total of all is opened."
+        words = (
+            "Several institutions with rows of different people fit one regression. Each sends masked sums of its rows "
+            "with its share of the noise; only the noisy total is opened, so none learns another's sums. More sites "
+            "make bands narrower; the more of them may pool what they know, the more noise each adds."
+        )
         note = "Predictions assume that all sites' rows are like the public ones."
         drawn, table = figures.widths(predictions, coefficient), figures.table(predictions)
         chart(drawn, "sites", alt, table, label=Label.PUBLIC, words=words, folded_note=note)
-    section("Create a study", "note_add", lambda: creation(id, mu))
+    section("Create a study", "note_add", lambda: creation(id, mu, rows))
     section("Who has agreed", "how_to_reg", agreed)
     st.markdown(
         "A study runs from the command line, at each site beside its own table and ledger; the coordinator needs no "

@@ -118,7 +118,7 @@ def page(problem: Problem) -> None:
         note = "Predictions assume that private rows are like the public ones."
         drawn, table = figures.widths(curves.drawn(), coefficient, mu), figures.table(curves.drawn(), coefficient)
         chart(drawn, "plan", alt, table, label=Label.PUBLIC, folded_note=note)
-        if words := figures.left_out_words(curves.drawn()):
+        if words := figures.left_out_words(curves.drawn(), coefficient):
             st.caption(plain(words))
         if computing and curves.live:
             outlined = curves.outlined()

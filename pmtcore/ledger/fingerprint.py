@@ -29,6 +29,8 @@ import numpy as np
 
 _START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)  # SipHash's own
 _ODD = np.uint64(0x9E3779B97F4A7C15)
+# Words of eight bytes of a text that is hashed in whole arrays; a longer one is hashed by itself.
+_MOST_WORDS = 32
 # Words hashed at a time: what is mixed stays in the cache.
 _AT_ONCE = 8192
 SAMPLE = 256  # rows kept: a tenth in common shows in 25 of them
@@ -190,17 +192,19 @@ def mixed(values: np.ndarray, key: bytes) -> np.ndarray:
 def hashed_texts(texts: Sequence[str], key: bytes) -> np.ndarray:
     """Return the keyed hash (k,) of each text, as ``pandas.util.hash_array`` computes it, which ledgers hold.
 
-    SipHash-2-4 of its UTF-8 bytes, and then SplitMix64's finalizer; texts of one length at once.
+    SipHash-2-4 of its UTF-8 bytes, and then SplitMix64's finalizer; short texts of one length at once, long ones by
+    pandas itself: word by word one cell of a megabyte would take longer than the rest of a release.
 
     Args:
         texts: the texts.
-        key: 16 bytes.
+        key: 16 bytes; characters, where a text is long.
     """
     encoded = [text.encode("utf-8") for text in texts]
     sizes = np.array([len(text) for text in encoded], dtype=np.uint64)
     words = sizes // np.uint64(8) + np.uint64(1)
     hashes = np.empty(len(encoded), dtype=np.uint64)
-    for count in np.unique(words).tolist():
+    long = np.flatnonzero(words > _MOST_WORDS)
+    for count in np.unique(words[words <= _MOST_WORDS]).tolist():
         places = np.flatnonzero(words == count)
         padded = b"".join(encoded[at].ljust(8 * count, b"\0") for at in places.tolist())
         block = np.frombuffer(padded, dtype="<u8").reshape(-1, count).T.astype(np.uint64)
@@ -209,6 +213,11 @@ def hashed_texts(texts: Sequence[str], key: bytes) -> np.ndarray:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         hashes ^= hashes >> np.uint64(shift)
         hashes *= np.uint64(factor)
+    if len(long):
+        import pandas as pd  # noqa: PLC0415  # slow to load
+
+        of_long = np.array([texts[at] for at in long.tolist()], dtype=object)
+        hashes[long] = pd.util.hash_array(of_long, hash_key=key.decode(), categorize=False)
     return hashes
 
 

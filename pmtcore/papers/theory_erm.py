@@ -58,20 +58,29 @@ def noise_bounds(epsilon: float, delta: float) -> tuple[Bound, ...]:
 def risk_bounds(
     epsilon: float = 1.0, lam: float = 1.0, n: int = 1000, trials: int = 60, *, seed: int = 0
 ) -> tuple[Bound, ...]:
-    """Return Lemma 7 for each draw of the noise, and Theorem 8's B1 and B2: excess of the penalized mean loss."""
+    """Compare the excess of the penalized mean loss with Lemma 7, at each draw, and Theorem 8 (B1 and B2), in the mean.
+
+    Args:
+        epsilon: total budget.
+        lam: the lasso's Lambda.
+        n: rows of Table 4's setting.
+        trials: draws of the noise.
+        seed: of the table and the noise.
+    """
     drawn = table4(seed, "logistic", n)
     p, gradient = drawn.x.shape[1], _terms(drawn, epsilon).gradient
     noise, budget = gradient / (_SHARE * epsilon), _SHARE * epsilon
     pure = (p * noise * math.log(p / _ODDS)) ** 2 / n
-    normal = 4 * p * noise**2 * (budget + math.log(2 / _DELTA)) * math.log(1 / _ODDS) / n
-    gap, lemma, left = _excess(drawn, epsilon, 0.0, lam, trials=trials, seed=seed)
-    second, _, other = _excess(drawn, epsilon, _DELTA, lam, trials=trials, seed=seed)
-    worst = float(np.max(gap / np.maximum(lemma, 1e-300)))
+    gaussian = 4 * p * noise**2 * (budget + math.log(2 / _DELTA)) * math.log(1 / _ODDS) / n
+    excess, lemma_7, factor = _excess(drawn, epsilon, 0.0, lam, trials=trials, seed=seed)
+    gaussian_excess, _, gaussian_factor = _excess(drawn, epsilon, _DELTA, lam, trials=trials, seed=seed)
+    worst = float(np.max(excess / np.maximum(lemma_7, 1e-300)))
+    mean, gaussian_mean = float(np.mean(excess)), float(np.mean(gaussian_excess))
     words = "excess risk over its bound for the same draw, at the worst of the draws"
     return (
         Bound("D, Lemma 7", words, 1.0, worst),
-        Bound("D, Theorem 8", "mean excess risk", pure * left, float(np.mean(gap)), open=True),
-        Bound("D, Theorem 8, Gaussian", "mean excess risk", normal * other, float(np.mean(second)), open=True),
+        Bound("D, Theorem 8", "mean excess risk", pure * factor, mean, open=True),
+        Bound("D, Theorem 8, Gaussian", "mean excess risk", gaussian * gaussian_factor, gaussian_mean, open=True),
     )
 
 
@@ -95,8 +104,8 @@ def _excess(
         z = data.x @ theta.T
         return np.asarray(LOGISTIC.value(z, data.y[:, None]).sum(axis=0) + lam * np.abs(theta).sum(axis=1)) / n
 
-    gap = risk(fits.theta) - risk(best)
+    excess = risk(fits.theta) - risk(best)
     modulus = 2 * fits.weights.min(axis=1)
-    more = (fits.weights * best**2).sum(axis=1) - lam * np.abs(best).sum()
-    lemma = (np.sum(b**2, axis=1) / modulus + more) / n
-    return gap, lemma, float(np.median(1 / modulus + np.maximum(more, 0.0)))
+    surplus = (fits.weights * best**2).sum(axis=1) - lam * np.abs(best).sum()
+    lemma_7 = (np.sum(b**2, axis=1) / modulus + surplus) / n
+    return excess, lemma_7, float(np.median(1 / modulus + np.maximum(surplus, 0.0)))

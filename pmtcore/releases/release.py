@@ -280,7 +280,7 @@ def recorded_release(
         release(problem, request, source)  # raises, with the reason
     with ExitStack() as stack:
         if problem.parsed is not None:
-            stack.callback(problem.parsed.begin)  # nothing is kept for a pass that does not come
+            stack.callback(problem.parsed.drop)  # nothing is kept for a pass that does not come
         with before_spend():
             _plan(problem, request)[2].prepare()
             admit(problem, ledger, dataset, progress)

@@ -283,13 +283,14 @@ def row_blocks(
             yield from waiting
             return
         fresh: list[Block] = []
-        known = parsed if parsed is not None and parsed.is_complete else None
-        read = numeric.blocks(names, dialect) if known is None else known.taken()
+        known = None if parsed is None else parsed.taken()
+        read = numeric.blocks(names, dialect) if known is None else known
         for block in threads.in_order((partial(_block, coder, cells, people) for cells in read), threads.readers()):
             if keep:
                 fresh.append(block)
             yield block
-        waiting.extend(fresh)
+        # Never behind one another: two passes may be the first at a time, and each row counts once.
+        waiting[:] = fresh
 
     return blocks
 

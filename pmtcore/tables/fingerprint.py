@@ -5,6 +5,7 @@ rows are chosen whatever their order or file. A row is chosen by any one of its 
 out, the rows that the others chose are chosen still.
 """
 
+from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -66,18 +67,19 @@ def hashed(
     if parsed is not None and parsed.decimal != mark:
         parsed = None
     if parsed is not None:
-        parsed.begin()
+        parsed.drop()
+    left: deque[Block] = deque()
     chosen = _ChosenRows(MOST_CELLS // max(len(names), 1), most_rows)
     blocks = reading_numbers(table.source, numeric).blocks(names, dialect or Dialect())
     tasks = (partial(_read, block, names, mark, key, telling=chosen.telling) for block in blocks)
     for read in threads.in_order(tasks, threads.readers()):
         chosen.add(read.words, key, read.quick)
         if parsed is not None:
-            parsed.add(read.rows, read.values)
+            left.append(parsed.cells(read.rows, read.values))
         if watch is not None:
             watch.rows(read.rows)
     if parsed is not None:
-        parsed.end()
+        parsed.leave(left)
     folded = tuple(name.strip().casefold() for name in names)
     return HashedCells(folded, chosen.hashes(len(names), key), chosen.first())
 

@@ -7,7 +7,7 @@ of rows, on columns and on the public dialect alone.
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,8 @@ _NUMBER_BYTES = 8
 class ParsedNumbers(StaysInSession):
     """Columns of numbers between two passes; private.
 
+    Passes of several threads may meet here: a pass leaves all rows at once, and one pass takes them all.
+
     Args:
         names: columns whose numbers are kept.
         decimal: decimal mark that they are read with.
@@ -31,38 +33,43 @@ class ParsedNumbers(StaysInSession):
 
     def __init__(self, names: Sequence[str], decimal: str | None) -> None:
         self.names, self.decimal = tuple(names), decimal
-        self._pending: deque[Cells] = deque()
-        self._complete = False
+        # The blocks of the last pass, or nothing: a list, because no other thread can come between its pop.
+        self._left: list[deque[Cells]] = []
 
-    def begin(self) -> None:
-        """Start a pass that reads all rows: what an earlier one left is dropped."""
-        self._pending.clear()
-        self._complete = False
+    def drop(self) -> None:
+        """Forget what an earlier pass left."""
+        self._left.clear()
 
-    def add(self, rows: int, columns: Mapping[str, np.ndarray]) -> None:
-        """Keep the numbers (k,) of a block's columns, NaN where a cell has none."""
-        self._pending.append(Cells(rows, {name: pa.array(columns[name]) for name in self.names}))
+    def cells(self, rows: int, columns: Mapping[str, np.ndarray]) -> Cells:
+        """Return the numbers (k,) of a block's columns to be left, NaN where a cell has none."""
+        return Cells(rows, {name: pa.array(columns[name]) for name in self.names})
 
-    def end(self) -> None:
-        """Note that all rows were read."""
-        self._complete = True
+    def leave(self, blocks: Iterable[Cells]) -> None:
+        """Leave the blocks of all rows for the next pass."""
+        self._left[:] = [deque(blocks)]
 
     @property
     def is_complete(self) -> bool:
         """Return True where the next pass can start from these numbers."""
-        return self._complete
+        return bool(self._left)
 
-    def taken(self) -> Iterator[Cells]:
-        """Yield the blocks in the order of the table, once; each is dropped when the next is asked for."""
-        self._complete = False
+    def taken(self) -> Iterator[Cells] | None:
+        """Return the blocks in the order of the table, each dropped when the next is asked for; ``None`` without any.
+
+        Whoever asks next has none.
+        """
         try:
-            while self._pending:
-                yield self._pending.popleft()
-        finally:
-            self._pending.clear()
+            return _one_by_one(self._left.pop())
+        except IndexError:
+            return None
 
     def __repr__(self) -> str:
         return f"<numbers of {len(self.names)} columns>"
+
+
+def _one_by_one(blocks: deque[Cells]) -> Iterator[Cells]:
+    while blocks:
+        yield blocks.popleft()
 
 
 def fits(rows: int, used: int, columns: int) -> bool:

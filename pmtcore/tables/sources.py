@@ -374,10 +374,15 @@ def reading_numbers(source: Source, names: Iterable[str]) -> Source:
 
 
 def has_digest_at_hand(source: Source) -> bool:
-    """Return whether the digest takes no pass over what lies on a disk."""
+    """Return whether the digest tells other rows and takes no pass over what lies elsewhere.
+
+    That of a query tells another query, and nothing of rows that were written since.
+    """
     if isinstance(source, ManySource):
         return all(map(has_digest_at_hand, source.parts))
-    return source.in_memory or not isinstance(source, TextSource)
+    if isinstance(source, DerivedSource):
+        return has_digest_at_hand(source.source)
+    return source.in_memory or isinstance(source, ParquetSource)
 
 
 def sliced(cells: Cells) -> Iterator[Cells]:

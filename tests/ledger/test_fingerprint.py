@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -15,12 +17,12 @@ from pmtcore.ledger import log
 from pmtcore.ledger.fingerprint import MOST_ROWS, SAMPLE, THRESHOLD, Sketch, evidence, known_again, overlap, sketch
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise
-from pmtcore.releases.release import Request, recorded_release
+from pmtcore.releases.release import Request, admit, recorded_release
 from pmtcore.tables import fingerprint
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import prepare
-from pmtcore.tables.table import read_table
+from pmtcore.tables.table import query_table, read_table
 from tests.helpers import refused
 
 N, KEY = 800, bytes(range(32))
@@ -425,3 +427,29 @@ def test_the_length_of_a_fingerprint_tells_nothing_of_the_rows(names):
     texts = [sketch(cells(csv(table[names]))).as_text(KEY) for table in tables]
     assert len({len(text) for text in texts}) == 1
     assert [Sketch.from_text(text, KEY).rows for text in texts] == [3, 255, 3000, 3000, 3000, 1]
+
+
+def test_rows_written_since_the_last_query_are_known_again(tmp_path):
+    """The same query, as many rows, in one process: what the table holds now decides whose budget is spent."""
+    url, book = f"sqlite:///{tmp_path / 't.db'}", Ledger(str(tmp_path / "l.db"))
+    columns = ("height", "age", "weight")
+    public = read_table(csv(people(9, 60)), "b", "public")
+
+    def spent_from(rows: pd.DataFrame, dataset: str) -> None:
+        with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
+            rows.to_sql("t", connection, index=False, if_exists="replace")
+        private = query_table(url, "SELECT * FROM t")
+        problem = prepare(private, public, Choices(target="weight", features=columns[:2]))
+        admit(problem, book, dataset)
+
+    for dataset in ("now", "before"):
+        book.cap(dataset, 3.0)
+    admit(
+        prepare(read_table(csv(people(1)), "p", "private"), public, Choices(target="weight", features=columns[:2])),
+        book,
+        "before",
+    )
+    spent_from(people(2), "now")
+    assert not book.account("now").together
+    spent_from(people(1), "now")
+    assert book.account("now").together == ("before",)

@@ -17,7 +17,7 @@ from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import Prediction, recommended
 from pmtcore.releases import planning
 from pmtcore.releases.planning import LADDER, Curves
-from pmtcore.report.figures.planning import interval_words, left_out_words, reverse_words, table
+from pmtcore.report.figures.planning import interval_words, left_out_words, reverse_words, table, widths
 from tests.helpers import TEST, make, plan, refused
 
 
@@ -202,7 +202,7 @@ def test_a_width_that_leaves_a_part_out_is_no_narrower_one():
     assert not unknown.is_complete and known.is_complete and mine.is_complete
     assert planning.narrowest([mine, unknown], mine) is None
     assert planning.narrowest([mine, unknown, known], mine) is known
-    assert left_out_words([mine, known]) == "" and "truncated rows" in left_out_words([mine, unknown])
+    assert left_out_words([mine, known], "a") == "" and "truncated rows" in left_out_words([mine, unknown], "a")
     nothing_cut = plan_of("pmt-objective", 1.0, 0.0)
     assert planning.narrowest([mine, known, nothing_cut], mine) is nothing_cut
 
@@ -232,3 +232,18 @@ def test_the_least_number_of_rows_is_there_where_more_are_not_enough(low, high, 
 
 def test_there_is_no_least_number_where_none_is_enough():
     assert planning._first(np.geomspace(1, 1e9, 120), lambda _: False) is None
+
+
+def test_what_lies_beyond_the_axis_is_named_and_not_drawn():
+    """A line that no place of the picture shows has no line in the legend either; a sentence names its method."""
+    one = np.ones(2)
+
+    def plan_of(id, mu, size):
+        return planning.Planned(id, mu, ("a", "b"), Prediction(size * one, one, truncation=0 * one), 0.0)
+
+    plans = [plan_of(id, mu, size) for id, size in (("joint-pmt", 1.0), ("pmt-ols", 1e4)) for mu in (0.5, 1.0)]
+    assert len(widths(plans, "a").data) == 3, "without the public fit the axis has no end yet: two methods, sampling"
+    plans.append(plan_of("public-only", 0.5, 3.0))
+    drawn = [trace.name for trace in widths(plans, "a").data]
+    assert len(drawn) == 3 and not any("Whitened least squares" in name for name in drawn)
+    assert "Whitened least squares" in left_out_words(plans, "a")

@@ -135,7 +135,7 @@ def test_a_release_reads_a_text_once(tmp_path, monkeypatch):
         passes.clear()
         found = recorded_release(made, Request("joint-pmt", Budget(1.0)), SeededNoise(3), ledger, dataset="d", key="k")
         records.append((found.release.as_dict()["coefficients"], sum(passes)))
-        assert made.parsed is None or not (made.parsed.is_complete or made.parsed._pending)
+        assert made.parsed is None or not made.parsed.is_complete
     assert records[0][0] == records[1][0]
     assert records[0][1] == 1 < records[1][1]
 
@@ -146,7 +146,7 @@ def test_a_refused_release_keeps_no_number(tmp_path):
     ledger.cap("d", 0.5)
     with pytest.raises(LedgerError):
         recorded_release(made, Request("joint-pmt", Budget(1.0)), SeededNoise(3), ledger, dataset="d", key="k")
-    assert not made.parsed.is_complete and not made.parsed._pending
+    assert not made.parsed.is_complete
 
 
 def test_a_pass_that_was_stopped_hands_nothing_on():
@@ -175,3 +175,46 @@ def test_what_is_kept_is_decided_by_what_is_public(monkeypatch):
     assert problem_of(text(500, town=True)).parsed is None
     assert parsed.fits(10**6, 11, 11) and not parsed.fits(2 * 10**6, 11, 11)
     assert not parsed.fits(1000, 11, 100), "blocks are cut elsewhere"
+
+
+def values(blocks):
+    """Return the responses of all blocks, private."""
+    return np.concatenate([y for _, y in blocks])
+
+
+@pytest.mark.parametrize("form", ["parsed", "waiting"])
+def test_passes_at_one_time_have_each_row_once(form):
+    """The curator looks at a figure while a release reads: both, and all later passes, have every row, and once."""
+    made = problem_of(text(80_000, town=form == "waiting"))
+    assert (made.parsed is None) == (form == "waiting")
+    alone = values(problem_of(text(80_000, town=True)).private._blocks())
+    if form == "parsed":
+        hashed(made.table, KEY, made.dialect, parsed=made.parsed)
+    passes = [made.private._blocks() for _ in range(3)]
+    read = [[], [], []]
+    for blocks in zip(*passes, strict=True):
+        for mine, block in zip(read, blocks, strict=True):
+            mine.append(block)
+    for blocks in (*read, made.private._blocks(), made.private._blocks()):
+        assert np.array_equal(values(blocks), alone)
+
+
+def test_fingerprints_at_one_time_leave_each_row_once():
+    """Two releases of one problem: the one's pass over the text begins in the middle of the other's."""
+    made = problem_of(text(80_000))
+    alone = values(made.private._blocks())
+    made = problem_of(text(80_000))
+
+    class Meets:
+        met = False
+
+        def begin(self):
+            pass
+
+        def rows(self, count):
+            if not self.met:
+                self.met = True
+                hashed(made.table, KEY, made.dialect, parsed=made.parsed)
+
+    hashed(made.table, KEY, made.dialect, watch=Meets(), parsed=made.parsed)
+    assert np.array_equal(values(made.private._blocks()), alone)

@@ -71,6 +71,7 @@ def overview_table(audits: Mapping[str, Audit]) -> pd.DataFrame:
         rows.append((entry.title, entry.id, entry.standing.value, audits.get(entry.id)))
     for id, fault in FAULTS.items():
         rows.append((fault.words, id, "planted fault", audits.get(id)))
+    rows.sort(key=lambda row: 0.0 if row[3] is None else -row[3].lower_bound / max(row[3].claimed, 1e-9))
     return pd.DataFrame(
         {
             "method or fault": name,
@@ -78,7 +79,7 @@ def overview_table(audits: Mapping[str, Audit]) -> pd.DataFrame:
             "standing": standing,
             "lower bound": None if one is None else one.lower_bound,
             "claimed mu": None if one is None else one.claimed,
-            "smallest leak that would show": None if one is None else one.smallest,
+            "leak that would show": None if one is None else one.smallest,
             "id": id,
         }
         for name, id, standing, one in rows

@@ -106,7 +106,12 @@ def table(release: Release, unit: DisplayUnit) -> pd.DataFrame:
 
 
 def displayed(coefficients: pd.DataFrame, unit: DisplayUnit) -> pd.DataFrame:
-    """Return the table as it is shown: beside ratios the standard errors say that they are of the logarithm."""
+    """Return the table as it is shown: beside ratios the standard errors say that they are of the logarithm.
+
+    A part that is 0 in every row is another part's matter: a method may count truncation in the privacy part.
+    """
+    zero = [f"{part} sd" for part in _PARTS if not coefficients.get(f"{part} sd", pd.Series([1.0])).any()]
+    coefficients = coefficients.drop(columns=zero)
     if not unit.ratio:
         return coefficients
     return coefficients.rename(columns={f"{part} sd": f"{part} sd of the log" for part in _PARTS})

@@ -293,7 +293,7 @@ def nested_words(fits: Mapping[str, Regression]) -> str:
     joint = large.test(more)
     kind = ExploreWords.ONE_MORE_IS_ZERO if len(more) == 1 else ExploreWords.MORE_ARE_ZERO
     figures = {"value": joint.statistic, "p": p_value(joint.p)}
-    return kind.sentence(name=name, count=len(more), names=english(more), **figures)
+    return kind.sentence(name=f"{name[:1].upper()}{name[1:]}", count=len(more), names=english(more), **figures)
 
 
 def _share(values: np.ndarray) -> float:

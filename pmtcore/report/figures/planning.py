@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import listing as english
 from pmtcore.methods.registry import method
 from pmtcore.public.bands import Z95
 from pmtcore.releases.planning import LADDER, Planned, typical_ratio
@@ -50,7 +51,8 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None) 
     figure = go.Figure()
     j = plans[0].names.index(coefficient)
     ids = list(dict.fromkeys(one.method for one in plans))
-    for id in ids:
+    wide = _too_wide(plans, j)
+    for id in (id for id in ids if id not in wide):
         rows = [one for one in plans if one.method == id]
         figure.add_scatter(
             x=[one.mu for one in rows],
@@ -72,13 +74,12 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None) 
     log_axis(figure, "x")
     low, high = LADDER[0], LADDER[-1]
     figure.update_xaxes(range=[math.log10(low / 1.1), math.log10(high * 1.1)])
-    public = [one.half_width(j) for one in plans if _public(one.method)]
-    if public and private and level > 0:
-        ends = [_BELOW * min(level, *public), _ABOVE * max(level, *public)]
-        figure.update_yaxes(range=[math.log10(end) for end in ends])
+    heights = _ends(plans, j)
+    if heights is not None:
+        figure.update_yaxes(range=[math.log10(end) for end in heights])
     log_axis(figure, "y")
     figure.update_yaxes(dtick="D2")
-    figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}, for one unit of it", 430)
+    figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}", 430)
     legend = {"font": {"size": 11}, "entrywidth": _ENTRY, "entrywidthmode": "pixels"}
     # Below the axis: on a phone the lines come before their names.
     return figure.update_layout(
@@ -92,11 +93,33 @@ def _short(id: str, ids: Sequence[str]) -> str:
     return start if sum(title(other).partition(",")[0] == start for other in ids) == 1 else title(id)
 
 
-def left_out_words(plans: Sequence[Planned]) -> str:
-    """Say what the mark behind methods in the legend means, where some method has it."""
-    if all(one.is_complete for one in plans):
-        return ""
-    return "* A lower bound: what truncated rows add to the error of these methods is not predicted."
+def _ends(plans: Sequence[Planned], j: int) -> tuple[float, float] | None:
+    """Return where the axis of half-widths ends; ``None`` while neither end is known."""
+    levels = [one.half_width(j) for one in plans if _public(one.method)]
+    private = [Z95 * float(one.prediction.sampling[j]) for one in plans if not _public(one.method)][:1]
+    if not levels or not private or not private[0] > 0:
+        return None
+    return _BELOW * min(*private, *levels), _ABOVE * max(*private, *levels)
+
+
+def _too_wide(plans: Sequence[Planned], j: int) -> set[str]:
+    """Return the methods whose half-widths all lie beyond the axis."""
+    ends = _ends(plans, j)
+    inside = {one.method for one in plans if ends is None or not one.half_width(j) > ends[1]}
+    return {one.method for one in plans} - inside
+
+
+def left_out_words(plans: Sequence[Planned], coefficient: str) -> str:
+    """Say what the mark behind methods in the legend means, and which are not drawn, where there are such methods."""
+    wide = _too_wide(plans, plans[0].names.index(coefficient))
+    told = (
+        []
+        if not wide
+        else [f"Wider than the picture at every budget, so not drawn: {english(sorted(map(title, wide)))}."]
+    )
+    if not all(one.is_complete for one in plans if one.method not in wide):
+        told.append("* A lower bound: what truncated rows add to the error of these methods is not predicted.")
+    return " ".join(told)
 
 
 def _public(id: str) -> bool:

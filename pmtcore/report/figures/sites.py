@@ -9,9 +9,9 @@ from pmtcore.report.figures.style import QUIET, finish, log_axis
 from pmtcore.sites.prospects import Prospect
 
 WORDS = {
-    "nobody": "study, no site colludes",
-    "one": "study, one site may collude",
-    "all": "study, all other sites may collude",
+    "nobody": "no site shares what it knows",
+    "one": "one site may share it with readers",
+    "all": "all other sites may share it",
     "local": "every row with noise of its own",
     "alone": "one site alone",
 }
