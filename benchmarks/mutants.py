@@ -460,9 +460,9 @@ def _mutants() -> list[Mutant]:
     plant("gradients: a curvature costs nothing", "methods/gradients/method.py", "(1 - curvature) * s", "s", LAWS)
     plant(
         "gradients: unlike rows pass",
-        filter_passes,
-        "return is_conflict(ratio, share, d, frame.prior_dof)",
-        "return is_conflict(ratio, share, d, 2.0) & False",
+        "methods/gradients/method.py",
+        "return chance_if_alike(self.plan.frame, *self._first) < _NOMINAL_RATE",
+        "return False",
         f"{LAWS} -k flipped",
     )
     plant(

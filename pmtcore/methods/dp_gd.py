@@ -145,6 +145,7 @@ class DescentPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
     origin=Origin("A, section 6; Avella-Medina et al. 2023", names=("DP-GD",), errata=("E20",)),
     claim=sound("T Gaussian mechanisms on clipped gradients"),
     behind_public_fit=("poisson",),
+    has_floor=("logistic", "poisson"),
     colour="#F0E442",
     families=tuple(FAMILIES),
     task="any",

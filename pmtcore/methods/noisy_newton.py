@@ -260,6 +260,7 @@ def _pmt_logistic(public: PublicData, n: int, budget: Budget, parameters: Newton
     origin=Origin("A, Algorithm 4", names=("DP-PMTGLM",), errata=("E2", "E3")),
     claim=_TRUNCATED,
     behind_public_fit=("gaussian", "poisson"),
+    has_floor=("poisson",),
     colour="#E377C2",
     families=tuple(FAMILIES),
     needs_labels=False,

@@ -128,6 +128,7 @@ class ScoreOutcome(StatisticOutcome[PublicPointPlan]):
     origin=Origin("beyond A"),
     claim=sound("one Gaussian mechanism on a bounded score; whatever is computed from it costs no more"),
     colour="#56B4E9",
+    has_floor=("logistic", "poisson"),
     families=("logistic", "boosting", "poisson"),
 )
 def _plan(public: PublicData, n: int, budget: Budget, parameters: GlmParameters) -> PublicPointPlan:

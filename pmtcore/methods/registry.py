@@ -385,6 +385,8 @@ class Method:
         needs_labels: whether public rows must have the response.
         behind_public_fit: families in which the public fit or zero was nearer to the fit without privacy on half of the
             real tables or more, at mu 0.5 and at 1.5 (docs/accuracy.md): offered last, and with a note.
+        has_floor: families in which no budget brings it to the fit without privacy: at mu 300 it is more than one
+            standard error off on half of the real tables (docs/accuracy.md, three laws).
         role: the public fit alone is ``public``, the fit without privacy ``reference``.
         at_first: whether it is drawn beside the recommended one at first sight: the papers' own.
         studied_with: the command that draws what it does in the lab.
@@ -407,6 +409,7 @@ class Method:
     weighs_losses: bool = False
     needs_labels: bool = True
     behind_public_fit: tuple[str, ...] = ()
+    has_floor: tuple[str, ...] = ()
     role: Role = "method"
     at_first: bool = False
     studied_with: str = "compare"
@@ -519,6 +522,7 @@ _RECORDED = {  # where each entry of the record stands
     "standing_reason": "claim.reason",
     "errata": "origin.errata",
     "behind_public_fit": "behind_public_fit",
+    "has_floor": "has_floor",
 }
 _METHODS: dict[str, Method] = {}
 _LEAST_COLOUR_DISTANCE = 16.0  # of 441 between black and white: nearer colours look the same in a line two pixels wide

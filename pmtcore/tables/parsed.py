@@ -37,7 +37,7 @@ class ParsedNumbers(StaysInSession):
         self._left: list[deque[Cells]] = []
 
     def drop(self) -> None:
-        """Forget what an earlier pass left."""
+        """Drop what an earlier pass left."""
         self._left.clear()
 
     def cells(self, rows: int, columns: Mapping[str, np.ndarray]) -> Cells:

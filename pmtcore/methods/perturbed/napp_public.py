@@ -231,6 +231,7 @@ def _dp_erm(public: PublicData, n: int, budget: Budget, parameters: ErmParameter
     summary="Weights and centre from the public fit, so the Jacobian's cost is public and its share comes back.",
     origin=Origin("D, repaired; beyond D", errata=("E8", "E9", "E10", "E12", "E13", "E17", "E18")),
     claim=sound("the modulus comes from public weights, so what is retrieved is known beforehand"),
+    has_floor=("poisson",),
     colour="#4A5FD0",
     families=FAMILIES,
 )
