@@ -252,7 +252,7 @@ def test_the_clearest_coefficient_is_explained_in_the_units_of_the_table(moment)
     row = next(row for _, row in shown.iterrows() if f"more of {row['coefficient']} goes" in words)
     assert row["low"] > 0 or row["high"] < 0
     assert f"change of {fit.response} by {said(row['value'])}" in words and said(row["low"]) in words
-    assert f"drawn as {said(row['value'] * scales[row['coefficient']], 2)}" in words
+    assert f"{said(row['value'] * scales[row['coefficient']], 2)} in standard deviations" in words
     assert "change of the chance that y is 1 by" in figures.example_words(shown, fit, {}, scales, said_of="y is 1")
     assert figures.example_words(shown.assign(low=-1.0, high=1.0), fit, {}, scales) == ""
 
