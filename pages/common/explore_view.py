@@ -168,7 +168,7 @@ def _without(levels: Mapping[str, list[str]], chosen: Sequence[str]) -> list[str
     """
     options = [name for column in chosen if levels[column] != [column] for name in levels[column]]
     st.session_state[_WITHOUT] = [name for name in st.session_state.get(_WITHOUT, []) if name in options]
-    without: list[str] = st.multiselect(**control(_WITHOUT), options=options) if options else []
+    without: list[str] = st.multiselect(**control("explore-without"), options=options) if options else []
     return without
 
 
@@ -183,7 +183,8 @@ def answer(here: Held, fit: Regression) -> None:
     correction = st.session_state.get("explore-correction") or "none"
     table = figures.table(fit, correction, many)
     scales = figures.in_deviations(here.moment, fit)
-    example = figures.example_words(table, fit, here.references, scales, said_of=here.event(fit.response))
+    bases = figures.bases(here.references, here.moment.columns, fit.features)
+    example = figures.example_words(table, fit, bases, scales, said_of=here.event(fit.response))
     if words := f"{figures.fit_words(fit, many, correction)} {example}".strip():
         below(st, "fit").markdown(f"{badge(here.label)} {plain(words)}")
     left, right = st.columns([2, 3], gap="medium")

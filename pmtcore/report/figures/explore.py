@@ -375,6 +375,25 @@ def left_out_words(columns: Sequence[str], chosen: Sequence[str]) -> str:
     return ExploreWords.NOT_IN_MODEL.sentence(names=english(out)) if out and chosen else ""
 
 
+def bases(references: Mapping[str, str], columns: Sequence[str], features: Sequence[str]) -> dict[str, str]:
+    """Return what the levels of each column in a model are compared with: its reference, and levels left out with it.
+
+    >>> bases({"town": "south"}, ["town=north", "town=west"], ["town=north"])
+    {'town': 'south and west together'}
+
+    Args:
+        references: levels without a column of their own, by column.
+        columns: of the moment.
+        features: of the model.
+    """
+    told = {}
+    for column, names in by_source(columns).items():
+        out = [name.removeprefix(f"{column}=") for name in names if name not in features]
+        if out and len(out) < len(names):
+            told[column] = f"{english([references.get(column, 'the rest'), *out])} together"
+    return {**references, **told}
+
+
 def by_source(names: Sequence[str]) -> dict[str, list[str]]:
     """Group columns of the moment by the column of the table that they come from.
 

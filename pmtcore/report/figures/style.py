@@ -99,7 +99,13 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12
         dtick=1,
         showticklabels=False,
     )
-    figure.update_shapes(layer="below", opacity=0.5)  # a line at zero goes through names, which stay readable
+    # A line from top to bottom goes through names: it stands at the marks alone.
+    figure.layout.shapes = [
+        line.update(yref="y", y0=at - marks / 2 / row, y1=at + marks / 2 / row, layer="below", overwrite=False)
+        for shape in figure.layout.shapes
+        for at in range(len(names))
+        for line in [go.layout.Shape(shape)]
+    ]
     title = len(_axis_title(x).split("<br>"))
     return finish(figure, x, "", _AROUND + _TITLE_LINE * title + round(row * (len(names) - 0.5 - top)), name=_ABOVE)
 
