@@ -148,7 +148,6 @@ def test_what_biases_coefficients_is_said_where_it_is_mended_and_where_they_are_
     coefficients; nothing of them where the choices mend it."""
     upload(app, table(2000, 1, gaps=0.12), table(800, 2, gaps=0.12))
     picked(app, "Target").set_value("class").run()
-    next(b for b in app.button if "regression of the two labels" in b.label).click().run()
     picked(app, "Features").set_value(["size", "place"]).run()
     next(box for box in app.number_input if box.label == "Ridge penalty").set_value(0.01).run()
     for page in ("data", "release"):
