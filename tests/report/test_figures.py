@@ -269,6 +269,7 @@ def test_predicted_is_relative_to_the_public_fit(problem):
     np.testing.assert_allclose(drawn["privacy"]["x"], found.predicted.privacy / found.public_alone.total)
     np.testing.assert_allclose(drawn["sampling"]["x"], found.predicted.sampling / found.public_alone.total)
     assert {shape.x0 for shape in figure.layout.shapes} == {1}
+    assert sum(bool(shape.showlegend) for shape in figure.layout.shapes) == 1, "one entry of the legend, not one a row"
 
 
 def test_predicted_words_follow_the_budget(problem):

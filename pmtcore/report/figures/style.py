@@ -101,7 +101,13 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12
     )
     # A line from top to bottom goes through names: it stands at the marks alone.
     figure.layout.shapes = [
-        line.update(yref="y", y0=at - marks / 2 / row, y1=at + marks / 2 / row, layer="below", overwrite=False)
+        line.update(
+            yref="y",
+            y0=at - marks / 2 / row,
+            y1=at + marks / 2 / row,
+            layer="below",
+            showlegend=bool(shape.showlegend) and at == 0,
+        )
         for shape in figure.layout.shapes
         for at in range(len(names))
         for line in [go.layout.Shape(shape)]
