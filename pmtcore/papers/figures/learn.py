@@ -11,8 +11,8 @@ from pmtcore.papers.lessons import Cloud, Radii, Solutions
 from pmtcore.papers.lessons_methods import LessonCurve, RepeatedBands
 from pmtcore.report.figures.style import AFTER, BEFORE, PRIVACY, QUIET, TRUNCATION, finish, log_axis
 
-# Half of the axes of the two clouds: rows of standard deviation 1 are inside, with room for a cloud that is still long.
-_WIDE, _HIGH = 4.0, 4.0
+# Half of each axis of the clouds: rows of standard deviation 1 are inside, with room for a cloud that is still long.
+_HALF_AXIS = 4.0
 
 
 def clouds(cloud: Cloud) -> go.Figure:
@@ -22,18 +22,12 @@ def clouds(cloud: Cloud) -> go.Figure:
     for at, (name, points, colour) in enumerate(both, 1):
         marker = {"color": colour, "size": 5}
         figure.add_scatter(x=points[:, 0], y=points[:, 1], mode="markers", name=name, marker=marker, row=1, col=at)
-    ends = np.max(np.abs(np.vstack([cloud.before, cloud.after])), axis=0) / (_WIDE, _HIGH)
-    beyond = max(1.05 * float(np.max(ends)), 1.0)
+    reach = max(1.05 * float(np.max(np.abs(np.vstack([cloud.before, cloud.after])))), _HALF_AXIS)
     finish(figure, "first column", "second column", 420)
     for at, anchor in enumerate(("x", "x2"), 1):
-        figure.update_xaxes(range=[-beyond * _WIDE, beyond * _WIDE], constrain="domain", col=at)
-        figure.update_yaxes(
-            range=[-beyond * _HIGH, beyond * _HIGH],
-            scaleanchor=anchor,
-            constrain="domain",
-            constraintoward="top",
-            col=at,
-        )
+        square = {"range": [-reach, reach], "constrain": "domain", "col": at}
+        figure.update_xaxes(**square)
+        figure.update_yaxes(scaleanchor=anchor, constraintoward="top", **square)
     figure.update_xaxes(title_text="first new direction", col=2)
     figure.update_yaxes(title_text="second new direction", side="right", col=2)  # clear of the first picture
     return figure

@@ -253,13 +253,7 @@ _BY_STEP: FigureChoices = {"trials": 100, "quick": 5, "x_label": "Newton step"}
 
 
 def _by_mu(
-    id: str,
-    title: str,
-    problem: Problem,
-    mus: Sequence[float],
-    *,
-    eta: float,
-    **more: Unpack[FigureChoices],
+    id: str, title: str, problem: Problem, mus: Sequence[float], *, eta: float, **more: Unpack[FigureChoices]
 ) -> Figure:
     tried = [part for mu in mus for part in _newton(f"mu = {mu:g}", mu, eta)]
     tried += [("pmt-objective", "pmt-objective", ROOT2 * mus[-1], {}), *ours(mus[-1])[1:]]

@@ -528,11 +528,7 @@ def _retrieved_by_epsilon(id: str, kind: str, n: int, delta: float) -> Figure:
                 "at another Lambda",
             ),
             *(
-                _read(
-                    f"The share of {name} grows more than that of NAPP-VS+.",
-                    _outgrows(name),
-                    "at another Lambda",
-                )
+                _read(f"The share of {name} grows more than that of NAPP-VS+.", _outgrows(name), "at another Lambda")
                 for name in ("NAPP-ERM", "NAPP-VS")
             ),
         ],
