@@ -102,12 +102,13 @@ def _spectra(seed: int, problem: Mapping[str, Any], truncated: bool = False) -> 
         truncated: of rows truncated as ``pmt-moment`` does it, too: its outcome without noise.
     """
     public, rows, _ = sides(seed, **problem)
+    entry = method("pmt-moment")
+    # Made for every figure: what a release of these rows would refuse has no spectrum here either.
+    plan = entry.plan(public, rows.n, Budget(1.0), make_parameters(entry, {}))
     moment = rows.sum(lambda features, _: features.T @ features).reveal(HARMLESS) / rows.n
     inverse = np.linalg.inv(public.feature_root)
     spectra = {"before whitening": moment, "after whitening": inverse @ moment @ inverse.T}
     if truncated:
-        entry = method("pmt-moment")
-        plan = entry.plan(public, rows.n, Budget(1.0), make_parameters(entry, {}))
         outcome = plan.run(rows, ZeroNoise(), 1)
         if not isinstance(outcome, PmtMomentOutcome):
             raise TypeError("pmt-moment has another outcome")
