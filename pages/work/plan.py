@@ -133,7 +133,7 @@ def page(problem: Problem) -> None:
 def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *, mu: float) -> None:
     """Draw the parts of the error, what they cost, and the way on."""
     name, value, parts = figures.half_width_words(here, coefficient)
-    st.metric(name, value, help=help_for("half_width"))
+    st.metric(plain(name), value, help=help_for("half_width"))
     told = (parts, figures.truncation_words(here), figures.interval_words(here, coefficient))
     terms = help_for("privacy_sd", "sampling_sd", "truncation_sd")
     st.caption(" ".join(words for words in told if words), help=terms)

@@ -147,6 +147,10 @@ def whitened(
     )
 
 
+# What a row of zeros is divided by: its square is still a number.
+_LEAST_LENGTH = 1e-150
+
+
 def _shell_moments(x: np.ndarray, norms: np.ndarray, radii: np.ndarray) -> np.ndarray:
     """Return ``sum x x' / |x|^k`` (3, shells, d, d) for k = 0, 1, 2 over the rows between one radius and the next.
 
@@ -158,7 +162,7 @@ def _shell_moments(x: np.ndarray, norms: np.ndarray, radii: np.ndarray) -> np.nd
     shells = np.zeros((3, len(radii) + 1, x.shape[1], x.shape[1]))
     shell = np.searchsorted(radii, norms, side="left")
     for each in range(len(radii) + 1):
-        rows, length = x[shell == each], np.maximum(norms[shell == each], np.finfo(float).tiny)
+        rows, length = x[shell == each], np.maximum(norms[shell == each], _LEAST_LENGTH)
         for power in range(3):
             shells[power, each] = (rows / length[:, None] ** power).T @ rows if power else rows.T @ rows
     return shells

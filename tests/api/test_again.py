@@ -198,7 +198,8 @@ def test_a_table_that_only_looks_the_same_is_fitted_and_admitted_anew(private, t
     assert [model.spent_.repeated for model in fits] == [False, False, True]
     assert list(fits[0].coef_) == list(fits[2].coef_) != list(fits[1].coef_)
     marks = [mark for mark in releasing._ADMITTED if mark[0] == Ledger(place).url]
-    assert len(marks) == 2, "each is known again"
+    # Rows of a query are looked at each time: those of now may be others.
+    assert len(marks) == (0 if private is _queried else 2), "each is known again"
 
 
 def _coded(number: int, n: int) -> pd.DataFrame:

@@ -103,7 +103,7 @@ except LedgerError as error:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("room", [60_000, 66_000, 72_000])
+@pytest.mark.parametrize("room", [110_000, 116_000, 122_000])
 def test_a_disk_that_really_fills_up(room, tmp_path):
     """The operating system refuses to write on: a sentence without a path; what had been said is all there."""
     path = tmp_path / "l.db"
