@@ -172,9 +172,9 @@ def _mutants() -> list[Mutant]:
     )
     prices = ("public/clipping.py", "if low[k] > _PRICE_TOLERANCE * np.min(price):", "if low[k] > 0.9 * np.min(price):")
     plant("radius: balls that may be the best are not priced", *prices, "tests/public/test_radius.py")
-    limit = ("base/private_rows.py", "max(bytes_for_rows(), features.nbytes + response.nbytes)", "bytes_for_rows()")
+    limit = ("base/private_rows.py", "bytes_for_rows(features.nbytes + response.nbytes)", "bytes_for_rows()")
     plant("kept: of an array no more than of a file", *limit, pool)
-    frames = ("tables/problem.py", "max(bytes_for_rows(), in_memory)", "bytes_for_rows()")
+    frames = ("tables/problem.py", "bytes_for_rows(in_memory)", "bytes_for_rows()")
     plant("kept: of a frame no more than of a file", *frames, pool)
     part = (
         "base/private_rows.py",

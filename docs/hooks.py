@@ -16,7 +16,7 @@ DOCS = Path(__file__).parent
 
 
 def on_config(config: Any) -> Any:
-    """Notebooks and decisions, in their order."""
+    """List notebooks and decisions, in their order."""
     for entry in config["nav"]:
         if "Notebooks" in entry:
             entry["Notebooks"] = [f"notebooks/{path.stem}.md" for path in notebooks()]
@@ -26,7 +26,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Pages that are written here; the notebooks themselves stay to be downloaded."""
+    """Make the pages that are written here; the notebooks themselves stay to be downloaded."""
     made = {"methods.md": all_methods(), "decisions/index.md": all_decisions()}
     made |= {f"notebooks/{path.stem}.md": page(path) for path in notebooks()}
     for name, text in made.items():
@@ -43,12 +43,12 @@ def on_page_content(html: str, **_: Any) -> str:
 
 
 def notebooks() -> list[Path]:
-    """All notebooks, by their number."""
+    """Return all notebooks, by their number."""
     return sorted(DOCS.glob("notebooks/*.ipynb"))
 
 
 def decisions() -> list[Path]:
-    """All notes on decisions, by their number."""
+    """Return all notes on decisions, by their number."""
     return sorted(DOCS.glob("decisions/[0-9]*.md"))
 
 
@@ -67,7 +67,7 @@ def all_decisions() -> str:
 
 
 def all_methods() -> str:
-    """The registry in words."""
+    """Describe the registry."""
     entries = sorted(methods(), key=lambda m: (m.standing.value != "sound", not m.recommended, m.id))
     head = (
         "# Methods\n\nEvery method registers itself; this page is made from the registry. A *sound* method's releases "
@@ -84,7 +84,7 @@ def all_methods() -> str:
 
 
 def one_method(entry: Method) -> str:
-    """A method: what it does, why it stands where it stands, its parameters and errata."""
+    """Describe a method: what it does, why it stands where it stands, its parameters and errata."""
     record = entry.as_dict()
     lines = [f"## `{entry.id}` {{#{entry.id}}}", f"**{entry.title}.** {entry.summary}", ""]
     lines.append(
@@ -109,7 +109,7 @@ def one_method(entry: Method) -> str:
 
 
 def page(path: Path) -> str:
-    """A notebook as a page: text, code, and what the code printed."""
+    """Return a notebook as a page: text, code, and what the code printed."""
     cells = json.loads(path.read_text())["cells"]
     parts = [part for each in cells for part in cell_parts(each)]
     title, rest = parts[0], parts[1:]
@@ -118,7 +118,7 @@ def page(path: Path) -> str:
 
 
 def cell_parts(content: dict[str, Any]) -> list[str]:
-    """A cell's source and its outputs."""
+    """Return a cell's source and its outputs."""
     source = "".join(content["source"])
     if content["cell_type"] == "markdown":
         return [source]
@@ -133,5 +133,5 @@ def cell_parts(content: dict[str, Any]) -> list[str]:
 
 
 def cell(text: str) -> str:
-    """Text inside a table."""
+    """Escape text inside a table."""
     return str(text).replace("|", "\\|").replace("\n", " ")

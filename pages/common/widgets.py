@@ -183,9 +183,9 @@ def frame(table: pd.DataFrame, alt: str) -> None:
             longest = max([f"{value:.{digits}g}" for value in table[name]], key=len, default="")
             letters = max(len(longest), min(len(str(name)), _HEADING))
             columns[name] = st.column_config.NumberColumn(format=f"%.{digits}g", width=_LETTER * letters + _EDGES)
-        elif table[name].dtype == object or pd.api.types.is_string_dtype(table[name]):
+        elif name in _NAMES:
             letters = max((len(str(value)) for value in table[name]), default=0)
-            if name in _NAMES and letters > _HEADING:
+            if letters > _HEADING:
                 columns[name] = st.column_config.TextColumn(width=min(_LETTER * letters + _EDGES, _WIDEST))
     columns |= {"model": st.column_config.TextColumn(width="medium")}  # names that somebody gave are read as a whole
     st.dataframe(table, hide_index=True, width="stretch", alt=alt, column_config=columns)

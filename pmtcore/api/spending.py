@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from pmtcore.base.messages import FaceMessage, InputError, Phrase, SpendMessage
+from pmtcore.base.messages import FaceMessage, GuaranteeWords, InputError, Phrase, SpendMessage
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import counted_mu
 from pmtcore.ledger.log import Ledger, default_url
@@ -70,7 +70,7 @@ class Spent:
     def sentence(self) -> str:
         """Return what was spent, in one line."""
         if self.mu == 0:
-            return SpendMessage.NO_PRIVATE_ROW.sentence()
+            return GuaranteeWords.NO_PRIVATE_ROW.sentence()
         if self.synthetic:
             return SpendMessage.DEMO.sentence()
         if not self.place:

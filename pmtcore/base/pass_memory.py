@@ -37,6 +37,10 @@ def runs_one_command() -> None:
     _share[:] = [_OF_A_COMMAND]
 
 
-def bytes_for_rows() -> int:
-    """Return the bytes that may be kept between passes: a share of the memory, from 96 MB to 1 GB."""
-    return int(min(max(memory_limit() * _share[0], LEAST_KEPT), MOST_KEPT))
+def bytes_for_rows(taken: int = 0) -> int:
+    """Return the bytes that may be kept between passes: a share of the memory, from 96 MB to 1 GB.
+
+    Args:
+        taken: bytes that the rows take in memory already; so many may be kept in any case.
+    """
+    return max(int(min(max(memory_limit() * _share[0], LEAST_KEPT), MOST_KEPT)), taken)

@@ -217,8 +217,7 @@ class _Look:
 _ROWS_OF_A_PART = 4096
 # Numbers of a block of public size: 4 MB.
 _NUMBERS_OF_A_BLOCK = 2**19
-# Rows and numbers (16 MB) of a block of several passes, at most: threads share smaller blocks evenly, and of those that
-# are kept between passes memory holds as many as fit.
+# Rows and numbers (16 MB) of a block of several passes, at most: threads share smaller blocks evenly.
 _ROWS_OF_A_PIECE, _NUMBERS_OF_A_PIECE = 65_536, 2**21
 
 
@@ -276,7 +275,7 @@ class PrivateRows(StaysInSession):
         Between passes as much may be kept as they take themselves.
         """
         blocks = partial(cut_to, [(features, response)], block_rows)
-        keeps = max(bytes_for_rows(), features.nbytes + response.nbytes)
+        keeps = bytes_for_rows(features.nbytes + response.nbytes)
         return cls(blocks, len(response), tuple(names), keeps=keeps, weighted=response.ndim > 1)
 
     def empty(self, count: int) -> Block:

@@ -121,9 +121,19 @@ def is_conflict(ratio: np.ndarray, share: np.ndarray, entries: float, prior_dof:
         entries: k, independent entries behind the mean.
         prior_dof: degrees of freedom behind the scale of the prior.
     """
-    share = np.clip(share, _LEAST_SHARE, 1.0)
-    dof = np.minimum(prior_dof / share**2, _MANY_DEGREES)
+    share, dof = _law(share, prior_dof)
     return np.asarray(ratio > f_distribution.isf(FALSE_ALARMS * share, entries, dof))
+
+
+def chance_if_agreeing(ratio: float, share: float, entries: float, prior_dof: float = np.inf) -> float:
+    """Return the p-value of z under the law of :func:`is_conflict`, which has the arguments."""
+    return float(f_distribution.sf(ratio, entries, _law(np.asarray(share), prior_dof)[1]))
+
+
+def _law(share: np.ndarray, prior_dof: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the prior's share (...,) within its limits, and the degrees of freedom (...,) of z's denominator."""
+    share = np.clip(share, _LEAST_SHARE, 1.0)
+    return share, np.minimum(prior_dof / share**2, _MANY_DEGREES)
 
 
 def conflict_inflation(ratio: np.ndarray, share: np.ndarray, entries: float, prior_dof: float = np.inf) -> np.ndarray:

@@ -159,8 +159,7 @@ class PublicSide:
         blocks = row_blocks(private.source, coder, self.dialect, n, parsed=parsed, people=people)
         names, beside = coder.names + (() if people is None else (people.column,)), coder.has_loss_weights
         in_memory = private.source.table.nbytes if isinstance(private.source, ArrowSource) else 0
-        keeps = max(bytes_for_rows(), in_memory)
-        return PrivateRows(blocks, n, names, adder, keeps=keeps, weighted=beside)
+        return PrivateRows(blocks, n, names, adder, keeps=bytes_for_rows(in_memory), weighted=beside)
 
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:

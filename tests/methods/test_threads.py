@@ -95,7 +95,7 @@ def test_threads_change_no_bit(entry):
     ids=lambda given: getattr(given, "id", ""),
 )
 def test_cuts_and_what_is_kept_change_no_bit(entry, values, monkeypatch):
-    """Blocks of other sizes, whitened in one piece or in many; all, some or none kept between passes; any threads.
+    """Blocks of other sizes, whitened in one piece or in many; all or none kept; any threads.
 
     Of a method that goes through blocks of a public size there are seven of these.
     """

@@ -20,13 +20,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pmtcore.base.distributions import f_distribution
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.passes import CURVATURE_SENSITIVITY, GRADIENT_SENSITIVITY
 from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.methods.gradients.frame import ClippedPart, Frame
 from pmtcore.public.clipping import ABSOLUTE_SHARE, PowerTail, least_error, mean_excess
-from pmtcore.public.gaussian_update import gaussian_update, inflate_on_conflict, raised
+from pmtcore.public.gaussian_update import chance_if_agreeing, gaussian_update, inflate_on_conflict, raised
 
 # Of the mean eigenvalue: no direction of a public Hessian is without curvature.
 _LEAST_CURVATURE = 0.02
@@ -212,7 +211,7 @@ def chance_if_alike(frame: Frame, state: FilterState, chosen: ClippingChoice, gr
     total = from_start + rough + chosen.noise[0] ** 2 * np.eye(d) + chosen.clipped.covariance[0]
     direction = np.linalg.solve(total, innovation)
     square = float(direction @ innovation)
-    share = np.clip(np.trace(np.linalg.solve(total, from_start)) / d, 1e-6, 1.0)
+    share = float(np.trace(np.linalg.solve(total, from_start))) / d
     residuals = frame.residuals(state.points[:1])[0]
     weights = length_weights(frame.norms * np.abs(residuals), chosen.clipped.bounds[0])
     along = (frame.left_out @ direction) * residuals * weights
@@ -222,7 +221,7 @@ def chance_if_alike(frame: Frame, state: FilterState, chosen: ClippingChoice, gr
     spread = max(np.sum(squares**2) - np.sum(squares) ** 2 / frame.m, 1e-300)
     dof = max(min(2 * np.sum(squares) ** 2 / spread, frame.prior_dof), 1.0)
     ratio = square / d * min(1.0, square / max(shown, 1e-300))
-    return float(f_distribution.sf(ratio, d, min(dof / share**2, 1e9)))
+    return chance_if_agreeing(ratio, share, d, dof)
 
 
 def expected_update(
