@@ -32,6 +32,7 @@ MISSING = (
 ABSENT, UNSEEN = -1, -2  # codes of a missing cell and of a text that is no level
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _APART = "'\u2019 \u00a0\u202f"  # marks between groups of three digits whatever the decimal mark
+_AMOUNT = rf"[0-9.,][0-9.,{_APART}eE+-]*"  # a number with marks between its digits, and blanks after it
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?Z?)?"
 _DOTTED = r"[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}(?: [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?"  # 31.12.2020: the day is first
 _SLASHED = r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}(?: [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?"  # in the order that is declared
@@ -65,18 +66,18 @@ def numbers(cells: pa.Array, decimal: str | None = ".") -> np.ndarray:
         return np.where(np.abs(values) <= LARGEST, values, np.nan)
 
 
-def signed_numbers(cells: pa.Array, sign: str, decimal: str | None = ".") -> np.ndarray:
-    """Read numbers that have a sign such as ``%`` before or after them as floats (k,), NaN where missing.
+def signed_numbers(cells: pa.Array, signs: Sequence[str], decimal: str | None = ".") -> np.ndarray:
+    """Read numbers that have a sign such as ``%`` or ``EUR`` before or after them as floats (k,), NaN where missing.
 
-    A cell without the sign is missing: 0.5 beside 50 % may be the half of one or a half percent.
+    A cell without a sign is missing: 0.5 beside 50 % may be the half of one or a half percent.
 
     Args:
         cells: any Arrow array.
-        sign: one character.
+        signs: texts of which one stands beside each number.
         decimal: decimal mark, as for :func:`numbers`.
     """
-    text, mark = texts(cells), re.escape(sign)
-    form = rf"\A([+-]?)(?:{mark}[ \x{{a0}}\x{{202f}}]*([+-]?[0-9.,][^{mark}]*)|([0-9.,][^{mark}]*){mark})\z"
+    text, sign = texts(cells), "|".join(map(re.escape, signs))
+    form = rf"\A([+-]?)(?:(?:{sign})[ \x{{a0}}\x{{202f}}]*([+-]?{_AMOUNT})|({_AMOUNT})(?:{sign}))\z"
     has = pc.match_substring_regex(text, form)
     bare = pc.utf8_trim_whitespace(pc.replace_substring_regex(text, form, r"\1\2\3"))
     return numbers(pc.if_else(pc.fill_null(has, False), bare, pa.scalar(None, text.type)), decimal)
