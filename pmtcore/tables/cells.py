@@ -103,16 +103,16 @@ def texts(cells: pa.Array) -> pa.Array:
     return pa.nulls(len(cells), pa.large_string())
 
 
-def codes(cells: pa.Array, levels: Sequence[str], caseless: bool = False) -> np.ndarray:
+def codes(cells: pa.Array, levels: Sequence[str]) -> np.ndarray:
     """Return the place of each cell's level (k,); ``ABSENT`` for a missing cell, ``UNSEEN`` for any other text.
 
     A cell is the level of the same text; failing that, the only level that is the same number (``true`` is 1) or the
-    same day and time, however its source writes them.
+    same day and time, however its source writes them; failing that too, the only level that differs in capitals, blanks
+    and a final point alone.
 
     Args:
         cells: any Arrow array.
         levels: known levels.
-        caseless: whether, failing that too, it is the only level that differs in capitals and blanks alone.
     """
     exact, by_number, by_day, by_form = _places(tuple(levels))
     encoded = texts(cells).dictionary_encode()
@@ -120,9 +120,7 @@ def codes(cells: pa.Array, levels: Sequence[str], caseless: bool = False) -> np.
     dates = days(different).tolist() if by_day else [math.nan] * len(different)
     readings = zip(different.to_pylist(), numbers(different).tolist(), dates, strict=True)
     places = [
-        exact.get(
-            text, by_number.get(number, by_day.get(day, by_form.get(plain_form(text), UNSEEN) if caseless else UNSEEN))
-        )
+        exact.get(text, by_number.get(number, by_day.get(day, by_form.get(plain_form(text), UNSEEN))))
         for text, number, day in readings
     ]
     table = np.asarray(places, dtype=np.int64)
@@ -140,8 +138,8 @@ def _places(levels: tuple[str, ...]) -> tuple[dict[str, int], dict[float, int], 
 
 
 def plain_form(level: str) -> str:
-    """Return a text without its capitals and blanks."""
-    return "".join(level.casefold().split())
+    """Return a text without its capitals, blanks and final points; ``>50K.`` and ``>50K`` are one label."""
+    return "".join(level.casefold().split()).rstrip(".")
 
 
 def _only_places(values: Sequence[_Value]) -> dict[_Value, int]:

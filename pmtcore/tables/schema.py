@@ -91,7 +91,7 @@ class Column:
             return cells.signed_numbers(column, written.signs, written.decimal or decimal)
         if written is not None:
             return cells.numbers(column, written.decimal or decimal)
-        codes = cells.codes(column, self.levels, self.kind == "caseless").astype(float)
+        codes = cells.codes(column, self.levels).astype(float)
         return np.where(codes == cells.ABSENT, np.nan, codes)
 
     @property

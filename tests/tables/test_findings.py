@@ -778,3 +778,20 @@ def test_a_target_of_one_text_value_is_not_offered_another_regression(family):
     public, private = (read_table(("a,b,y\n" + rows).encode(), "t.csv", role) for role in ("public", "private"))
     (stops,) = [one for one in findings(private, public, Choices(target="y", family=family)) if one.stops]
     assert stops.kind is TableNote.ONE_TARGET_VALUE and "no regression can explain it" in stops.sentence
+
+
+def test_labels_are_read_whatever_their_capitals_blanks_and_final_point():
+    """UCI's Adult has ">50K" in one file and ">50K." in the other: no private row is lost by that."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=400)
+    high = rng.random(400) < 1 / (1 + np.exp(-x))
+
+    def made(rows: slice, low: str, top: str) -> dict[str, object]:
+        return {"x": x[rows].tolist(), "y": np.where(high[rows], top, low).tolist()}
+
+    choices = Choices(target="y", family="logistic", positive=">50K.", features=("x",))
+    public = made(slice(300, 400), "<=50K.", ">50K.")
+    spellings = (("<=50K.", ">50K."), (" <=50k", ">50 K"))
+    problems = [prepare(*pair(made(slice(0, 300), *labels), public), choices) for labels in spellings]
+    read = [one.private.concatenate(lambda x, y: y).reveal(TEST) for one in problems]
+    assert np.array_equal(*read) and 0 < read[0].mean() < 1

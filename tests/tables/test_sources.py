@@ -209,7 +209,6 @@ def test_a_cell_is_its_own_business(texts):
     """Levels, days and numbers with a sign too: each cell alone gives what it gives in company."""
     for read in (
         lambda c: cells.codes(c, ("1", "a", "01", "True")),
-        lambda c: cells.codes(c, ("1", "a", "01", "True"), True),
         cells.days,
         lambda c: cells.days(c, "day-first"),
         lambda c: cells.days(c, "month-first"),
