@@ -95,7 +95,7 @@ def expected(prospect: Preview) -> None:
             figure = figures.tradeoff(prospect.guarantee.person.mu)
             table = figures.tradeoff_table(prospect.guarantee.person.mu)
             chart(figure, "tradeoff", alt, table, label=Label.PUBLIC)
-            deployments()
+            deployments(prospect.guarantee.person.mu)
 
 
 def _note(prospect: Preview) -> str:

@@ -110,7 +110,7 @@ def _contents(record: ReleaseRecord, book: Mapping[str, Any] | None, head: str |
     # What was promised stands before all figures: it is what a privacy officer reads for.
     parts = [_summary(record, _entry(record, book)), picture, _guarantee(record)]
     parts += [f"<h2>All coefficients</h2>\n{tables}"] * bool(tables)
-    parts += [_data(record), _ledger(book, head), _checklist(record), _method(record), _plan(record), _glossary()]
+    parts += [_data(record), _ledger(book, head), _checklist(record), _method(record), _plan(record), _glossary(record)]
     parts.append(_reproduce(record, book))
     return "\n".join(part for part in parts if part)
 
@@ -181,15 +181,20 @@ def _left(record: ReleaseRecord) -> str:
         return "nothing: no private row was read"
     many = len(record["coefficients"])
     named = [plural(many, "coefficient") + (" with error bands" if record["bands"] else "")] if many else []
-    return "; ".join([*named, *released_titles(record["released"])])
+    more = [_CENTRES] * bool(record.get("inference"))
+    more += ["whether private rows fit badly to the public ones"] * ("rows_disagree" in record)
+    return "; ".join([*named, *released_titles(record["released"]), *more])
 
 
 def _unshown(record: Mapping[str, Any]) -> list[str]:
     """Return the titles of what is too large for a report: whoever signs finds it in the record."""
     large = {name: value for name, value in record["released"].items() if not isinstance(value, int | float)}
-    return released_titles({name: value for name, value in large.items() if name != _SPECTRUM})
+    centres = [_CENTRES] * bool(record.get("inference"))
+    return centres + released_titles({name: value for name, value in large.items() if name != _SPECTRUM})
 
 
+# What limits lie around, which a program reads to test hypotheses.
+_CENTRES = "middles of the error bands, with their covariance and degrees of freedom"
 # Under which name a release has the spectrum of its whitened moment.
 _SPECTRUM = "after_whitening"
 
@@ -270,28 +275,33 @@ def _example(mu: float, unit: str) -> str:
         return ""
     odds = strength(mu)
     return (
-        f"<p>Guessing tells {percent(FALSE_ALARMS)} apart; this is {figure(odds.times_guessing, 2)} times as often.\n"
+        f"<p>By guessing the attacker would be right in {percent(FALSE_ALARMS)} of the cases: this is "
+        f"{figure(odds.times_guessing, 2)} times as often.\n"
         f"For example, somebody knows every {unit} but one, of which two versions are possible, both equally likely. "
         f"With this report they name the right one in at most {percent(odds.right_guesses, 3)} of all trials; without "
         "it, in 50 %.</p>\n"
     )
 
 
-_ANCHOR = ("epsilon", "delta", "protects")
+_ANCHOR = ("epsilon", "delta", "this release at that delta", "protects")
 
 
 def _anchors(record: ReleaseRecord) -> list[tuple[str, ...]]:
     g, unit = of_person(record["guarantee"]), unit_of(record["guarantee"])
     protects = "one person" if unit.column else "one row" if unit.rows == 1 else f"a person with up to {unit.rows} rows"
-    mine = ("<b>this release</b>", number(g["epsilon"]), power_of_ten(g["delta"]), protects)
-    others = ((escape(one.name), number(one.epsilon), power_of_ten(one.delta), escape(one.unit)) for one in DEPLOYMENTS)
+    epsilon = number(g["epsilon"])
+    mine = ("<b>this release</b>", epsilon, power_of_ten(g["delta"]), epsilon, protects)
+    others = (
+        (escape(one.name), number(one.epsilon), power_of_ten(one.delta), one.here(float(g["mu"])), escape(one.unit))
+        for one in DEPLOYMENTS
+    )
     return [*[mine] * (g["mu"] > 0), *others]
 
 
 def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     """Return the picture of the coefficients under its heading, and their tables with all notes."""
     bands = record["bands"]
-    parts = [p for p in ("privacy", "sampling", "truncation") if any(p in band for band in bands.values())]
+    parts = [p for p in _PARTS if any(p in band for band in bands.values())]
     spread = dict(zip(record["coefficients"], record["public"].get("spread", []), strict=False))
     rows, drawn = [], []
     for name, value in record["coefficients"].items():
@@ -331,8 +341,8 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
 
 
 _PER_SPREAD = (
-    "The picture and the first table: change for one standard deviation of the feature in the public rows, so that "
-    "features can be compared. The second table: change for one unit of the feature."
+    "Change for one standard deviation of the feature in the public rows, so that features can be compared. Under All "
+    "coefficients are these figures, and those for one unit of the feature."
 )
 _DRAWN = ("coefficient", "per standard deviation", "95 % limits")
 
@@ -381,20 +391,27 @@ def _checklist(record: ReleaseRecord) -> str:
 
 
 _WORDS = {"papers", "mu", "rho", "epsilon", "delta", "neighbours", "whitening"}
-_WORDS |= {"privacy_sd", "sampling_sd", "truncation_sd"}
+_PARTS = ("privacy", "sampling", "truncation")
 
 
-def _glossary() -> str:
-    rows = [(escape(term.name), escape(term.words)) for term in glossary.entries(_WORDS)]
+def _glossary(record: ReleaseRecord) -> str:
+    parts = {f"{part}_sd" for band in record["bands"].values() for part in band if part in _PARTS}
+    rows = [(escape(term.name), escape(term.words)) for term in glossary.entries(_WORDS | parts)]
     return "<h2>Words</h2>\n" + table("Glossary", ("word", "meaning"), rows).replace("<table>", '<table class="words">')
 
 
 def _reproduce(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
     cap = cap_command(record, (account or {}).get("cap") or START_CAP)
-    first = f'<p class="note">A ledger that is new asks for a cap first:</p>\n<pre>{escape(cap)}</pre>\n' if cap else ""
+    first = '<p class="note">A ledger that is new asks for a cap first:</p>\n' if cap else ""
+    first += f"<pre>{_unbroken(cap)}</pre>\n" if cap else ""
     return (
         '<h2>How to ask for the same again</h2>\n<p class="note">A repetition draws new noise and spends again. The '
         "file request.json:</p>\n"
         f"<pre>{escape(json.dumps(configuration(record), indent=1))}</pre>\n{first}"
-        f'<p class="note">The release:</p>\n<pre>{escape(command(record))}</pre>'
+        f'<p class="note">The release:</p>\n<pre>{_unbroken(command(record))}</pre>'
     )
+
+
+def _unbroken(words: str) -> str:
+    """Return a command, escaped, whose options no line divides: the half of one is another command."""
+    return re.sub(r"(?<= )(--[a-z-]+)", r'<span class="option">\1</span>', escape(words))

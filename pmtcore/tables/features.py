@@ -105,6 +105,8 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     codes = tuple(declared) if kind == CODED else ()
     values = schema.values(public, kind, decimal, name=rule.name, levels=codes)
     if not np.any(np.isfinite(values)):
+        if _blank(public) < len(public):
+            raise InputError(TableMessage.NOTHING_READS, column=rule.name, form=_FORMS.get(kind, kind))
         raise InputError(TableMessage.EMPTY_COLUMN, column=rule.name)
     notes = []
     if codes:

@@ -226,7 +226,14 @@ def test_forest_plot_parts_and_words(app):
         and traces(app, "truncation")
     )
     assert "the privacy noise moves it by about" in words(app)
-    assert all(f"- {name}: " in words(app) for name in ("Residual sd", "R squared", "Condition number, whitened"))
+    assert all(
+        f"- {name}: " in words(app)
+        for name in (
+            "Standard deviation of the residuals",
+            "R squared",
+            "Condition number of the whitened second moment",
+        )
+    )
 
 
 def test_the_slider_reads_the_released_path(app):
