@@ -7,8 +7,8 @@ import streamlit as st
 
 from pages.common.agreements import ask_for
 from pages.common.controls import control
-from pages.common.ledger_form import SURE, spend_form
-from pages.common.release_form import confirmation
+from pages.common.ledger_form import spend_form
+from pages.common.release_form import agreed
 from pages.common.session import current_problem, prepared, prospect, session
 from pages.common.widgets import badge, budget_input, errors_shown, frame, guarantee_line, parameter_form, show_error
 from pmtcore.base.escaping import markdown as plain
@@ -134,11 +134,7 @@ def _spending(problem: Problem, request: Request, expected: Preview, prefix: str
         else:
             st.info("A second person agrees to each release of this data set: ask on the Release page.")
         return None
-    key = f"{prefix}-sure-{id}-{expected.guarantee.person.mu!r}"
-    sure = st.checkbox(confirmation(expected), key=key, help=SURE)
-    if not st.button(
-        "Release", type="primary", disabled=not sure, key=f"{prefix}-go-{id}", icon=":material/verified_user:"
-    ):
+    if not agreed(expected, id):
         return None
     state = session()
     if id not in state.releases:

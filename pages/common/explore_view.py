@@ -337,7 +337,7 @@ def _test(here: Held, fit: Regression) -> None:
         joint = fit.test(tested)
         st.markdown(
             f"{badge(here.label)} F = {joint.statistic:.4g} for {plural(joint.among, 'coefficient')}, p: "
-            f"{p_value(joint.p)} (privacy, sampling and truncation together)."
+            f"{p_value(joint.p)} (all parts of the error together)."
         )
     inputs = here.moment.inputs(fit)
     base = [name for name in here.moment.record.derived.base if name in here.moment.columns and name != fit.response]

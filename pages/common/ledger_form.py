@@ -34,7 +34,6 @@ _STUDY_HELP = (
     "Off: the spend is noted in this session alone. On: it is written to the ledger on this server, counts against the "
     "cap of the data set you name, and has its report with a date. These tables are for study, so either is fine."
 )
-SURE = "A release cannot be undone: what has left has left, and the budget it took stays spent."
 
 
 @dataclass(frozen=True)

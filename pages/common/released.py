@@ -259,7 +259,7 @@ def about(release: Release) -> None:
         strength_line(release.guarantee.person.mu)
     with st.expander("The guarantee", icon=":material/shield:"):
         st.markdown(f"{plain(guarantee_line(release.guarantee))}. {plain(release.guarantee.words)}")
-        deployments()
+        deployments(release.guarantee.person.mu)
     if st.button(**control("release-new")):
         session().begin_request()
         st.rerun()

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import epsilon_from_mu, of_person, only_responses, person_note, unit_of
+from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import plain
 from pmtcore.base.numbers import figure, percent, plural, power_of_ten
@@ -192,6 +192,7 @@ def _unshown(record: Mapping[str, Any]) -> list[str]:
     return [*titles, *titles_behind(record)]
 
 
+# What limits lie around, which a program reads to test hypotheses.
 # Under which name a release has the spectrum of its whitened moment.
 _SPECTRUM = "after_whitening"
 
@@ -279,33 +280,27 @@ def _example(mu: float, unit: str) -> str:
     )
 
 
-_ANCHOR = ("epsilon", "delta", "protects", "this release at that delta")
+_ANCHOR = ("epsilon", "delta", "this release at that delta", "protects")
 
 
 def _anchors(record: ReleaseRecord) -> list[tuple[str, ...]]:
     g, unit = of_person(record["guarantee"]), unit_of(record["guarantee"])
     protects = "one person" if unit.column else "one row" if unit.rows == 1 else f"a person with up to {unit.rows} rows"
-    mine = ("<b>this release</b>", number(g["epsilon"]), power_of_ten(g["delta"]), protects, number(g["epsilon"]))
-    others = (
-        (escape(one.name), number(one.epsilon), power_of_ten(one.delta), escape(one.unit), _at_delta(g, one.delta))
+    epsilon = number(g["epsilon"])
+    mine = ("<b>this release</b>", epsilon, power_of_ten(g["delta"]), epsilon, protects)
+    others = [
+        # a pure epsilon holds at every delta
+        (escape(one.name), number(one.epsilon), power_of_ten(one.delta), here, escape(one.unit))
         for one in DEPLOYMENTS
-    )
+        for here in (one.here(float(g["mu"])) if g["delta"] else epsilon,)
+    ]
     return [*[mine] * (g["mu"] > 0), *others]
-
-
-def _at_delta(guarantee: Mapping[str, Any], delta: float) -> str:
-    """Return the epsilon of a guarantee at another delta, which alone compares with a deployment's."""
-    if guarantee["mu"] == 0:
-        return ""
-    if guarantee["delta"] == 0:  # holds at every delta
-        return number(guarantee["epsilon"])
-    return number(epsilon_from_mu(float(guarantee["mu"]), delta)) if delta > 0 else "none is finite"
 
 
 def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     """Return the picture of the coefficients under its heading, and their tables with all notes."""
     bands = record["bands"]
-    parts = [p for p in ("privacy", "sampling", "truncation") if any(p in band for band in bands.values())]
+    parts = [p for p in _PARTS if any(p in band for band in bands.values())]
     spread = dict(zip(record["coefficients"], record["public"].get("spread", []), strict=False))
     rows, drawn = [], []
     for name, value in record["coefficients"].items():
@@ -411,10 +406,16 @@ def _glossary(record: ReleaseRecord) -> str:
 
 def _reproduce(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
     cap = cap_command(record, (account or {}).get("cap") or START_CAP)
-    first = f'<p class="note">A ledger that is new asks for a cap first:</p>\n<pre>{escape(cap)}</pre>\n' if cap else ""
+    first = '<p class="note">A ledger that is new asks for a cap first:</p>\n' if cap else ""
+    first += f"<pre>{_unbroken(cap)}</pre>\n" if cap else ""
     return (
         '<h2>How to ask for the same again</h2>\n<p class="note">A repetition draws new noise and spends again. The '
         "file request.json:</p>\n"
         f"<pre>{escape(json.dumps(configuration(record), indent=1))}</pre>\n{first}"
-        f'<p class="note">The release:</p>\n<pre>{escape(command(record))}</pre>'
+        f'<p class="note">The release:</p>\n<pre>{_unbroken(command(record))}</pre>'
     )
+
+
+def _unbroken(words: str) -> str:
+    """Return a command, escaped, whose options no line divides: the half of one is another command."""
+    return re.sub(r"(?<= )(--[a-z-]+)", r'<span class="option">\1</span>', escape(words))

@@ -45,7 +45,7 @@ def clearest(names: Sequence[str], clarity: np.ndarray) -> list[tuple[int, str]]
     rows = []
     for places in columns.values():
         at = places[int(np.argmax(clarity[places]))]
-        more = f" (clearest of {len(places)} levels)" if len(places) > 1 else ""
+        more = f" (clearest of {len(places)} effects)" if len(places) > 1 else ""
         rows.append((at, f"{names[at]}{more}"))
     return rows
 

@@ -29,7 +29,7 @@ class ShareOrigin(StrEnum):
     """Where a share of shortened rows comes from."""
 
     PREDICTED = "predicted from public rows"
-    RELEASED = "released estimate"
+    RELEASED = "released estimate (noisy, no band)"
     EXACT = "exact, for the curator alone"
 
 
@@ -50,7 +50,7 @@ class Shortened:
         """Return the share as a percentage, with its origin.
 
         >>> Shortened(0.0344, ShareOrigin.PREDICTED).words, Shortened(0.0, ShareOrigin.RELEASED).words
-        ('3.4 %, predicted from public rows', 'none, released estimate')
+        ('3.4 %, predicted from public rows', 'none, released estimate (noisy, no band)')
         >>> Shortened(0.0, ShareOrigin.PREDICTED).words
         'no public row would be; a few private ones may be'
         """

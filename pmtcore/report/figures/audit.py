@@ -31,6 +31,8 @@ def points(audit: Audit) -> go.Figure:
         # Whole marks at 0 and 1 too, where the tests that matter lie.
         cliponaxis=False,
     )
+    figure.update_xaxes(range=[0, 1], dtick=0.2)
+    figure.update_yaxes(range=[0, 1], dtick=0.2)
     return finish(figure, "false alarms", "detections", 360)
 
 

@@ -235,7 +235,7 @@ def _panels(rows: pd.DataFrame, unit: DisplayUnit) -> dict[str, pd.DataFrame]:
         panels["numbers and columns of two levels"] = rows[sizes == 1]
     for name in dict.fromkeys(rows["column"][sizes > 1]):
         part = rows[rows["column"] == name]
-        title = str(name) if len(part) <= _LEVELS else f"{name}, the clearest {_LEVELS} of {len(part)} levels"
+        title = str(name) if len(part) <= _LEVELS else f"{name}, the clearest {_LEVELS} of {len(part)} effects"
         clearest = np.sort(np.argsort(-clarity(part, unit), kind="stable")[:_LEVELS])
         panels[title] = part.iloc[clearest].sort_values("value", ascending=False)
     return panels
