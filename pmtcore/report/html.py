@@ -395,12 +395,12 @@ def _checklist(record: ReleaseRecord) -> str:
 
 
 _WORDS = {"papers", "mu", "rho", "epsilon", "delta", "neighbours", "whitening"}
-_SDS = {"privacy_sd", "sampling_sd", "truncation_sd"}
+_PARTS = ("privacy", "sampling", "truncation")
 
 
 def _glossary(record: ReleaseRecord) -> str:
-    parts = {f"{part}_sd" for band in record["bands"].values() for part in band}
-    rows = [(escape(term.name), escape(term.words)) for term in glossary.entries(_WORDS | (_SDS & parts))]
+    parts = {f"{part}_sd" for band in record["bands"].values() for part in band if part in _PARTS}
+    rows = [(escape(term.name), escape(term.words)) for term in glossary.entries(_WORDS | parts)]
     return "<h2>Words</h2>\n" + table("Glossary", ("word", "meaning"), rows).replace("<table>", '<table class="words">')
 
 
