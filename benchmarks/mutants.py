@@ -193,6 +193,16 @@ def _mutants() -> list[Mutant]:
     people = "tests/tables/test_persons.py"
     ljust, sourced = '.ljust(self.room, b"\\0")', "tests/tables/test_sources.py"
     plant("fingerprint: its length tells n", "ledger/fingerprint.py", ljust, "", "tests/ledger/test_fingerprint.py")
+    growth = "tests/ledger/test_fingerprint.py -k 'kept_tells or growth'"
+    exact = "not grown(cells, earlier, key)"
+    plant("fingerprint: a row more is kept", "ledger/log.py", exact, "earlier.table_rows >= cells.table_rows", growth)
+    varying = ("ledger/log.py", "earlier.columns == cells.columns", "earlier.names == sketch(cells).names")
+    plant("fingerprint: a column that varies is kept", *varying, growth)
+    noiseless = "cells.table_rows + _laplace(secret + cells.digest) >= known.table_rows + more + _laplace(secret)"
+    without = "cells.table_rows >= known.table_rows + more"
+    plant("fingerprint: growth without noise", "ledger/fingerprint.py", noiseless, without, growth)
+    hashed = ("tables/fingerprint.py", "rows += read.rows", "rows += len(read.words[0]) % 7")
+    plant("fingerprint: growth of other rows", *hashed, growth)
     shares = ("releases/release.py", "problem.private.n if problem.reads_n_rows else None", "problem.private.n")
     plant("progress: shares of a private number of rows", *shares, "tests/releases/test_progress.py")
     group = (
