@@ -193,6 +193,10 @@ def _mutants() -> list[Mutant]:
     people = "tests/tables/test_persons.py"
     ljust, sourced = '.ljust(self.room, b"\\0")', "tests/tables/test_sources.py"
     plant("fingerprint: its length tells n", "ledger/fingerprint.py", ljust, "", "tests/ledger/test_fingerprint.py")
+    nobody = "tests/methods/test_empty_rows.py -k 'without_rows and joint-pmt'"
+    plant("rows: nobody raises", "base/private_rows.py", "    if nothing:\n", "    if False:\n", nobody)
+    counted = ("tables/table.py", "    if rows is not None:\n        return with_rows(table, rows)\n", "")
+    plant("rows: counted where n is declared", *counted, nobody)
     growth = "tests/ledger/test_fingerprint.py -k 'kept_tells or growth'"
     exact = "not grown(cells, earlier, key)"
     plant("fingerprint: a row more is kept", "ledger/log.py", exact, "earlier.table_rows >= cells.table_rows", growth)
