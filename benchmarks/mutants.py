@@ -197,6 +197,8 @@ def _mutants() -> list[Mutant]:
     plant("rows: nobody raises", "base/private_rows.py", "    if nothing:\n", "    if False:\n", nobody)
     counted = ("tables/table.py", "    if rows is not None:\n        return with_rows(table, rows)\n", "")
     plant("rows: counted where n is declared", *counted, nobody)
+    several = ("tables/problem.py", "choices.unit is None and public.n > private.n])", "public.n > private.n])")
+    plant("swapped: by the private number of rows", *several, "tests/tables/test_findings.py -k people_have")
     growth = "tests/ledger/test_fingerprint.py -k 'kept_tells or growth'"
     exact = "not grown(cells, earlier, key)"
     plant("fingerprint: a row more is kept", "ledger/log.py", exact, "earlier.table_rows >= cells.table_rows", growth)
