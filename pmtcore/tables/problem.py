@@ -251,6 +251,8 @@ def prepare(
     """
     if isinstance(public, Table) and is_same_file(public.source, private.source):
         raise InputError(TableMessage.SAME_FILE)
+    if isinstance(public, Table):
+        _check_swapped(private, public, choices)
     _check_declared(choices, public)
     if choices.formula:
         return _by_formula(private, public, choices, lab_reasons, schema=schema, cluster=cluster)
@@ -342,6 +344,26 @@ def _expansion(public: Table | MomentTable, choices: Choices, schema: Schema | N
     if choices.covariates_are_public and learned.response in learned.inputs:
         raise RefusedError(Refusal.PUBLIC_COVARIATES, TableMessage.RESPONSE_IS_NO_COVARIATE, column=learned.response)
     return learned
+
+
+def _check_swapped(private: Table, public: Table, choices: Choices) -> None:
+    """Refuse tables that two of three public signs show to be swapped: the name of each, and more public rows.
+
+    Public rows are read as they are, so private ones in their place would be published without any noise.
+
+    Raises:
+        InputError: they seem to be swapped.
+    """
+    signs = [_name_says(public, "private", "public"), _name_says(private, "public", "private")]
+    # Where persons have several rows, their number is private.
+    if sum([*signs, choices.unit is None and public.n > private.n]) > 1:
+        raise InputError(TableMessage.SWAPPED_FILES, public=public.name, private=private.name)
+
+
+def _name_says(table: Table, word: str, other: str) -> bool:
+    """Return True where the name of a table's file has a word in it, and not the other one."""
+    name = table.name.rstrip("/").rpartition("/")[2].casefold()
+    return word in name and other not in name
 
 
 def _check_declared(choices: Choices, public: Table | MomentTable) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -217,6 +218,32 @@ def test_swapped_tables_are_asked_about():
     """100 private and 2,000 public rows: is that so?"""
     private, public = table_from(frame(100), "p", "private"), table_from(frame(2000), "b", "public")
     assert any("swapped" in one.sentence for one in findings(private, public, Choices(target="y")))
+
+
+@pytest.mark.parametrize(
+    ("private", "public", "rows", "swapped"),
+    [
+        ("survey-public.csv", "survey-private.csv", (100, 60), True),
+        ("survey.csv", "survey-private.csv", (60, 100), True),
+        ("s3://public-bucket/survey.csv", "s3://private-bucket/survey.csv", (60, 100), False),
+        ("Public.csv", "survey.csv", (60, 100), True),
+        ("survey.csv", "survey-private.csv", (100, 60), False),
+        ("schools.csv", "private-and-public.csv", (60, 100), False),
+        ("a.csv", "b.csv", (60, 100), False),
+    ],
+)
+def test_swapped_files_are_refused_before_anything_is_read(private, public, rows, swapped):
+    """Two of three public signs: a name of each, and more public rows."""
+    tables = table_from(frame(rows[0]), private, "private"), table_from(frame(rows[1]), public, "public")
+    with refused(TableMessage.SWAPPED_FILES) if swapped else nullcontext():
+        prepare(*tables, Choices(target="y"))
+
+
+def test_how_many_rows_people_have_is_no_sign():
+    """Their number is private: files are as they are named, however many there are."""
+    private = frame(60).assign(id=range(60))
+    tables = table_from(private, "survey.csv", "private"), table_from(frame(100), "private.csv", "public")
+    prepare(*tables, Choices(target="y", features=("a", "b"), person="id"))
 
 
 @pytest.mark.slow
