@@ -50,7 +50,7 @@ def confirm(problem: Problem, request: Request, expected: Preview) -> None:
     if where.second:
         ask_for(where, problem, request)
         return
-    pressed = form.agreed(expected, id)
+    pressed = form.agreed(problem, expected, id)
     source = noise_source()
     if pressed:
         run(problem, request, where, source=source, id=id)

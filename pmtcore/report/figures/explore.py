@@ -359,8 +359,10 @@ def factor_tests(fit: Regression) -> pd.DataFrame:
     for column, names in by_source(fit.features).items():
         if len(names) > 1:
             test = fit.test(names)
-            rows.append({"column": column, "effects": len(names), "F": test.statistic, "p": p_value(test.p)})
-    return pd.DataFrame(rows, columns=["column", "effects", "F", "p"])
+            rows.append(
+                {"column": column, "effects": len(names), "F": test.statistic, "df": test.freedom, "p": p_value(test.p)}
+            )
+    return pd.DataFrame(rows, columns=["column", "effects", "F", "df", "p"])
 
 
 def first_columns(moment: Moment, response: str) -> list[str]:
