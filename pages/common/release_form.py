@@ -115,7 +115,7 @@ def agreed(problem: Problem, prospect: Preview, id: str) -> bool:
     words = f"I spend mu = {prospect.guarantee.person.mu:.4g} on this table"
     if prospect.guarantee.mu == 0:
         words = "I spend nothing: this method reads no private row."
-    elif tables is not None and tables.may_be_studied:
+    elif session().studied:
         words += ", for study: the result is a lab figure, not to be published."
     else:
         # Labels are read from public rows: another spelling in the private ones leaves nothing but zeros.

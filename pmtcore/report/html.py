@@ -43,7 +43,7 @@ from pmtcore.report.statistics import (
     shortened,
     title,
 )
-from pmtcore.report.strength import DEPLOYMENTS, FALSE_ALARMS, strength, unprotected_words
+from pmtcore.report.strength import FALSE_ALARMS, beside_deployments, strength, unprotected_words
 
 _STYLE = "\n" + Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 # Headings of the report, each of which goes down one level in a page of somebody else.
@@ -265,7 +265,7 @@ def _guarantee(record: ReleaseRecord) -> str:
         f'<p class="note">{assumptions}</p>\n'
         + table("The guarantee in three units", ("what", "value"), facts)
         + curve(float(g["mu"]))
-        + table("This budget beside those of published deployments", ("deployment", *_ANCHOR), _anchors(record))
+        + _anchors(record)
     )
 
 
@@ -283,19 +283,14 @@ def _example(mu: float, unit: str) -> str:
     )
 
 
-_ANCHOR = ("epsilon", "delta", "this release at that delta", "protects")
-
-
-def _anchors(record: ReleaseRecord) -> list[tuple[str, ...]]:
+def _anchors(record: ReleaseRecord) -> str:
+    """Return the table of published deployments, below this release."""
     g, unit = of_person(record["guarantee"]), unit_of(record["guarantee"])
     protects = "one person" if unit.column else "one row" if unit.rows == 1 else f"a person with up to {unit.rows} rows"
-    epsilon = number(g["epsilon"])
+    epsilon, every = number(g["epsilon"]), beside_deployments(float(g["mu"]))
     mine = ("<b>this release</b>", epsilon, power_of_ten(g["delta"]), epsilon, protects)
-    others = (
-        (escape(one.name), number(one.epsilon), power_of_ten(one.delta), one.here(float(g["mu"])), escape(one.unit))
-        for one in DEPLOYMENTS
-    )
-    return [*[mine] * (g["mu"] > 0), *others]
+    rows = [*[mine] * (g["mu"] > 0), *(tuple(map(escape, one.values())) for one in every)]
+    return table("This budget beside those of published deployments", tuple(every[0]), rows)
 
 
 def _coefficients(record: ReleaseRecord) -> tuple[str, str]:

@@ -163,11 +163,8 @@ def interval_words(one: Planned, coefficient: str) -> str:
         return ""
     median, low, high = (said(width) for width in calibrated if width is not None)
     between = f"On real tables eight of ten releases had between ± {low} and ± {high}"
-    if median == said(record["half_width"]):
-        return f"{between}, half of them more than this."
-    return (
-        f"The half-width is what the formula says, which knows no tails. {between}, half of them more than ± {median}."
-    )
+    known = "" if median == said(record["half_width"]) else "The half-width is by a formula that knows no tails. "
+    return f"{known}{between}, half of them more than ± {median}."
 
 
 def narrower_words(mine: Planned, other: Planned) -> str:
