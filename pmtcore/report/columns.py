@@ -10,9 +10,9 @@ from pmtcore.base.messages import Note, TableNote
 from pmtcore.base.numbers import plural
 from pmtcore.public.moments import OTHER
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import CODED, DATES, LEVELS
+from pmtcore.tables.kinds import CODED, DATES, LEVELS, as_kind
 from pmtcore.tables.problem import common_columns
-from pmtcore.tables.schema import as_kind, frequencies, read_alike
+from pmtcore.tables.schema import frequencies, read_alike
 from pmtcore.tables.schema import values as read_values
 from pmtcore.tables.table import MomentTable, Table
 

@@ -42,8 +42,9 @@ from pmtcore.report.statistics import (
     released_titles,
     shortened,
     title,
+    titles_behind,
 )
-from pmtcore.report.strength import FALSE_ALARMS, beside_deployments, strength, unprotected_words
+from pmtcore.report.strength import beside_deployments, strength, unprotected_words
 
 _STYLE = "\n" + Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 # Headings of the report, each of which goes down one level in a page of somebody else.
@@ -181,20 +182,16 @@ def _left(record: ReleaseRecord) -> str:
         return "nothing: no private row was read"
     many = len(record["coefficients"])
     named = [plural(many, "coefficient") + (" with error bands" if record["bands"] else "")] if many else []
-    more = [_CENTRES] * bool(record.get("inference"))
-    more += ["whether private rows fit badly to the public ones"] * ("rows_disagree" in record)
-    return "; ".join([*named, *released_titles(record["released"]), *more])
+    return "; ".join([*named, *released_titles(record["released"]), *titles_behind(record)])
 
 
 def _unshown(record: Mapping[str, Any]) -> list[str]:
     """Return the titles of what is too large for a report: whoever signs finds it in the record."""
     large = {name: value for name, value in record["released"].items() if not isinstance(value, int | float)}
-    centres = [_CENTRES] * bool(record.get("inference"))
-    return centres + released_titles({name: value for name, value in large.items() if name != _SPECTRUM})
+    titles = released_titles({name: value for name, value in large.items() if name != _SPECTRUM})
+    return [*titles, *titles_behind(record)]
 
 
-# What limits lie around, which a program reads to test hypotheses.
-_CENTRES = "middles of the error bands, with their covariance and degrees of freedom"
 # Under which name a release has the spectrum of its whitened moment.
 _SPECTRUM = "after_whitening"
 
@@ -275,8 +272,7 @@ def _example(mu: float, unit: str) -> str:
         return ""
     odds = strength(mu)
     return (
-        f"<p>By guessing the attacker would be right in {percent(FALSE_ALARMS)} of the cases: this is "
-        f"{figure(odds.times_guessing, 2)} times as often.\n"
+        f"<p>That is {figure(odds.times_guessing, 2)} times as often as by guessing, from this release alone.\n"
         f"For example, somebody knows every {unit} but one, of which two versions are possible, both equally likely. "
         f"With this report they name the right one in at most {percent(odds.right_guesses, 3)} of all trials; without "
         "it, in 50 %.</p>\n"
@@ -289,6 +285,8 @@ def _anchors(record: ReleaseRecord) -> str:
     protects = "one person" if unit.column else "one row" if unit.rows == 1 else f"a person with up to {unit.rows} rows"
     epsilon, every = number(g["epsilon"]), beside_deployments(float(g["mu"]))
     mine = ("<b>this release</b>", epsilon, power_of_ten(g["delta"]), epsilon, protects)
+    if not g["delta"]:  # a pure epsilon holds at every delta
+        every = [one | {"this release at that delta": epsilon} for one in every]
     rows = [*[mine] * (g["mu"] > 0), *(tuple(map(escape, one.values())) for one in every)]
     return table("This budget beside those of published deployments", tuple(every[0]), rows)
 
@@ -303,7 +301,7 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
         band = bands.get(name)
         more = [number(band[part]) if band and part in band else "" for part in parts]
         limits = f"{number(band['low'])} to {number(band['high'])}" if band else ""
-        rows.append((escape(name), number(value), *more, limits))
+        rows.append((escape(name), number(value), limits, *more))
         if band and name != "(intercept)" and spread.get(name):
             by = spread[name]
             drawn.append(
@@ -322,13 +320,13 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in told if note)
     extra = [(NAME, escape(share.words)) for share in shortened(record["released"])]
     extra += _figures(record["released"])
-    head = ("coefficient", "value", *(f"{part} sd" for part in parts), "95 % limits")
+    head = ("coefficient", "value", "95 % limits", *(f"{part} sd" for part in parts))
     left_out = few_words([name for name in record["coefficients"] if name in bands and name != INTERCEPT])
     picture = f'<p class="note">{_PER_SPREAD} {left_out}</p>{forest(record)}' if drawn else ""
     return (
         f"<h2>Coefficients</h2>\n{picture}",
         (table("The same figures: per standard deviation of the feature", _DRAWN, drawn) if drawn else "")
-        + table("In units of the table: standard errors by part, 95 % limits of all parts together", head, rows)
+        + table(_IN_UNITS, head, rows)
         + ("" if bands else '<p class="note">This method gives no error bands.</p>')
         + notes
         + (table("Released beside them, at no further cost", ("figure", "value"), extra) if extra else ""),
@@ -336,9 +334,14 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
 
 
 _PER_SPREAD = (
-    "Change for one standard deviation of the feature in the public rows, so that features can be compared. Under All "
-    "coefficients are these figures, and those for one unit of the feature."
+    "Change for one standard deviation of the feature in the public rows, so that features can be compared. The "
+    "numbers, and the change for one unit of the feature, are under All coefficients."
 )
+_IN_UNITS = (
+    "In units of the table: standard errors by part. The 95 % limits are those of all parts together: the root of the "
+    "sum of their squares, times a quantile of Student's distribution, which is above 1.96"
+)
+_NO_LEDGER = "This report was made without a ledger: what was released from these rows before is not known here."
 _DRAWN = ("coefficient", "per standard deviation", "95 % limits")
 
 
@@ -352,7 +355,7 @@ def _together(mu: float) -> str:
 
 def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
     if account is None:
-        return "<h2>Ledger</h2>\n<p>This report was made without a ledger: the sum of all spends is not known here.</p>"
+        return f"<h2>Ledger</h2>\n<p>{_NO_LEDGER}</p>"
     rows = [
         (escape(e["at"][:19]), escape(e["method"]), number(e["mu"]), escape(e["state"]), escape(e["purpose"]))
         for e in account["entries"]

@@ -115,6 +115,9 @@ DISAGREES = (
 )
 # Public parts that stand beside what was released, to say what it is of.
 _PUBLIC = ("names",)
+# What bands and predictions are made of, which a record keeps for readers who compute with it.
+_BEHIND_BANDS = "centre, covariance and degrees of freedom of the error bands"
+_ALIKE = "whether what was released shows that private rows are not like the public ones"
 
 
 def aside_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
@@ -169,3 +172,9 @@ def title(name: str) -> str:
 def released_titles(released: Mapping[str, Any]) -> list[str]:
     """Return the titles of what was computed from private rows, each once, in the record's order."""
     return list(dict.fromkeys(title(name) for name in released if name not in _PUBLIC))
+
+
+def titles_behind(record: Mapping[str, Any]) -> list[str]:
+    """Return the titles of what a record computes from released figures beside its coefficients."""
+    behind = [_BEHIND_BANDS] if record.get("inference") else []
+    return [*behind, _ALIKE] if "rows_disagree" in record else behind

@@ -115,7 +115,7 @@ def beside_deployments(mu: float) -> list[dict[str, str]]:
             "deployment": one.name,
             "epsilon": figure(one.epsilon, 4),
             "delta": power_of_ten(one.delta),
-            "this one at that delta": one.here(mu),
+            "this release at that delta": one.here(mu),
             "protects": one.unit,
         }
         for one in DEPLOYMENTS
