@@ -193,6 +193,24 @@ def _mutants() -> list[Mutant]:
     people = "tests/tables/test_persons.py"
     ljust, sourced = '.ljust(self.room, b"\\0")', "tests/tables/test_sources.py"
     plant("fingerprint: its length tells n", "ledger/fingerprint.py", ljust, "", "tests/ledger/test_fingerprint.py")
+    nobody = "tests/methods/test_empty_rows.py -k 'without_rows and joint-pmt'"
+    plant("rows: nobody raises", "base/private_rows.py", "    if nothing:\n", "    if False:\n", nobody)
+    counted = ("tables/table.py", "    if rows is not None:\n        return with_rows(table, rows)\n", "")
+    plant("rows: counted where n is declared", *counted, nobody)
+    several = ("tables/problem.py", "choices.unit is None and public.n > private.n])", "public.n > private.n])")
+    plant("swapped: by the private number of rows", *several, "tests/tables/test_findings.py -k people_have")
+    raising = ("tables/queries.py", "_READ_ALWAYS = {", '_READ_ALWAYS = {"json", "jsonb", ')
+    plant("postgres: JSON that raises", *raising, "tests/tables/test_queries.py -k no_cell")
+    growth = "tests/ledger/test_fingerprint.py -k 'kept_tells or growth'"
+    exact = "not grown(cells, earlier, key)"
+    plant("fingerprint: a row more is kept", "ledger/log.py", exact, "earlier.table_rows >= cells.table_rows", growth)
+    varying = ("ledger/log.py", "earlier.columns == cells.columns", "earlier.names == sketch(cells).names")
+    plant("fingerprint: a column that varies is kept", *varying, growth)
+    noiseless = "cells.table_rows + _laplace(secret + cells.digest) >= known.table_rows + more + _laplace(secret)"
+    without = "cells.table_rows >= known.table_rows + more"
+    plant("fingerprint: growth without noise", "ledger/fingerprint.py", noiseless, without, growth)
+    hashed = ("tables/fingerprint.py", "rows += read.rows", "rows += len(read.words[0]) % 7")
+    plant("fingerprint: growth of other rows", *hashed, growth)
     shares = ("releases/release.py", "problem.private.n if problem.reads_n_rows else None", "problem.private.n")
     plant("progress: shares of a private number of rows", *shares, "tests/releases/test_progress.py")
     group = (

@@ -261,7 +261,7 @@ class PrivateRows(StaysInSession):
     ) -> None:
         self._keeps = bytes_for_rows() if keeps is None else keeps
         self.weighted = weighted
-        self._blocks = blocks
+        self._blocks = partial(_some, blocks, len(names), weighted)
         self._adder = adder
         self.n = n
         self.names = names
@@ -280,8 +280,7 @@ class PrivateRows(StaysInSession):
 
     def empty(self, count: int) -> Block:
         """Return rows of zeros (count, d) with their responses, such as stand for rows that are not there."""
-        shape = (count, 2) if self.weighted else (count,)
-        return np.zeros((count, len(self.names))), np.zeros(shape)
+        return _zeros(count, len(self.names), self.weighted)
 
     def mapped(self, function: Transform, names: Iterable[str]) -> PrivateRows:
         """Return rows made from these: ``function`` maps (k, d), (k,) to (k, e), (k,), row by row, by public rules."""
@@ -424,6 +423,20 @@ class PrivateRows(StaysInSession):
 
     def __repr__(self) -> str:
         return f"<{self.n} private rows, {len(self.names)} features>"
+
+
+def _zeros(count: int, d: int, weighted: bool) -> Block:
+    return np.zeros((count, d)), np.zeros((count, 2) if weighted else count)
+
+
+def _some(blocks: Callable[[], Iterable[Block]], d: int, weighted: bool) -> Iterator[Block]:
+    """Yield the blocks, or a row of zeros where there is none: that nobody is there tells as little as who is."""
+    nothing = True
+    for block in blocks():
+        nothing = False
+        yield block
+    if nothing:
+        yield _zeros(1, d, weighted)
 
 
 def _added_after(adder: Callable[[Summand], np.ndarray], function: Transform, summand: Summand) -> np.ndarray:

@@ -47,15 +47,17 @@ def public_from(chosen: argparse.Namespace) -> tuple[PublicData, tuple[str, ...]
     return public_alone(table_of(chosen.public, "public"), choices)
 
 
-def table_of(path: str, role: TableRole) -> Table:
-    """Read the table in a file, or on standard input.
+def table_of(path: str, role: TableRole, rows: int | None = None) -> Table:
+    """Read the table in a file, or on standard input, perhaps with a declared number of rows.
 
     Raises:
         InputError: it cannot be read.
     """
     from pmtcore.tables.table import read_path, read_table  # noqa: PLC0415
 
-    return read_table(read_input(), "standard input", role) if path == STANDARD_INPUT else read_path(path, role)
+    if path == STANDARD_INPUT:
+        return read_table(read_input(), "standard input", role, rows=rows)
+    return read_path(path, role, rows)
 
 
 def choices_from(chosen: argparse.Namespace) -> Choices:
@@ -104,14 +106,13 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Proble
     from pmtcore.tables.findings import told  # noqa: PLC0415
     from pmtcore.tables.problem import prepare  # noqa: PLC0415
     from pmtcore.tables.schema import schema_from_json  # noqa: PLC0415
-    from pmtcore.tables.table import query_table, read_moment_path, with_rows  # noqa: PLC0415
+    from pmtcore.tables.table import query_table, read_moment_path  # noqa: PLC0415
 
     choices = choices_from(chosen)
     choose_threads(chosen)
     choices = choices if unit is None else choices.of_person(unit)
-    private = query_table(chosen.private, chosen.query) if chosen.query else table_of(chosen.private, "private")
-    if chosen.private_rows is not None:
-        private = with_rows(private, chosen.private_rows)
+    where, rows = chosen.private, chosen.private_rows
+    private = query_table(where, chosen.query, rows) if chosen.query else table_of(where, "private", rows)
     schema = None if chosen.schema is None else schema_from_json(read_small(chosen.schema))
     public = table_of(chosen.public, "public") if chosen.public is not None else read_moment_path(chosen.public_moment)
     cluster = cluster_from(chosen)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pmtcore.base.messages import CommandMessage, InputError, reraised_as
+from pmtcore.base.messages import CommandMessage, InputError, reraised_as, whole_number_between
 from pmtcore.base.paths import application
 from pmtcore.cli.arguments import Answer
 from pmtcore.cli.parser import parser
@@ -27,9 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return command_line(arguments)
 
 
-def run(_: argparse.Namespace) -> Answer:
-    """Run the application until it is stopped."""
-    status = _open()
+def run(chosen: argparse.Namespace) -> Answer:
+    """Run the application until it is stopped, at a port and an address if they are named."""
+    port = None if chosen.port is None else whole_number_between("port", chosen.port, 1, 65_535)
+    where = {"port": port, "address": chosen.address}
+    status = _open([f"--server.{name}={value}" for name, value in where.items() if value is not None])
     if status:
         raise InputError(CommandMessage.APPLICATION_ENDED, status=status)
     return {"status": status}, "The application was stopped."
@@ -45,12 +47,12 @@ def completion(chosen: argparse.Namespace) -> Answer:
     return {"shell": chosen.shell, "script": text}, text
 
 
-def _open() -> int:
-    """Run the application until it is stopped."""
+def _open(options: Sequence[str]) -> int:
+    """Run the application with options of its server until it is stopped."""
     folder = application()
     if folder is None or importlib.util.find_spec("streamlit") is None:
         raise InputError(CommandMessage.NO_APPLICATION)
     here = {name: os.environ[name] for name in _PATHS if os.environ.get(name)}
     settings = {name: value if "://" in value else str(Path(value).absolute()) for name, value in here.items()}
-    command = [sys.executable, "-m", "streamlit", "run", str(folder / "app.py")]
+    command = [sys.executable, "-m", "streamlit", "run", str(folder / "app.py"), *options]
     return subprocess.run(command, cwd=folder, env=os.environ | settings, check=False).returncode  # noqa: S603

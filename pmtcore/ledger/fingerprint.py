@@ -58,11 +58,18 @@ class HashedCells:
         names: of columns.
         hashes: (r, d) unsigned integers, of all rows or of those that the key chooses.
         first: which of the chosen ones (r,) a much larger table would keep as well; ``None`` where all are kept.
+        table_rows: number of rows of the table.
     """
 
     names: tuple[str, ...]
     hashes: np.ndarray
     first: np.ndarray | None = None
+    table_rows: int = 0
+
+    @property
+    def columns(self) -> str:
+        """Return a digest of the columns' names, whatever their order: these are public."""
+        return hashlib.sha256(json.dumps(sorted(self.names)).encode()).hexdigest()
 
     @cached_property
     def values(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -118,6 +125,8 @@ class Sketch:
         types: how often each different row is there, by its hash: those with the smallest hashes.
         complete: whether these are all different rows.
         named_types: the same, of hashes with the columns in the order of their names.
+        table_rows: number of rows of the table; 0 in those of versions that did not keep it.
+        columns: digest of the names of all columns (:attr:`HashedCells.columns`); empty in those versions.
         room: bytes that the sketch of any table with these columns takes at most; 0 for one that was read back.
     """
 
@@ -127,7 +136,15 @@ class Sketch:
     types: Mapping[int, int]
     complete: bool = False
     named_types: Mapping[int, int] = field(default_factory=dict)
+    table_rows: int = 0
+    columns: str = ""
     room: int = 0
+
+    @property
+    def digest(self) -> bytes:
+        """Return a digest of the rows that are kept, and of how often each is there."""
+        rows = np.ascontiguousarray(self.sample).tobytes()
+        return hashlib.sha256(rows + repr(sorted(self.types.items())).encode()).digest()
 
     def as_text(self, key: bytes) -> str:
         """Return the sketch as text for the database, encrypted with the key.
@@ -144,6 +161,8 @@ class Sketch:
                 "types": {str(value): often for value, often in self.types.items()},
                 "complete": self.complete,
                 "named_types": {str(value): often for value, often in self.named_types.items()},
+                "table_rows": self.table_rows,
+                "columns": self.columns,
             }
         )
         salt = os.urandom(16)
@@ -170,7 +189,8 @@ class Sketch:
         )
         names = tuple(fields["names"])
         sample = flat.reshape(-1, len(names)) if names else np.empty((0, 0), dtype=np.uint64)
-        return cls(int(fields["rows"]), names, sample, types, bool(fields.get("complete", False)), named)
+        size, columns = int(fields.get("table_rows", 0)), str(fields.get("columns", ""))
+        return cls(int(fields["rows"]), names, sample, types, bool(fields.get("complete", False)), named, size, columns)
 
 
 def _closed(data: bytes, key: bytes) -> bytes:
@@ -270,7 +290,12 @@ def sketch(cells: HashedCells) -> Sketch:
     types, named = (_fewest(counted) if cells.varying else {} for counted in (cells.types, cells.named_types))
     names = tuple(cells.names[j] for j in columns)
     complete, sample = len(cells.types[0]) <= _TYPES, hashes[order[:SAMPLE]][:, columns]
-    return Sketch(len(cells.hashes), names, sample, types, complete, named, room=_room(cells.names))
+    return Sketch(
+        *(len(cells.hashes), names, sample, types, complete, named),
+        table_rows=cells.table_rows,
+        columns=cells.columns,
+        room=_room(cells.names),
+    )
 
 
 def _room(names: Sequence[str]) -> int:
@@ -309,10 +334,20 @@ def known_again(cells: HashedCells, known: Sketch, key: bytes, joins: int = 0) -
     another for each table. That is the sparse vector technique (Dwork and Roth 2014, section 3.6): answers below the
     threshold cost nothing beyond the first join.
     """
-    here = hashlib.sha256(np.ascontiguousarray(known.sample).tobytes() + repr(sorted(known.types.items())).encode())
-    secret = b"threshold" + key + here.digest()
+    secret = b"threshold" + key + known.digest
     threshold = THRESHOLD + _laplace(secret + joins.to_bytes(8, "little"))
     return evidence(cells, known) + _laplace(secret + cells.digest) >= threshold
+
+
+def grown(cells: HashedCells, known: Sketch, key: bytes) -> bool:
+    """Return whether a known table has so many more rows that they alone would be known again, were they kept.
+
+    Whoever shares the ledger sees that a fingerprint was kept, so the number of rows is compared with noise, a function
+    of the key and of the two tables, as in :func:`known_again`.
+    """
+    secret = b"grown" + key + known.digest
+    more = THRESHOLD * max(known.table_rows / SAMPLE, 1.0)
+    return cells.table_rows + _laplace(secret + cells.digest) >= known.table_rows + more + _laplace(secret)
 
 
 def _laplace(seed: bytes) -> float:

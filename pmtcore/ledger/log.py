@@ -22,7 +22,7 @@ from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import Database, Verification, unusable
 from pmtcore.ledger.engines import Connection
-from pmtcore.ledger.fingerprint import MOST_ROWS, HashedCells, Sketch, known_again, sketch
+from pmtcore.ledger.fingerprint import MOST_ROWS, HashedCells, Sketch, grown, known_again, sketch
 from pmtcore.ledger.rules import MOST_WORDS, SpendFields, named
 from pmtcore.ledger.schema import NAME_LENGTH
 from pmtcore.ledger.sidecar import data_folder
@@ -204,7 +204,8 @@ class Ledger:
     def admit(self, dataset: str, cells: HashedCells) -> tuple[str, ...]:
         """Keep the fingerprint of a table under a data set; the data sets that it overlaps with and spends with.
 
-        Every table that was admitted is known again, whatever its file, order, columns or names. A table that
+        Every table that was admitted is known again, whatever its file, order, columns or names; that another
+        fingerprint is kept tells of the rows no more than noise allows (:func:`grown`). A table that
         overlaps with one of another data set joins the two: from then on they spend together (:meth:`part`).
 
         Raises:
@@ -213,16 +214,16 @@ class Ledger:
         dataset = named(dataset)
         with self._database.writing() as connection:
             said = reading.joins(connection, self._database.key)
-            new, mine = sketch(cells), False
+            mine, key = False, self._database.seal_key
             others: set[str] = set()
             for name, earlier in self._known(connection):
-                again = known_again(cells, earlier, self._database.seal_key, _joined(name, said))
+                again = known_again(cells, earlier, key, _joined(name, said))
                 if again and name == dataset:
-                    mine = mine or (earlier.rows >= new.rows and earlier.names == new.names)
+                    mine = mine or (earlier.columns == cells.columns and not grown(cells, earlier, key))
                 elif again:
                     others.add(name)
             if not mine:
-                text = new.as_text(self._database.seal_key)
+                text = sketch(cells).as_text(key)
                 # How many rows there are may be private; the fingerprint, which the key closes, has it.
                 self._numbered(connection, dataset, "table", {"fingerprint": text, "rows": 0})
             for name in sorted(others):

@@ -10,6 +10,7 @@ from pmtcore.ledger.account import Account, counted_mu
 from pmtcore.ledger.chain import CapReached, LedgerError
 from pmtcore.ledger.schema import NAME_LENGTH
 
+MOST_PURE_EPSILON = 500.0  # e^500 is a number still
 MOST_WORDS = 2000  # letters of a reason or a purpose
 
 
@@ -93,7 +94,8 @@ def spend(
         mu: what it costs.
         neighbours: relation between tables that the cost holds for.
         purpose: what the release is for.
-        pure_epsilon: the part of the cost that is purely epsilon-private.
+        pure_epsilon: the part of the cost that is purely epsilon-private; beyond :data:`MOST_PURE_EPSILON` (many rows
+            of a person) the whole cost is entered as the mu that it implies.
         gaussian_mu: the rest of the cost, mu-GDP.
         choices: what was chosen about the tables.
         unit: what people are protected by; ``None``: one row each.
@@ -111,8 +113,8 @@ def spend(
         "neighbours": relation,
         "purpose": purpose[:MOST_WORDS],
     }
-    if pure_epsilon:
-        fields["pure_epsilon"] = number_between("epsilon", pure_epsilon, 0.0, 500.0)
+    if 0 < pure_epsilon <= MOST_PURE_EPSILON:
+        fields["pure_epsilon"] = pure_epsilon
         fields["gaussian_mu"] = number_between("mu", gaussian_mu, 0.0, cost)
     if choices:
         fields["choices"] = plain(dict(choices))

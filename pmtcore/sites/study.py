@@ -452,7 +452,7 @@ class GroundOfStudy:
         study, total = self.study, self.study.rows(names)
         if private is None:
             weighted = self.side.coder.has_loss_weights
-            nobody = PrivateRows(lambda: iter([nobody.empty(1)]), total, self.side.coder.names, weighted=weighted)
+            nobody = PrivateRows(lambda: (), total, self.side.coder.names, weighted=weighted)
             design = design_of(self.side.coder, self.table)
             data, coder, notes = self.side.data, self.side.coder, self.side.notes
             return Problem(nobody, data, study.choices, notes, coder=coder, unit=study.choices.unit, design=design)

@@ -17,6 +17,7 @@ import numpy as np
 
 from pmtcore.base.block_sums import Block, block_sum
 from pmtcore.base.messages import InputError, TableMessage, reraised_as
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.tables.coder import Coder
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.sources import Cells, ManySource, ParquetSource, Source, TextSource
@@ -68,8 +69,9 @@ def part_sum(part: TablePart, coder: Coder, dialect: Dialect, function: Summand)
             rows = coder.rows(cells)
             yield rows.x, rows.response
 
+    read = PrivateRows(blocks, 1, coder.names, weighted=coder.has_loss_weights)
     try:
-        return block_sum(blocks(), function, many=1)  # a worker has a thread for each core already
+        return block_sum(read._blocks(), function, many=1)  # a worker has a thread for each core already
     except InputError:
         raise
     except Exception as error:

@@ -69,11 +69,12 @@ def hashed(
     if parsed is not None:
         parsed.drop()
     left: deque[Block] = deque()
-    chosen = _ChosenRows(MOST_CELLS // max(len(names), 1), most_rows)
+    rows, chosen = 0, _ChosenRows(MOST_CELLS // max(len(names), 1), most_rows)
     blocks = reading_numbers(table.source, numeric).blocks(names, dialect or Dialect())
     tasks = (partial(_read, block, names, mark, key, telling=chosen.telling) for block in blocks)
     for read in threads.in_order(tasks, threads.readers()):
         chosen.add(read.words, key, read.quick)
+        rows += read.rows
         if parsed is not None:
             left.append(parsed.cells(read.rows, read.values))
         if watch is not None:
@@ -81,7 +82,7 @@ def hashed(
     if parsed is not None:
         parsed.leave(left)
     folded = tuple(name.strip().casefold() for name in names)
-    return HashedCells(folded, chosen.hashes(len(names), key), chosen.first())
+    return HashedCells(folded, chosen.hashes(len(names), key), chosen.first(), rows)
 
 
 class _ChosenRows:

@@ -19,6 +19,8 @@ _NUMBER = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:e([+-]?[0-9]{1,9}))?", r
 # Characters that are not seen though they are no format characters: variation selectors, fillers.
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 _MISSING = frozenset(MISSING)
+# Letters of an identifier that count: one may stand for eighteen, and no cell's form may take a time that shows.
+MOST_LETTERS = 4096
 
 
 def identifiers(cells: pa.Array) -> np.ndarray:
@@ -39,11 +41,15 @@ def canonical(text: str) -> str:
     """Return the canonical form of one identifier; empty where it is none.
 
     Unicode's compatibility composition (NFKC), no format characters, single spaces, no case; of a number its exact
-    value, whatever its leading zeros, decimals and exponent.
+    value, whatever its leading zeros, decimals and exponent. Of a long identifier the first :data:`MOST_LETTERS` count.
 
     >>> [canonical(text) for text in ("7", "07", "7.0", "+7e0", "70e-1", "Ann ", "a\u200bnn", "0.50")]
     ['7', '7', '7', '7', '7', 'ann', 'ann', '5e-1']
     """
+    return _canonical(text[:MOST_LETTERS])[:MOST_LETTERS]
+
+
+def _canonical(text: str) -> str:
     if not text.isascii():
         text = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
         text = "".join(letter for letter in text if _category(letter) != "Cf")

@@ -39,7 +39,7 @@ from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
 from pmtcore.tables.identifiers import identifiers, in_order_met
-from pmtcore.tables.kinds import CODED, ORDERS, SIGNS
+from pmtcore.tables.kinds import CODED, ORDERS, writing
 from pmtcore.tables.limits import SMALLEST
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import Persons, bounded
@@ -251,6 +251,8 @@ def prepare(
     """
     if isinstance(public, Table) and is_same_file(public.source, private.source):
         raise InputError(TableMessage.SAME_FILE)
+    if isinstance(public, Table):
+        _check_swapped(private, public, choices)
     _check_declared(choices, public)
     if choices.formula:
         return _by_formula(private, public, choices, lab_reasons, schema=schema, cluster=cluster)
@@ -334,13 +336,34 @@ def _expansion(public: Table | MomentTable, choices: Choices, schema: Schema | N
     from pmtcore.tables.formula import Expansion  # noqa: PLC0415  # formulaic is slow to load
 
     learned = Expansion.learned(choices.formula, public, schema)
-    own = ("caseless", CODED, *ORDERS, *SIGNS)
-    declared = [*choices.levels, *(name for name, kind in choices.kinds.items() if kind in own)]
+    own = ("caseless", CODED, *ORDERS)
+    stated = (name for name, kind in choices.kinds.items() if kind in own or writing(kind) is not None)
+    declared = [*choices.levels, *stated]
     if unused := [name for name in dict.fromkeys(declared) if name in (*learned.inputs, learned.response)]:
         raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_READS_PUBLICLY, columns=unused)
     if choices.covariates_are_public and learned.response in learned.inputs:
         raise RefusedError(Refusal.PUBLIC_COVARIATES, TableMessage.RESPONSE_IS_NO_COVARIATE, column=learned.response)
     return learned
+
+
+def _check_swapped(private: Table, public: Table, choices: Choices) -> None:
+    """Refuse tables that two of three public signs show to be swapped: the name of each, and more public rows.
+
+    Public rows are read as they are, so private ones in their place would be published without any noise.
+
+    Raises:
+        InputError: they seem to be swapped.
+    """
+    signs = [_name_says(public, "private", "public"), _name_says(private, "public", "private")]
+    # Where persons have several rows, their number is private.
+    if sum([*signs, choices.unit is None and public.n > private.n]) > 1:
+        raise InputError(TableMessage.SWAPPED_FILES, public=public.name, private=private.name)
+
+
+def _name_says(table: Table, word: str, other: str) -> bool:
+    """Return True where the name of a table's file has a word in it, and not the other one."""
+    name = table.name.rstrip("/").rpartition("/")[2].casefold()
+    return word in name and other not in name
 
 
 def _check_declared(choices: Choices, public: Table | MomentTable) -> None:

@@ -137,7 +137,7 @@ class MomentTable:
     matrix: np.ndarray
 
 
-def read_path(path: str | Path, role: Role) -> Table:
+def read_path(path: str | Path, role: Role, rows: int | None = None) -> Table:
     """Open a table in place: a file, a folder or pattern of Parquet files, or an address of an object store.
 
     Only the header or the metadata is read, and the rows are counted; cells are read when they are needed.
@@ -145,6 +145,7 @@ def read_path(path: str | Path, role: Role) -> Table:
     Args:
         path: where the table is.
         role: private or public; only a public file has a limit of uncompressed bytes, 512 MB.
+        rows: declared number of rows, see :func:`with_rows`; ``None``: as many as there are.
 
     Raises:
         InputError: no such file, or what is wrong with its shape.
@@ -154,7 +155,7 @@ def read_path(path: str | Path, role: Role) -> Table:
         raise InputError(TableMessage.NO_FILE_NAMED, table=role)
     if is_address(text):
         name = without_keys(text)
-        return _checked(Table(name, role, _source(text, _called(role, name), role)))
+        return _checked(Table(name, role, _source(text, _called(role, name), role)), rows)
     where = _called(role, Path(path).name)
     try:
         folder, there = Path(path).is_dir(), Path(path).exists()
@@ -164,11 +165,11 @@ def read_path(path: str | Path, role: Role) -> Table:
         paths = sorted(Path(path).rglob("*.parquet")) if folder else [Path(p) for p in sorted(glob.glob(text))]  # noqa: PTH207  # from any root
         files = [file for file in paths if file.is_file()]
         parts = [_source(file, where, role) for file in files]
-        return _checked(Table(Path(path).name, role, ManySource(parts, where)))
-    return _checked(Table(Path(path).name, role, _source(Path(path), where, role)))
+        return _checked(Table(Path(path).name, role, ManySource(parts, where)), rows)
+    return _checked(Table(Path(path).name, role, _source(Path(path), where, role)), rows)
 
 
-def read_table(data: bytes, name: str, role: Role, limit: int = MAX_BYTES) -> Table:
+def read_table(data: bytes, name: str, role: Role, limit: int = MAX_BYTES, *, rows: int | None = None) -> Table:
     """Read a table from the bytes of a file.
 
     Args:
@@ -176,11 +177,12 @@ def read_table(data: bytes, name: str, role: Role, limit: int = MAX_BYTES) -> Ta
         name: as shown to the user.
         role: private or public.
         limit: largest size after decompression, in bytes.
+        rows: declared number of rows, see :func:`with_rows`; ``None``: as many as there are.
 
     Raises:
         InputError: what is wrong with the file, in one sentence.
     """
-    return _checked(Table(name, role, _source(data, _called(role, name), role, limit)))
+    return _checked(Table(name, role, _source(data, _called(role, name), role, limit)), rows)
 
 
 def table_from(frame: object, name: str, role: Role) -> Table:
@@ -192,21 +194,22 @@ def table_from(frame: object, name: str, role: Role) -> Table:
     return _checked(Table(name, role, frame_source(frame)))
 
 
-def query_table(url: str, query: str) -> Table:
+def query_table(url: str, query: str, rows: int | None = None) -> Table:
     """Return the rows of an SQL query as a private table.
 
     Args:
         url: of the database, as SQLAlchemy writes it; ``duckdb://PATH`` for DuckDB.
         query: one ``SELECT``.
+        rows: declared number of rows, see :func:`with_rows`; ``None``: as many as there are.
 
     Raises:
         InputError: the database does not answer, or the answer has no rows.
     """
-    return _checked(Table("query", "private", QuerySource(url, query, _called("private", "query"))))
+    return _checked(Table("query", "private", QuerySource(url, query, _called("private", "query"))), rows)
 
 
 def with_rows(table: Table, rows: int) -> Table:
-    """Return the same table with a declared number of rows, which then is not counted.
+    """Return the same table with a declared number of rows, which then is not counted: there may be none.
 
     Raises:
         InputError: not a valid number of rows.
@@ -222,7 +225,9 @@ def _where(table: Table) -> str:
     return _called(table.role, table.name)
 
 
-def _checked(table: Table) -> Table:
+def _checked(table: Table, rows: int | None = None) -> Table:
+    if rows is not None:
+        return with_rows(table, rows)
     if table.n == 0:
         raise InputError(TableMessage.NO_ROWS, where=_where(table))
     return table

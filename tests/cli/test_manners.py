@@ -215,11 +215,22 @@ def test_completion(capsys):
     assert main(["completion", "bash"]) == OK and "--formula" in capsys.readouterr().out
 
 
+def test_the_application_listens_where_it_is_told(monkeypatch, capsys):
+    """Its server is given the port and the address that were named, and no others; a port is one."""
+    asked = []
+    monkeypatch.setattr(
+        "subprocess.run", lambda command, **_: asked.append(command[5:]) or subprocess.CompletedProcess((), 0)
+    )
+    assert main(["app"]) == main(["app", "--port", "8600", "--address", "0.0.0.0"]) == OK
+    assert asked == [[], ["--server.port=8600", "--server.address=0.0.0.0"]]
+    assert main(["app", "--port", "99999"]) == BAD_INPUT and "port" in capsys.readouterr().err
+
+
 def test_every_command_has_an_example():
     """Its help ends with a line that can be typed, and options stand in groups."""
     (commands,) = (a for a in parser()._actions if a.dest == "command")
     for name, made in commands.choices.items():
-        if name not in ("app", "completion"):
+        if name != "completion":
             assert made.epilog.startswith(f"example: second-moment {name}"), name
     titles = {group.title for group in commands.choices["release"]._action_groups}
     assert {"tables", "budget", "release"} <= titles

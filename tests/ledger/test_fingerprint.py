@@ -14,7 +14,18 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.base.messages import LedgerMessage
 from pmtcore.cli.main import main
 from pmtcore.ledger import log
-from pmtcore.ledger.fingerprint import MOST_ROWS, SAMPLE, THRESHOLD, Sketch, evidence, known_again, overlap, sketch
+from pmtcore.ledger.fingerprint import (
+    MOST_ROWS,
+    SAMPLE,
+    THRESHOLD,
+    HashedCells,
+    Sketch,
+    evidence,
+    grown,
+    known_again,
+    overlap,
+    sketch,
+)
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.release import Request, admit, recorded_release
@@ -417,6 +428,45 @@ def test_a_ledger_tells_no_share(tmp_path):
     assert book.recognised(some) == ("survey",)
     assert book.admit("copy", some) == ("survey",)
     assert book.account("copy").together == ("survey",) and book.verify()["intact"]
+
+
+AGES = people(1)["age"]
+LATER = {
+    "the same": (lambda f: f, 0),
+    "a row more": (lambda f: pd.concat([f, people(5, 1)]), 0),
+    "40 rows more": (lambda f: pd.concat([f, people(5, 40)]), 0),
+    "a row less": (lambda f: f.iloc[1:], 0),
+    "a constant that varies in one row": (lambda f: f.assign(age=[41] + [40] * (N - 1)), 0),
+    "a constant that varies": (lambda f: f.assign(age=AGES), 0),
+    "a quarter more": (lambda f: pd.concat([f, people(5, 200)]), 1),
+    "a column more": (noisy, 1),
+    "others": (lambda f: people(7), 1),
+}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_that_a_fingerprint_was_kept_tells_of_no_row(name, tmp_path):
+    """Everyone sees whether another one is kept: public columns, noise and many rows decide, no single row does."""
+    change, kept = LATER[name]
+    frame = people(1).assign(age=40)
+    book = Ledger(str(tmp_path / "l.db"))
+    book.admit("survey", cells(csv(frame), book.fingerprint_key))
+    for _ in range(2):
+        book.admit("survey", cells(csv(change(frame)), book.fingerprint_key))
+        assert book.verify()["events"] == 1 + kept
+
+
+def test_the_threshold_of_growth_is_noisy():
+    """A tenth more is kept or not, by the key's noise; of a large table rows are counted, not those hashed of it."""
+    known, more = held_of(people(1)), people(5, 200)
+    odds = {}
+    for rows in (20, 73, 75, 77, 140):
+        here = cells(csv(pd.concat([people(1), more.iloc[:rows]])))
+        odds[rows] = np.mean([grown(here, known, bytes([ask]) * 32) for ask in range(60)])
+    assert odds[20] == 0 and odds[140] == 1 and all(0.05 < odds[rows] < 0.95 for rows in (73, 75, 77))
+    hashes = np.zeros((MOST_ROWS, 1), dtype=np.uint64)
+    was, now = (HashedCells(("a",), hashes, table_rows=n) for n in (10**6, 2 * 10**6))
+    assert grown(now, sketch(was), KEY) and not grown(was, sketch(was), KEY)
 
 
 @pytest.mark.parametrize("names", [["height", "age"], list(people(1).columns)])

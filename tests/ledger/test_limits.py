@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sql
 
-from pmtcore.accounting.budgets import Budget
+from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.base.labels import SpendState
 from pmtcore.base.messages import ArgumentMessage, InputError, LedgerMessage
 from pmtcore.cli.main import main
@@ -234,3 +234,15 @@ def test_a_server_that_goes_away(postgres, problem):  # noqa: F811
     outside.dispose()
     assert again.as_dict() == first.as_dict()
     assert ledger.account("survey").spent == 0.5
+
+
+@pytest.mark.parametrize(("mu", "pure"), [(1.0, True), (40.0, False)])
+def test_a_pure_cost_of_many_rows_is_entered_by_its_mu(book, problem, mu, pure):  # noqa: F811
+    """Beyond e^500 the ledger takes the mu that it implies, in place of naming an epsilon that nobody typed."""
+    book.cap("survey", 400.0)
+    request = Request("napp-public", Budget(mu), parameters={"noise": "pure"}, rows_per_person=8)
+    recorded_release(problem, request, SecureNoise(), book, dataset="survey", key="k")
+    entry = book.entry("k")
+    assert entry.mu == pytest.approx(8 * mu, rel=1e-3) and (entry.pure_epsilon > 0) == pure
+    spent = book.account("survey").as_dict()["spent"]
+    assert 0 < spent["epsilon"] <= epsilon_from_mu(8 * mu, spent["delta"]) * (1 + 1e-6)

@@ -18,14 +18,17 @@ from pmtcore.mechanisms.perturbed import Mechanism
 from pmtcore.methods.registry import make_parameters, method, methods
 from pmtcore.releases.release import Request, release
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import Problem, prepare
-from pmtcore.tables.table import table_from, with_rows
+from pmtcore.tables.table import read_path, table_from, with_rows
 from tests.helpers import TEST
 
 DERIVED = ["", "log(a); log(c)", "square(a); a:b; product(b, c)", "spline(b, 3); spline(c, 5)", "log(y); spline(y)"]
 # A device without a value answers too (decision 10), so the local methods are no sums over rows that are there.
 CENTRAL = [entry for entry in methods() if not entry.id.startswith("ldp")]
 EMPTY = 40
+
+KEY = bytes(range(32))
 
 
 def frame(rows: int, seed: int, labels: bool = False) -> pd.DataFrame:
@@ -70,6 +73,22 @@ def test_a_row_without_a_value_adds_nothing(entry, missing, gap):
         kept = pd.concat([rows[:EMPTY].assign(a=float(frame(80, 1)["a"].median())), kept])
     alone = released(entry, problem(kept, asked, 300))
     assert np.allclose(released(entry, problem(holes, asked)), alone, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize("entry", CENTRAL, ids=lambda entry: entry.id)
+def test_a_table_without_rows_is_one_of_rows_of_zeros(entry, rows, tmp_path):
+    """Where n is declared nothing tells whether anybody is there: no error, and what leaves is drawn alike."""
+    asked = choices(entry)
+    labels = asked.family != "gaussian"
+    some = frame(300, 2, labels).iloc[:rows]
+    some.to_csv(tmp_path / "p.csv", index=False)
+    private = read_path(tmp_path / "p.csv", "private", 300)
+    assert len(hashed(private, KEY).hashes) == rows
+    few = prepare(private, table_from(frame(80, 1, labels), "b", "public"), asked)
+    holes = frame(300, 2, labels).astype(float)
+    holes.loc[rows:, "y"] = np.nan
+    assert np.allclose(released(entry, few), released(entry, problem(holes, asked)), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("derived", DERIVED)

@@ -39,7 +39,7 @@ from pmtcore.report.figures import explore as explore_figures
 from pmtcore.report.html import report
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.identifiers import canonical, identifiers
+from pmtcore.tables.identifiers import MOST_LETTERS, canonical, identifiers
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.sources import Cells
 from pmtcore.tables.table import Table, query_table, read_table, table_from
@@ -233,6 +233,15 @@ def test_identifiers_do_not_depend_on_their_type(convert):
 def test_other_persons_stay_apart():
     """What differs in a letter, a digit or a sign is somebody else."""
     assert len({canonical(text) for text in APART}) == len(APART) - 1, "'' and '.' are nobody, both"
+
+
+def test_a_long_identifier_is_cut_and_no_longer_afterwards():
+    """One letter may become eighteen, and 350,000 took seconds. Long identifiers that begin alike are one person."""
+    long = "\ufdfa" * 350_000
+    assert len(canonical(long)) == MOST_LETTERS and canonical(long) == canonical(long[:-1]) == canonical(
+        canonical(long)
+    )
+    assert canonical("a" * 5000) == canonical("a" * 4999 + "b") != canonical("a" * 4095)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 10])
