@@ -58,6 +58,6 @@ def say(problem: Problem) -> None:
     if texts and tables is not None and not tables.may_be_studied and not curator():
         becomes = "counts as a gap" if problem.choices.missing == "public-median" else "turns its row into zeros"
         st.caption(
-            f"Private text that is spelt differently from the public table {becomes}. Only a curator can see whether "
-            "there is any, on Data."
+            f"Private text that the public table does not have {becomes}; capitals, blanks and a final point do not "
+            "matter. Only a curator can see whether there is any, on Data."
         )

@@ -34,7 +34,6 @@ _STUDY_HELP = (
     "Off: the spend is noted in this session alone. On: it is written to the ledger on this server, counts against the "
     "cap of the data set you name, and has its report with a date. These tables are for study, so either is fine."
 )
-SURE = "A release cannot be undone: what has left has left, and the budget it took stays spent."
 
 
 @dataclass(frozen=True)
@@ -88,10 +87,10 @@ def spend_form(mu: float) -> SpendPlan | None:
     tables = session().tables
     if tables is None:
         return None
-    if tables.may_be_studied and not st.toggle(**control("ledger-study"), value=False, help=_STUDY_HELP):
+    if tables.may_be_studied and not st.toggle(**control("ledger-study", value=False), help=_STUDY_HELP):
         return SpendPlan()
     # One below the other: a name that is cut is no name.
-    name = tables.registered or st.text_input(**control("ledger-name", f"-{tables.key[:12]}"), value=tables.title)
+    name = tables.registered or st.text_input(**control("ledger-name", f"-{tables.key[:12]}", value=tables.title))
     purpose = st.text_input(**control("ledger-purpose"))
     try:
         with before_spend():

@@ -26,6 +26,7 @@ from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option, source
 from pmtcore.report.statistics import shortened_words
 from pmtcore.report.strength import strength, unprotected_words
+from pmtcore.tables.problem import Problem
 
 
 def method_choice(public: PublicData) -> str:
@@ -95,7 +96,7 @@ def expected(prospect: Preview) -> None:
             figure = figures.tradeoff(prospect.guarantee.person.mu)
             table = figures.tradeoff_table(prospect.guarantee.person.mu)
             chart(figure, "tradeoff", alt, table, label=Label.PUBLIC)
-            deployments()
+            deployments(prospect.guarantee.person.mu)
 
 
 def _note(prospect: Preview) -> str:
@@ -104,22 +105,31 @@ def _note(prospect: Preview) -> str:
     return f"Chosen from public figures: {chosen}." if chosen else ""
 
 
-def confirmation(prospect: Preview) -> str:
-    """Return what the user agrees to."""
-    if prospect.guarantee.mu == 0:
-        return "I spend nothing: this method reads no private row."
+def agreed(problem: Problem, prospect: Preview, id: str) -> bool:
+    """Draw what the user agrees to and the button of one request; return whether it was pressed with the tick set.
+
+    The button is never disabled: while the page answers the tick, a keyboard would skip it. The key of the tick holds
+    what is confirmed: another amount, method or table is another question, not yet answered.
+    """
     tables = session().tables
-    spend = f"I spend mu = {prospect.guarantee.person.mu:.4g} on this table"
-    if tables is not None and tables.may_be_studied:
-        return f"{spend}, for study: the result is a lab figure, not to be published."
-    return f"{spend}. It cannot be taken back."
-
-
-def confirmation_key(prospect: Preview) -> str:
-    """Return a key that changes with what is confirmed: a tick for one amount never counts for another."""
-    state = session()
-    table = "" if state.tables is None else state.tables.key
-    return f"sure-{state.next_request}-{table}-{prospect.method.id}-{prospect.guarantee.person.mu!r}"
+    words = f"I spend mu = {prospect.guarantee.person.mu:.4g} on this table"
+    if prospect.guarantee.mu == 0:
+        words = "I spend nothing: this method reads no private row."
+    elif tables is not None and tables.may_be_studied:
+        words += ", for study: the result is a lab figure, not to be published."
+    else:
+        # Labels are read from public rows: another spelling in the private ones leaves nothing but zeros.
+        labels = [repr(label) for label in (problem.positive, problem.other_label) if label is not None]
+        words += plain(f", where {problem.public.target} is {' or '.join(labels)} to the letter" if labels else "")
+        words += ". It cannot be taken back."
+    table = "" if tables is None else tables.key
+    key = f"sure-{id}-{table}-{prospect.method.id}-{prospect.guarantee.person.mu!r}"
+    help = "A release cannot be undone: what has left has left, and the budget it took stays spent."
+    sure = st.checkbox(words, key=key, help=help)
+    pressed = st.button("Release", type="primary", key=f"go-{id}", icon=":material/verified_user:", width="stretch")
+    if pressed and not sure:
+        st.warning("Nothing is released yet: tick the box above first.", icon=":material/check_box:")
+    return pressed and sure
 
 
 def import_configuration() -> None:

@@ -57,7 +57,8 @@ def own_tables() -> bool:
         tables = state.session().tables
         opened = plain(tables.title) if tables else "nothing"
         until = f"Until then {opened} is open on the other pages." if readable else "Replace the one that was refused."
-        st.info(f"It takes two files that can be read. {until}", icon=":material/upload:")
+        lacking = " and ".join([*["the private table"] * (private is None), *[f"public {kind}"] * (public is None)])
+        st.info(f"Still needed: {lacking}. {until}", icon=":material/upload:")
         return False
     mark = repr((private[0], public[0], kind, behind))
     if st.session_state.get("opened") != mark:

@@ -220,15 +220,24 @@ def strength_line(mu: float) -> None:
     st.markdown(f":gray-badge[:material/shield: protection] {strength(mu).sentence}")
 
 
-def deployments() -> None:
-    """Draw published budgets, folded, for whoever has to judge this one."""
+def deployments(mu: float) -> None:
+    """Draw published budgets, folded, for whoever has to judge this one, with its own at their delta."""
     with st.expander("Budgets of published deployments", icon=":material/compare_arrows:"):
         rows = [
-            {"deployment": one.name, "epsilon": one.epsilon, "delta": power_of_ten(one.delta), "protects": one.unit}
+            {
+                "deployment": one.name,
+                "epsilon": one.epsilon,
+                "delta": power_of_ten(one.delta),
+                "this one at that delta": one.here(mu),
+                "protects": one.unit,
+            }
             for one in DEPLOYMENTS
         ]
         st.dataframe(rows, hide_index=True, width="stretch", alt="Budgets of published deployments")
-        st.caption("As their publishers state them. Compare epsilon at a delta of the same size and for the same unit.")
+        st.caption(
+            "As their publishers state them. Compare epsilon at the same delta and for the same unit; at delta 0 "
+            "Gaussian noise has none."
+        )
 
 
 def parameter_form(method: Method, key: str) -> dict[str, Any]:

@@ -39,23 +39,25 @@ def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> s
 
 
 def show(demo: Demo, shown: Shown) -> None:
-    """Draw the sentence to take away and the picture beside the knobs, and the way on below them."""
-    with stage:
-        if st.session_state.get("projector"):
-            st.header(f"{badge(Label.LAB)} {shown.sentence}", anchor=False)
-            chart(projected(shown.picture), demo.id, shown.alt, shown.table, label=Label.LAB)
-        else:
-            settings: dict[str, Any] = {"words": shown.sentence, "strong": True, "picture_first": True}
-            chart(shown.picture, demo.id, shown.alt, shown.table, label=Label.LAB, **settings)
-    with later(st, "way"):
-        if shown.note:
-            st.caption(shown.note)
-        if demo is DEMOS["retrieval"]:
-            attacked()
-        if demo.way is not None:
-            name, label, icon = demo.way
-            room = "work" if name == "explore" else "study"
-            st.page_link(f"pages/{room}/{name}.py", label=label, icon=f":material/{icon}:")
+    """Draw the sentence to take away and the picture."""
+    if st.session_state.get("projector"):
+        st.header(f"{badge(Label.LAB)} {shown.sentence}", anchor=False)
+        chart(projected(shown.picture), demo.id, shown.alt, shown.table, label=Label.LAB)
+    else:
+        settings: dict[str, Any] = {"words": shown.sentence, "strong": True, "picture_first": True}
+        chart(shown.picture, demo.id, shown.alt, shown.table, label=Label.LAB, **settings)
+
+
+def onward(demo: Demo, note: str) -> None:
+    """Draw what else is to be said of the picture, and the way on."""
+    if note:
+        st.caption(note)
+    if demo is DEMOS["retrieval"]:
+        attacked()
+    if demo.way is not None:
+        name, label, icon = demo.way
+        room = "work" if name == "explore" else "study"
+        st.page_link(f"pages/{room}/{name}.py", label=label, icon=f":material/{icon}:")
 
 
 def attacked() -> None:
@@ -65,12 +67,11 @@ def attacked() -> None:
             (st.error if attack.wins else st.success)(attack.sentence)
 
 
-def demonstrate(demo: Demo) -> None:
-    """Draw a lesson's knobs and what follows from them."""
-    places: list[object] = [moved(knob) for knob in demo.knobs]
+def moved_all(demo: Demo) -> Shown:
+    """Draw a lesson's knobs; return what follows from them."""
     if demo is DEMOS["leaks"]:
-        places = [linked_choice("Mistake", MISTAKES, "mistake", "Each claims mu = 1 and does not keep it.")]
-    show(demo, demo.show(*places))
+        return demo.show(linked_choice("Mistake", MISTAKES, "mistake", "Each claims mu = 1 and does not keep it."))
+    return demo.show(*[moved(knob) for knob in demo.knobs])
 
 
 def opened() -> Lesson | None:
@@ -115,16 +116,18 @@ else:
         st.title(f"{list(LESSONS).index(lesson.id) + 1}. {lesson.title}")
         ways(lesson)
         with figure_first("lesson"):
-            if lesson.meaning and not large:  # on a projector the picture comes first
+            if lesson.meaning:
                 later(st, "meaning").markdown(lesson.meaning)
             controls, stage = st.columns([2, 5], gap="large")
             with controls:
                 st.markdown(f"**Try it.** {lesson.task}")
-                demonstrate(DEMOS[lesson.id])
+                demo = DEMOS[lesson.id]
+                shown = moved_all(demo)
                 with later(st, "question"):
                     st.markdown(f"**Question.** {lesson.question}")
                     # Over the page, which stays where it is; the key names the lesson: an open answer closes with it.
                     with st.popover("Answer", icon=":material/lightbulb:", key=f"answer-{lesson.id}"):
                         st.markdown(lesson.answer)
-                    if lesson.meaning and large:
-                        st.markdown(lesson.meaning)
+                    onward(demo, shown.note)
+            with stage:
+                show(demo, shown)

@@ -13,13 +13,17 @@ from pmtcore.auditing.central_vs_local import Sides, papers_local
 from pmtcore.auditing.comparison import rescaled
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.numbers import listing
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import FAMILIES
 from pmtcore.local import setup
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
+from pmtcore.methods.registry import method
 from pmtcore.report.figures import compare as figures
+from pmtcore.report.figures.style import QUIET
 from pmtcore.report.first_look import Quick, remember, remembered
+from pmtcore.report.names import title
 from pmtcore.report.words import comparison_words
 from pmtcore.tables.problem import Problem, prepare
 
@@ -122,19 +126,28 @@ def picture(shown: Quick, kind: Label, axis: str, run: Sides | None = None) -> N
     at = float(st.session_state["local-epsilon"]) if axis == "epsilon" else None
     alt = f"Distance to the fit without privacy against {axis}, central and local"
     words = (
-        f"{'So far: ' * bool(shown.summaries and run and run.live)}{comparison_words(shown.summaries, axis, at)}"
+        f"{'So far: ' * bool(shown.summaries and run and run.live)}{_trusted(shown)}"
+        f"{comparison_words(shown.summaries, axis, at)}"
         or "No simulated release yet."
     )
     drawn = figures.comparison(shown.summaries, axis, methods=methods, places=places, measure=shown.measure)
+    if at is not None:
+        drawn.add_vline(x=at, line={"color": QUIET, "dash": "dash"})
     table = figures.comparison_table(shown.summaries)
     chart(drawn, "local-comparison", alt, table, label=kind, words=words, picture_first=True)
     st.caption(
         f"Up to {TRIALS} simulated releases of the standardized table for each point"
-        f"{', in standard errors of the public fit' * shown.typical}. Central: (epsilon, delta) at the "
-        "reporting delta; ldp-whitened: purely epsilon for each report; paper C's Algorithms 1 to 4 (1 and 3 for a "
-        "Gaussian design, 2 and 4 for a bounded one), as printed and repaired: (epsilon, delta) for each report. "
-        "Algorithms 3 and 4 need a table without an intercept."
+        f"{', in standard errors of the public fit' * shown.typical}. With a curator epsilon is at the reporting "
+        "delta. A report of the whitened score keeps epsilon without a delta, one of paper C's Algorithms 1 to 4 (for "
+        "a Gaussian or a bounded design, as printed and repaired) epsilon with a delta."
     )
+
+
+def _trusted(shown: Quick) -> str:
+    """Say which of the methods have a curator."""
+    ids = dict.fromkeys(one.method for one in shown.summaries)
+    names = [title(id) for id in ids if method(id).role == "method" and not method(id).local]
+    return f"With a curator: {listing(names)}; the others trust nobody. " if names else ""
 
 
 def against() -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import streamlit as st
 from pandas import DataFrame
 
-from pages.common.controls import control
+from pages.common.controls import control, pick
 from pages.common.widgets import (
     ask_coefficient,
     chart,
@@ -30,12 +30,27 @@ from pmtcore.sites.status import status
 from pmtcore.sites.study import METHODS, MOST_SITES, Study, create_from, fields_of, knowledge, sites_of
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem
+from pmtcore.tables.table import read_table
 
 _MUS = [0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0]
-_COMMAND = """python -m pmtcore study create study.json --public public.csv --target {target} \\
-    --method {method} --mu {mu} --site north={rows} --site south={rows} --site west={rows} --colluders 1
-python -m pmtcore study simulate --public public.csv --private a.csv b.csv c.csv --target {target} \\
+_STEPS = """# 1. The coordinator, without a private file, writes the study, as the form above does; each site gets it.
+{program} study create study.json --public public.csv --target {target} \\
+    --method {method} --mu {mu} {sites} --least {least} --colluders {colluders}
+# 2. Each site looks at the plan, agrees to it, and sends the file NAME.joined.json back: public keys, no rows.
+{program} ledger cap --ledger {name}.db --dataset registry --mu 3
+{program} study join study.json --site {name} --folder {name}-keys \\
+    --ledger {name}.db --dataset registry --agree
+# 3. The coordinator adds the keys, and sends the study to each site.
+{program} study create study.json {joined}
+# 4. The coordinator opens the study.
+{program} study run study.json --listen 127.0.0.1:8090
+# 5. Each site takes part, beside its own table; at the end each of them has the release.
+{program} study run study.json --site {name} --private registry.csv --folder {name}-keys \\
+    --ledger {name}.db --dataset registry --server https://study.example.org
+# A trial on one machine, with files that are all there:
+{program} study simulate --public public.csv --private a.csv b.csv c.csv --target {target} \\
     --method {method} --mu {mu}"""
+_NAMES = ["north", "south", "west"]  # of an example
 
 
 def ask(problem: Problem) -> tuple[str, str, float, int]:
@@ -50,39 +65,47 @@ def ask(problem: Problem) -> tuple[str, str, float, int]:
     return id, coefficient, float(mu), int(rows)
 
 
-def creation(id: str, mu: float, rows: int) -> None:
-    """Ask for the rest of a study, and give its file."""
+def creation(id: str, mu: float, rows: int) -> Study | None:
+    """Ask for the rest of a study, and give its file; return the study."""
     st.caption(f"Method and budget are those above: {option(id)}, mu = {figure(mu)}.")
     public = st.file_uploader(**control("sites-public"))
+    if public is None:
+        st.caption("Every site has this file too. With it the rest is asked, and the study file is made.")
+        return None
     left, right = st.columns(2)
     title = left.text_input(**control("sites-title"))
-    target = right.text_input(**control("sites-target"))
-    text = st.text_area(**control("sites-list"), value=f"north={rows}\nsouth={rows}\nwest={rows}")
+    target = pick(right, "sites-target", read_table(public.getvalue(), public.name, "public").columns)
+    text = st.text_area(**control("sites-list"), value="\n".join(f"{name}={rows}" for name in _NAMES))
     left, right, last = st.columns(3, vertical_alignment="bottom")
     least = number(left, "sites-least", 2, MOST_SITES, start=2)
     colluders = number(right, "sites-colluders", 0, MOST_SITES - 1, start=1)
     effects = last.toggle(**control("sites-effects"))
-    if public is None or not target:
-        st.caption("Name the target and choose the public table; the study file appears here.")
-        return
-    study = create_from(
-        public.name,
-        public.getvalue(),
-        title,
-        Choices(target=target),
-        request=Request(id, Budget(mu)),
-        sites=sites_of(text),
-        least=int(least),
-        colluders=int(colluders),
-        site_effects=effects,
-    )
+    # Made once for what is asked: each study has a random mark, and the file that was sent has to keep its own.
+    asked = (public.file_id, title, target, text, least, colluders, effects, id, mu)
+    if st.session_state.get("sites-made", ((),))[0] != asked:
+        made = create_from(
+            public.name,
+            public.getvalue(),
+            title,
+            Choices(target=target),
+            request=Request(id, Budget(mu)),
+            sites=sites_of(text),
+            least=int(least),
+            colluders=int(colluders),
+            site_effects=effects,
+        )
+        st.session_state["sites-made"] = (asked, made)
+    study: Study = st.session_state["sites-made"][1]
     for each in knowledge(study, len(study.sites)):
         st.markdown(plain(each.words))
+    if study.colluders and study.least < len(study.sites):
+        st.caption("Where fewer sites answer, each adds more noise: colluders then learn no more.")
     st.download_button(**control("sites-study"), data=study.as_json())
     st.caption(
-        "Send it with the public table to each site. To see that all have the same study, let each read to you by "
-        f"telephone the mark of its file: {study.plan_digest}"
+        "Send it with the public table to each site. `study join` prints the mark of what it says (not of its bytes) "
+        f"there; all sites have the same study if it is this one: {study.plan_digest}"
     )
+    return study
 
 
 def agreed() -> None:
@@ -112,10 +135,34 @@ def agreed() -> None:
         )
 
 
-def section(title: str, icon: str, draw: Callable[[], None]) -> None:
+def steps(problem: Problem, id: str, mu: float, rows: int, *, study: Study | None) -> None:
+    """Draw what coordinator and sites type, for the study that was made above or for an example."""
+    names = [site.name for site in study.sites] if study else _NAMES
+    each = [site.rows for site in study.sites] if study else [rows] * len(names)
+    st.header("Step by step")
+    st.markdown(
+        "A study runs from the command line, at each site beside its own table and ledger. The documentation (Sites) "
+        "says what each side has to install, and what happens when a machine stops."
+    )
+    words = _STEPS.format(
+        program="python -m pmtcore",
+        target=shlex.quote(study.choices.target if study else problem.public.target),
+        method=id,
+        mu=figure(mu),
+        name=names[0],
+        sites=" ".join(f"--site {name}={many}" for name, many in zip(names, each, strict=True)),
+        joined=" ".join(f"--joined {name}.joined.json" for name in names),
+        least=study.least if study else 2,
+        colluders=study.colluders if study else 1,
+    )
+    st.code(words, language="bash", wrap_lines=True)
+
+
+def section(title: str, icon: str, draw: Callable[[], Study | None]) -> Study | None:
     """Draw a part of the page in a fold; what is wrong with its files is said there."""
     with st.expander(title, icon=f":material/{icon}:", key=f"section-{icon}"), errors_shown():
-        draw()
+        return draw()
+    return None
 
 
 def page(problem: Problem) -> None:
@@ -127,20 +174,15 @@ def page(problem: Problem) -> None:
         alt = f"Predicted half-width of {coefficient} against the number of sites"
         words = (
             "Several institutions with rows of different people fit one regression. Each sends masked sums of its rows "
-            "with its share of the noise; only the noisy total is opened, so none learns another's sums. More sites "
-            "make bands narrower; the more of them may pool what they know, the more noise each adds."
+            "with its share of the noise; only the noisy total is opened, so none learns another's sums. "
+            f"{figures.words(predictions, coefficient, len(_NAMES))}"
         )
         note = "Predictions assume that all sites' rows are like the public ones."
         drawn, table = figures.widths(predictions, coefficient), figures.table(predictions)
         chart(drawn, "sites", alt, table, label=Label.PUBLIC, words=words, folded_note=note)
-    section("Create a study", "note_add", lambda: creation(id, mu, rows))
+    study = section("Create a study", "note_add", lambda: creation(id, mu, rows))
     section("Who has agreed", "how_to_reg", agreed)
-    st.markdown(
-        "A study runs from the command line, at each site beside its own table and ledger; the coordinator needs no "
-        "private file. The guide *Several institutions, one regression* goes through it step by step."
-    )
-    target = shlex.quote(problem.public.target)
-    st.code(_COMMAND.format(target=target, method=id, mu=figure(mu), rows=rows), language=None, wrap_lines=True)
+    steps(problem, id, mu, rows, study=study)
 
 
 st.title("Sites")

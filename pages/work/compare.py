@@ -35,7 +35,7 @@ from pmtcore.tables.problem import Problem
 _ROWS = 4
 # Ends of the budgets that are tried at first.
 FIRST_PLACES = (0.1, 10.0)
-SCALES = {"z": "z-scores", "none": "as it is", "minmax": "to [0, 1]", "max": "by the largest"}
+SCALES = {"none": "as they are", "z": "z-scores, as in the papers", "minmax": "to [0, 1]", "max": "by the largest"}
 _AXIS_HELP = {
     "budget": help_for("mu"),
     "private rows": "So many of the private rows, taken at random.",
@@ -181,6 +181,7 @@ def picture(
     table = figures.comparison_table(summaries)
     chart(drawn, "comparison", alt, table, label=study_label(), words=words)
     st.toggle(**control("compare-mean"))
+    note += " Plan and Release count the error of sampling too, so methods are less far apart there."
     off = " The dotted line is how far that fit itself is expected to be from the truth, by sampling alone."
     st.caption(f"{note} The {measure}.{off if sampling else ''}")
 
@@ -211,7 +212,13 @@ def results(axis: str) -> None:
     run = runs.find()
     first = quick() if run is None and axis == "budget" else None
     if first is not None:
-        picture(first.summaries, "budget", None, f"A first look, {first.trials} trials.", measure=first.measure)
+        picture(
+            first.summaries,
+            "budget",
+            None,
+            f"A first look: columns as they are, {first.trials} trials. The papers rescale them first.",
+            measure=first.measure,
+        )
         return
     if run is None or (run.axis != axis and not run.live):
         st.info(f"Nothing is computed against {_ENDS[axis]} yet: Run draws it here.", icon=":material/play_arrow:")

@@ -73,14 +73,14 @@ def modelled(problem: Problem) -> None:
     if problem.positive is None:
         return
     left, right = st.columns([4, 1], vertical_alignment="center")
+    other = problem.other_label
+    rest = "" if other is None else f" A private row with other text than this or **{plain(other)}** counts as a gap."
     left.markdown(
         f"{badge(Label.PUBLIC)} Modelled: the chance that **{plain(problem.public.target)}** is "
-        f"**{plain(problem.positive)}**; a positive coefficient makes it likelier."
+        f"**{plain(problem.positive)}**; a positive coefficient makes it likelier.{rest}"
     )
-    if problem.other_label is not None and right.button(
-        **control("swap-label"), label=f"Model {plain(problem.other_label)}"
-    ):
-        table_picker.take(replace(problem.choices, positive=problem.other_label))
+    if other is not None and right.button(**control("swap-label"), label=f"Model {plain(other)}"):
+        table_picker.take(replace(problem.choices, positive=other))
 
 
 def mended(problem: Problem) -> None:

@@ -7,7 +7,7 @@ from pages.common import cautions, jobs, released, workflow_state
 from pages.common import release_form as form
 from pages.common.agreements import ask_for, waiting
 from pages.common.controls import control
-from pages.common.ledger_form import SURE, SpendPlan, spend_form
+from pages.common.ledger_form import SpendPlan, spend_form
 from pages.common.persons import declared
 from pages.common.session import prospect, session
 from pages.common.widgets import budget_input, errors_shown, number, on_tables, parameter_form
@@ -47,19 +47,10 @@ def confirm(problem: Problem, request: Request, expected: Preview) -> None:
     where = spend_form(expected.guarantee.person.mu)
     if where is None:
         return
-    # The key holds what is confirmed: another amount, method or table is another question, not yet answered.
     if where.second:
         ask_for(where, problem, request)
         return
-    sure = st.checkbox(form.confirmation(expected), key=form.confirmation_key(expected), help=SURE)
-    pressed = st.button(
-        "Release",
-        type="primary",
-        disabled=not sure,
-        key=f"go-{id}",
-        icon=":material/verified_user:",
-        width="stretch",
-    )
+    pressed = form.agreed(problem, expected, id)
     source = noise_source()
     if pressed:
         run(problem, request, where, source=source, id=id)

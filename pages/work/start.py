@@ -1,4 +1,4 @@
-"""Start: what this is, shown on one picture that moves with the budget, and three ways on."""
+"""Start: what this is, shown on one picture that moves with the budget, and the ways on."""
 
 import streamlit as st
 
@@ -12,14 +12,13 @@ from pmtcore.report.strength import strength
 
 
 def ways() -> None:
-    """Draw the three ways on."""
-    mine, known, teach = st.columns(3)
-    if mine.button(**control("start-own")):
-        st.session_state["source"] = "upload"
-        st.switch_page("pages/work/data.py")
-    if known.button(**control("start-known")):
-        st.session_state["source"] = "name"
-        st.switch_page("pages/work/data.py")
+    """Draw the ways on."""
+    *places, teach = st.columns(4)
+    sources = {"start-own": "upload", "start-known": "name", "start-demo": "demo"}
+    for place, (id, source) in zip(places, sources.items(), strict=True):
+        if place.button(**control(id)):
+            st.session_state["source"] = source
+            st.switch_page("pages/work/data.py")
     if teach.button(**control("start-teach")):
         st.switch_page("pages/study/learn.py")
 
@@ -40,5 +39,5 @@ with narrow:
     picture(figures.errors(shown, mu), "start-errors", "Width of the typical band against the budget")
 st.caption(
     "Synthetic rows: 5,000 private, 200 public. What it needs: a private table, a little public data about the same "
-    "population (or only a published second moment), and a budget. A demo of such rows is open already, on Data."
+    "population (or only a published second moment), and a budget."
 )

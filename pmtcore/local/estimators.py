@@ -124,13 +124,16 @@ def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0, shares: np.n
     known: dict[float, float] = {}
     longest = float(np.max(np.abs(scores)))
 
-    def rough(c: float) -> float:
+    def over(c: float, scores: np.ndarray, shares: np.ndarray) -> float:
         with np.errstate(over="ignore"):
-            return float(np.clip(c * (weights @ link.curve(offset + c * few)), -1e300, 1e300)) - 1.0
+            return float(np.clip(c * (shares @ link.curve(offset + c * scores)), -1e300, 1e300)) - 1.0
+
+    def rough(c: float) -> float:
+        return over(c, few, weights)
 
     def gap(c: float) -> float:
-        if exact:
-            return rough(c)
+        if exact or shares is not None:
+            return rough(c) if shares is None else over(c, scores, shares)
         if c not in known:
             with np.errstate(over="ignore"):
                 inside = scores
@@ -187,20 +190,18 @@ def _summarized(scores: np.ndarray, shares: np.ndarray | None) -> tuple[np.ndarr
     Many scores are put into bins of one width; the two points one deviation beside the mean of a bin have its mean and
     its variance.
     """
-    if shares is not None:
-        return scores, shares, True
     low, high = float(np.min(scores)), float(np.max(scores))
     if len(scores) < 2 * _FEW or not high > low:
-        return scores, np.full(len(scores), 1 / len(scores)), True
+        return scores, np.full(len(scores), 1 / len(scores)) if shares is None else shares, True
     bins = _FEW // 2
     at = np.minimum(((scores - low) * (bins / (high - low))).astype(np.intp), bins - 1)
-    counts = np.bincount(at, minlength=bins)
-    filled = np.maximum(counts, 1)
-    mean = np.bincount(at, scores, minlength=bins) / filled
-    deviation = np.sqrt(np.bincount(at, (scores - mean[at]) ** 2, minlength=bins) / filled)
+    counts = np.bincount(at, shares, minlength=bins)
     some = counts > 0
+    filled, each = np.where(some, counts, 1), 1 if shares is None else shares
+    mean = np.bincount(at, each * scores, minlength=bins) / filled
+    deviation = np.sqrt(np.bincount(at, each * (scores - mean[at]) ** 2, minlength=bins) / filled)
     points = np.concatenate([(mean - deviation)[some], (mean + deviation)[some]])
-    return points, np.tile(counts[some] / (2 * len(scores)), 2), False
+    return points, np.tile(counts[some] / (2 * counts.sum()), 2), False
 
 
 def scaled(link: Link, slopes: np.ndarray, rows: PublicRows, level: float | None) -> tuple[np.ndarray, float]:

@@ -85,16 +85,18 @@ class Solutions:
     plain: np.ndarray
     whitened: np.ndarray
     true: np.ndarray
+    ratio: float
 
     @property
     def sentence(self) -> str:
         """Render what to take away."""
         far, near = (float(np.median(np.linalg.norm(x - self.true, axis=1))) for x in (self.plain, self.whitened))
-        distances = f"{figure(far)} off without whitening, {figure(near)} with"
+        distances = f"both slopes together are typically {figure(far)} off without whitening, {figure(near)} with"
         if far < 1.2 * near:
-            return f"Round rows already: {distances}. There is nothing to gain."
+            why = "The rows are round already" if self.ratio <= 1 else "The noise swamps both"
+            return f"{why}: {distances}."
         return (
-            f"The same budget: {distances}. Noise added to a moment is divided by its smallest eigenvalue when the "
+            f"At the same budget {distances}. Noise added to a moment is divided by its smallest eigenvalue when the "
             f"moment is inverted."
         )
 
@@ -118,7 +120,7 @@ def inverse(ratio: float, mu: float, trials: int = 200) -> Solutions:
         noise = moment_sensitivity(radius, _N) / part * symmetric_noise(SeededNoise(13, at), trials, 2, "isometric")
         cross = z.T @ y / _N + cross_sensitivity(radius, bound, _N) / part * SeededNoise(14, at).normal(trials, 2)
         solutions.append(np.linalg.solve(z.T @ z / _N + noise, cross[..., None])[..., 0] @ w)
-    return Solutions(solutions[0], solutions[1], true)
+    return Solutions(solutions[0], solutions[1], true, ratio)
 
 
 @dataclass(frozen=True)
@@ -138,10 +140,15 @@ class Radii:
     @property
     def sentence(self) -> str:
         """Render what to take away."""
-        best = float(self.radius[np.argmin(self.total)])
-        side = "too small: it cuts" if self.chosen < best / 1.3 else "too large: it pays for room nobody needs"
+        best, least = float(self.radius[np.argmin(self.total)]), float(np.min(self.total))
+        # Not the best radius, which the reader is asked to find.
+        times = figure(float(np.interp(self.chosen, self.radius, self.total)) / least, 2)
+        side = "too small: too many rows are shortened" if self.chosen < best else "too large: the noise grows with it"
         word = "about right" if best / 1.3 <= self.chosen <= best * 1.3 else side
-        return f"Radius {figure(self.chosen, 2)} is {word}; the best here is {figure(best, 2)}."
+        return (
+            f"Rows longer than {figure(self.chosen, 2)} are shortened to it. That is {word}: the squared error is "
+            f"{times} times the least."
+        )
 
 
 def radius(chosen: float, mu: float, n: int = 2000) -> Radii:

@@ -21,6 +21,7 @@ from pmtcore.public.moments import INTERCEPT, PublicData, public_from_rows
 
 _BANDS = 40  # that fit into one picture
 _REPEATS = 20_000  # shares known to a third of a percent
+_MANY = f"{_REPEATS:,} repetitions, of which {_BANDS} are drawn"
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class LessonCurve:
 
 def public_rows(d: int, rows: int) -> LessonCurve:
     """Condition number that is left after whitening d columns with so many public rows."""
-    m = np.unique(np.round(np.geomspace(d + 1, 100 * d, 16)).astype(int))
+    m = np.unique(np.round(np.geomspace(d + 1, 100 * d, 60)).astype(int))
     left = np.asarray([expected_after(d, int(k)).kappa for k in m])
     here = expected_after(d, max(rows, d + 1)).kappa
     if rows <= d:
@@ -72,10 +73,10 @@ class RepeatedBands:
         """Render what to take away."""
         share = percent(self.coverage, 3)
         if self.with_noise:
-            return f"Bands that hold the noise and the sampling contain the truth in {share} of the repetitions."
+            return f"Bands that hold the noise and the sampling contain the truth in {share} of {_MANY}."
         if self.coverage > 0.93:
             return f"Without the noise in the band it is {share}: at this budget the noise is too small to matter."
-        return f"Bands that forget the privacy noise promise 95 % and contain the truth in {share} of the repetitions."
+        return f"Bands that forget the privacy noise promise 95 % and contain the truth in {share} of {_MANY}."
 
 
 def bands(mu: float, with_noise: bool) -> RepeatedBands:

@@ -44,7 +44,7 @@ from pmtcore.ledger.rules import SpendFields, spend
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters
-from pmtcore.methods.registry import Method, Plan, Prediction, make_parameters, method, recommended
+from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, make_parameters, method, recommended
 from pmtcore.public.pull import strongest_pull
 from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, before_spend, sentence
 from pmtcore.releases.planning import NO_GAIN, beside_public, public_alone, with_common_sampling
@@ -225,7 +225,10 @@ def release(
         facts=plan.facts(),
         parts=plan.parts(),
         released=outcome.released_under(guarantee),
-        notes=problem.notes + _of_fit(problem, plan) + _cautions(problem, entry, guarantee) + outcome.notes(),
+        notes=problem.notes
+        + _of_fit(problem, plan)
+        + _cautions(problem, entry, guarantee)
+        + _of_rows(problem, outcome),
         design={} if problem.design is None else problem.design.as_dict(),
         disagrees=outcome.disagrees,
     )
@@ -470,6 +473,12 @@ def _planned(problem: Problem, request: Request) -> tuple[Method, Parameters, Pl
     if plan.mu * unit.rows > MU_RANGE[1]:
         raise InputError(ReleaseMessage.PERSON_UNPROTECTED, rows=unit.rows, mu=plan.mu * unit.rows, limit=MU_RANGE[1])
     return entry, parameters, plan
+
+
+def _of_rows(problem: Problem, outcome: Outcome) -> tuple[str, ...]:
+    """Return what the released figures say of the rows; of persons' rows room that nobody used counts as zeros too."""
+    notes = outcome.notes()
+    return notes if problem.unit is None else tuple(n for n in notes if kind_of(n) is not ReleaseNote.ROWS_LEFT_OUT)
 
 
 def _of_fit(problem: Problem, plan: Plan) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from pmtcore.methods.registry import method
 
 # What a band allows for, by the names of its parts.
 _PARTS = {"privacy": "the noise for privacy", "sampling": "sampling", "truncation": "truncated rows"}
+_BLANK = 40  # letters of a line to be filled in by hand
 _ANSWERS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
@@ -45,6 +46,7 @@ def checklist(record: ReleaseRecord) -> list[tuple[str, str]]:
         "title": entry.title,
         "id": entry.id,
         "reason": entry.claim.reason,
+        "blank": "_" * _BLANK,
         "parts": " and ".join([", ".join(parts[:-1]), *parts[-1:]] if len(parts) > 1 else parts),
     }
     answers = {question: text[which[question]] if question in which else text for question, text in _ANSWERS.items()}

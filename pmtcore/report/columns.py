@@ -1,16 +1,18 @@
 """The public rows of each column at a glance: kind, part in the fit, and how its values are spread."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pmtcore.base.messages import Note, TableNote
 from pmtcore.base.numbers import plural
+from pmtcore.public.moments import OTHER
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import CODED, DATES, LEVELS
+from pmtcore.tables.kinds import CODED, DATES, LEVELS, as_kind
 from pmtcore.tables.problem import common_columns
-from pmtcore.tables.schema import as_kind, frequencies, read_alike
+from pmtcore.tables.schema import frequencies, read_alike
 from pmtcore.tables.schema import values as read_values
 from pmtcore.tables.table import MomentTable, Table
 
@@ -39,20 +41,27 @@ def at_a_glance(
     dropped = {note.facts["column"] for note in noted if note.kind in _DROPPED}
     dropped |= {name for note in noted if note.kind is TableNote.LEFT_OUT for name in note.facts["columns"]}
     parts = {name: "left out" if name in dropped else _part(name, choices) for name in common_columns(private, public)}
+    rare = {note.facts["column"]: note.facts for note in noted if note.kind is TableNote.RARE_LEVELS}
     rows = []
     for name in sorted(parts, key=lambda name: parts[name] != "target")[:_MOST]:
-        about = _as_read(public, name, choices) if isinstance(public, Table) else {"kind": "numeric"}
+        about = _as_read(public, name, choices, rare.get(name)) if isinstance(public, Table) else {"kind": "numeric"}
         rows.append({"column": name, "part": parts[name], **about})
     return pd.DataFrame(rows)
 
 
-def _as_read(public: Table, name: str, choices: Choices) -> dict[str, object]:
-    """Return kind, missing cells and bars of a public column as it is read: what cannot be read is missing."""
+def _as_read(public: Table, name: str, choices: Choices, rare: Mapping[str, Any] | None = None) -> dict[str, object]:
+    """Return kind, missing cells and bars of a public column as it is read: what cannot be read is missing.
+
+    Rare categories count as those that they become, so that the number is that of the report.
+    """
     column, kind = public.column(name), as_kind(choices.kinds.get(name, public.schema[name].kind))
     if kind in LEVELS:
         counts = frequencies(column)
         levels = read_alike(counts) if kind == "caseless" else counts
-        words, missing = plural(len(levels), "category", "categories"), public.n - sum(counts.values())
+        many = len(levels)
+        if rare is not None:
+            many = len(set(levels) - set(rare["levels"]) | ({OTHER} if rare["become"] == repr(OTHER) else set()))
+        words, missing = plural(many, "category", "categories"), public.n - sum(counts.values())
         bars = list(levels.values())[:_BARS]
     else:
         codes = choices.levels.get(name, ()) if kind == CODED else ()

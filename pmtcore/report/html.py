@@ -42,8 +42,9 @@ from pmtcore.report.statistics import (
     released_titles,
     shortened,
     title,
+    titles_behind,
 )
-from pmtcore.report.strength import DEPLOYMENTS, FALSE_ALARMS, strength, unprotected_words
+from pmtcore.report.strength import DEPLOYMENTS, strength, unprotected_words
 
 _STYLE = "\n" + Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 # Headings of the report, each of which goes down one level in a page of somebody else.
@@ -110,7 +111,7 @@ def _contents(record: ReleaseRecord, book: Mapping[str, Any] | None, head: str |
     # What was promised stands before all figures: it is what a privacy officer reads for.
     parts = [_summary(record, _entry(record, book)), picture, _guarantee(record)]
     parts += [f"<h2>All coefficients</h2>\n{tables}"] * bool(tables)
-    parts += [_data(record), _ledger(book, head), _checklist(record), _method(record), _plan(record), _glossary()]
+    parts += [_data(record), _ledger(book, head), _checklist(record), _method(record), _plan(record), _glossary(record)]
     parts.append(_reproduce(record, book))
     return "\n".join(part for part in parts if part)
 
@@ -181,15 +182,17 @@ def _left(record: ReleaseRecord) -> str:
         return "nothing: no private row was read"
     many = len(record["coefficients"])
     named = [plural(many, "coefficient") + (" with error bands" if record["bands"] else "")] if many else []
-    return "; ".join([*named, *released_titles(record["released"])])
+    return "; ".join([*named, *released_titles(record["released"]), *titles_behind(record)])
 
 
 def _unshown(record: Mapping[str, Any]) -> list[str]:
     """Return the titles of what is too large for a report: whoever signs finds it in the record."""
     large = {name: value for name, value in record["released"].items() if not isinstance(value, int | float)}
-    return released_titles({name: value for name, value in large.items() if name != _SPECTRUM})
+    titles = released_titles({name: value for name, value in large.items() if name != _SPECTRUM})
+    return [*titles, *titles_behind(record)]
 
 
+# What limits lie around, which a program reads to test hypotheses.
 # Under which name a release has the spectrum of its whitened moment.
 _SPECTRUM = "after_whitening"
 
@@ -270,35 +273,41 @@ def _example(mu: float, unit: str) -> str:
         return ""
     odds = strength(mu)
     return (
-        f"<p>Guessing tells {percent(FALSE_ALARMS)} apart; this is {figure(odds.times_guessing, 2)} times as often.\n"
+        f"<p>That is {figure(odds.times_guessing, 2)} times as often as by guessing, from this release alone.\n"
         f"For example, somebody knows every {unit} but one, of which two versions are possible, both equally likely. "
         f"With this report they name the right one in at most {percent(odds.right_guesses, 3)} of all trials; without "
         "it, in 50 %.</p>\n"
     )
 
 
-_ANCHOR = ("epsilon", "delta", "protects")
+_ANCHOR = ("epsilon", "delta", "this release at that delta", "protects")
 
 
 def _anchors(record: ReleaseRecord) -> list[tuple[str, ...]]:
     g, unit = of_person(record["guarantee"]), unit_of(record["guarantee"])
     protects = "one person" if unit.column else "one row" if unit.rows == 1 else f"a person with up to {unit.rows} rows"
-    mine = ("<b>this release</b>", number(g["epsilon"]), power_of_ten(g["delta"]), protects)
-    others = ((escape(one.name), number(one.epsilon), power_of_ten(one.delta), escape(one.unit)) for one in DEPLOYMENTS)
+    epsilon = number(g["epsilon"])
+    mine = ("<b>this release</b>", epsilon, power_of_ten(g["delta"]), epsilon, protects)
+    others = [
+        # a pure epsilon holds at every delta
+        (escape(one.name), number(one.epsilon), power_of_ten(one.delta), here, escape(one.unit))
+        for one in DEPLOYMENTS
+        for here in (one.here(float(g["mu"])) if g["delta"] else epsilon,)
+    ]
     return [*[mine] * (g["mu"] > 0), *others]
 
 
 def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     """Return the picture of the coefficients under its heading, and their tables with all notes."""
     bands = record["bands"]
-    parts = [p for p in ("privacy", "sampling", "truncation") if any(p in band for band in bands.values())]
+    parts = [p for p in _PARTS if any(p in band for band in bands.values())]
     spread = dict(zip(record["coefficients"], record["public"].get("spread", []), strict=False))
     rows, drawn = [], []
     for name, value in record["coefficients"].items():
         band = bands.get(name)
         more = [number(band[part]) if band and part in band else "" for part in parts]
         limits = f"{number(band['low'])} to {number(band['high'])}" if band else ""
-        rows.append((escape(name), number(value), *more, limits))
+        rows.append((escape(name), number(value), limits, *more))
         if band and name != "(intercept)" and spread.get(name):
             by = spread[name]
             drawn.append(
@@ -317,13 +326,13 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in told if note)
     extra = [(NAME, escape(share.words)) for share in shortened(record["released"])]
     extra += _figures(record["released"])
-    head = ("coefficient", "value", *(f"{part} sd" for part in parts), "95 % limits")
+    head = ("coefficient", "value", "95 % limits", *(f"{part} sd" for part in parts))
     left_out = few_words([name for name in record["coefficients"] if name in bands and name != INTERCEPT])
     picture = f'<p class="note">{_PER_SPREAD} {left_out}</p>{forest(record)}' if drawn else ""
     return (
         f"<h2>Coefficients</h2>\n{picture}",
         (table("The same figures: per standard deviation of the feature", _DRAWN, drawn) if drawn else "")
-        + table("In units of the table: standard errors by part, 95 % limits of all parts together", head, rows)
+        + table(_IN_UNITS, head, rows)
         + ("" if bands else '<p class="note">This method gives no error bands.</p>')
         + notes
         + (table("Released beside them, at no further cost", ("figure", "value"), extra) if extra else ""),
@@ -331,9 +340,14 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
 
 
 _PER_SPREAD = (
-    "The picture and the first table: change for one standard deviation of the feature in the public rows, so that "
-    "features can be compared. The second table: change for one unit of the feature."
+    "Change for one standard deviation of the feature in the public rows, so that features can be compared. The "
+    "numbers, and the change for one unit of the feature, are under All coefficients."
 )
+_IN_UNITS = (
+    "In units of the table: standard errors by part. The 95 % limits are those of all parts together: the root of the "
+    "sum of their squares, times a quantile of Student's distribution, which is above 1.96"
+)
+_NO_LEDGER = "This report was made without a ledger: what was released from these rows before is not known here."
 _DRAWN = ("coefficient", "per standard deviation", "95 % limits")
 
 
@@ -347,7 +361,7 @@ def _together(mu: float) -> str:
 
 def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
     if account is None:
-        return "<h2>Ledger</h2>\n<p>This report was made without a ledger: the sum of all spends is not known here.</p>"
+        return f"<h2>Ledger</h2>\n<p>{_NO_LEDGER}</p>"
     rows = [
         (escape(e["at"][:19]), escape(e["method"]), number(e["mu"]), escape(e["state"]), escape(e["purpose"]))
         for e in account["entries"]
@@ -381,20 +395,27 @@ def _checklist(record: ReleaseRecord) -> str:
 
 
 _WORDS = {"papers", "mu", "rho", "epsilon", "delta", "neighbours", "whitening"}
-_WORDS |= {"privacy_sd", "sampling_sd", "truncation_sd"}
+_PARTS = ("privacy", "sampling", "truncation")
 
 
-def _glossary() -> str:
-    rows = [(escape(term.name), escape(term.words)) for term in glossary.entries(_WORDS)]
+def _glossary(record: ReleaseRecord) -> str:
+    parts = {f"{part}_sd" for band in record["bands"].values() for part in band if part in _PARTS}
+    rows = [(escape(term.name), escape(term.words)) for term in glossary.entries(_WORDS | parts)]
     return "<h2>Words</h2>\n" + table("Glossary", ("word", "meaning"), rows).replace("<table>", '<table class="words">')
 
 
 def _reproduce(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
     cap = cap_command(record, (account or {}).get("cap") or START_CAP)
-    first = f'<p class="note">A ledger that is new asks for a cap first:</p>\n<pre>{escape(cap)}</pre>\n' if cap else ""
+    first = '<p class="note">A ledger that is new asks for a cap first:</p>\n' if cap else ""
+    first += f"<pre>{_unbroken(cap)}</pre>\n" if cap else ""
     return (
         '<h2>How to ask for the same again</h2>\n<p class="note">A repetition draws new noise and spends again. The '
         "file request.json:</p>\n"
         f"<pre>{escape(json.dumps(configuration(record), indent=1))}</pre>\n{first}"
-        f'<p class="note">The release:</p>\n<pre>{escape(command(record))}</pre>'
+        f'<p class="note">The release:</p>\n<pre>{_unbroken(command(record))}</pre>'
     )
+
+
+def _unbroken(words: str) -> str:
+    """Return a command, escaped, whose options no line divides: the half of one is another command."""
+    return re.sub(r"(?<= )(--[a-z-]+)", r'<span class="option">\1</span>', escape(words))

@@ -29,7 +29,7 @@ class ShareOrigin(StrEnum):
     """Where a share of shortened rows comes from."""
 
     PREDICTED = "predicted from public rows"
-    RELEASED = "released estimate"
+    RELEASED = "released estimate (noisy, no band)"
     EXACT = "exact, for the curator alone"
 
 
@@ -50,7 +50,7 @@ class Shortened:
         """Return the share as a percentage, with its origin.
 
         >>> Shortened(0.0344, ShareOrigin.PREDICTED).words, Shortened(0.0, ShareOrigin.RELEASED).words
-        ('3.4 %, predicted from public rows', 'none, released estimate')
+        ('3.4 %, predicted from public rows', 'none, released estimate (noisy, no band)')
         >>> Shortened(0.0, ShareOrigin.PREDICTED).words
         'no public row would be; a few private ones may be'
         """
@@ -104,7 +104,7 @@ TITLES: Mapping[str, str] = {
     "retrieved_share_displayed": "share of the budget retrieved, by the formula as displayed",
     "retrieved_share_example": "share of the budget retrieved, as in the paper's example",
     "retrieved_share_proved": "share of the budget retrieved, as far as it is proved",
-    **dict.fromkeys(SOURCES, NAME.lower()),
+    **dict.fromkeys(SOURCES, f"share of {NAME.lower()}"),
 }
 # Of a release whose statistics show that public rows were no guide to the private ones.
 DISAGREES = (
@@ -115,6 +115,9 @@ DISAGREES = (
 )
 # Public parts that stand beside what was released, to say what it is of.
 _PUBLIC = ("names",)
+# What bands and predictions are made of, which a record keeps for readers who compute with it.
+_BEHIND_BANDS = "centre, covariance and degrees of freedom of the error bands"
+_ALIKE = "whether what was released shows that private rows are not like the public ones"
 
 
 def aside_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
@@ -169,3 +172,9 @@ def title(name: str) -> str:
 def released_titles(released: Mapping[str, Any]) -> list[str]:
     """Return the titles of what was computed from private rows, each once, in the record's order."""
     return list(dict.fromkeys(title(name) for name in released if name not in _PUBLIC))
+
+
+def titles_behind(record: Mapping[str, Any]) -> list[str]:
+    """Return the titles of what a record computes from released figures beside its coefficients."""
+    behind = [_BEHIND_BANDS] if record.get("inference") else []
+    return [*behind, _ALIKE] if "rows_disagree" in record else behind

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from scipy.special import ndtr
 
-from pmtcore.accounting.budgets import attacker_power
+from pmtcore.accounting.budgets import attacker_power, epsilon_from_mu
 from pmtcore.base.messages import ArgumentMessage, InputError
 from pmtcore.base.numbers import figure, percent
 
@@ -87,6 +87,16 @@ class Deployment:
     epsilon: float
     delta: float
     unit: str
+
+    def here(self, mu: float) -> str:
+        """Return epsilon of a total mu at the delta of this deployment: two of one delta can be compared.
+
+        >>> [one.here(1.0) for one in DEPLOYMENTS]
+        ['none', '6.12', '6.55']
+        """
+        if mu == 0:
+            return "0"
+        return figure(epsilon_from_mu(mu, self.delta)) if self.delta else "none"
 
 
 # As their publishers state them: Abowd et al. 2022 (redistricting file, persons); Aktay et al. 2020 (mobility reports,

@@ -269,7 +269,7 @@ def example_words(shown: pd.DataFrame, unit: DisplayUnit, references: Mapping[st
         effect = f"{value} times the {odds} of {unit.scale}"
     else:
         effect = f"a change of {unit.scale} by {value}"
-    return f"For example, {cause} goes with {effect} ({limits})."
+    return f"For example, with the other columns held fixed, {cause} goes with {effect} ({limits})."
 
 
 def gaps_words(share: float) -> str:

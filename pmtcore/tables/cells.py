@@ -32,6 +32,7 @@ MISSING = (
 ABSENT, UNSEEN = -1, -2  # codes of a missing cell and of a text that is no level
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _APART = "'\u2019 \u00a0\u202f"  # marks between groups of three digits whatever the decimal mark
+_AMOUNT = rf"[0-9.,][0-9.,{_APART}eE+-]*"  # a number with marks between its digits, and blanks after it
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?Z?)?"
 _DOTTED = r"[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}(?: [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?"  # 31.12.2020: the day is first
 _SLASHED = r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}(?: [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?"  # in the order that is declared
@@ -65,18 +66,18 @@ def numbers(cells: pa.Array, decimal: str | None = ".") -> np.ndarray:
         return np.where(np.abs(values) <= LARGEST, values, np.nan)
 
 
-def signed_numbers(cells: pa.Array, sign: str, decimal: str | None = ".") -> np.ndarray:
-    """Read numbers that have a sign such as ``%`` before or after them as floats (k,), NaN where missing.
+def signed_numbers(cells: pa.Array, signs: Sequence[str], decimal: str | None = ".") -> np.ndarray:
+    """Read numbers that have a sign such as ``%`` or ``EUR`` before or after them as floats (k,), NaN where missing.
 
-    A cell without the sign is missing: 0.5 beside 50 % may be the half of one or a half percent.
+    A cell without a sign is missing: 0.5 beside 50 % may be the half of one or a half percent.
 
     Args:
         cells: any Arrow array.
-        sign: one character.
+        signs: texts of which one stands beside each number.
         decimal: decimal mark, as for :func:`numbers`.
     """
-    text, mark = texts(cells), re.escape(sign)
-    form = rf"\A([+-]?)(?:{mark}[ \x{{a0}}\x{{202f}}]*([+-]?[0-9.,][^{mark}]*)|([0-9.,][^{mark}]*){mark})\z"
+    text, sign = texts(cells), "|".join(map(re.escape, signs))
+    form = rf"\A([+-]?)(?:(?:{sign})[ \x{{a0}}\x{{202f}}]*([+-]?{_AMOUNT})|({_AMOUNT})(?:{sign}))\z"
     has = pc.match_substring_regex(text, form)
     bare = pc.utf8_trim_whitespace(pc.replace_substring_regex(text, form, r"\1\2\3"))
     return numbers(pc.if_else(pc.fill_null(has, False), bare, pa.scalar(None, text.type)), decimal)
@@ -102,16 +103,16 @@ def texts(cells: pa.Array) -> pa.Array:
     return pa.nulls(len(cells), pa.large_string())
 
 
-def codes(cells: pa.Array, levels: Sequence[str], caseless: bool = False) -> np.ndarray:
+def codes(cells: pa.Array, levels: Sequence[str]) -> np.ndarray:
     """Return the place of each cell's level (k,); ``ABSENT`` for a missing cell, ``UNSEEN`` for any other text.
 
     A cell is the level of the same text; failing that, the only level that is the same number (``true`` is 1) or the
-    same day and time, however its source writes them.
+    same day and time, however its source writes them; failing that too, the only level that differs in capitals, blanks
+    and a final point alone.
 
     Args:
         cells: any Arrow array.
         levels: known levels.
-        caseless: whether, failing that too, it is the only level that differs in capitals and blanks alone.
     """
     exact, by_number, by_day, by_form = _places(tuple(levels))
     encoded = texts(cells).dictionary_encode()
@@ -119,9 +120,7 @@ def codes(cells: pa.Array, levels: Sequence[str], caseless: bool = False) -> np.
     dates = days(different).tolist() if by_day else [math.nan] * len(different)
     readings = zip(different.to_pylist(), numbers(different).tolist(), dates, strict=True)
     places = [
-        exact.get(
-            text, by_number.get(number, by_day.get(day, by_form.get(plain_form(text), UNSEEN) if caseless else UNSEEN))
-        )
+        exact.get(text, by_number.get(number, by_day.get(day, by_form.get(plain_form(text), UNSEEN))))
         for text, number, day in readings
     ]
     table = np.asarray(places, dtype=np.int64)
@@ -139,8 +138,8 @@ def _places(levels: tuple[str, ...]) -> tuple[dict[str, int], dict[float, int], 
 
 
 def plain_form(level: str) -> str:
-    """Return a text without its capitals and blanks."""
-    return "".join(level.casefold().split())
+    """Return a text without its capitals, blanks and final points; ``>50K.`` and ``>50K`` are one label."""
+    return "".join(level.casefold().split()).rstrip(".")
 
 
 def _only_places(values: Sequence[_Value]) -> dict[_Value, int]:

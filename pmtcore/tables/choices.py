@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from pmtcore.accounting.budgets import FIRST, Unit
 from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage, number_between, one_of, reraised_as
 from pmtcore.glm.families import GAUSSIAN, POISSON, Family, family
-from pmtcore.tables.kinds import KINDS, SIGNS, Reading
+from pmtcore.tables.kinds import KINDS, LIKE, Kind, as_kind, writing
 
 MISSING_POLICIES = ("empty-row", "public-median", "refuse")
 UNSEEN_POLICIES = ("other", "refuse")
@@ -35,7 +35,8 @@ class Choices:
         levels: declared categories of a column; of kind ``coded``, the numbers that stand for a missing value.
         kinds: columns to be read as numbers, levels (``caseless``: those that differ in capitals or
             blanks alone are one), dates (those with slashes ``day-first`` or ``month-first``) or
-            numbers with a sign (``percent``, ``euro``, ``dollar``, ``pound``), whatever the public table suggests.
+            numbers with a sign (``percent``, ``euro``, ``dollar``, ``pound``, ``like 1.234,50 CHF``),
+            whatever the public table suggests.
         overlap: the curator's word on public rows that are private rows too; each record keeps it, nothing else depends
             on it.
         person: the column of the private table that says whose a row is; empty: each row is by itself.
@@ -82,7 +83,7 @@ class Choices:
         one_of("collinear", self.collinear, COLLINEAR_POLICIES)
         one_of("covariates", self.covariates, COVARIATES)
         for name, kind in self.kinds.items():
-            one_of(f"kind of {name!r}", kind, KINDS)
+            as_kind(kind, f"kind of {name!r}")
         number_between("public ridge", self.public_ridge, 0.0, 1e6)
         if self.features is not None and self.target in self.features:
             raise InputError(TableMessage.TARGET_AMONG_FEATURES, column=self.target)
@@ -159,12 +160,12 @@ class Choices:
         return family(self.family)
 
     @property
-    def target_kind(self) -> Reading:
+    def target_kind(self) -> Kind:
         """Return how a response is read: as a number, as one with a sign, or as a label whatever its capitals."""
-        kind = self.kinds.get(self.target)
+        kind = self.kinds.get(self.target, "number")
         labels = self.model.binary or self.positive is not None
-        stated = kind in SIGNS or (kind == "caseless" and labels)
-        return cast(Reading, kind) if stated and not self.formula else "number"
+        stated = writing(kind) is not None or (kind == "caseless" and labels)
+        return kind if stated and not self.formula else "number"
 
     @property
     def penalty(self) -> float:
@@ -243,7 +244,7 @@ def kinds_from_text(lines: Iterable[str]) -> dict[str, str]:
     kinds = {}
     for line in lines:
         name, _, kind = line.partition("=")
-        if kind.strip() not in KINDS:
-            raise InputError(TableMessage.KINDS_FORM, allowed=KINDS, given=line.strip())
+        if kind.strip() not in KINDS and not kind.strip().startswith(LIKE):
+            raise InputError(TableMessage.KINDS_FORM, allowed=(*KINDS, f"{LIKE}EXAMPLE"), given=line.strip())
         kinds[name.strip()] = kind.strip()
     return kinds

@@ -17,7 +17,8 @@ from pmtcore.glm.families import family
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.coder import Coder
 from pmtcore.tables.features import Feature
-from pmtcore.tables.schema import Column, as_kind
+from pmtcore.tables.kinds import as_kind
+from pmtcore.tables.schema import Column
 from pmtcore.tables.table import Table
 from pmtcore.tables.targets import Coding
 

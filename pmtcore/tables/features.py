@@ -17,16 +17,11 @@ from pmtcore.base.messages import InputError, Note, TableMessage, TableNote
 from pmtcore.public.moments import OTHER
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import CODED, DATES, LEVELS, ORDERS, SIGNS, Kind
+from pmtcore.tables.kinds import CODED, DATES, LEVELS, ORDERS, Kind, as_kind, sample, writing
 from pmtcore.tables.limits import MAX_LEVELS
-from pmtcore.tables.schema import Column, as_kind
+from pmtcore.tables.schema import Column
 
 _SLASHED = re.compile(r"[0-9]{1,4}[/-][0-9]{1,2}[/-][0-9]{1,4}.*")  # a date whose order a cell does not tell
-_FORMS = {
-    **dict.fromkeys(ORDERS, "date"),
-    "percent": "percentage",
-    **{name: f"{name} amount" for name in ("euro", "dollar", "pound")},
-}
 _FEWEST_ROWS = 2  # a level seen once is a dummy that one public row decides
 
 
@@ -101,11 +96,12 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     declared = choices.levels.get(rule.name, ())
     kind = as_kind(choices.kinds.get(rule.name, "level" if declared else rule.kind))
     if kind in LEVELS:
-        return _categories(rule.name, schema.frequencies(public), choices, kind)
+        return _categories(rule.name, schema.frequencies(public), choices, kind, decimal)
     codes = tuple(declared) if kind == CODED else ()
     values = schema.values(public, kind, decimal, name=rule.name, levels=codes)
     if not np.any(np.isfinite(values)):
-        raise InputError(TableMessage.EMPTY_COLUMN, column=rule.name)
+        empty = _blank(public) == len(public)
+        raise InputError(TableMessage.EMPTY_COLUMN if empty else TableMessage.NOTHING_READ, column=rule.name, form=kind)
     notes = []
     if codes:
         notes.append(Note(TableNote.CODED, column=rule.name, levels=codes))
@@ -117,7 +113,8 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     lost = int(np.sum(np.isnan(readable))) - _blank(public)
     if lost > 0:
         cells_lost = TableNote.UNREADABLE_CELL if lost == 1 else TableNote.UNREADABLE_CELLS
-        notes.append(Note(cells_lost, count=lost, column=rule.name, form=_FORMS.get(kind, kind)))
+        form = "date" if kind in DATES else "number" if writing(kind) is None else f"number like {sample(kind)}"
+        notes.append(Note(cells_lost, count=lost, column=rule.name, form=form))
     return Feature(Column(rule.name, kind, codes), float(np.nanmedian(values)), notes=tuple(notes))
 
 
@@ -137,7 +134,7 @@ def _blank(public: pa.ChunkedArray) -> int:
     return sum(cells.texts(chunk).null_count for chunk in public.chunks)
 
 
-def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind) -> Feature:
+def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind, decimal: str | None) -> Feature:
     """Make the feature of a categorical column: public levels with at least two rows, or the declared among them."""
     declared = {cells.canonical(level) for level in choices.levels.get(name, ())}
     alike = schema.spelled_alike(counts) if kind == "caseless" else []
@@ -145,14 +142,15 @@ def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind)
         declared = set(schema.read_alike(dict.fromkeys(sorted(declared), 1)))
         counts = schema.read_alike(counts, declared)
     if not declared and len(counts) > MAX_LEVELS:
-        message, signed, orders = TableMessage.TOO_MANY_CATEGORIES, schema.sign_of(counts), schema.likely_orders(counts)
+        message, orders = TableMessage.TOO_MANY_CATEGORIES, schema.likely_orders(counts)
+        written = schema.written_as(counts, decimal)
         if any(map(_SLASHED.fullmatch, counts)):
             message = TableMessage.SLASHED_DATES
-        elif signed is not None:
+        elif written is not None:
             message = TableMessage.SIGNED_NUMBERS
-        sign = "" if signed is None else SIGNS[signed]
+        example = "" if written is None else sample(written)
         raise InputError(
-            message, column=name, count=len(counts), limit=MAX_LEVELS, sign=sign, form=signed, orders=orders
+            message, column=name, count=len(counts), limit=MAX_LEVELS, example=example, form=written, orders=orders
         )
     often = sorted(k for k, count in counts.items() if count >= _FEWEST_ROWS and (not declared or k in declared))
     if len(often) < 2:

@@ -27,7 +27,7 @@ from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.features import date_note
-from pmtcore.tables.kinds import CODED, DATES, ORDERS, SIGNS, Kind
+from pmtcore.tables.kinds import CODED, DATES, ORDERS, Kind, sample, writing
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.problem import default_choices, features_taken, prepare_public, public_side
 from pmtcore.tables.schema import Schema
@@ -273,7 +273,7 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
             Note(TableNote.ONE_TARGET_VALUE, column=name) if alone else text,
             (name,),
             True,
-            (*_as_signed(name, levels, choices), *_as_labels(list(levels))),
+            (*_as_written(name, levels, choices, public.decimal), *_as_labels(list(levels))),
         )
     known = choices.positive is not None and cells.canonical(choices.positive) in levels
     if choices.model.binary and not known and set(levels) != {"0", "1"} and len(levels) != 2:
@@ -304,10 +304,11 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
         yield Finding("labels", note, (name,), False, _as_alike(name, choices))
 
 
-def _as_signed(name: str, levels: Mapping[str, int], choices: Choices) -> tuple[Repair, ...]:
-    """Return the repair that reads most of these public cells, which have a sign such as %, as numbers."""
-    sign = None if choices.formula else schema.sign_of(levels)  # a formula reads columns as the public table suggests
-    return () if sign is None else (_as_kind(name, sign, choices, f" with {SIGNS[sign]}"),)
+def _as_written(name: str, levels: Mapping[str, int], choices: Choices, decimal: str | None) -> tuple[Repair, ...]:
+    """Return the repair that reads most of these public cells as numbers with a sign or with another decimal mark."""
+    # a formula reads columns as the public table suggests
+    kind = None if choices.formula else schema.written_as(levels, decimal)
+    return () if kind is None else (_as_kind(name, kind, choices),)
 
 
 def _as_dates(name: str, counts: Mapping[str, int], choices: Choices) -> tuple[Repair, ...]:
@@ -329,8 +330,8 @@ def _as_coded(name: str, code: float, choices: Choices) -> tuple[Repair, ...]:
     return () if choices.formula else (Repair(RepairLabel.AS_MISSING.sentence(label=text, column=name), changes),)
 
 
-def _as_kind(name: str, kind: str, choices: Choices, more: str = "") -> Repair:
-    words = "categories" if kind == "level" else f"numbers{more}"
+def _as_kind(name: str, kind: str, choices: Choices) -> Repair:
+    words = "categories" if kind == "level" else "numbers" if kind == "number" else f"numbers like {sample(kind)}"
     words = f"dates, {ORDERS[kind]} first" if kind in ORDERS else words
     return Repair(RepairLabel.AS_KIND.sentence(column=name, form=words), {"kinds": {**choices.kinds, name: kind}})
 
@@ -362,21 +363,22 @@ def _features(private: Table, public: Table, choices: Choices, going_in: tuple[s
         share = schema.number_share(column, public.decimal)
         kind = choices.kinds.get(name, rule.kind)
         counts = schema.frequencies(column) if kind == "level" else {}
-        signed, dated = _as_signed(name, counts, choices), _as_dates(name, counts, choices)
+        signed, dated = _as_written(name, counts, choices, public.decimal), _as_dates(name, counts, choices)
         if signed and name in going_in:
-            sign = SIGNS[signed[0].changes["kinds"][name]]
-            yield Finding("numbers", Note(TableNote.SIGNED_NUMBERS, column=name, sign=sign), (name,), False, signed)
+            example = sample(signed[0].changes["kinds"][name])
+            note = Note(TableNote.SIGNED_NUMBERS, column=name, example=example)
+            yield Finding("numbers", note, (name,), False, signed)
         elif dated and name in going_in and name not in choices.levels:
             example = next(text for text in counts if "/" in text)
             yield Finding("dates", Note(TableNote.OPEN_DATES, column=name, example=example), (name,), False, dated)
         elif kind == "level" and name not in choices.levels and _ALMOST <= share < 1:
             note = Note(TableNote.MOSTLY_NUMBERS, share=share, column=name)
             yield Finding("numbers", note, (name,), False, (_as_kind(name, "number", choices),))
-        elif kind == "number" and share < 1 and any(cells.texts(c).null_count < len(c) for c in column.chunks):
+        elif kind == "number" and 0 < share < 1 and any(cells.texts(c).null_count < len(c) for c in column.chunks):
             note = Note(TableNote.SOME_NOT_NUMBERS, column=name)
             yield Finding("numbers", note, (name,), False, (_as_kind(name, "level", choices),))
-        numeric = kind == "number" or kind in SIGNS
-        numbers = schema.values(column, schema.as_kind(kind), public.decimal) if numeric else np.empty(0)
+        numeric = kind == "number" or writing(kind) is not None
+        numbers = schema.values(column, kind, public.decimal) if numeric else np.empty(0)
         code = schema.code_for_missing(numbers)
         if code is not None:
             repairs = (*_as_coded(name, code, choices), _without(going_in, (name,)))
@@ -425,11 +427,14 @@ def _read_otherwise(public: Table | MomentTable, note: str, choices: Choices) ->
     facts = note.facts if isinstance(note, Note) else {}
     if kind_of(note) is TableNote.SPELLINGS:
         return _as_alike(str(facts["column"]), choices)
-    offers = {TableMessage.SIGNED_NUMBERS: _as_signed, TableMessage.SLASHED_DATES: _as_dates}
-    if facts.get("cause") not in offers or isinstance(public, MomentTable):
+    cause = facts.get("cause")
+    if cause not in (TableMessage.SIGNED_NUMBERS, TableMessage.SLASHED_DATES) or isinstance(public, MomentTable):
         return ()
     (name,) = facts["columns"]
-    return offers[facts["cause"]](name, schema.frequencies(public.column(name)), choices)
+    counts = schema.frequencies(public.column(name))
+    if cause is TableMessage.SLASHED_DATES:
+        return _as_dates(name, counts, choices)
+    return _as_written(name, counts, choices, public.decimal)
 
 
 def _nearly_collinear(public: PublicData, rows: int, going_in: tuple[str, ...], choices: Choices) -> Iterator[Finding]:
@@ -463,9 +468,9 @@ def _stopping(error: InputError, going_in: tuple[str, ...], choices: Choices) ->
         lifted = int(error.facts["rows"]) > 2 if choices.intercept else int(error.facts["rows"]) > 1
         repairs += _fewer(going_in) if lifted else ()  # one feature more needs that many
     elif kind is TableMessage.SIGNED_NUMBERS:
-        name, form = str(error.facts["column"]), str(error.facts["form"])
+        name = str(error.facts["column"])
         about, columns = "numbers", (name,)
-        repairs.append(_as_kind(name, form, choices, f" with {SIGNS[form]}"))
+        repairs.append(_as_kind(name, str(error.facts["form"]), choices))
         repairs.append(_without(going_in, columns))
     elif kind is TableMessage.SLASHED_DATES:
         name, about, columns = str(error.facts["column"]), "dates", (str(error.facts["column"]),)

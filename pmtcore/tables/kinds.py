@@ -1,15 +1,81 @@
 """Kinds in which a column can be read."""
 
+import re
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
-Kind = Literal[
-    "number", "coded", "level", "caseless", "date", "day-first", "month-first", "percent", "euro", "dollar", "pound"
-]
+from pmtcore.base.messages import InputError, TableMessage, one_of
+
+# One of KINDS, or "like" with an example of how numbers are written: "like 1.234,50 EUR".
+Kind = str
 Order = Literal["date", "day-first", "month-first"]
-Reading = Literal["number", "caseless", "percent", "euro", "dollar", "pound"]
-SIGNS = {"percent": "%", "euro": "€", "dollar": "$", "pound": "£"}  # kinds of numbers that have a sign beside them
 ORDERS = {"day-first": "day", "month-first": "month"}  # kinds of dates with slashes, and what comes first in them
 DATES = ("date", *ORDERS)
 CODED = "coded"  # numbers, but for declared ones that stand for a missing value
 LEVELS = ("level", "caseless")  # the second whatever their capitals and blanks
-KINDS = ("number", CODED, *LEVELS, *DATES, *SIGNS)
+_SIGNS = {"percent": ("%",), "euro": ("€", "EUR"), "dollar": ("$", "USD", "US$"), "pound": ("£", "GBP")}
+NUMBERS_WITH_SIGNS = tuple(_SIGNS)
+KINDS = ("number", CODED, *LEVELS, *DATES, *_SIGNS)
+LIKE = "like "
+# A sign has no digit and no mark of numbers in it, so "No. 5" and "5-10" are no numbers with a sign.
+_SIGN = r"([^\d\s.,+-][^\d.,+-]{0,11}?)?"
+_EXAMPLE = re.compile(rf"\s*{_SIGN}\s*[+-]?[.,]?\d(?:[\d.,'\u2019\s]*\d)?\s*{_SIGN}\s*")
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How numbers of a column are written, by public rule.
+
+    Attributes:
+        signs: texts of which one stands before or after each number; empty where nothing does.
+        decimal: the decimal mark, or "" for that of the table.
+    """
+
+    signs: tuple[str, ...]
+    decimal: str = ""
+
+
+@lru_cache(maxsize=256)
+def writing(kind: Kind) -> Writing | None:
+    """Return how numbers of a kind with signs are written; ``None`` for a kind without.
+
+    Of an example with two different marks the last is the decimal mark; so is a single one that has not exactly three
+    digits after it. Otherwise the table's mark holds.
+
+    Raises:
+        InputError: the example is not one number, with at most one text before or after it.
+    """
+    if kind in _SIGNS:
+        return Writing(_SIGNS[kind])
+    if not kind.startswith(LIKE):
+        return None
+    example = kind.removeprefix(LIKE)
+    parts = example_parts(example)
+    if parts is None:
+        raise InputError(TableMessage.EXAMPLE_FORM, given=kind)
+    marks = re.findall(r"[.,]", example)
+    tells = len(set(marks)) == 2 or (len(marks) == 1 and not re.search(r"[.,]\d{3}(?!\d)", example))
+    return Writing(tuple(filter(None, parts)), marks[-1] if tells else "")
+
+
+def sample(kind: Kind) -> str:
+    """Return a number as a kind with signs writes it, such as ``5 %``."""
+    return f"5 {_SIGNS[kind][0]}" if kind in _SIGNS else kind.removeprefix(LIKE)
+
+
+def example_parts(text: str) -> tuple[str, str] | None:
+    """Return what stands before and after the one number of a text; ``None`` for a text of another form."""
+    parts = _EXAMPLE.fullmatch(text)
+    return None if parts is None or (parts[1] and parts[2]) else (parts[1] or "", parts[2] or "")
+
+
+def as_kind(word: str, name: str = "kind") -> Kind:
+    """Return a kind; the name says what it is of where there is no such kind.
+
+    Raises:
+        InputError: there is no such kind.
+    """
+    if writing(word) is None:
+        one_of(name, word, (*KINDS, f"{LIKE}EXAMPLE"))
+    return word

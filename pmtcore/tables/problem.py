@@ -39,7 +39,7 @@ from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
 from pmtcore.tables.identifiers import identifiers, in_order_met
-from pmtcore.tables.kinds import CODED, ORDERS, SIGNS
+from pmtcore.tables.kinds import CODED, ORDERS, writing
 from pmtcore.tables.limits import SMALLEST
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import Persons, bounded
@@ -336,8 +336,9 @@ def _expansion(public: Table | MomentTable, choices: Choices, schema: Schema | N
     from pmtcore.tables.formula import Expansion  # noqa: PLC0415  # formulaic is slow to load
 
     learned = Expansion.learned(choices.formula, public, schema)
-    own = ("caseless", CODED, *ORDERS, *SIGNS)
-    declared = [*choices.levels, *(name for name, kind in choices.kinds.items() if kind in own)]
+    own = ("caseless", CODED, *ORDERS)
+    stated = (name for name, kind in choices.kinds.items() if kind in own or writing(kind) is not None)
+    declared = [*choices.levels, *stated]
     if unused := [name for name in dict.fromkeys(declared) if name in (*learned.inputs, learned.response)]:
         raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_READS_PUBLICLY, columns=unused)
     if choices.covariates_are_public and learned.response in learned.inputs:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -17,17 +18,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from pmtcore.base.messages import InputError, TableMessage, one_of, reraised_as
+from pmtcore.base.messages import InputError, TableMessage, reraised_as
 from pmtcore.base.strict_json import parsed
 from pmtcore.tables import cells
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.kinds import CODED, DATES, KINDS, LEVELS, ORDERS, SIGNS, Kind, Order
+from pmtcore.tables.kinds import (
+    CODED,
+    DATES,
+    LEVELS,
+    LIKE,
+    NUMBERS_WITH_SIGNS,
+    ORDERS,
+    Kind,
+    Order,
+    as_kind,
+    example_parts,
+    writing,
+)
 from pmtcore.tables.limits import MAX_LEVELS
 
 _EQUAL_PAIRS = 5.0  # expected by chance: from here on their absence tells an identifier (exp(-5) = .7 %)
 # Different public numbers below which none is told to be a code. With 3 a code is named in 0 of 1,027 columns of the
 # zoo's tune part, and in 2 of 940 of its check part, both codes.
 _FEWEST_VALUES = 3
+_LEVELS_LOOKED_AT = 1000  # for a text that stands beside numbers
+_CURRENCY = re.compile(r"[A-Z]{2,3}\$?|[^\w\s]{1,2}")  # what may stand before a number: CHF, US$, a sign
 _SHORTEST_CODE = 99  # shorter ones are ages, grades and counts
 _MOST_COUNTED = 30  # beyond, a normal law is as good for a count
 # Last words of the names of columns that tell whose a row is.
@@ -52,7 +67,7 @@ class Column:
     levels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        one_of("kind", self.kind, KINDS)
+        as_kind(self.kind)
         if self.kind in LEVELS and len(set(self.levels)) < max(len(self.levels), 1):
             raise InputError(TableMessage.LEVELS_TWICE, column=self.name)
         if self.kind == CODED and not (self.levels and np.all(np.isfinite(self._codes))):
@@ -71,9 +86,12 @@ class Column:
             return np.where(np.isin(values, self._codes), np.nan, values)
         if self.kind in DATES:
             return cells.days(column, cast(Order, self.kind))
-        if self.kind in SIGNS:
-            return cells.signed_numbers(column, SIGNS[self.kind], decimal)
-        codes = cells.codes(column, self.levels, self.kind == "caseless").astype(float)
+        written = writing(self.kind)
+        if written is not None and written.signs:
+            return cells.signed_numbers(column, written.signs, written.decimal or decimal)
+        if written is not None:
+            return cells.numbers(column, written.decimal or decimal)
+        codes = cells.codes(column, self.levels).astype(float)
         return np.where(codes == cells.ABSENT, np.nan, codes)
 
     @property
@@ -126,16 +144,6 @@ def schema_from_json(data: bytes) -> Schema:
     return Schema.from_dict(fields)
 
 
-def as_kind(word: str) -> Kind:
-    """Return the kind of that name.
-
-    Raises:
-        InputError: there is no such kind.
-    """
-    one_of("kind", word, KINDS)
-    return cast(Kind, word)
-
-
 def inferred(table: pa.Table, dialect: Dialect, decimal: str | None) -> Schema:
     """Infer the schema of a public table: numbers where every cell is one, dates likewise, else the observed levels."""
     return Schema(tuple(_column(str(name).strip(), table[name], decimal) for name in table.column_names), dialect)
@@ -176,21 +184,35 @@ def read_alike(counts: Mapping[str, int], declared: Iterable[str] = ()) -> dict[
     return dict(sorted(together.items(), key=lambda item: (-item[1], item[0])))
 
 
-def sign_of(counts: Mapping[str, int]) -> Kind | None:
-    """Return the kind of sign that most public cells have as numbers, from the frequency of each level; else ``None``.
+def written_as(counts: Mapping[str, int], decimal: str | None) -> Kind | None:
+    """Return the kind that reads most public cells as numbers with a sign, or with another decimal mark; else ``None``.
 
-    The decimal mark does not matter: with a point, a comma or either most of them are numbers.
+    Args:
+        counts: frequency of each level.
+        decimal: decimal mark of the table.
     """
-    for kind, sign in SIGNS.items():
-        texts = [text for text in counts if sign in text]
-        cells_with_it, half = pa.array(texts, pa.large_string()), sum(counts.values()) / 2
-        if sum(counts[text] for text in texts) <= half:
-            continue
-        for decimal in (None, ".", ","):
-            read = cells.signed_numbers(cells_with_it, sign, decimal)
-            if sum(counts[text] for text, one in zip(texts, read, strict=True) if one == one) > half:
-                return as_kind(kind)
-    return None
+    texts, often = pa.array(list(counts), pa.large_string()), np.fromiter(counts.values(), float, len(counts))
+
+    def reads_most(kind: Kind) -> bool:
+        return bool(2 * np.sum(often[np.isfinite(Column("", kind).read(texts, decimal))]) > np.sum(often))
+
+    if reads_most("number"):
+        return None
+    return next(filter(reads_most, (*NUMBERS_WITH_SIGNS, *_examples(counts))), None)
+
+
+def _examples(counts: Mapping[str, int]) -> list[Kind]:
+    """Return kinds by example for the text that most of the frequent levels have beside a number, if any."""
+    beside: dict[tuple[str, str], int] = {}
+    for level, count in islice(counts.items(), _LEVELS_LOOKED_AT):
+        parts = example_parts(level)
+        if parts is not None and (not parts[0] or _CURRENCY.fullmatch(parts[0])):
+            beside[parts] = beside.get(parts, 0) + count
+    if not beside:
+        return []
+    before, after = max(beside, key=lambda parts: beside[parts])
+    numbers = (*(("5",) if before or after else ()), "1,234.50", "1.234,50")
+    return [LIKE + f"{before} {number} {after}".strip() for number in numbers]
 
 
 def date_orders(counts: Mapping[str, int]) -> dict[Kind, int]:

@@ -41,7 +41,7 @@ class Coding:
         if self.positive is None:
             values = Column(self.name, self.kind).read(column, decimal)
             return values, Gaps(np.isnan(values), np.zeros(len(values), dtype=bool))
-        codes = cells.codes(column, (self.positive, *(self.others or ())), self.kind == "caseless")
+        codes = cells.codes(column, (self.positive, *(self.others or ())))
         missing = codes == cells.ABSENT
         unseen = (codes == cells.UNSEEN) & (self.others is not None)
         return np.where(missing | unseen, np.nan, (codes == 0).astype(float)), Gaps(missing, unseen)
@@ -72,7 +72,7 @@ def coding(
     counts, caseless = schema.frequencies(public), kind == "caseless"
     levels = sorted(schema.read_alike(counts) if caseless else counts)
     if declared is not None:
-        at = cells.codes(pa.array([declared], pa.large_string()), levels, caseless)[0]
+        at = cells.codes(pa.array([declared], pa.large_string()), levels)[0]
         if at < 0:
             raise InputError(TableMessage.NO_SUCH_LABEL, column=name, label=positive)
         return Coding(name, family, levels[at], None, kind)

@@ -113,9 +113,9 @@ def test_no_page_acts_upon_a_name(hostile: AppTest) -> None:
     assert not hostile.exception and hostile.success
     found += acted_upon(hostile)
     hostile.switch_page("pages/work/explore.py").run()
-    (sure,) = [box for box in hostile.checkbox if box.key.startswith("explore-sure-")]
+    (sure,) = [box for box in hostile.checkbox if box.key.startswith("sure-")]
     sure.set_value(True).run()
-    next(button for button in hostile.button if button.key.startswith("explore-go-")).click().run()
+    next(button for button in hostile.button if button.key.startswith("go-")).click().run()
     assert not hostile.exception
     found += acted_upon(hostile)
     assert not hostile.error, hostile.error[0].value

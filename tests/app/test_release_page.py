@@ -43,10 +43,26 @@ def test_a_tick_counts_only_for_what_was_ticked(app, change):
     """Whoever confirmed mu = 1 has not confirmed mu = 5, nor another method."""
     go(app, "release")
     confirmation(app).check().run()
-    assert not next(b for b in app.button if b.label == "Release").disabled
     change(app)
     assert not confirmation(app).value
-    assert next(b for b in app.button if b.label == "Release").disabled
+    press(app)
+
+
+@pytest.mark.parametrize("page", ["release", "explore"])
+def test_the_button_waits_for_the_tick(app, page):
+    """The button is never disabled, since a keyboard would skip it, and releases nothing without the tick."""
+    go(app, page)
+    press(app)
+
+
+def press(app):
+    """Press the button without a tick: it says what is missing, and nothing is spent."""
+    button = next(b for b in app.button if b.label == "Release")
+    before = len(app.warning)
+    assert not button.disabled
+    button.click().run()
+    assert not app.exception and len(app.warning) == before + 1
+    assert not session(app).releases and session(app).job is None
 
 
 @pytest.mark.slow
@@ -210,7 +226,14 @@ def test_forest_plot_parts_and_words(app):
         and traces(app, "truncation")
     )
     assert "the privacy noise moves it by about" in words(app)
-    assert all(f"- {name}: " in words(app) for name in ("Residual sd", "R squared", "Condition number, whitened"))
+    assert all(
+        f"- {name}: " in words(app)
+        for name in (
+            "Standard deviation of the residuals",
+            "R squared",
+            "Condition number of the whitened second moment",
+        )
+    )
 
 
 def test_the_slider_reads_the_released_path(app):

@@ -189,7 +189,6 @@ FACTS = {
     "separator": "the name of a separator",
     "setting": "the name of a setting; its value is in no sentence",
     "share": "a share of public cells or rows; of private rows for the curator alone",
-    "sign": "a sign that public numbers have beside them",
     "sites": "a number of sites of a study",
     "smallest": "the least mu that an audit would have seen",
     "spent": "what is spent of a cap, in mu",

@@ -287,7 +287,12 @@ def test_rows_of_few_levels_stand_for_their_copies(seed):
     for link in (of_family(LOGISTIC), LINKS["cubic"], LINKS["softplus"]):
         every = scaled(link, slopes, PublicRows(x), None)[0]
         assert scaled(link, slopes, few, None)[0] == pytest.approx(every, rel=1e-9, nan_ok=True)
-    assert PublicRows.of(rng.standard_normal((9000, 3))).shares is None
+    many = rng.standard_normal((9000, 6)) / 10
+    shares = rng.integers(1, 4, 9000)
+    every = scaled(of_family(LOGISTIC), slopes, PublicRows(many.repeat(shares, axis=0)), None)[0]
+    counted = scaled(of_family(LOGISTIC), slopes, PublicRows(many, shares / shares.sum()), None)[0]
+    assert counted == pytest.approx(every, rel=1e-9), "many levels are scanned by their summary, too"
+    assert PublicRows.of(many).shares is None
     one = x.copy()
     one[-1] = rng.standard_normal(6)
     assert len(PublicRows.of(one).features) == len(few.features) + 1

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
+from pmtcore.base.messages import ReleaseNote, kind_of
 from pmtcore.base.private_rows import Curator, PrivateRows
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import exact_fit
@@ -162,6 +163,21 @@ def test_heavy_truncation_is_said(seed) -> None:
     outcome = plan.run(PrivateRows.from_arrays(x[60:], y[60:] + 3 * x[60:, 0], names(3)), ZeroNoise(), 1)
     assert outcome.disagrees
     assert outcome.fit.truncates_heavily
+
+
+@pytest.mark.parametrize("mu", [0.15, 1.0, 300.0])
+def test_rows_of_zeros_are_counted_by_what_was_released(mu: float, seed) -> None:
+    """A third of the rows lacks a value: the histogram's counts lack a third of n. Without gaps nothing is said."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((9100, 3))
+    y = x.sum(axis=1) + rng.standard_normal(9100)
+    public = public_from_rows(x[:100], y[:100], names(3), "y")
+    plan = method("joint-pmt").plan(public, 9000, Budget(mu), make_parameters(method("joint-pmt"), {}))
+    for lost in (0, 3000):
+        x[100 : 100 + lost], y[100 : 100 + lost] = 0.0, 0.0
+        outcome = plan.run(PrivateRows.from_arrays(x[100:], y[100:], names(3)), SeededNoise(seed), 1)
+        assert (ReleaseNote.ROWS_LEFT_OUT in map(kind_of, outcome.notes())) == (lost > 0)
+        assert outcome.fit.gradient.share_left_out == pytest.approx(lost / 9000, abs=0.1)
 
 
 def test_noise_in_many_columns_is_no_truncation() -> None:

@@ -101,7 +101,8 @@ def test_sentences_turn_with_the_figures():
     """A needle that stays one, and rows that are round already, are said to be so."""
     assert "Too few public rows" in lessons.Cloud(np.zeros((1, 2)), np.zeros((1, 2)), 4.0, 9.0).sentence
     assert "still long" in lessons.Cloud(np.zeros((1, 2)), np.zeros((1, 2)), 900.0, 16.0).sentence
-    assert "nothing to gain" in lessons.inverse(1.0, 1.0).sentence
+    assert "round already" in lessons.inverse(1.0, 1.0).sentence
+    assert "noise swamps both" in lessons.inverse(30.0, 0.1).sentence, "long rows are not called round"
 
 
 def test_every_lesson_asks_and_answers():

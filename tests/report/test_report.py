@@ -12,10 +12,11 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from pmtcore.accounting.budgets import Budget
+from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.auditing.comparison import Comparison, rescaled
 from pmtcore.base.exports import PrivateFigureError
 from pmtcore.base.messages import InputError
+from pmtcore.base.numbers import figure
 from pmtcore.base.private_rows import Curator, Private
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
@@ -213,7 +214,8 @@ def test_the_command_reproduces(filed, problem, tmp_path, capsys):
 def test_a_new_ledger_is_given_its_cap_first(filed, tmp_path, monkeypatch, capsys):
     """The commands of a report, typed in one after the other where there is no ledger yet, spend and release."""
     record = filed[0]
-    assert reproduce.cap_command(record, 2.5) in html.unescape(report(record, {**filed[1], "cap": 2.5}, filed[2]))
+    text = report(record, {**filed[1], "cap": 2.5}, filed[2])
+    assert reproduce.cap_command(record, 2.5) in html.unescape(re.sub("</?span[^>]*>", "", text))
     private, public, _ = load("demo", n=800, m=80, d=4)
     for role, table in (("private", private), ("public", public)):
         table.frame.to_csv(tmp_path / f"{role}.csv", index=False)
@@ -342,7 +344,7 @@ def test_categories_are_named_once_each(filed):
     text = report({**filed[0], "coefficients": names, "bands": bands, "public": spread})
     assert "on age, &lt;town&gt; (31 levels).</p>" in text
     drawn = text.partition('<svg class="rows"')[2].partition("</svg>")[0]
-    assert drawn.count("<circle") == 2 and "clearest of 30 levels" in drawn
+    assert drawn.count("<circle") == 2 and "clearest of 30 effects" in drawn
     assert "ridge penalty of 0.01" in text and "weak prior" not in text
     weak = report({**filed[0], "public": {**filed[0]["public"], "prior_sd": 2.5}})
     assert "weak prior" in weak and "ridge penalty" not in weak
@@ -382,7 +384,7 @@ def test_a_picture_of_very_many_columns_has_the_clearest():
     assert "Of 150 columns the picture has the 40" in rows.few_words(names)
     assert len(rows.few(names[:30], clear[:30])) == 30 and not rows.few_words(names[:30])
     levels = [f"town={k}" for k in range(30)]
-    assert rows.few(levels, clear[:30]) == [(29, "town=29 (clearest of 30 levels)")]
+    assert rows.few(levels, clear[:30]) == [(29, "town=29 (clearest of 30 effects)")]
     assert rows.few_words(levels) == rows.CLEAREST
 
 
@@ -396,3 +398,34 @@ def test_a_report_states_its_guarantee_before_its_tables(filed):
     text = report(release(many, Request("joint-pmt", Budget(1.0)), SeededNoise(1)).as_dict())
     assert text.index('<svg class="rows"') < text.index("<h2>What was promised") < text.index("In units of the table")
     assert "taken to be other rows" in short and "taken to be other rows" not in text, "a lab figure's may be a split"
+
+
+def test_a_report_names_all_that_left_and_a_share_as_a_share(filed):
+    """The record's error bands, which no statistic names, and no "truncated rows" among what left private rows."""
+    record, *_ = filed
+    text = report(*filed)
+    left = text[text.index("What left the private rows") : text.index("Computed by")]
+    assert record["inference"] and left.count("covariance and degrees of freedom of the error bands") == 2
+    assert "; truncated rows" not in left and "share of truncated rows" in left
+    assert "degrees of freedom" not in report({**record, "inference": {}}, None)
+
+
+def test_a_deployment_is_compared_at_its_own_delta(filed):
+    """An epsilon at delta 1e-5 beside one at 1e-10 would flatter; a pure epsilon holds at every delta."""
+    record, account, _ = filed
+    text = report(record, account)
+    rows = text[text.index("<b>this release</b>") : text.index("<h2>All coefficients")]
+    census = figure(epsilon_from_mu(record["guarantee"]["mu"], 1e-10))
+    assert census in rows and ">none<" in rows
+    pure = report({**record, "guarantee": {**record["guarantee"], "delta": 0.0, "epsilon": 0.77}}, account)
+    assert pure.count(">0.77<") >= 4 and census not in pure
+
+
+def test_a_glossary_explains_the_parts_that_a_report_has(filed):
+    """No "truncation sd" where no band has one."""
+    record, *_ = filed
+    bands = record["bands"]
+    without = {name: {part: v for part, v in band.items() if part != "truncation"} for name, band in bands.items()}
+    assert "Truncation sd" not in report({**record, "bands": without}, None)
+    some = {name: {**band, "truncation": 0.1} for name, band in bands.items()}
+    assert "Truncation sd" in report({**record, "bands": some}, None)

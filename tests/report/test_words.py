@@ -359,7 +359,7 @@ def test_codes_for_missing_values_are_in_the_promise_of_regressions():
         problem = prepare(table(6000, coded, "private"), table(400, coded, "public"), Choices(target="y"))
         request = Request("joint-moment", Budget(1.0))
         facts = preview(problem, request).facts
-        assert ("pull one way" in prospects_words(facts)) == coded
+        assert ("codes for missing" in prospects_words(facts)) == coded
         assert (TableNote.CODE_FOR_MISSING in map(kind_of, problem.notes)) == coded  # so it is in the record too
         fit = problem.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
         x, y = fit[:, :-1], fit[:, -1]
@@ -385,7 +385,9 @@ def test_a_release_that_leans_on_the_public_rows_says_so(mu, swamped):
     made_one = release(problem, Request("joint-pmt", Budget(mu)), SeededNoise(1))
     found = words.release_words(made_one)
     assert ("that of the public rows" in found) == swamped
-    assert ("Residual sd" in results(made_one)) == (not swamped)  # such a figure would be quoted
+    assert ("Standard deviation of the residuals" in results(made_one)) == (
+        not swamped
+    )  # such a figure would be quoted
     assert not results(replace(made_one, released={**made_one.released, "clipped_share": 0.99}))
     assert ("widen error bars" in found) <= (not swamped)
 

@@ -17,9 +17,10 @@ from pmtcore.report.cautions import filled_gaps, left_out_words
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
 from pmtcore.tables.findings import _as_labels, _fewer, findings, repaired
+from pmtcore.tables.kinds import writing
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import default_choices, features_taken, prepare
-from pmtcore.tables.schema import date_orders, likely_orders, sign_of
+from pmtcore.tables.schema import date_orders, likely_orders, written_as
 from pmtcore.tables.table import read_table, table_from
 from tests.helpers import TEST, refused
 
@@ -501,21 +502,37 @@ def exact_moment(problem) -> np.ndarray:
     return rows.T @ rows
 
 
-def test_a_column_with_a_sign_is_read_as_numbers_by_one_click():
+def in_german(value: float, digits: int) -> str:
+    """Write a number with points between groups of three digits, and a decimal comma."""
+    return f"{value:,.{digits}f}".translate(str.maketrans(",.", ".,"))
+
+
+WRITTEN = {
+    "percent": (lambda v, digits: f"{v:.{digits}f} %", "percent"),
+    "a currency's code": (lambda v, digits: f"{v:.{digits}f} USD", "dollar"),
+    "a unit": (lambda v, digits: f"{v:.{digits}f}kg", "like 5 kg"),
+    "a code before it": (lambda v, digits: f"CHF {v:,.{digits}f}", "like CHF 5"),
+    "a comma in a file of commas": (lambda v, digits: f"{in_german(v, digits + 1)} EUR", "like 1.234,50 EUR"),
+    "a comma and no sign": (lambda v, digits: in_german(v, digits + 1), "like 1.234,50"),
+}
+
+
+@pytest.mark.parametrize(("written", "kind"), WRITTEN.values(), ids=WRITTEN)
+def test_a_column_with_a_sign_is_read_as_numbers_by_one_click(written, kind):
     """Left out for its many texts, taken for categories, or the target: the same repair, and the numbers' own fit."""
     rng = np.random.default_rng(9)
 
     def made(n: int, digits: int) -> dict:
-        p, a = 100 * rng.random(n), rng.normal(size=n)
-        p = np.round(p) if digits == 0 else p
+        p, a = (100 if digits == 0 else 3000) * rng.random(n), rng.normal(size=n)
+        p = np.round(p, digits)
         return {"p": p, "a": a, "y": a + p + rng.normal(size=n)}
 
     for digits, choices in ((1, Choices(target="y")), (0, Choices(target="y")), (1, Choices(target="p"))):
         plain = [made(n, digits) for n in (300, 150)]
-        signed = [{**one, "p": [f"{v:.{digits}f} %" for v in one["p"]]} for one in plain]
+        signed = [{**one, "p": [written(v, digits) for v in one["p"]]} for one in plain]
         private, public = pair(*signed)
         repairs = [r for one in findings(private, public, choices) for r in one.repairs if "'p'" in r.label]
-        chosen = next(r for r in repairs if r.changes.get("kinds") == {"p": "percent"}).apply(choices)
+        chosen = next(r for r in repairs if r.changes.get("kinds") == {"p": kind}).apply(choices)
         assert not any(one.stops for one in findings(private, public, chosen))
         numbers = [{**one, "p": [f"{v:.{digits}f}" for v in one["p"]]} for one in plain]
         read, usual = prepare(private, public, chosen), prepare(*pair(*numbers), choices)
@@ -549,11 +566,61 @@ def test_a_repair_that_keeps_one_feature_says_so_in_the_singular():
     assert [one.label for one in _fewer(("a", "b", "c", "d"))] == ["Only the first 2 features"]
 
 
+def test_a_kind_that_reads_nothing_is_said_to_read_nothing():
+    """The column has text in every cell: not "no number, date or text"."""
+    rows = {"p": ["a few"] * 60, "a": list(range(60)), "y": [k**2 for k in range(60)]}
+    private = {name: [*cells, *cells] for name, cells in rows.items()}
+    with refused(TableMessage.NOTHING_READ, column="p", form="like 5 kg"):
+        prepare(*pair(private, rows), Choices(target="y", features=("p", "a"), kinds={"p": "like 5 kg"}))
+
+
+WRITINGS = {
+    "like 1.234,50 EUR": (("EUR",), ","),
+    "like CHF 1'200": (("CHF",), ""),
+    "like -5.25 $": (("$",), "."),
+    "like 1,234 sq m": (("sq m",), ""),
+    "like 1.234,5": ((), ","),
+}
+
+
+@pytest.mark.parametrize("kind", WRITINGS)
+def test_an_example_tells_sign_and_decimal_mark(kind):
+    """Three digits after a single mark may be thousands: the table's own mark decides there."""
+    assert (writing(kind).signs, writing(kind).decimal) == WRITINGS[kind]
+
+
+@pytest.mark.parametrize("kind", ["like few", "like EUR 5 kg", "like 5 to 7", "like ", "like 5-7"])
+def test_an_example_is_one_number_with_one_text(kind):
+    """Anything else is refused before a cell is read."""
+    with refused(TableMessage.EXAMPLE_FORM, given=kind):
+        Choices(target="y", kinds={"p": kind})
+
+
+TEXTS = {
+    "thousands and a comma": (["3.402,19 EUR", "950,50 EUR"], "like 1.234,50 EUR"),
+    "letters first": (["A1", "A2"], None),
+    "words first": (["Grade 1", "Grade 2"], None),
+    "ranges": (["18-24", "25-30"], None),
+    "dates": (["2021-03-11", "2021-03-12"], None),
+    "times": (["10:30", "11:45"], None),
+    "versions": (["1.2.3", "1.3.0"], None),
+    "numbers": (["10", "20", "x"], None),
+    "words": (["no", "yes"], None),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_only_numbers_with_a_sign_are_taken_for_such(name):
+    """Codes, ranges, dates and words are none."""
+    levels, kind = TEXTS[name]
+    assert written_as(dict.fromkeys(levels, 1), ".") == kind
+
+
 @pytest.mark.parametrize("form", ["$ {},234.50", "${},234.50", "{}.234,50 $", "$ {}.5"])
 def test_numbers_with_a_sign_and_thousands_are_known(form):
     """Whatever stands between the groups of digits, and with a blank or none."""
-    assert sign_of({form.format(k): 1 for k in range(1, 400)}) == "dollar"
-    assert sign_of({f"{k} $ or so": 1 for k in range(400)}) is None
+    assert written_as({form.format(k): 1 for k in range(1, 400)}, None if "," in form else ".") is not None
+    assert written_as({f"{k} $ or so {k}": 1 for k in range(400)}, ".") is None
 
 
 TWO = np.array(["low", "high"])
@@ -747,3 +814,20 @@ def test_a_target_of_one_text_value_is_not_offered_another_regression(family):
     public, private = (read_table(("a,b,y\n" + rows).encode(), "t.csv", role) for role in ("public", "private"))
     (stops,) = [one for one in findings(private, public, Choices(target="y", family=family)) if one.stops]
     assert stops.kind is TableNote.ONE_TARGET_VALUE and "no regression can explain it" in stops.sentence
+
+
+def test_labels_are_read_whatever_their_capitals_blanks_and_final_point():
+    """UCI's Adult has ">50K" in one file and ">50K." in the other: no private row is lost by that."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=400)
+    high = rng.random(400) < 1 / (1 + np.exp(-x))
+
+    def made(rows: slice, low: str, top: str) -> dict[str, object]:
+        return {"x": x[rows].tolist(), "y": np.where(high[rows], top, low).tolist()}
+
+    choices = Choices(target="y", family="logistic", positive=">50K.", features=("x",))
+    public = made(slice(300, 400), "<=50K.", ">50K.")
+    spellings = (("<=50K.", ">50K."), (" <=50k", ">50 K"))
+    problems = [prepare(*pair(made(slice(0, 300), *labels), public), choices) for labels in spellings]
+    read = [one.private.concatenate(lambda x, y: y).reveal(TEST) for one in problems]
+    assert np.array_equal(*read) and 0 < read[0].mean() < 1

@@ -209,12 +209,12 @@ def test_a_cell_is_its_own_business(texts):
     """Levels, days and numbers with a sign too: each cell alone gives what it gives in company."""
     for read in (
         lambda c: cells.codes(c, ("1", "a", "01", "True")),
-        lambda c: cells.codes(c, ("1", "a", "01", "True"), True),
         cells.days,
         lambda c: cells.days(c, "day-first"),
         lambda c: cells.days(c, "month-first"),
-        lambda c: cells.signed_numbers(c, "%", None),
-        lambda c: cells.signed_numbers(c, "€", ","),
+        lambda c: cells.signed_numbers(c, ("%",), None),
+        lambda c: cells.signed_numbers(c, ("€", "EUR"), ","),
+        lambda c: cells.signed_numbers(c, ("kg",), "."),
     ):
         whole = read(pa.array(texts))
         alone = [read(pa.array([text]))[0] for text in texts]
@@ -239,7 +239,7 @@ def test_a_cell_is_its_own_business(texts):
 )
 def test_a_number_with_its_sign(text, number):
     """The sign once, before or after; without it there is no number."""
-    (found,) = cells.signed_numbers(pa.array([text]), "%", None)
+    (found,) = cells.signed_numbers(pa.array([text]), ("%",), None)
     assert (None if np.isnan(found) else found) == number
 
 

@@ -14,7 +14,7 @@ from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import chi2, f_distribution
 from pmtcore.base.messages import Note, ReleaseNote
 from pmtcore.base.strict_json import Json
-from pmtcore.methods.joint.fit import FirstFit, Fit
+from pmtcore.methods.joint.fit import FirstFit, Fit, RefinedFit
 from pmtcore.methods.registry import Outcome
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.cholesky import triangular_root
@@ -134,6 +134,8 @@ class JointOutcome(Outcome):
         if self._looks_shifted:
             notes.append(Note(ReleaseNote.CORRECTION_TOO_LARGE))
         notes += self._likeness
+        if isinstance(self.fit, RefinedFit) and (share := self.fit.gradient.share_left_out) > 0:
+            notes.append(Note(ReleaseNote.ROWS_LEFT_OUT, share=share))
         if self.fit.truncates_heavily:
             notes.append(Note(ReleaseNote.HEAVY_TRUNCATION))
         if self.pilot.gram_precision[0] < 0.5:

@@ -36,6 +36,9 @@ from pmtcore.public.moments import PublicData, back_transform
 COUNTING = 0.04  # of mu^2 for each histogram: it needs little, and less would choose bounds at random
 # Standard deviations by which the count in the open bin must exceed what public rows lead one to expect
 _FAR_DEVIATIONS = 3.0
+# Standard deviations of the noise from which on rows are said to be left out (once in 30,000 releases without any), and
+# a share of them that changes next to nothing
+_SURE_DEVIATIONS, _FEW_LEFT_OUT = 4.0, 0.02
 # Simulated histograms behind what a plan expects
 _REHEARSALS = 16
 
@@ -285,6 +288,18 @@ class Gradient:
         """Return :attr:`clipping_mse` (T,) and what rows in the open bin have beyond its edge, which nobody counted."""
         beyond = self.plan.sizes.clipping_mse_beyond_reach(self.rows, self.plan.n) / self.plan.sizes.d
         return np.asarray(self.clipping_mse + np.where(self.exceeds_reach, beyond, 0.0))
+
+    @property
+    def share_left_out(self) -> float:
+        """Return the share of private rows that are in no bin, since they count as zeros; 0 where noise may explain it.
+
+        Of the first trial: what the histogram's noisy counts lack of n.
+        """
+        if self.counts is None:
+            return 0.0
+        share = 1 - float(np.sum(self.counts[0])) / self.plan.n
+        noise = self.plan.counting_sd * math.sqrt(self.counts.shape[1]) / self.plan.n
+        return share if share > max(_SURE_DEVIATIONS * noise, _FEW_LEFT_OUT) else 0.0
 
     @cached_property
     def weights(self) -> np.ndarray:

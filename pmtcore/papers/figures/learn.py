@@ -16,16 +16,15 @@ _HALF_AXIS = 4.0
 
 
 def clouds(cloud: Cloud) -> go.Figure:
-    """Draw both clouds beside each other, on one scale that stays as it is unless the knobs send rows beyond it."""
+    """Draw both clouds beside each other, on one scale, which no knob changes."""
     figure = make_subplots(1, 2, horizontal_spacing=0.06)
     both = (("before", cloud.before, BEFORE), ("after whitening", cloud.after, AFTER))
     for at, (name, points, colour) in enumerate(both, 1):
         marker = {"color": colour, "size": 5}
         figure.add_scatter(x=points[:, 0], y=points[:, 1], mode="markers", name=name, marker=marker, row=1, col=at)
-    reach = max(1.05 * float(np.max(np.abs(np.vstack([cloud.before, cloud.after])))), _HALF_AXIS)
     finish(figure, "first column", "second column", 420)
     for at, anchor in enumerate(("x", "x2"), 1):
-        square = {"range": [-reach, reach], "constrain": "domain", "col": at}
+        square = {"range": [-_HALF_AXIS, _HALF_AXIS], "constrain": "domain", "col": at}
         figure.update_xaxes(**square)
         figure.update_yaxes(scaleanchor=anchor, constraintoward="top", **square)
     figure.update_xaxes(title_text="first new direction", col=2)
@@ -42,19 +41,28 @@ def solutions(slopes: Solutions) -> go.Figure:
         )
     marker = {"color": "#D55E00", "size": 14, "symbol": "x"}
     figure.add_scatter(x=[slopes.true[0]], y=[slopes.true[1]], mode="markers", name="truth", marker=marker)
-    reach = float(np.quantile(np.abs(slopes.plain - slopes.true), 0.9)) * 1.5
-    figure.update_xaxes(range=[slopes.true[0] - reach, slopes.true[0] + reach])
-    figure.update_yaxes(range=[slopes.true[1] - reach, slopes.true[1] + reach])
-    return finish(figure, "first slope", "second slope", 420)
+    # Each axis is as long as its own slope needs: on the first one both clouds are alike, on the second they are not.
+    reach = 1.6 * np.quantile(np.abs(slopes.plain - slopes.true), 0.95, axis=0)
+    low, high = slopes.true - reach, slopes.true + reach
+    figure.update_xaxes(range=[low[0], high[0]])
+    figure.update_yaxes(range=[low[1], high[1]])
+    return finish(figure, "first slope", "second slope", 400)
 
 
 def radii(errors: Radii) -> go.Figure:
     """Draw bias, noise and both along the radius, the chosen one marked."""
     figure = go.Figure()
-    lines = (("truncation", errors.bias, TRUNCATION), ("noise", errors.noise, PRIVACY), ("both", errors.total, QUIET))
-    for name, y, colour in lines:
-        figure.add_scatter(x=errors.radius, y=y, mode="lines", name=name, line={"color": colour, "width": 2.5})
-    figure.add_vline(x=errors.chosen, line={"color": BEFORE, "dash": "dash"})
+    # The sum is drawn first and wider: where one part decides, both can be seen.
+    lines = (
+        ("both", errors.total, QUIET, 6.0),
+        ("truncation", errors.bias, TRUNCATION, 2.5),
+        ("noise", errors.noise, PRIVACY, 2.5),
+    )
+    for name, y, colour, width in lines:
+        drawn = {"color": colour, "width": width}
+        figure.add_scatter(x=errors.radius, y=y, mode="lines", name=name, line=drawn)
+    style = {"color": BEFORE, "dash": "dash", "width": 2.5}
+    figure.add_scatter(x=[errors.chosen] * 2, y=[1e-6, 1e2], mode="lines", name="this radius", line=style)
     log_axis(figure, "x")
     log_axis(figure, "y")
     figure.update_yaxes(range=[-6, 2])
@@ -117,7 +125,7 @@ def bands(intervals: RepeatedBands) -> go.Figure:
         style = {"color": colour, "width": 2.5, "dash": "solid" if hit else "dot"}
         figure.add_scatter(x=ends, y=np.repeat(at + 1, 3), mode="lines", name=name, line=style, hoverinfo="skip")
     figure.add_vline(x=0, line={"color": QUIET})
-    return finish(figure, "released mean and its 95 % band (the truth is 0)", "repetition", 460)
+    return finish(figure, "released means with bands (truth: 0)", "repetition", 420)
 
 
 def bands_table(intervals: RepeatedBands) -> pd.DataFrame:

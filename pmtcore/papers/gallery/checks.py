@@ -512,10 +512,8 @@ def interior_minimum(name: str) -> Check:
     def check(curves: Curves) -> ClaimFinding:
         curve = curves[name]
         logs = _log(curve, "mean")
-        at, figures = (
-            int(np.argmin(logs[0])),
-            f"the smallest mean of {spoken(name)} is at x = {curve.x[int(np.argmin(logs[0]))]:g}",
-        )
+        at = int(np.argmin(logs[0]))
+        figures = f"the smallest mean of {spoken(name)} is at x = {curve.x[at]:g}"
         if at in (0, len(curve.x) - 1):
             inside = 1 + int(np.argmin(logs[0, 1:-1]))
             known = below_zero(logs[:, at] - logs[:, inside], curve.count)

@@ -83,10 +83,10 @@ class Nested:
         _, first, back = np.unique(row_keys(x), return_index=True, return_inverse=True)
         return x[first], back
 
-    def distinct(self, shift: np.ndarray, n: int) -> PublicRows:
-        """Return the first n rows less the shift, each once where they have few levels, as rows of signs do."""
+    def distinct(self, shift: np.ndarray, n: int) -> PublicRows | None:
+        """Return the first n rows less the shift, each once; ``None`` unless they have few levels, as signs do."""
         if not self._signs:
-            return PublicRows(self._rows[:n, :-1] - shift)
+            return None
         rows, back = self._levels
         shares = np.bincount(back[:n], minlength=len(rows)) / n
         return PublicRows(rows[shares > 0] - shift, shares[shares > 0])
@@ -120,13 +120,16 @@ class LocalDraw:
         y = LINKS[target].value(z) + rng.uniform(-_NOISE, _NOISE, n) if linked else _labels(rng, z, target)
         return cls(x[:n], y, x[n:], truth, family_of("gaussian" if linked else target))
 
+    @cached_property
+    def _unlabelled(self) -> np.ndarray:
+        return np.column_stack([self.public, np.zeros(len(self.public))])
+
     def public_data(self, m: int) -> PublicData:
         """Return the first m public rows; all are counted, copies of Bernoulli rows too, as the paper does."""
         x, p = self.public[:m], self.x.shape[1]
         names = tuple(f"x{j + 1}" for j in range(p))
         factor = block_diag(np.linalg.cholesky(x.T @ x / m), 1.0)
-        rows = np.column_stack([x, np.zeros(m)])
-        return PublicData(names, "y", factor, m, rows, self.family, labelled=False)
+        return PublicData(names, "y", factor, m, self._unlabelled[:m], self.family, labelled=False)
 
     def private(self, n: int, names: tuple[str, ...]) -> PrivateRows:
         """Return the first n private rows."""
@@ -214,7 +217,8 @@ def collected(
     if sums is not None:
         server = plan if isinstance(plan, LocalPlan) else plan.repaired
         centre = (server.configuration.shift, len(setup.features(public)))
-        server = server.knowing(gram=sums[1].gram(*centre), distinct=sums[1].distinct(*centre))
+        distinct = sums[1].distinct(*centre) or PublicRows(server.rows)
+        server = server.knowing(gram=sums[1].gram(*centre), distinct=distinct)
         plan = server if isinstance(plan, LocalPlan) else replace(plan, repaired=server)
     statistic = _measured(plan, rows, None if sums is None else sums[0], clipped=clipped)
     outcomes = [plan.at(mu).perturb(statistic, SeededNoise(seed, 1), 1) for mu in mus]

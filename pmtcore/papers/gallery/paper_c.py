@@ -202,13 +202,12 @@ def _accuracy(
         "normalized, and which columns are left out; and " + _WHICH_NOISE
     )
 
-    named = {"series": series, "methods": [id for _, id, _ in series]}
-    run = {"table": table, "sizes": sizes, "epsilons": (5.0, 10.0, 20.0), **named, **setting}
+    run = {"table": table, "sizes": sizes, "epsilons": (5.0, 10.0, 20.0), "series": series, **setting}
     return Figure(
         id=id,
         title=title,
         source="C, Figure 6",
-        runs=(Run(tuple(sizes), "accuracy:accuracy_trial", run),),
+        runs=(Run(tuple(sizes), "accuracy:accuracy_trial", run | {"methods": [id for _, id, _ in series]}),),
         claims=(
             Claim(
                 "At a reasonable epsilon and with enough rows the performance approaches that without privacy.",

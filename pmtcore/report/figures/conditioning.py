@@ -26,7 +26,7 @@ def spectrum(diagnoses: list[Diagnosis]) -> go.Figure:
                 figure.add_scatter(
                     x=np.arange(1, len(part.eigenvalues) + 1),
                     y=part.eigenvalues[::-1],
-                    name=f"{name}, {'exact' if exact else 'predicted'}",
+                    name=f"{name}, {'exact' if exact else 'public rows' if name == 'before' else 'predicted'}",
                     mode="lines+markers",
                     line={"color": colour, "dash": "dot" if exact else "solid", "width": 2},
                     marker={"size": size, "symbol": "diamond-open" if exact else "circle", "color": colour},
@@ -40,9 +40,10 @@ def spectrum_table(diagnoses: list[Diagnosis]) -> pd.DataFrame:
     """Return the eigenvalues in rows."""
     columns = {}
     for diagnosis in diagnoses:
-        columns[f"before, {diagnosis.label.value}"] = diagnosis.before.eigenvalues[::-1]
+        exact = diagnosis.label is Label.PRIVATE
+        columns[f"before, {'exact' if exact else 'public rows'}"] = diagnosis.before.eigenvalues[::-1]
         if diagnosis.after is not None:
-            columns[f"after, {diagnosis.label.value}"] = diagnosis.after.eigenvalues[::-1]
+            columns[f"after, {'exact' if exact else 'predicted'}"] = diagnosis.after.eigenvalues[::-1]
     return pd.DataFrame(columns)
 
 

@@ -60,7 +60,8 @@ def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:
             "value": fit.fit.coefficients,
             "low": bands.low,
             "high": bands.high,
-            **{f"{part} sd": errors for part, errors in bands.parts.items()},
+            # Where no public row is truncated, that part is 0 throughout.
+            **{f"{part} sd": errors for part, errors in bands.parts.items() if np.any(errors)},
         }
     )
 
@@ -358,8 +359,10 @@ def factor_tests(fit: Regression) -> pd.DataFrame:
     for column, names in by_source(fit.features).items():
         if len(names) > 1:
             test = fit.test(names)
-            rows.append({"column": column, "levels": len(names) + 1, "F": test.statistic, "p": p_value(test.p)})
-    return pd.DataFrame(rows, columns=["column", "levels", "F", "p"])
+            rows.append(
+                {"column": column, "effects": len(names), "F": test.statistic, "df": test.freedom, "p": p_value(test.p)}
+            )
+    return pd.DataFrame(rows, columns=["column", "effects", "F", "df", "p"])
 
 
 def first_columns(moment: Moment, response: str) -> list[str]:

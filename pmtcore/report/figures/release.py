@@ -30,6 +30,7 @@ from pmtcore.report.figures.style import (
     log_axis,
     name_clearest,
 )
+from pmtcore.report.statistics import title as statistic
 
 _MOST_EXPECTED = 30  # coefficients drawn before a release: what is to be confirmed stands below the picture
 _BAR = 7  # pixels of a bar's height
@@ -292,9 +293,7 @@ def results(release: Release) -> dict[str, str]:
     released = release.released
     if release.facts.is_swamped or released.get("clipped_share", 0.0) > 1 / 2:
         return {}
-    fields = {
-        "Residual sd": released.get("residual_sd"),
-        "R squared": released.get("r_squared"),
-        "Condition number, whitened": released.get("after_whitening", {}).get("kappa"),
-    }
-    return {title: f"{said(value)} (noisy, no band)" for title, value in fields.items() if value is not None}
+    fields = {name: released.get(name) for name in ("residual_sd", "r_squared")}
+    fields["kappa"] = released.get("after_whitening", {}).get("kappa")
+    known = {statistic(name): value for name, value in fields.items() if value is not None}
+    return {f"{name[:1].upper()}{name[1:]}": f"{said(value)} (noisy, no band)" for name, value in known.items()}

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
+from pmtcore.base.numbers import figure as figure_of
 from pmtcore.report.figures.style import QUIET, finish, log_axis
 from pmtcore.sites.prospects import Prospect
 
 WORDS = {
-    "nobody": "no site shares what it knows",
-    "one": "one site may share it with readers",
-    "all": "all other sites may share it",
+    "nobody": "no site colludes",
+    "one": "one site may collude with readers",
+    "all": "all other sites may collude",
     "local": "every row with noise of its own",
     "alone": "one site alone",
 }
@@ -36,8 +37,19 @@ def widths(prospects: Sequence[Prospect], coefficient: str) -> go.Figure:
     line = {"color": QUIET, "dash": "dash"}
     figure.add_scatter(x=ends, y=[alone, alone], name=WORDS["alone"], mode="lines", line=line)
     log_axis(figure, "x")
+    figure.update_xaxes(tickvals=sorted({each.sites for each in prospects}))
     log_axis(figure, "y")
     return finish(figure, "number of sites", f"95 % half-width of {coefficient}", 430)
+
+
+def words(prospects: Sequence[Prospect], coefficient: str, sites: int) -> str:
+    """Say what so many sites find together, beside one of them alone."""
+    (alone,) = [each.half_width for each in prospects if each.who == "alone"]
+    together = {each.who: f"± {figure_of(each.half_width)}" for each in prospects if each.sites == sites}
+    return (
+        f"For {coefficient}, {sites} sites together have bands of {together['nobody']} where no site colludes and of "
+        f"{together['all']} where all others may, which takes more noise; one alone has ± {figure_of(alone)}."
+    )
 
 
 def table(prospects: Sequence[Prospect]) -> pd.DataFrame:

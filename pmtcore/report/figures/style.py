@@ -58,7 +58,14 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360, *, name: int = 
         update(title={"text": _axis_title(title), "font": {"size": _TITLE_SIZE}}, automargin=True, zeroline=False)
     for title, update in ((x, figure.update_xaxes), (y, figure.update_yaxes)):
         if title.startswith((*_SHARES, _AREA)):
-            update(minallowed=0.0, maxallowed=1.0, tickformat=None if title.startswith(_AREA) else "~%")
+            # The last label, 100 %, is as wide as the margin.
+            figure.update_layout(margin={"r": 24})
+            update(
+                minallowed=0.0,
+                maxallowed=1.0,
+                ticklabeloverflow="allow",
+                tickformat=None if title.startswith(_AREA) else "~%",
+            )
     return figure
 
 
