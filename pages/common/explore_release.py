@@ -10,10 +10,9 @@ from pages.common.controls import control
 from pages.common.ledger_form import spend_form
 from pages.common.release_form import agreed
 from pages.common.session import current_problem, prepared, prospect, session
-from pages.common.widgets import badge, budget_input, errors_shown, frame, guarantee_line, parameter_form, show_error
+from pages.common.widgets import badge, budget_input, errors_shown, frame, guarantee_line, parameter_form
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import plural
 from pmtcore.explore.completed import with_public_rows
 from pmtcore.explore.confirm import confirmed, problem_of
@@ -113,11 +112,9 @@ def completing(moment: Moment) -> Moment | None:
         if not st.button(**control("explore-complete")):
             return None
         request = state.requests[id]
-        try:
+        with errors_shown():
             return with_public_rows(moment, linear(current_problem()).public, request.budget, request.parameters)
-        except InputError as error:
-            show_error(error)
-            return None
+        return None
     st.caption("Open its tables on Data, in the session that released it; a button here then puts them in.")
     return None
 

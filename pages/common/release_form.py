@@ -115,12 +115,12 @@ def agreed(problem: Problem, prospect: Preview, id: str) -> bool:
     words = f"I spend mu = {prospect.guarantee.person.mu:.4g} on this table"
     if prospect.guarantee.mu == 0:
         words = "I spend nothing: this method reads no private row."
-    elif tables is not None and tables.may_be_studied:
+    elif session().studied:
         words += ", for study: the result is a lab figure, not to be published."
     else:
-        # Labels are read from public rows: another spelling in the private ones leaves nothing but zeros.
+        # Labels are read from public rows: where private rows have others, nothing but zeros is left.
         labels = [repr(label) for label in (problem.positive, problem.other_label) if label is not None]
-        words += plain(f", where {problem.public.target} is {' or '.join(labels)} to the letter" if labels else "")
+        words += plain(f", where {problem.public.target} is {' or '.join(labels)}" if labels else "")
         words += ". It cannot be taken back."
     table = "" if tables is None else tables.key
     key = f"sure-{id}-{table}-{prospect.method.id}-{prospect.guarantee.person.mu!r}"

@@ -237,8 +237,7 @@ def disagreeing(release: Release) -> None:
 
 def _counted(release: Release) -> str:
     """Say who counts what a lab figure spent."""
-    tables = session().tables
-    studied = tables is not None and tables.may_be_studied and not is_of_other_table(session().next_request)
+    studied = session().studied and not is_of_other_table(session().next_request)
     if release.guarantee.mu == 0 or studied:  # rows that anybody may study have no budget to keep
         return ""
     if filed(release)[2] is not None:

@@ -184,7 +184,7 @@ def page(current: Problem) -> None:
     """Draw the whole page: on the open tables where they have labels, else on the demo that has."""
     tables = session().tables
     mark: tuple[str, ...] = (tables.key if tables else "", repr(current.choices))
-    study = bool(tables and tables.may_be_studied)
+    study = session().studied
     if not current.public.family.binary:
         st.caption(
             f"Shown on the synthetic demo with labels, because {plain(current.public.target)}, the target of the open "

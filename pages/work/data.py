@@ -74,12 +74,17 @@ def modelled(problem: Problem) -> None:
         return
     left, right = st.columns([4, 1], vertical_alignment="center")
     other = problem.other_label
-    rest = "" if other is None else f" A private row with other text than this or **{plain(other)}** counts as a gap."
+    rest = ""
+    if other is not None:
+        rest = (
+            f" A private row with other text than this or “{plain(other)}” counts as a gap; capitals, blanks and a "
+            "final point do not matter."
+        )
     left.markdown(
         f"{badge(Label.PUBLIC)} Modelled: the chance that **{plain(problem.public.target)}** is "
-        f"**{plain(problem.positive)}**; a positive coefficient makes it likelier.{rest}"
+        f"**“{plain(problem.positive)}”**; a positive coefficient makes it likelier.{rest}"
     )
-    if other is not None and right.button(**control("swap-label"), label=f"Model {plain(other)}"):
+    if other is not None and right.button(**control("swap-label"), label=f"Model “{plain(other)}”"):
         table_picker.take(replace(problem.choices, positive=other))
 
 
@@ -112,8 +117,7 @@ def opening(problem: Problem) -> None:
 st.title("Data")
 thread = st.container()
 readable = table_picker.source()
-tables = session().tables
-studied = tables is not None and tables.may_be_studied
+studied = session().studied
 # On tables that are ready to be studied the picture comes before the choices; on one's own, choices come first.
 head, messages = st.container(), st.container()
 picture = st.container() if studied else None

@@ -20,7 +20,7 @@ from pmtcore.api.spending import SpendOptions, spend
 from pmtcore.api.summary import Expectation, Needed
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import json_text
-from pmtcore.base.messages import FaceMessage, InputError, one_of
+from pmtcore.base.messages import FaceMessage, InputError, TableMessage, one_of
 from pmtcore.base.results import Reported, Results
 from pmtcore.glm.families import GAUSSIAN, POISSON, family
 from pmtcore.ledger.log import Ledger
@@ -332,7 +332,7 @@ class PrivateModel(Parametrized, Reported):
         if self.formula is None and target is None:
             raise InputError(FaceMessage.NO_TARGET)
         if self.formula is not None and (target is not None or self.features is not None):
-            raise InputError(FaceMessage.FORMULA_AND_FEATURES)
+            raise InputError(TableMessage.FORMULA_AND_FEATURES)
         choices = Choices.of(
             self,
             target,

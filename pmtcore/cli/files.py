@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from pmtcore.base.messages import CommandMessage, InputError
+from pmtcore.base.messages import CommandMessage, InputError, TableMessage
 
 MOST_INPUT = 512 * 2**20  # bytes of a table that is held as it comes, since a pipe cannot be read twice
 _MOST = 64 * 2**20  # bytes of a configuration or a record: a thousand coefficients' second moment takes a third of it
@@ -34,7 +34,7 @@ def read_small(path: str) -> bytes:
         return read_input()
     file = Path(path)
     if not file.is_file():
-        raise InputError(CommandMessage.NO_FILE, place=path)
+        raise InputError(TableMessage.NO_FILE, place=path)
     if file.stat().st_size > _MOST:
         raise InputError(CommandMessage.FILE_TOO_LARGE, place=path, megabytes=_MOST // 2**20)
     return file.read_bytes()

@@ -12,7 +12,15 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.base.labels import Label, ReleaseStatus
-from pmtcore.base.messages import ExploreMessage, InputError, Refusal, RefusedError, reraised_as, whole_number_between
+from pmtcore.base.messages import (
+    ExploreMessage,
+    FaceMessage,
+    InputError,
+    Refusal,
+    RefusedError,
+    reraised_as,
+    whole_number_between,
+)
 from pmtcore.base.symmetric import eigenvector_root
 from pmtcore.explore.confirm import combined_record
 from pmtcore.explore.functionals import Estimates, Marginals
@@ -100,7 +108,7 @@ class Moment:
         Raises:
             InputError: no such file, or no record.
         """
-        with reraised_as(InputError(ExploreMessage.RECORD_UNREADABLE, place=str(path)[:200]), OSError):
+        with reraised_as(InputError(FaceMessage.RECORD_UNREADABLE, place=str(path)[:200]), OSError):
             data = File(path).read_bytes()
         return cls.from_bytes(data)
 

@@ -58,7 +58,7 @@ def _why(figure: Figure) -> str:
 def _claimed(figure: Figure, claim: Claim, answer: Answer) -> Statement:
     """Return a claim's line: implemented where it holds, else declared, with what the answer hangs on."""
     state: State = "implemented" if answer is Answer.HOLDS else "declared"
-    drawn = f"in every reading that is drawn of what is not stated: {claim.unstated}"
+    drawn = f"in none of the readings that are drawn; the paper leaves open: {claim.unstated}"
     why = {
         Answer.HOLDS: "",
         Answer.FAILS: drawn if claim.unstated else "nothing is left open; the Gallery page has the numbers",

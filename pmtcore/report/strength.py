@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from pmtcore.accounting.budgets import attacker_power, epsilon_from_mu
 from pmtcore.base.messages import ArgumentMessage, InputError
-from pmtcore.base.numbers import figure, percent
+from pmtcore.base.numbers import figure, percent, power_of_ten
 
 # The customary level of a test.
 FALSE_ALARMS = 0.05
@@ -92,7 +92,7 @@ class Deployment:
         """Return epsilon of a total mu at the delta of this deployment: two of one delta can be compared.
 
         >>> [one.here(1.0) for one in DEPLOYMENTS]
-        ['none', '6.12', '6.55']
+        ['none', '6.14', '6.55']
         """
         if mu == 0:
             return "0"
@@ -106,6 +106,20 @@ DEPLOYMENTS = (
     Deployment("LinkedIn labor market insights, 2020", 14.4, 1.2e-9, "one member, three months"),
     Deployment("US Census redistricting file, 2020", 17.14, 1e-10, "one person, one census"),
 )
+
+
+def beside_deployments(mu: float) -> list[dict[str, str]]:
+    """Return what published deployments promise in rows, with what a total mu promises at the delta of each."""
+    return [
+        {
+            "deployment": one.name,
+            "epsilon": figure(one.epsilon, 4),
+            "delta": power_of_ten(one.delta),
+            "this release at that delta": one.here(mu),
+            "protects": one.unit,
+        }
+        for one in DEPLOYMENTS
+    ]
 
 
 def strength(mu: float) -> Strength:

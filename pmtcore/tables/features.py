@@ -105,6 +105,8 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     notes = []
     if codes:
         notes.append(Note(TableNote.CODED, column=rule.name, levels=codes))
+    if writing(kind) is not None:
+        notes.append(Note(TableNote.WRITTEN, column=rule.name, example=sample(kind)))
     if kind in DATES:
         notes.append(date_note(rule.name, kind))
     elif schema.like_identifier(values):

@@ -366,6 +366,17 @@ def _name_says(table: Table, word: str, other: str) -> bool:
     return word in name and other not in name
 
 
+def _near_first(missing: Sequence[str], present: Sequence[str]) -> list[str]:
+    """Return the columns that are there, those first whose names are near to one that is not: it was misspelled."""
+    from difflib import SequenceMatcher  # noqa: PLC0415  # only an error needs it
+
+    likeness = {
+        name: max((SequenceMatcher(None, name.casefold(), other.casefold()).ratio() for other in missing), default=0.0)
+        for name in present
+    }
+    return sorted(present, key=lambda name: -likeness[name])
+
+
 def _check_declared(choices: Choices, public: Table | MomentTable) -> None:
     """Refuse kinds and levels of a column that is not there: the one that was meant would stay as it was.
 
@@ -374,7 +385,7 @@ def _check_declared(choices: Choices, public: Table | MomentTable) -> None:
     """
     declared = dict.fromkeys((*choices.kinds, *choices.levels))
     if unknown := [name for name in declared if name not in (*public.columns, choices.target)]:
-        raise InputError(TableMessage.DECLARED_NOWHERE, columns=unknown, present=public.columns)
+        raise InputError(TableMessage.DECLARED_NOWHERE, columns=unknown, present=_near_first(unknown, public.columns))
 
 
 def _lab_reasons(private: Table, choices: Choices, dialect: Dialect) -> tuple[str, ...]:
@@ -434,7 +445,7 @@ def prepare_public(public: Table, choices: Choices) -> PublicSide:
     names = [name for name in public.columns if name not in beside]
     missing = [name for name in choices.features or () if name not in names]
     if missing:
-        raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=missing, present=names)
+        raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=missing, present=_near_first(missing, names))
     return _public_side(public, choices, list(choices.features or names), None)
 
 
@@ -450,7 +461,7 @@ def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | Non
     features = [name for name in choices.features or public.columns if name not in (choices.target, *_INTERCEPT_NAMES)]
     missing = [name for name in (*features, choices.target) if name not in public.columns]
     if missing or not features:
-        raise InputError(TableMessage.NO_MOMENT_COLUMN, columns=missing, present=public.columns)
+        raise InputError(TableMessage.NO_MOMENT_COLUMN, columns=missing, present=_near_first(missing, public.columns))
     return _moment_side(public, choices, features, public_rows, schema=None).data
 
 
@@ -714,7 +725,7 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
         if unlabelled and name not in columns and name in private.columns:
             continue  # labels are private only
         if name not in columns:
-            raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=[name], present=columns)
+            raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=[name], present=_near_first([name], columns))
         if name not in common:
             raise InputError(TableMessage.NO_PRIVATE_COLUMN, column=name)
     chosen = common if choices.features is None else list(choices.features)

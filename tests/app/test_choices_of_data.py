@@ -88,7 +88,7 @@ def test_a_repair_is_what_is_modelled_from_then_on(app) -> None:
         app.button(key="swap-label").click().run()
         assert not app.exception
         assert state.problem.positive == state.choices.positive == expected
-        assert f"is **{expected}**" in words(app)
+        assert f"is **“{expected}”**" in words(app)
     go(app, "release")
     assert state.problem.positive == before
 
@@ -155,7 +155,7 @@ def test_the_label_of_own_tables_can_be_swapped_there_and_back(app) -> None:
     for expected in ("cheap", "dear", "cheap"):
         app.button(key="swap-label").click().run()
         assert not app.exception and state.problem.positive == expected
-        assert f"is **{expected}**" in words(app)
+        assert f"is **“{expected}”**" in words(app)
 
 
 def test_what_is_wrong_stands_above_the_choices(app) -> None:

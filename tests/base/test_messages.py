@@ -109,6 +109,8 @@ ROOT = Path(messages.__file__).parents[1]
 # What each fact of a template is. All are public, or were given by whoever reads the sentence: none is a value of a
 # private cell, or a name that only the private table has.
 FACTS = {
+    "private": "the name of the file given as private",
+    "public": "the name of the file given as public",
     "account": "what is spent of a data set in the ledger, and its cap",
     "action": "what somebody wants to do, in words",
     "address": "an address that was given, without what follows its question mark",
@@ -177,8 +179,10 @@ FACTS = {
     "places": "the numbers of columns in a file, from 1 on",
     "precision": "how many times as precise as the public fit a plan is, in words",
     "present": "names that are there, of the public table or of public columns",
+    "private": "the name of the file given as private",
     "private_rows": "the number of private rows, where it is public",
     "problems": "sentences about settings, which quote none of their values",
+    "public": "the name of the file given as public",
     "public_rows": "the number of public rows",
     "radius": "the radius of the papers, which is public",
     "reason": "a reason, in words of this program or of whoever decided",

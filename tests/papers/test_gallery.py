@@ -844,6 +844,7 @@ def test_the_settings_that_papers_state():
     assert "take about 2.5 hours on one core" in pictures.trials_words(figure("A1"), record)
     assert pictures.wait_words(record, 4) == "2 minutes" and pictures.wait_words(None, 4) == ""
     assert "as many as the paper has" in pictures.trials_words(figure("A1"), {**record, "trials": 300})
+    assert "more than the paper has" in pictures.trials_words(figure("A1"), {**record, "trials": 301})
 
 
 def test_a_fixed_reference_is_one_fit(monkeypatch):

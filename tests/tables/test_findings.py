@@ -239,6 +239,15 @@ def test_swapped_files_are_refused_before_anything_is_read(private, public, rows
         prepare(*tables, Choices(target="y"))
 
 
+def test_a_misspelled_column_gets_the_one_that_was_meant():
+    """Of many columns a sentence names five: those come first that are written alike."""
+    many = frame(60).assign(**{f"x{j}": 1.0 * j for j in range(30)}, Weight=2.0)
+    tables = table_from(many, "p", "private"), table_from(many.iloc[1:], "b", "public")
+    with refused(TableMessage.NO_PUBLIC_COLUMN) as error:
+        prepare(*tables, Choices(target="wieght"))
+    assert error.value.facts["present"][0] == "Weight" and len(error.value.facts["present"]) == len(many.columns)
+
+
 def test_how_many_rows_people_have_is_no_sign():
     """Their number is private: files are as they are named, however many there are."""
     private = frame(60).assign(id=range(60))

@@ -172,7 +172,7 @@ def trials_words(figure: Figure, record: Mapping[str, Any]) -> str:
     if not record.get("first"):
         have += " by an earlier version of the code"
     if record["trials"] >= figure.trials:
-        return f"{have}, as many as the paper has."
+        return f"{have}, {'as many as' if record['trials'] == figure.trials else 'more than'} the paper has."
     if not (seconds := record.get("seconds_per_trial")):
         return f"{have}; the paper has {figure.trials:,}."
     return f"{have}; the {figure.trials:,} of the paper take about {duration(seconds * figure.trials)} on one core."

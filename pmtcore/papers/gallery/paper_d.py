@@ -248,7 +248,7 @@ def _false_features(id: str, kind: str, delta: float) -> Figure:
         Claim(
             f"When n or epsilon is small, {name} {readings[at >= 2]}.",
             unstated="how small n or epsilon must be, and how large Lambda may be: far above the noise it leaves "
-            "nothing with any method; counted are features without effect, the paper counts all",
+            "nothing with any method; here features without effect are counted, in the paper all",
             readings={
                 f"Lambda = {lam:g}, {words}": counted(
                     f"{name}, Lambda = {lam:g}", *((0.0, 0.05) if at < 2 else (1.0, 8.0)), first=smallest

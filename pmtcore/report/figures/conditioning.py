@@ -60,8 +60,10 @@ def ellipses(diagnosis: Diagnosis) -> go.Figure:
         figure.add_scatter(
             x=np.cos(angle), y=short * np.sin(angle), mode="lines", line=line, fill="toself", row=1, col=column
         )
-        figure.update_xaxes(range=[-1.1, 1.1], showticklabels=False, row=1, col=column)
-        figure.update_yaxes(range=[-1.1, 1.1], showticklabels=False, scaleanchor=f"x{column}", row=1, col=column)
+        figure.update_xaxes(range=[-1.1, 1.1], showticklabels=False, dtick=0.5, row=1, col=column)
+        figure.update_yaxes(
+            range=[-1.1, 1.1], showticklabels=False, dtick=0.5, scaleanchor=f"x{column}", row=1, col=column
+        )
     figure = finish(figure, "longest", "", 300)
     figure.update_yaxes(title="shortest", col=1)
     return figure.update_layout(showlegend=False, margin={"t": 44})
