@@ -102,13 +102,28 @@ def test_a_left_out_row_has_the_same_constant_and_is_as_long(m):
     assert np.allclose(rows.lengths, rows.factor * np.linalg.norm(rows.inside, axis=1))
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_bands_and_records_leave_rows_out_as_the_plan_does(intercept):
+    x, y = table(25, 4)
+    names = NAMES if intercept else ("d", *NAMES[1:])
+    public = public_from_rows(x, y, names, "y")
+    planned = plan("joint-moment", public, 2000, 1.0, public_rows="yes")
+    record = planned.run(PrivateRows.from_arrays(*table(2000, 5), names), SeededNoise(1), 1).record()
+    again = Record.from_dict(json.loads(json.dumps(record.as_dict())))
+    assert np.array_equal(planned.influence.left_out, planned.rows.left_out)
+    assert np.allclose(again.influence.left_out, planned.rows.left_out, rtol=1e-4)
+    grows = np.linalg.norm(planned.rows.left_out, axis=1) / np.linalg.norm(planned.rows.inside, axis=1)
+    assert np.allclose(grows, planned.rows.factor)
+    assert np.allclose(planned.rows.left_out[:, 0], planned.rows.inside[:, 0]) == intercept
+
+
 @pytest.mark.parametrize("m", [10, 25, 150])
 def test_without_noise_spreads_are_the_private_ones_however_few_public_rows(m):
     """The public moment says what the constant squared is: 1, not what whitening makes of it."""
     public, rows, z = both(m=m)
-    found = plan("joint-moment", public, rows.n, 300.0, radius=100.0)
-    marginals = Marginals(state_of(found, found.run(rows, ZeroNoise(), 1)))
-    assert found.expected[0, 0] == pytest.approx(1.0)
+    planned = plan("joint-moment", public, rows.n, 300.0, radius=100.0)
+    marginals = Marginals(state_of(planned, planned.run(rows, ZeroNoise(), 1)))
+    assert planned.expected[0, 0] == pytest.approx(1.0)
     assert np.allclose(marginals.spreads().values, z[:, 1:].std(axis=0), rtol=0.02)
     assert np.allclose(marginals.means().values, z[:, 1:].mean(axis=0), rtol=0.02, atol=0.02)
 
@@ -116,11 +131,11 @@ def test_without_noise_spreads_are_the_private_ones_however_few_public_rows(m):
 def test_what_truncation_takes_is_added_back_in_the_units_of_the_table():
     """Public rows that are all cut to next to nothing come back as the public moment."""
     public, rows, _ = both(m=25)
-    found = plan("joint-moment", public, rows.n, 1.0, radius=1e-3)
-    back = found.root @ found.influence.removed_moment @ found.root.T
+    planned = plan("joint-moment", public, rows.n, 1.0, radius=1e-3)
+    back = planned.root @ planned.influence.removed_moment @ planned.root.T
     assert np.allclose(back, public.rows.T @ public.rows / public.m, rtol=1e-4)
-    record = Record.from_dict(json.loads(json.dumps(found.run(rows, SeededNoise(1), 1).record().as_dict())))
-    assert np.allclose(record.influence.removed_moment, found.influence.removed_moment)
+    record = Record.from_dict(json.loads(json.dumps(planned.run(rows, SeededNoise(1), 1).record().as_dict())))
+    assert np.allclose(record.influence.removed_moment, planned.influence.removed_moment)
 
 
 @pytest.mark.parametrize("far", [5.0, 50.0, 5000.0])
@@ -316,6 +331,17 @@ def test_the_record_comes_back(record, rows_in_it):
     assert sound and not record_from_bytes(json.dumps({**release, "standing": "lab"}).encode())[1]
     assert np.array_equal(solve(held.state(), 4, [0, 1]).coefficients, solve(again.state(), 4, [0, 1]).coefficients)
     assert isinstance(again.influence, RowInfluence) == rows_in_it
+
+
+def test_a_record_of_before_the_moment_that_is_added_back_is_read(record):
+    """It adds back what left-out rows lose, as when it was written; any other wrong size is refused."""
+    before = {name: value for name, value in record["influence"].items() if name != "removed"}
+    again = Record.from_dict(_deep(record, "influence", before)).influence
+    assert np.array_equal(again.removed_moment, again.residual_moment)
+    now = Record.from_dict(record).influence
+    assert not np.array_equal(now.removed_moment, now.residual_moment)
+    with refused(RecordMessage.NUMBERS_NEEDED):
+        Record.from_dict(_deep(record, "influence", {**before, "removed": [1.0]}))
 
 
 def _deep(fields, key, value):

@@ -137,7 +137,8 @@ class Influence(ABC):
 def as_left_out(inside: np.ndarray, factor: np.ndarray, constant: bool) -> np.ndarray:
     """Return public rows (m, D) as new rows would be: as long as if each had been left out of the whitening.
 
-    The constant is the same in every row and its coordinate owes nothing to the whitening, so the others alone grow.
+    The constant's coordinate is 1, or the root of a row's weight over their mean, whichever rows whiten: the others
+    alone grow (proofs/moment.md, 18.3).
 
     Args:
         inside: rows y (m, D), the constant's coordinate first where there is one.
