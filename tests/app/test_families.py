@@ -137,7 +137,7 @@ def test_the_audit_page_runs_and_attacks(app):
     app.switch_page("pages/study/audit.py").run()
     assert "last computed: 20" in words(app) and "none refuted" in words(app)
     (table,) = [frame.value for frame in app.dataframe if "result" in frame.value.columns]
-    assert any(result.startswith("refuted: attack reached") for result in table["result"])
+    assert {"refuted", "not refuted"} <= set(table["result"])
     app.button(key="audit-run").click().run()
     assert not app.exception and "no violation found" in app.success[0].value
     app.button(key="audit-printed").click().run()
