@@ -9,17 +9,21 @@ from pages.common.controls import control, segments
 from pages.common.live import redrawn, work
 from pages.common.session import named_tables, session
 from pages.common.widgets import badge, chart, curator_may_show, figure_first, later, on_tables
-from pmtcore.auditing.central_vs_local import Sides, papers_local
+from pmtcore.auditing.central_vs_local import LOCAL, Sides, papers_local
 from pmtcore.auditing.comparison import rescaled
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.numbers import listing
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import FAMILIES
 from pmtcore.local import setup
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
+from pmtcore.methods.registry import method
 from pmtcore.report.figures import compare as figures
+from pmtcore.report.figures.style import QUIET
 from pmtcore.report.first_look import Quick, remember, remembered
+from pmtcore.report.names import spoken, title
 from pmtcore.report.words import comparison_words
 from pmtcore.tables.problem import Problem, prepare
 
@@ -121,19 +125,25 @@ def picture(shown: Quick, kind: Label, axis: str, run: Sides | None = None) -> N
     # The sentence speaks of the epsilon that the slider above has.
     at = float(st.session_state["local-epsilon"]) if axis == "epsilon" else None
     alt = f"Distance to the fit without privacy against {axis}, central and local"
+    ids = dict.fromkeys([*methods, *(summary.method for summary in shown.summaries)])
+    curators = [id for id in ids if not method(id).local]
     words = (
         f"{'So far: ' * bool(shown.summaries and run and run.live)}{comparison_words(shown.summaries, axis, at)}"
-        or "No simulated release yet."
+        f" Only {listing([spoken(id) for id in curators])} has a curator."
     )
     drawn = figures.comparison(shown.summaries, axis, methods=methods, places=places, measure=shown.measure)
+    for id in curators:
+        drawn.update_traces({"name": f"{title(id)}: with a curator"}, {"legendgroup": id})
+    if at is not None:
+        drawn.add_vline(x=at, line={"color": QUIET, "dash": "dash"})
     table = figures.comparison_table(shown.summaries)
     chart(drawn, "local-comparison", alt, table, label=kind, words=words, picture_first=True)
     st.caption(
         f"Up to {TRIALS} simulated releases of the standardized table for each point"
-        f"{', in standard errors of the public fit' * shown.typical}. Central: (epsilon, delta) at the "
-        "reporting delta; ldp-whitened: purely epsilon for each report; paper C's Algorithms 1 to 4 (1 and 3 for a "
-        "Gaussian design, 2 and 4 for a bounded one), as printed and repaired: (epsilon, delta) for each report. "
-        "Algorithms 3 and 4 need a table without an intercept."
+        f"{', in standard errors of the public fit' * shown.typical}. With a curator the guarantee is (epsilon, delta) "
+        f"at the reporting delta. Without one it is epsilon alone for each report of {spoken(LOCAL)}, and (epsilon, "
+        "delta) for each report of paper C's Algorithms 1 to 4, as printed and repaired; 3 and 4, the nonlinear "
+        "regressions, are drawn where a table has no intercept."
     )
 
 
@@ -173,11 +183,13 @@ def page(current: Problem) -> None:
     mark: tuple[str, ...] = (tables.key if tables else "", repr(current.choices))
     study = bool(tables and tables.may_be_studied)
     if not current.public.family.binary:
-        st.caption(
-            f"Shown on the synthetic demo with labels, because {plain(current.public.target)}, the target of the open "
-            "tables, is a number. A table whose target has two labels, opened on Data, is shown instead."
-        )
+        target = plain(current.public.target)
         (current, mark), study = example(), True
+        st.caption(
+            f"Shown on the synthetic demo with labels ({current.private.n:,} private rows, {current.public.d} "
+            f"coefficients), because {target}, the target of the open tables, is a number. A table with a target of "
+            "two labels, opened on Data, is shown instead."
+        )
     with figure_first("local"):
         left, right = st.columns([2, 1], gap="large")
         with left:
