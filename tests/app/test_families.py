@@ -193,11 +193,19 @@ def test_every_lesson_runs(app, half):
         app.run()
         assert not app.exception, id
         assert len(app.get("plotly_chart")) == 1 and LESSONS[id].question in words(app)
+        assert LESSONS[id].answer not in words(app)
     if half:
         app.query_params["lesson"] = "radius"
         app.run()
         app.slider(key="radius-at").set_value(0.6).run()
         assert "too small" in words(app)
+        app.toggle(key="answer-radius").set_value(True).run()
+        assert "the noise grows with the radius squared" in words(app), "in place of the sentence"
+        app.query_params["lesson"] = "whitening"
+        app.run()
+        app.query_params["lesson"] = "radius"
+        app.run()
+        assert not app.toggle(key="answer-radius").value, "an open answer closes with its lesson"
 
 
 @pytest.mark.slow
