@@ -199,6 +199,8 @@ def _mutants() -> list[Mutant]:
     plant("rows: counted where n is declared", *counted, nobody)
     several = ("tables/problem.py", "choices.unit is None and public.n > private.n])", "public.n > private.n])")
     plant("swapped: by the private number of rows", *several, "tests/tables/test_findings.py -k people_have")
+    raising = ("tables/queries.py", "_READ_ALWAYS = {", '_READ_ALWAYS = {"json", "jsonb", ')
+    plant("postgres: JSON that raises", *raising, "tests/tables/test_queries.py -k no_cell")
     growth = "tests/ledger/test_fingerprint.py -k 'kept_tells or growth'"
     exact = "not grown(cells, earlier, key)"
     plant("fingerprint: a row more is kept", "ledger/log.py", exact, "earlier.table_rows >= cells.table_rows", growth)

@@ -9,7 +9,7 @@ from pages.common.actors import actor, require
 from pages.common.controls import control
 from pages.common.ledger_form import SpendPlan
 from pages.common.session import session
-from pages.common.widgets import show_error
+from pages.common.widgets import errors_shown
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
@@ -25,15 +25,11 @@ from pmtcore.tables.problem import Problem
 def ask_for(where: SpendPlan, problem: Problem, request: Request) -> None:
     """Draw the button that asks a second person; nothing is spent."""
     st.markdown("A second person has to agree to each release from this data set. Asking spends nothing.")
-    if not st.button(**control("ask-second")):
-        return
-    try:
-        where.ask(problem, request, session().next_request)
-    except InputError as error:
-        show_error(error)
-        return
-    session().next_request = uuid4().hex
-    st.rerun()
+    if st.button(**control("ask-second")):
+        with errors_shown():
+            where.ask(problem, request, session().next_request)
+            session().next_request = uuid4().hex
+            st.rerun()
 
 
 def waiting() -> None:
@@ -57,16 +53,13 @@ def waiting() -> None:
 
 
 def _carry_out(one: PendingRequest) -> None:
-    try:
+    with errors_shown():
         require(Action.RELEASE)
         with st.spinner("Releasing", show_time=True):
             made = carry_out(actor(), Ledger(default_url()), one.key, SecureNoise())
-    except InputError as error:
-        show_error(error)
-        return
-    session().keep(request_of(one), made.release, one.key)
-    session().next_request = one.key
-    st.rerun()
+        session().keep(request_of(one), made.release, one.key)
+        session().next_request = one.key
+        st.rerun()
 
 
 def answers() -> None:
@@ -85,9 +78,6 @@ def answers() -> None:
             agrees = left.form_submit_button(**control("agree", f"-{one.key}"))
             declines = right.form_submit_button(**control("decline", f"-{one.key}"))
         if agrees or declines:
-            try:
+            with errors_shown():
                 answer(actor(), Ledger(default_url()), one.key, agrees, reason=reason)
-            except InputError as error:
-                show_error(error)
-            else:
                 st.rerun()

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.common.actors import actor
 from pages.common.controls import control, pick
 from pages.common.persons import RULES
-from pages.common.widgets import amount, number, show_error
+from pages.common.widgets import amount, errors_shown, number
 from pmtcore.accounting.budgets import FIRST, MOST_ROWS, Unit
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
@@ -22,7 +22,7 @@ def forms(ledger: Ledger, names: list[str]) -> None:
     made: list[tuple[Action, str, str, Callable[[Ledger, list[str]], bool], int]] = [
         (Action.CAP, "Set a cap", ":material/speed:", _cap, 0),
         (Action.REGISTER, "Register a data set", ":material/add_box:", _register, 0),
-        (Action.PART, "Part two data sets", ":material/call_split:", _part, 2),
+        (Action.PART, "Separate two data sets", ":material/call_split:", _part, 2),
         (Action.RETIRE, "Retire a data set", ":material/archive:", _retire, 1),
     ]
     for action, title, icon, form, fewest in made:
@@ -33,13 +33,9 @@ def forms(ledger: Ledger, names: list[str]) -> None:
 
 def _run(form: Callable[[Ledger, list[str]], bool], ledger: Ledger, names: list[str]) -> None:
     """Draw a form whose words stay where they are when the ledger refuses."""
-    try:
-        done = form(ledger, names)
-    except InputError as error:
-        show_error(error)
-        return
-    if done:
-        st.rerun()
+    with errors_shown():
+        if form(ledger, names):
+            st.rerun()
 
 
 def _cap(ledger: Ledger, names: list[str]) -> bool:

@@ -10,10 +10,9 @@ from pages.common.controls import control
 from pages.common.ledger_form import spend_form
 from pages.common.release_form import agreed
 from pages.common.session import current_problem, prepared, prospect, session
-from pages.common.widgets import badge, budget_input, errors_shown, frame, guarantee_line, parameter_form, show_error
+from pages.common.widgets import badge, budget_input, errors_shown, frame, guarantee_line, parameter_form
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import plural
 from pmtcore.explore.completed import with_public_rows
 from pmtcore.explore.confirm import confirmed, problem_of
@@ -84,16 +83,21 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
             st.rerun()
 
 
+def made_here(moment: Moment) -> str | None:
+    """Return the id of the release of this session that a moment comes from; ``None`` for one from a file."""
+    digest = moment.record.as_dict()["digest"]
+    every = ((id, one.released.get("joint_moment", {})) for id, one in session().releases.items())
+    return next((id for id, released in every if released.get("digest") == digest), None)
+
+
 def _second(moment: Moment, fit: Regression) -> Release | None:
     """Return the last release of this session of the same model on the same rows; another table's is no confirmation.
 
     The rows are those of the moment's own release where this session made it, else those of the open table.
     """
-    state, digest = session(), moment.record.as_dict()["digest"]
-    whose = None if state.tables is None else state.tables.private.sha256
-    for id, released in state.releases.items():
-        if released.released.get("joint_moment", {}).get("digest") == digest:
-            whose = state.sources[id]
+    state, made = session(), made_here(moment)
+    opened = None if state.tables is None else state.tables.private.sha256
+    whose = opened if made is None else state.sources[made]
     for id, released in reversed(state.releases.items()):
         same = released.target == fit.response and set(released.names) == set(fit.names)
         if released.method == "joint-pmt" and same and released.n == moment.record.n and state.sources[id] == whose:
@@ -103,20 +107,14 @@ def _second(moment: Moment, fit: Regression) -> Release | None:
 
 def completing(moment: Moment) -> Moment | None:
     """Draw the way to public rows in an open record; return it with them once that was asked for."""
-    state, digest = session(), moment.record.as_dict()["digest"]
-    for id, release in state.releases.items():
-        if "joint_moment" not in release.released or release.released["joint_moment"]["digest"] != digest:
-            continue
-        if state.tables is None or state.sources[id] != state.tables.private.sha256:
-            break
+    state, id = session(), made_here(moment)
+    if id is not None and state.tables is not None and state.sources[id] == state.tables.private.sha256:
         if not st.button(**control("explore-complete")):
             return None
         request = state.requests[id]
-        try:
+        with errors_shown():
             return with_public_rows(moment, linear(current_problem()).public, request.budget, request.parameters)
-        except InputError as error:
-            show_error(error)
-            return None
+        return None
     st.caption("Open its tables on Data, in the session that released it; a button here then puts them in.")
     return None
 
@@ -134,7 +132,7 @@ def _spending(problem: Problem, request: Request, expected: Preview, prefix: str
         else:
             st.info("A second person agrees to each release of this data set: ask on the Release page.")
         return None
-    if not agreed(expected, id):
+    if not agreed(problem, expected, id):
         return None
     state = session()
     if id not in state.releases:

@@ -10,8 +10,9 @@ import streamlit as st
 
 from pages.common import scripts
 from pages.common.controls import at_first, control, pick, segments
-from pages.common.explore_release import completing, confirming
+from pages.common.explore_release import completing, confirming, made_here
 from pages.common.jobs import FOCUS
+from pages.common.released import is_of_other_table
 from pages.common.widgets import (
     PLAIN,
     badge,
@@ -26,7 +27,8 @@ from pages.common.widgets import (
 )
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.numbers import p_value, plural
+from pmtcore.base.messages import Note, ReleaseNote
+from pmtcore.base.numbers import listing, p_value, plural
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
@@ -40,6 +42,7 @@ from pmtcore.report.words import modelled_levels, reference_levels
 _KEY, _RECORDS, _CLICKS, _WITHOUT = "explore-held", "explore-records", "explore-clicks", "explore-without"
 _REFERENCE = "the reference level"
 _FEATURES = "The columns that explain it: any of them, at no further cost."
+_LIMITS = Note(ReleaseNote.FROM_MOMENT_WITHOUT_MODEL)
 _WORDS = {
     "none": "a model chosen beforehand",
     "bonferroni": "all models looked at (Bonferroni)",
@@ -121,6 +124,9 @@ def head(here: Held) -> None:
         if st.session_state.pop(FOCUS, False):
             scripts.run(scripts.TO_VERDICT)
         st.markdown(f"{badge(here.label)} **{plain(here.title)}**: {plain(figures.record_words(here.moment))}")
+        id = made_here(here.moment)
+        if id is not None and is_of_other_table(id):
+            st.warning("Another table is open now: Close leads to a release from it.", icon=":material/swap_horiz:")
     later(middle, "save").download_button(
         **control("explore-save"), data=lambda: json.dumps(here.moment.record.as_dict())
     )
@@ -189,7 +195,7 @@ def answer(here: Held, fit: Regression) -> None:
         below(st, "fit").markdown(f"{badge(here.label)} {plain(words)}")
     left, right = st.columns([2, 3], gap="medium")
     with left, below(st, "map"):
-        neighbours(here, fit)
+        correlations = neighbours(here, fit)
     with right:
         if scales:
             chart(figures.forest(table, scales), "explore", "Coefficients with 95 % bands", table, label=here.label)
@@ -197,9 +203,15 @@ def answer(here: Held, fit: Regression) -> None:
                 st.caption(words)
         else:
             frame(table, "Coefficients with 95 % bands")
+    title = f"{badge(here.label)} Correlations with {plain(fit.response)}"
+    with st.expander(title, icon=":material/table_rows:", key=f"explore-correlations-{fit.response}"):
+        frame(correlations, f"Correlations with {fit.response}, with 95 % bands")
     factors = figures.factor_tests(fit)
     if len(factors):
-        st.markdown("Joint tests: has a column of categories anything to do with the response, all levels together?")
+        st.markdown(
+            "Joint tests: has a column of categories anything to do with the response, all its effects together? F has "
+            "that many degrees of freedom, and df by what noise and sampling leave known."
+        )
         frame(factors, "Joint test of each column with several levels")
     if fit.response in here.moment.labels:
         logistic(here, fit)
@@ -226,8 +238,8 @@ def logistic(here: Held, fit: Regression) -> None:
         st.caption(plain(fitted.note))
 
 
-def neighbours(here: Held, fit: Regression) -> None:
-    """Draw every column beside the response; a click on one puts it into the model, or takes it out."""
+def neighbours(here: Held, fit: Regression) -> pd.DataFrame:
+    """Draw every column beside the response; a click on one puts it into the model, or out; return the table."""
     picture, table = figures.neighbours(here.moment, fit, modelled(fit.response, here.modelled.get(fit.response)))
     # A new key after each click: the mark that was clicked is no longer selected, and can be clicked again.
     key = f"explore-map-{fit.response}-{st.session_state.get(_CLICKS, 0)}"
@@ -242,9 +254,10 @@ def neighbours(here: Held, fit: Regression) -> None:
         selection_mode="points",
     )
     st.caption("Click a mark to put its column, or its level, into the model or to take it out.")
-    title = f"{badge(here.label)} Correlations with {plain(fit.response)}"
-    with st.expander(title, icon=":material/table_rows:", key=f"explore-correlations-{fit.response}"):
-        frame(table, f"Correlations with {fit.response}, with 95 % bands")
+    if here.references:
+        without = listing([f"{level} of {column}" for column, level in here.references.items()])
+        st.caption(plain(f"In no row, since others are compared with them: {without}."))
+    return table
 
 
 def _toggle(map_key: str, response: str, levels: Mapping[str, list[str]]) -> None:
@@ -288,7 +301,8 @@ def models(here: Held, fit: Regression) -> None:
         **control("explore-report"),
         data=lambda: figures.section(pinned or {here.names.get(key, fit.response): fit}, here.moment, many, here.title),
     )
-    st.header(f"Models looked at: {len(looked)}")
+    subsets = f", and {many - len(looked):,} subsets" if many > len(looked) else ""
+    st.header(f"Models looked at: {len(looked)}{subsets}")
     frame(figures.listing(looked, here.names, here.pinned), "Models looked at, newest first, with their fits")
     if len(pinned) < 2:  # without a click: what a column more or less does to the others
         before = [one for one in looked if one.response == fit.response and figures.key_of(one) != key][-1:]
@@ -379,7 +393,10 @@ def _paths(here: Held, fit: Regression) -> None:
     kind = segments("explore-path", ("ridge", "lasso", "best subsets"), "ridge")
     if kind == "best subsets":
         with errors_shown():
+            before = here.moment.models
             table = figures.subsets_table(here.moment.best_subsets(fit))
+            if here.moment.models != before:
+                st.rerun()  # what stands above says how many models were looked at
             st.markdown(
                 f"{badge(here.label)} Of the columns in the model, the best of each number. All subsets count as "
                 "models looked at, so bands for the chosen one are too narrow."
@@ -401,7 +418,7 @@ def _correlations(here: Held, _: Regression) -> None:
     partial = st.toggle(**control("explore-partial"))
     figure, table = figures.heat(here.moment, partial)
     words = "Blank where the 95 % band, of noise and sampling, holds zero."
-    words = f"{words} {figures.chance_words(len(table))}"
+    words = f"{words} {figures.chance_words(len(table))} {_LIMITS}"
     chart(figure, "explore-heat", "Correlations of all pairs of columns", table, label=here.label, words=words)
 
 
@@ -409,18 +426,26 @@ def _network(here: Held, _: Regression) -> None:
     figure, table = figures.network(here.moment)
     words = "A line where the partial correlation's band leaves out zero; dashed where it is negative."
     pairs = len(here.moment.columns) * (len(here.moment.columns) - 1) // 2
-    words = f"{words} {figures.chance_words(pairs)}"
+    words = f"{words} {figures.chance_words(pairs)} {_LIMITS}"
     chart(figure, "explore-network", "Network of partial correlations", table, label=here.label, words=words)
 
 
 def _components(here: Held, _: Regression) -> None:
     figure, table = figures.scree(here.moment)
-    chart(figure, "explore-scree", "Shares of variance of the principal components", table, label=here.label)
+    chart(
+        figure,
+        "explore-scree",
+        "Shares of variance of the principal components",
+        table,
+        label=here.label,
+        words=_LIMITS,
+    )
     frame(pd.DataFrame(here.moment.loadings()), "Loadings of the first components with 95 % bands")
 
 
 def _columns(here: Held, fit: Regression) -> None:
     """Draw means and spreads, group means, synthetic rows."""
+    st.caption(_LIMITS)
     frame(pd.DataFrame(here.moment.summary()), "Mean and spread of each column with 95 % bands")
     if here.moment.labels:
         groups = st.multiselect(**control("explore-groups"), options=here.moment.labels)

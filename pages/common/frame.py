@@ -30,9 +30,9 @@ def admitted() -> bool:
 
 
 def opened(page: str) -> None:
-    """Close the menu on a phone once a page was chosen from it."""
+    """Close the menu on a phone once a page was chosen from it, and begin the page at its top."""
     if st.session_state.get("page-open", page) != page:
-        scripts.run(scripts.CLOSE_MENU)
+        scripts.run(scripts.CLOSE_MENU + scripts.TO_TOP)
     st.session_state["page-open"] = page
 
 

@@ -9,7 +9,6 @@ import streamlit as st
 from pages.common.controls import control
 from pages.common.live import redrawn
 from pages.common.session import session
-from pmtcore.base.messages import InputError
 from pmtcore.releases.job import Job
 
 _EVERY = 0.5  # seconds between two looks at how far it is
@@ -25,8 +24,6 @@ def ended(job: Job) -> None:
     """
     session().job = None
     st.session_state[FOCUS] = job.error is None
-    if isinstance(job.error, InputError):
-        raise job.error
     if job.error is not None:
         raise job.error
 

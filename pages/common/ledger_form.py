@@ -8,7 +8,7 @@ import streamlit as st
 from pages.common.actors import actor, require
 from pages.common.controls import control
 from pages.common.session import session
-from pages.common.widgets import amount, show_error
+from pages.common.widgets import amount, errors_shown, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError, listed, number_between
 from pmtcore.base.numbers import figure
@@ -84,24 +84,25 @@ class SpendPlan:
 
 def spend_form(mu: float) -> SpendPlan | None:
     """Draw where the spend is kept; return it, or ``None`` where the ledger cannot take it."""
+    with errors_shown():
+        return _spend_plan(mu)
+    return None
+
+
+def _spend_plan(mu: float) -> SpendPlan | None:
     tables = session().tables
     if tables is None:
         return None
-    if tables.may_be_studied and not st.toggle(**control("ledger-study"), value=False, help=_STUDY_HELP):
+    if tables.may_be_studied and not st.toggle(**control("ledger-study", value=False), help=_STUDY_HELP):
         return SpendPlan()
     # One below the other: a name that is cut is no name.
-    name = tables.registered or st.text_input(**control("ledger-name", f"-{tables.key[:12]}"), value=tables.title)
+    name = tables.registered or st.text_input(**control("ledger-name", f"-{tables.key[:12]}", value=tables.title))
     purpose = st.text_input(**control("ledger-purpose"))
-    try:
-        with before_spend():
-            ledger = Ledger(default_url())
-        if not name.strip():
-            raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
-        others = known_as(ledger, tables) - {name.strip()}
-        account = ledger.account(name, others)
-    except InputError as error:
-        show_error(error)
-        return None
+    with before_spend():
+        ledger = Ledger(default_url())
+    if not name.strip():
+        raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
+    account = ledger.account(name, known_as(ledger, tables) - {name.strip()})
     try:
         within(account, mu)
     except InputError as error:
@@ -111,20 +112,14 @@ def spend_form(mu: float) -> SpendPlan | None:
     if account.together:
         st.info(
             f"This table holds rows of {plain(listed(account.together))} in the ledger: they spend together, whatever "
-            "the name. A curator can part them, with a reason, on the Budget page.",
+            "the name. A curator can separate them, with a reason, on the Budget page.",
             icon=":material/link:",
         )
     if account.cap is None:
         cap = amount("ledger-cap", START_CAP, f"-{name}")
-        try:
-            number_between("cap", cap, *CAP_RANGE)
-            if cap < mu:
-                raise InputError(
-                    f"A release of mu = {figure(mu)} is beyond this cap. Lower the budget, or raise the cap."
-                )
-        except InputError as error:
-            show_error(error)
-            return None
+        number_between("cap", cap, *CAP_RANGE)
+        if cap < mu:
+            raise InputError(f"A release of mu = {figure(mu)} is beyond this cap. Lower the budget, or raise the cap.")
         st.caption(f"The spend is written to {plain(ledger.place)} before a private row is used.")
         return SpendPlan(name, purpose, cap, account.second)
     st.caption(plain(f"{balance(account)} Written to {ledger.place}."))

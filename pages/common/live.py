@@ -6,16 +6,18 @@ from collections.abc import Callable
 import streamlit as st
 
 
-def work(step: Callable[[], bool], seconds: float) -> None:
-    """Go on for some seconds, at least by one step.
+def work(step: Callable[[], bool], seconds: float) -> bool:
+    """Go on for some seconds, at least by one step; return whether some work is left.
 
     Args:
         step: does a part of the work and returns whether some is left.
         seconds: after which no further step is begun.
     """
     end = time.monotonic() + seconds
-    while step() and time.monotonic() < end:
-        pass
+    while step():
+        if time.monotonic() >= end:
+            return True
+    return False
 
 
 def redrawn(draw: Callable[[], bool], every: float) -> None:

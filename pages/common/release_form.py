@@ -26,6 +26,7 @@ from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option, source
 from pmtcore.report.statistics import shortened_words
 from pmtcore.report.strength import strength, unprotected_words
+from pmtcore.tables.problem import Problem
 
 
 def method_choice(public: PublicData) -> str:
@@ -104,7 +105,7 @@ def _note(prospect: Preview) -> str:
     return f"Chosen from public figures: {chosen}." if chosen else ""
 
 
-def agreed(prospect: Preview, id: str) -> bool:
+def agreed(problem: Problem, prospect: Preview, id: str) -> bool:
     """Draw what the user agrees to and the button of one request; return whether it was pressed with the tick set.
 
     The button is never disabled: while the page answers the tick, a keyboard would skip it. The key of the tick holds
@@ -114,9 +115,12 @@ def agreed(prospect: Preview, id: str) -> bool:
     words = f"I spend mu = {prospect.guarantee.person.mu:.4g} on this table"
     if prospect.guarantee.mu == 0:
         words = "I spend nothing: this method reads no private row."
-    elif tables is not None and tables.may_be_studied:
+    elif session().studied:
         words += ", for study: the result is a lab figure, not to be published."
     else:
+        # Labels are read from public rows: where private rows have others, nothing but zeros is left.
+        labels = [repr(label) for label in (problem.positive, problem.other_label) if label is not None]
+        words += plain(f", where {problem.public.target} is {' or '.join(labels)}" if labels else "")
         words += ". It cannot be taken back."
     table = "" if tables is None else tables.key
     key = f"sure-{id}-{table}-{prospect.method.id}-{prospect.guarantee.person.mu!r}"

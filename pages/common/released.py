@@ -44,7 +44,7 @@ from pmtcore.report.names import title
 from pmtcore.report.rows import CLEAREST, MANY, MOST_COLUMNS
 from pmtcore.report.sheet import csv
 from pmtcore.report.statistics import DISAGREES, penalty_words, shortened, shortened_words
-from pmtcore.report.strength import unprotected_words
+from pmtcore.report.strength import strength, unprotected_words
 from pmtcore.report.words import (
     as_planned_words,
     coefficient_words,
@@ -237,8 +237,7 @@ def disagreeing(release: Release) -> None:
 
 def _counted(release: Release) -> str:
     """Say who counts what a lab figure spent."""
-    tables = session().tables
-    studied = tables is not None and tables.may_be_studied and not is_of_other_table(session().next_request)
+    studied = session().studied and not is_of_other_table(session().next_request)
     if release.guarantee.mu == 0 or studied:  # rows that anybody may study have no budget to keep
         return ""
     if filed(release)[2] is not None:
@@ -257,6 +256,10 @@ def about(release: Release) -> None:
     st.markdown("\n".join(f"- {line}" for line in lines))
     if release.guarantee.mu > 0:
         strength_line(release.guarantee.person.mu)
+        account = filed(release)[1]
+        total = 0.0 if account is None else float(account["spent"]["mu"])
+        if total > release.guarantee.person.mu:
+            st.markdown(f"All releases of this data set: mu = {said(total)}. {strength(total).sentence}")
     with st.expander("The guarantee", icon=":material/shield:"):
         st.markdown(f"{plain(guarantee_line(release.guarantee))}. {plain(release.guarantee.words)}")
         deployments(release.guarantee.person.mu)

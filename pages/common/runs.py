@@ -31,7 +31,7 @@ def start(run: Comparison, recipe: Recipe) -> None:
     current.comparison = run
     st.session_state["run-recipe"] = recipe
     st.session_state.pop("run", None)
-    if current.tables is not None and current.tables.may_be_studied:
+    if current.studied:
         id = uuid4().hex
         _runs[id] = (run, recipe)
         st.session_state["run"] = id

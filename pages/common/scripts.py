@@ -8,6 +8,12 @@ CLOSE_MENU = (
     "if (window.innerWidth <= 768) {const b = document.querySelector("
     "'[data-testid=\"stSidebarCollapseButton\"] button'); if (b) b.click();}"
 )
+# A button that led to another page is gone there: its heading takes the keyboard, unless something has it.
+TO_TOP = (
+    "document.querySelector('[data-testid=\"stMain\"]')?.scrollTo(0, 0); setTimeout(() => {"
+    "const h = document.querySelector('[data-testid=\"stMain\"] h1'); "
+    "if (h && document.activeElement === document.body) {h.tabIndex = -1; h.focus({preventScroll: true});}}, 500);"
+)
 TO_VERDICT = (
     "const v = document.querySelector('.st-key-verdict'); if (v) {v.tabIndex = -1; v.focus({preventScroll: true}); "
     "document.querySelector('[data-testid=\"stMain\"]').scrollTo(0, 0);}"

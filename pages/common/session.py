@@ -65,6 +65,11 @@ class Session:
     job: Job | None = None  # the release that is under way
 
     @property
+    def studied(self) -> bool:
+        """Return whether tables are open that anybody may study."""
+        return self.tables is not None and self.tables.may_be_studied
+
+    @property
     def spent(self) -> list[Release]:
         """Return releases that cost something on the private table that is open, oldest first."""
         if self.tables is None:
@@ -254,7 +259,7 @@ def quick() -> Quick | None:
     """
     current = session()
     problem, tables = current.problem, current.tables
-    if problem is None or tables is None or not tables.may_be_studied or not is_quick(problem):
+    if problem is None or tables is None or not current.studied or not is_quick(problem):
         return None
     return remember((tables.key, repr(problem.choices)), lambda: first_look(problem))
 

@@ -21,7 +21,7 @@ from pmtcore.base.numbers import figure as said
 from pmtcore.methods.registry import Method
 from pmtcore.report.reproduce import Recipe
 from pmtcore.report.sheet import csv
-from pmtcore.report.strength import DEPLOYMENTS, strength
+from pmtcore.report.strength import beside_deployments, strength
 from pmtcore.tables.problem import Problem
 
 # Plotly's tool bar would lie on the legend, and its boxes for the ends of an axis open at a click beside a mark.
@@ -42,8 +42,7 @@ def badge(label: Label) -> str:
 
 def study_label() -> Label:
     """Return what exact figures of the open tables are: lab figures where the tables harm nobody, else private."""
-    tables = state.session().tables
-    return Label.LAB if tables is not None and tables.may_be_studied else Label.PRIVATE
+    return Label.LAB if state.session().studied else Label.PRIVATE
 
 
 def show_error(error: InputError) -> None:
@@ -223,16 +222,7 @@ def strength_line(mu: float) -> None:
 def deployments(mu: float) -> None:
     """Draw published budgets, folded, for whoever has to judge this one, with its own at their delta."""
     with st.expander("Budgets of published deployments", icon=":material/compare_arrows:"):
-        rows = [
-            {
-                "deployment": one.name,
-                "epsilon": one.epsilon,
-                "delta": power_of_ten(one.delta),
-                "this one at that delta": one.here(mu),
-                "protects": one.unit,
-            }
-            for one in DEPLOYMENTS
-        ]
+        rows = beside_deployments(mu)
         st.dataframe(rows, hide_index=True, width="stretch", alt="Budgets of published deployments")
         st.caption(
             "As their publishers state them. Compare epsilon at the same delta and for the same unit; at delta 0 "

@@ -7,7 +7,7 @@ from pages.common import actors
 from pages.common.controls import control
 from pages.common.live import redrawn, work
 from pages.common.session import current_problem
-from pages.common.widgets import badge, chart, errors_shown, frame, number, picture, show_error
+from pages.common.widgets import badge, chart, errors_shown, frame, number, picture
 from pmtcore.auditing import attacks
 from pmtcore.auditing.audits import TRIALS, AuditRecord, Sweep, store, stored
 from pmtcore.auditing.faults import FAULTS, wrong_shape
@@ -43,14 +43,11 @@ def sweep() -> None:
     if SWEEP in st.session_state:
         redrawn(running, A_MOMENT)
     elif st.button(**control("audit-all")):
-        made = Sweep()
-        try:
+        with errors_shown():
+            made = Sweep()
             job_slots.take(made, actors.claimant())
-        except InputError as error:
-            show_error(error)
-            return
-        st.session_state[SWEEP] = made
-        st.rerun()
+            st.session_state[SWEEP] = made
+            st.rerun()
 
 
 def running() -> bool:
@@ -105,11 +102,14 @@ def details(id: str, result: Audit | None) -> None:
         if entry.origin.errata:
             st.caption(words(entry.origin.errata))
     if result is not None:
-        alt = "The audit's test against the claim's curve"
-        tested = (
-            f"Tables: {result.pair}. Lower bound at {percent(result.confidence)} confidence, {result.trials:,} runs."
-        )
-        chart(figures.points(result), f"audit-{id}", alt, figures.table([result]), label=Label.LAB, words=tested)
+        tested(result, f"audit-{id}")
+
+
+def tested(result: Audit, key: str) -> None:
+    """Draw the test that an audit counted."""
+    alt = "The audit's test against the claim's curve"
+    words = f"Tables: {result.pair}. Lower bound at {percent(result.confidence)} confidence, {result.trials:,} runs."
+    chart(figures.points(result), key, alt, figures.table([result]), label=Label.LAB, words=words)
 
 
 def _first(ids: list[str]) -> int:
@@ -133,9 +133,7 @@ def one() -> None:
     result = st.session_state.get("audit-found")
     if result is not None:
         (st.error if result.violated else st.success)(f"{title(result.method)}: {result.verdict}.")
-        alt = "The audit's test against the claim's curve"
-        tested = f"Tables: {result.pair}. Lower bound at {percent(result.confidence)} confidence."
-        chart(figures.points(result), "audit", alt, figures.table([result]), label=Label.LAB, words=tested)
+        tested(result, "audit")
 
 
 def published() -> None:

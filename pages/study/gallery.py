@@ -1,7 +1,6 @@
 """Gallery: the papers' experiments, what they say beside what came out."""
 
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Lock
@@ -11,7 +10,7 @@ import streamlit as st
 
 from pages.common import actors, gallery_wall
 from pages.common.controls import control, pick
-from pages.common.live import redrawn
+from pages.common.live import redrawn, work
 from pages.common.widgets import chart, errors_shown
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -141,11 +140,7 @@ def advance(steps: Iterator[float], alone: Lock) -> bool:
     if not alone.acquire(blocking=False):
         return True
     try:
-        end = time.monotonic() + 0.6
-        while next(steps, None) is not None:
-            if time.monotonic() >= end:
-                return True
-        return False
+        return work(lambda: next(steps, None) is not None, 0.6)
     finally:
         alone.release()
 

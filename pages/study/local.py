@@ -9,7 +9,7 @@ from pages.common.controls import control, segments
 from pages.common.live import redrawn, work
 from pages.common.session import named_tables, session
 from pages.common.widgets import badge, chart, curator_may_show, figure_first, later, on_tables
-from pmtcore.auditing.central_vs_local import LOCAL, Sides, papers_local
+from pmtcore.auditing.central_vs_local import Sides, papers_local
 from pmtcore.auditing.comparison import rescaled
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -23,7 +23,7 @@ from pmtcore.methods.registry import method
 from pmtcore.report.figures import compare as figures
 from pmtcore.report.figures.style import QUIET
 from pmtcore.report.first_look import Quick, remember, remembered
-from pmtcore.report.names import spoken, title
+from pmtcore.report.names import title
 from pmtcore.report.words import comparison_words
 from pmtcore.tables.problem import Problem, prepare
 
@@ -125,14 +125,13 @@ def picture(shown: Quick, kind: Label, axis: str, run: Sides | None = None) -> N
     # The sentence speaks of the epsilon that the slider above has.
     at = float(st.session_state["local-epsilon"]) if axis == "epsilon" else None
     alt = f"Distance to the fit without privacy against {axis}, central and local"
-    ids = dict.fromkeys([*methods, *(summary.method for summary in shown.summaries)])
-    curators = [id for id in ids if not method(id).local]
     words = (
-        f"{'So far: ' * bool(shown.summaries and run and run.live)}{comparison_words(shown.summaries, axis, at)}"
-        f" Only {listing([spoken(id) for id in curators])} has a curator."
+        f"{'So far: ' * bool(shown.summaries and run and run.live)}{_trusted(shown)}"
+        f"{comparison_words(shown.summaries, axis, at)}"
+        or "No simulated release yet."
     )
     drawn = figures.comparison(shown.summaries, axis, methods=methods, places=places, measure=shown.measure)
-    for id in curators:
+    for id in _with_curator(shown):
         drawn.update_traces({"name": f"{title(id)}: with a curator"}, {"legendgroup": id})
     if at is not None:
         drawn.add_vline(x=at, line={"color": QUIET, "dash": "dash"})
@@ -140,11 +139,22 @@ def picture(shown: Quick, kind: Label, axis: str, run: Sides | None = None) -> N
     chart(drawn, "local-comparison", alt, table, label=kind, words=words, picture_first=True)
     st.caption(
         f"Up to {TRIALS} simulated releases of the standardized table for each point"
-        f"{', in standard errors of the public fit' * shown.typical}. With a curator the guarantee is (epsilon, delta) "
-        f"at the reporting delta. Without one it is epsilon alone for each report of {spoken(LOCAL)}, and (epsilon, "
-        "delta) for each report of paper C's Algorithms 1 to 4, as printed and repaired; 3 and 4, the nonlinear "
-        "regressions, are drawn where a table has no intercept."
+        f"{', in standard errors of the public fit' * shown.typical}. With a curator epsilon is at the reporting "
+        "delta. A report of the whitened score keeps epsilon without a delta, one of paper C's Algorithms 1 to 4 (for "
+        "a Gaussian or a bounded design, as printed and repaired) epsilon with a delta."
     )
+
+
+def _with_curator(shown: Quick) -> list[str]:
+    """Return the ids of methods that have a curator."""
+    ids = dict.fromkeys(one.method for one in shown.summaries)
+    return [id for id in ids if method(id).role == "method" and not method(id).local]
+
+
+def _trusted(shown: Quick) -> str:
+    """Say which of the methods have a curator."""
+    names = [title(id) for id in _with_curator(shown)]
+    return f"With a curator: {listing(names)}; the others trust nobody. " if names else ""
 
 
 def against() -> str:
@@ -181,7 +191,7 @@ def page(current: Problem) -> None:
     """Draw the whole page: on the open tables where they have labels, else on the demo that has."""
     tables = session().tables
     mark: tuple[str, ...] = (tables.key if tables else "", repr(current.choices))
-    study = bool(tables and tables.may_be_studied)
+    study = session().studied
     if not current.public.family.binary:
         target = plain(current.public.target)
         (current, mark), study = example(), True

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.common.controls import control, pick, segments
 from pages.common.retrieved import open_table
 from pages.common.session import curator, session
-from pages.common.widgets import badge, chart, errors_shown, figure_first
+from pages.common.widgets import badge, chart, curator_may_show, errors_shown, figure_first
 from pmtcore.accounting.perturbed import BudgetSplit
 from pmtcore.auditing.comparison import grid
 from pmtcore.base.labels import Label
@@ -96,12 +96,11 @@ def selected(kind: str, epsilon: float, lam: float) -> tuple[SelectionStudy, Lab
     """Return what is kept and its label; none where the open table is for the curator alone."""
     if kind != _OWN:
         return study(kind, epsilon, lam), Label.LAB
-    opened, tables = own_table(), session().tables
+    opened = own_table()
     if opened is None:
         return None
-    public = bool(tables and tables.may_be_studied)
-    if not public and not curator():
-        st.info("On your own rows this is for the curator: switch it on in the sidebar.", icon=":material/lock:")
+    public = session().studied
+    if not curator_may_show(public, "On your own rows the selections depend on what no budget covers"):
         return None
     private = study_table(opened, epsilon, lam)
     return private.reveal(Curator("shown on the page Retrieved budget, harmless or curator")), (

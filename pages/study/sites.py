@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 
 import streamlit as st
 from pandas import DataFrame
@@ -27,29 +28,14 @@ from pmtcore.report.figures import sites as figures
 from pmtcore.report.names import option
 from pmtcore.sites.prospects import prospects
 from pmtcore.sites.status import status
-from pmtcore.sites.study import METHODS, MOST_SITES, Study, create_from, fields_of, knowledge, sites_of
+from pmtcore.sites.study import METHODS, MOST_SITES, Study, StudySettings, create_from, fields_of, knowledge, sites_of
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import read_table
 
 _MUS = [0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0]
-_STEPS = """# 1. The coordinator, without a private file, writes the study, as the form above does; each site gets it.
-{program} study create study.json --public public.csv --target {target} \\
-    --method {method} --mu {mu} {sites} --least {least} --colluders {colluders}
-# 2. Each site looks at the plan, agrees to it, and sends the file NAME.joined.json back: public keys, no rows.
-{program} ledger cap --ledger {name}.db --dataset registry --mu 3
-{program} study join study.json --site {name} --folder {name}-keys \\
-    --ledger {name}.db --dataset registry --agree
-# 3. The coordinator adds the keys, and sends the study to each site.
-{program} study create study.json {joined}
-# 4. The coordinator opens the study.
-{program} study run study.json --listen 127.0.0.1:8090
-# 5. Each site takes part, beside its own table; at the end each of them has the release.
-{program} study run study.json --site {name} --private registry.csv --folder {name}-keys \\
-    --ledger {name}.db --dataset registry --server https://study.example.org
-# A trial on one machine, with files that are all there:
-{program} study simulate --public public.csv --private a.csv b.csv c.csv --target {target} \\
-    --method {method} --mu {mu}"""
+# What coordinator and sites type.
+_STEPS = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").strip()
 _NAMES = ["north", "south", "west"]  # of an example
 
 
@@ -83,17 +69,9 @@ def creation(id: str, mu: float, rows: int) -> Study | None:
     # Made once for what is asked: each study has a random mark, and the file that was sent has to keep its own.
     asked = (public.file_id, title, target, text, least, colluders, effects, id, mu)
     if st.session_state.get("sites-made", ((),))[0] != asked:
-        made = create_from(
-            public.name,
-            public.getvalue(),
-            title,
-            Choices(target=target),
-            request=Request(id, Budget(mu)),
-            sites=sites_of(text),
-            least=int(least),
-            colluders=int(colluders),
-            site_effects=effects,
-        )
+        more: StudySettings = {"least": int(least), "colluders": int(colluders), "site_effects": effects}
+        request, sites, data = Request(id, Budget(mu)), sites_of(text), public.getvalue()
+        made = create_from(public.name, data, title, Choices(target=target), request=request, sites=sites, **more)
         st.session_state["sites-made"] = (asked, made)
     study: Study = st.session_state["sites-made"][1]
     for each in knowledge(study, len(study.sites)):

@@ -119,6 +119,7 @@ def of_open_table(accounts: Mapping[str, Account]) -> int:
         for at, account in enumerate(accounts.values()):
             if any(entry.key == id for entry in account.entries):
                 return at
+    st.caption("No release of this session is in the ledger: the newest data set comes first.")
     newest = [max((entry.at for entry in account.entries), default="") for account in accounts.values()]
     return newest.index(max(newest))
 
@@ -150,8 +151,6 @@ def page() -> None:
 
 
 st.title("Budget")
-st.markdown(
-    "Every spend that a data set of the ledger has to bear, written before it happened, in a log that can only grow."
-)
+st.markdown("Every spend of each data set, written before it happens, in a log that can only grow.")
 with errors_shown():
     page()

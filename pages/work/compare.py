@@ -26,7 +26,6 @@ from pmtcore.methods.registry import Method, of_role, recommended, suiting
 from pmtcore.releases import job_slots
 from pmtcore.report import reproduce
 from pmtcore.report.figures import compare as figures
-from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option
 from pmtcore.report.words import comparison_words
 from pmtcore.tables.problem import Problem
@@ -35,22 +34,7 @@ from pmtcore.tables.problem import Problem
 _ROWS = 4
 # Ends of the budgets that are tried at first.
 FIRST_PLACES = (0.1, 10.0)
-SCALES = {"z": "z-scores", "none": "as it is", "minmax": "to [0, 1]", "max": "by the largest"}
-_AXIS_HELP = {
-    "budget": help_for("mu"),
-    "private rows": "So many of the private rows, taken at random.",
-    "public rows": "So many of the public rows, taken at random.",
-    "penalty": help_for("ridge"),
-    "steps": "Iterations of the methods that iterate.",
-}
-# What the two ends of an axis are ends of.
-_ENDS = {
-    "budget": "mu",
-    "private rows": "number of private rows",
-    "public rows": "number of public rows",
-    "penalty": "ridge penalty",
-    "steps": "number of steps",
-}
+SCALES = {"none": "as they are", "z": "z-scores, as in the papers", "minmax": "to [0, 1]", "max": "by the largest"}
 
 
 def _places(problem: Problem, axis: str, cells: Iterator[DeltaGenerator]) -> tuple[float, float, int, float]:
@@ -63,7 +47,8 @@ def _places(problem: Problem, axis: str, cells: Iterator[DeltaGenerator]) -> tup
         "penalty": (1e-4, 1.0),
         "steps": (1.0, 20.0),
     }
-    name, words, at = _ENDS[axis], _AXIS_HELP[axis], f"-{axis}"
+    end, at = control(f"compare-{axis}"), f"-{axis}"
+    name, words = end["label"], end["help"]
     start = ranges[axis]
     low = number(next(cells), "compare-low", 1e-9, 1e9, start=start[0], at=at, label=f"Smallest {name}", words=words)
     high = number(next(cells), "compare-high", 1e-9, 1e9, start=start[1], at=at, label=f"Largest {name}", words=words)
@@ -181,6 +166,7 @@ def picture(
     table = figures.comparison_table(summaries)
     chart(drawn, "comparison", alt, table, label=study_label(), words=words)
     st.toggle(**control("compare-mean"))
+    note += " Plan and Release count the error of sampling too, so methods are less far apart there."
     off = " The dotted line is how far that fit itself is expected to be from the truth, by sampling alone."
     st.caption(f"{note} The {measure}.{off if sampling else ''}")
 
@@ -188,8 +174,7 @@ def picture(
 def page(problem: Problem) -> None:
     """Draw controls beside the picture; before anything is run, the quick comparison of the open tables."""
     workflow_state.summary(problem)
-    tables = session().tables
-    if not curator_may_show(tables is None or tables.may_be_studied, "Every figure here is a distance to an exact fit"):
+    if not curator_may_show(session().studied, "Every figure here is a distance to an exact fit"):
         return
     axis = against(problem)
     left, right = figure_first("compare").columns([2, 3], gap="medium")
@@ -211,10 +196,16 @@ def results(axis: str) -> None:
     run = runs.find()
     first = quick() if run is None and axis == "budget" else None
     if first is not None:
-        picture(first.summaries, "budget", None, f"A first look, {first.trials} trials.", measure=first.measure)
+        picture(
+            first.summaries,
+            "budget",
+            None,
+            f"A first look: columns as they are, {first.trials} trials. The papers rescale them first.",
+            measure=first.measure,
+        )
         return
     if run is None or (run.axis != axis and not run.live):
-        st.info(f"Nothing is computed against {_ENDS[axis]} yet: Run draws it here.", icon=":material/play_arrow:")
+        st.info(f"Nothing is computed against {AXES[axis]} yet: Run draws it here.", icon=":material/play_arrow:")
         return
     if run.live:
         redrawn(live, 1.0)

@@ -112,8 +112,7 @@ def opening(problem: Problem) -> None:
 st.title("Data")
 thread = st.container()
 readable = table_picker.source()
-tables = session().tables
-studied = tables is not None and tables.may_be_studied
+studied = session().studied
 # On tables that are ready to be studied the picture comes before the choices; on one's own, choices come first.
 head, messages = st.container(), st.container()
 picture = st.container() if studied else None

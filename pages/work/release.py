@@ -50,7 +50,7 @@ def confirm(problem: Problem, request: Request, expected: Preview) -> None:
     if where.second:
         ask_for(where, problem, request)
         return
-    pressed = form.agreed(expected, id)
+    pressed = form.agreed(problem, expected, id)
     source = noise_source()
     if pressed:
         run(problem, request, where, source=source, id=id)
@@ -115,12 +115,10 @@ def page(problem: Problem) -> None:
                 form.cost(asked[1])
             with right:
                 confirm(problem, *asked)
-    tables = state.tables
-    study = tables is not None and tables.may_be_studied
     st.caption(
         "A rehearsal on rows that anybody may study: nothing here is published. On your own tables a release spends "
         "budget permanently."
-        if study
+        if state.studied
         else "A release spends budget permanently. Everything before the button is public and free."
     )
     cautions.say(problem)

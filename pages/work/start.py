@@ -39,5 +39,6 @@ with narrow:
     picture(figures.errors(shown, mu), "start-errors", "Width of the typical band against the budget")
 st.caption(
     "Synthetic rows: 5,000 private, 200 public. What it needs: a private table, a little public data about the same "
-    "population (or only a published second moment), and a budget."
+    "population (or only a published second moment), and a budget. "
+    "Known tables and the demo are for study: only a release from your own tables can be published."
 )

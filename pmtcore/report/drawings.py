@@ -64,7 +64,7 @@ def forest(release: Mapping[str, Any]) -> str:
     at = [place for place, _ in rows]
     values, ends, called = values[at], ends[at], [name for _, name in rows]
     limit = axis_limit(np.max(np.abs(np.column_stack([values, ends])), axis=1))
-    marks = _round_steps(*axis_ends(ends, ends, limit))
+    marks = _round_steps(*axis_ends(ends[:, 0], ends[:, 1], limit))
     low, high = marks[0], marks[-1]
 
     def x(value: float) -> float:
@@ -82,7 +82,7 @@ def forest(release: Mapping[str, Any]) -> str:
         y = _ROW * at_row + 28
         shown = name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…"
         lines.append(f'<text x="{_EDGE}" y="{y - 10}" {_ON_WHITE}>{escape(shown)}</text>')
-        if limit is not None and abs(value) > limit:
+        if limit is not None and not low <= value <= high:
             far = f"{number(value)} ({number(a)} to {number(b)})"
             anchor, text = ("end", f"{far} →") if value > 0 else ("start", f"← {far}")
             lines.append(f'<text x="{x(value):.1f}" y="{y + 4}" text-anchor="{anchor}" {_ON_WHITE}>{text}</text>')

@@ -44,7 +44,7 @@ from pmtcore.report.statistics import (
     title,
     titles_behind,
 )
-from pmtcore.report.strength import DEPLOYMENTS, strength, unprotected_words
+from pmtcore.report.strength import beside_deployments, strength, unprotected_words
 
 _STYLE = "\n" + Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 # Headings of the report, each of which goes down one level in a page of somebody else.
@@ -192,7 +192,6 @@ def _unshown(record: Mapping[str, Any]) -> list[str]:
     return [*titles, *titles_behind(record)]
 
 
-# What limits lie around, which a program reads to test hypotheses.
 # Under which name a release has the spectrum of its whitened moment.
 _SPECTRUM = "after_whitening"
 
@@ -263,7 +262,7 @@ def _guarantee(record: ReleaseRecord) -> str:
         f'<p class="note">{assumptions}</p>\n'
         + table("The guarantee in three units", ("what", "value"), facts)
         + curve(float(g["mu"]))
-        + table("This budget beside those of published deployments", ("deployment", *_ANCHOR), _anchors(record))
+        + _anchors(record)
     )
 
 
@@ -280,21 +279,16 @@ def _example(mu: float, unit: str) -> str:
     )
 
 
-_ANCHOR = ("epsilon", "delta", "this release at that delta", "protects")
-
-
-def _anchors(record: ReleaseRecord) -> list[tuple[str, ...]]:
+def _anchors(record: ReleaseRecord) -> str:
+    """Return the table of published deployments, below this release."""
     g, unit = of_person(record["guarantee"]), unit_of(record["guarantee"])
     protects = "one person" if unit.column else "one row" if unit.rows == 1 else f"a person with up to {unit.rows} rows"
-    epsilon = number(g["epsilon"])
+    epsilon, every = number(g["epsilon"]), beside_deployments(float(g["mu"]))
     mine = ("<b>this release</b>", epsilon, power_of_ten(g["delta"]), epsilon, protects)
-    others = [
-        # a pure epsilon holds at every delta
-        (escape(one.name), number(one.epsilon), power_of_ten(one.delta), here, escape(one.unit))
-        for one in DEPLOYMENTS
-        for here in (one.here(float(g["mu"])) if g["delta"] else epsilon,)
-    ]
-    return [*[mine] * (g["mu"] > 0), *others]
+    if not g["delta"]:  # a pure epsilon holds at every delta
+        every = [one | {"this release at that delta": epsilon} for one in every]
+    rows = [*[mine] * (g["mu"] > 0), *(tuple(map(escape, one.values())) for one in every)]
+    return table("This budget beside those of published deployments", tuple(every[0]), rows)
 
 
 def _coefficients(record: ReleaseRecord) -> tuple[str, str]:

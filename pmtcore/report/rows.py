@@ -85,12 +85,15 @@ def axis_limit(reach: np.ndarray) -> float | None:
 
 
 def axis_ends(low: np.ndarray, high: np.ndarray, limit: float | None) -> tuple[float, float]:
-    """Return the ends of an axis that has 0 and every end of a band, as far as the limit on either side.
+    """Return the ends of an axis that has 0 and every end of a band that reaches within the limit, as far as the limit.
 
     Args:
         low: lower ends of the bands.
         high: upper ends.
         limit: of :func:`axis_limit`.
     """
-    least, most = min(0.0, float(low.min())), max(0.0, float(high.max()))
-    return (least, most) if limit is None else (max(least, -limit), min(most, limit))
+    if limit is None:
+        return min(0.0, float(low.min())), max(0.0, float(high.max()))
+    # A row that lies wholly beyond stands in figures: room for it would be empty.
+    near = (low <= limit) & (high >= -limit)
+    return max(-limit, min(0.0, float(low[near].min()))), min(limit, max(0.0, float(high[near].max())))

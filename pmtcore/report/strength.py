@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from pmtcore.accounting.budgets import attacker_power, epsilon_from_mu
 from pmtcore.base.messages import ArgumentMessage, InputError
-from pmtcore.base.numbers import figure, percent
+from pmtcore.base.numbers import figure, percent, power_of_ten
 
 # The customary level of a test.
 FALSE_ALARMS = 0.05
@@ -106,6 +106,20 @@ DEPLOYMENTS = (
     Deployment("LinkedIn labor market insights, 2020", 14.4, 1.2e-9, "one member, three months"),
     Deployment("US Census redistricting file, 2020", 17.14, 1e-10, "one person, one census"),
 )
+
+
+def beside_deployments(mu: float) -> list[dict[str, str]]:
+    """Return what published deployments promise in rows, with what a total mu promises at the delta of each."""
+    return [
+        {
+            "deployment": one.name,
+            "epsilon": figure(one.epsilon, 4),
+            "delta": power_of_ten(one.delta),
+            "this release at that delta": one.here(mu),
+            "protects": one.unit,
+        }
+        for one in DEPLOYMENTS
+    ]
 
 
 def strength(mu: float) -> Strength:

@@ -47,6 +47,10 @@ _TEXT_READER = re.compile(r"\b(?:READ|SNIFF)_(?:CSV|JSON|NDJSON)")
 Answer = tuple[Sequence[str], int, list[pa.Array]]  # names of all columns; rows, and the columns asked for
 
 
+# Types of PostgreSQL of which the driver reads every cell, and fast.
+_READ_ALWAYS = {"bool", "bpchar", "float4", "float8", "int2", "int4", "int8", "numeric", "oid", "text", "varchar"}
+
+
 class QuerySource:
     """Rows of one ``SELECT``; every pass runs the query again, so the rows must not change meanwhile.
 
@@ -199,7 +203,7 @@ def _engine(url: str) -> sa.Engine:
     address = sa.make_url(url)
     if address.get_backend_name() == "postgresql" and address.get_driver_name() == "psycopg":
         engine = sa.create_engine(url)
-        sa.event.listen(engine, "connect", _read_any_time)
+        sa.event.listen(engine, "connect", _read_any_cell)
         return engine
     if address.get_backend_name() != "sqlite":
         return sa.create_engine(url)
@@ -216,16 +220,16 @@ def _engine(url: str) -> sa.Engine:
     return engine
 
 
-def _read_any_time(connection: psycopg.Connection[Any], _: object) -> None:
-    """Make times that Python has not (infinity, 24:00, a year beyond 9999) missing, where the driver would raise."""
+def _read_any_cell(connection: psycopg.Connection[Any], _: object) -> None:
+    """Make cells missing where the driver would raise: times that Python has not, JSON too deep or of long numbers."""
     from psycopg.pq import Format  # noqa: PLC0415  # an extra
 
     known = connection.adapters
-    for name in ("date", "time", "timetz", "timestamp", "timestamptz", "interval"):
+    for kind in known.types:
         for form in (Format.TEXT, Format.BINARY):
-            usual = known.get_loader(known.types[name].oid, form)
-            if usual is not None:
-                known.register_loader(name, _lenient(usual))
+            usual = known.get_loader(kind.oid, form)
+            if usual is not None and kind.name not in _READ_ALWAYS:
+                known.register_loader(kind.oid, _lenient(usual))
 
 
 def _lenient(usual: type[Loader]) -> type[Loader]:

@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.common.controls import CONTROLS
+from pmtcore.auditing.comparison import AXES
 from pmtcore.base.numbers import written_number
 from tests.app.conftest import ROOT
 
@@ -108,4 +109,5 @@ def test_every_control_of_the_table_is_drawn() -> None:
     """An entry that no page asks for is dead text; keys of budgets are made of their unit."""
     texts = "\n".join(path.read_text() for path in (ROOT / "pages").rglob("*.py"))
     made = {f"{form}-{unit}" for form in ("explore", "explore-confirm", "release") for unit in UNITS}
+    made |= {f"compare-{axis}" for axis in AXES}
     assert not [id for id in CONTROLS if f'"{id}"' not in texts and id not in made]

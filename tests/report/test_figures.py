@@ -518,3 +518,13 @@ def test_many_names_of_a_network_stand_along_their_rays():
         ray = math.degrees(math.atan2(note.y, note.x))
         assert math.isclose(math.sin(math.radians(note.textangle + ray)), 0, abs_tol=1e-9)
         assert 1.06 < math.hypot(note.x, note.y) < 2
+
+
+def test_an_axis_has_no_room_for_a_row_that_stands_in_figures() -> None:
+    """A band wholly beyond the limit does not stretch the axis; another mark within the limit is on it."""
+    figure, value = go.Figure(), np.array([0.1, 0.1, 0.1, 0.1, 0.1, -9.0])
+    low, high = value - 0.05, value + 0.05
+    forest.at_the_edge(figure, value, low, high, np.array([0.1, 0.1, 0.2, 0.1, 0.1, -9.5]))
+    least, most = figure.layout.xaxis.range
+    assert -0.05 < least <= 0 and 0.2 < most < 0.3
+    assert [one.text for one in figure.layout.annotations] == ["← released: -9 (-9.05 to -8.95)"]

@@ -102,6 +102,9 @@ TIMES = [
     *("'infinity'::timestamp", "'294276-01-01'::timestamp", "'-infinity'::timestamptz", "'24:00'::time"),
     *("'24:00+02'::timetz", "'3000000 years'::interval", "'{infinity}'::date[]", "'[2020-01-01,infinity)'::daterange"),
     *("'NaN'::numeric", "'1e200'::numeric", "'infinity'::float8", "'{\"a\": 1}'::jsonb", "'1'::money", "B'101'"),
+    # Too deep, or with a number too long, for Python.
+    *("(repeat('[', 3000) || repeat(']', 3000))::json", "repeat('9', 5000)::json", "repeat('9', 5000)::jsonb"),
+    *("array[repeat('9', 5000)::json]", "row(repeat('9', 5000)::json)"),
 ]
 
 
@@ -109,8 +112,7 @@ TIMES = [
 def test_no_cell_of_postgres_ends_a_pass(cell, postgres):
     """A far date in one row is missing there; the same column's other rows are read, and nothing is raised."""
     url = postgres.replace("postgresql://", "postgresql+psycopg://")
-    kind = cell.partition("::")[2] or "bit(3)"
-    table = query_table(url, f"SELECT * FROM (VALUES (1, NULL::{kind}), (2, {cell})) AS t(at, day) ORDER BY at")
+    table = query_table(url, f"SELECT * FROM (VALUES (1, NULL), (2, {cell})) AS t(at, day) ORDER BY at")
     (block,) = table.source.blocks(("at", "day"), Dialect())
     assert numbers(block.columns["at"]).tolist() == [1, 2] and not np.isfinite(days(block.columns["day"])[1])
 

@@ -1,6 +1,5 @@
 """Coefficients of a release as a forest plot and a table, in one unit that the reader chooses for both."""
 
-import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -181,7 +180,8 @@ def forest(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure:
     else:
         value = rows["value"].to_numpy(dtype=float)
         low, high = (rows[name].to_numpy(dtype=float) if name in rows else value for name in _LIMITS)
-        at_the_edge(figure, value, low, high)
+        fit = rows[public.title.lower()].to_numpy(dtype=float) if public.title.lower() in rows else None
+        at_the_edge(figure, value, low, high, fit)
     return finish_rows(figure, names, unit.words)
 
 
@@ -241,7 +241,9 @@ def _panels(rows: pd.DataFrame, unit: DisplayUnit) -> dict[str, pd.DataFrame]:
     return panels
 
 
-def at_the_edge(figure: go.Figure, value: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+def at_the_edge(
+    figure: go.Figure, value: np.ndarray, low: np.ndarray, high: np.ndarray, beside: np.ndarray | None = None
+) -> None:
     """Limit the axis to what most rows need; say at its edge what lies beyond, a value with its band or a band's end.
 
     Args:
@@ -249,29 +251,32 @@ def at_the_edge(figure: go.Figure, value: np.ndarray, low: np.ndarray, high: np.
         value: of each row (rows,).
         low: lower ends of the bands; the values where there are none.
         high: upper ends.
+        beside: other marks of the rows, which the axis has too as far as it may go.
     """
     reach = np.max(np.abs([value, low, high]), axis=0) if len(value) else np.empty(0)
     limit = axis_limit(reach)
     if limit is None:
         return
-    banded, (least, most) = bool(np.any(high > low)), axis_ends(low, high, limit)
+    banded, marks = bool(np.any(high > low)), [low, high] if beside is None else [low, high, beside]
+    least, most = axis_ends(np.min(marks, axis=0), np.max(marks, axis=0), limit)
     margin = 0.05 * (most - least)
     figure.update_xaxes(range=[least - margin, most + margin])
     # By its place, not by its name: the axis shows names as they are written, and another text would be another place.
+    edges = least - margin, most + margin
     for place in np.flatnonzero(reach > limit):
         here, ends = float(value[place]), (float(low[place]), float(high[place]))
-        if abs(here) > limit:
+        if not edges[0] <= here <= edges[1]:
             shown = f"released: {said(here)} ({said(ends[0])} to {said(ends[1])})" if banded else said(here)
-            marks = [(math.copysign(limit, here), shown)]
+            told = [(most if here > 0 else least, shown, here)]
         else:
-            marks = [(math.copysign(limit, end), said(end)) for end in ends if abs(end) > limit]
-        for x, text in marks:
+            told = [(most if end > 0 else least, said(end), end) for end in ends if not edges[0] <= end <= edges[1]]
+        for x, text, far in told:
             figure.add_annotation(
                 x=x,
                 y=int(place),
-                text=f"{text} →" if x > 0 else f"← {text}",
+                text=f"{text} →" if far > 0 else f"← {text}",
                 showarrow=False,
-                xanchor="right" if x > 0 else "left",
+                xanchor="right" if far > 0 else "left",
                 yanchor="bottom",  # its band runs through the row
                 bgcolor=_PAPER,
             )

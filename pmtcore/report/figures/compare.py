@@ -28,6 +28,8 @@ _COLUMNS = {
     "error_sd": "sd",
     "trials": "trials",
 }
+# Names of a legend that fit above a picture, and pixels that each of more takes from it.
+_FEW, _LEGEND = 4, 14
 
 
 def comparison(
@@ -68,7 +70,8 @@ def comparison(
         _reach(figure, places)
     log_axis(figure, "x")
     log_axis(figure, "y")
-    return finish(figure, AXES[axis], measure, height)
+    more = len({trace.name for trace in figure.data if trace.showlegend is not False}) - _FEW
+    return finish(figure, AXES[axis], measure, height + _LEGEND * max(more, 0))
 
 
 def _reach(figure: go.Figure, places: Sequence[float]) -> None:

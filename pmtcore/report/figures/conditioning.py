@@ -26,7 +26,7 @@ def spectrum(diagnoses: list[Diagnosis]) -> go.Figure:
                 figure.add_scatter(
                     x=np.arange(1, len(part.eigenvalues) + 1),
                     y=part.eigenvalues[::-1],
-                    name=f"{name}, {'exact' if exact else 'predicted'}",
+                    name=f"{name}, {'exact' if exact else 'public rows' if name == 'before' else 'predicted'}",
                     mode="lines+markers",
                     line={"color": colour, "dash": "dot" if exact else "solid", "width": 2},
                     marker={"size": size, "symbol": "diamond-open" if exact else "circle", "color": colour},
@@ -40,9 +40,10 @@ def spectrum_table(diagnoses: list[Diagnosis]) -> pd.DataFrame:
     """Return the eigenvalues in rows."""
     columns = {}
     for diagnosis in diagnoses:
-        columns[f"before, {diagnosis.label.value}"] = diagnosis.before.eigenvalues[::-1]
+        exact = diagnosis.label is Label.PRIVATE
+        columns[f"before, {'exact' if exact else 'public rows'}"] = diagnosis.before.eigenvalues[::-1]
         if diagnosis.after is not None:
-            columns[f"after, {diagnosis.label.value}"] = diagnosis.after.eigenvalues[::-1]
+            columns[f"after, {'exact' if exact else 'predicted'}"] = diagnosis.after.eigenvalues[::-1]
     return pd.DataFrame(columns)
 
 
@@ -59,8 +60,10 @@ def ellipses(diagnosis: Diagnosis) -> go.Figure:
         figure.add_scatter(
             x=np.cos(angle), y=short * np.sin(angle), mode="lines", line=line, fill="toself", row=1, col=column
         )
-        figure.update_xaxes(range=[-1.1, 1.1], showticklabels=False, row=1, col=column)
-        figure.update_yaxes(range=[-1.1, 1.1], showticklabels=False, scaleanchor=f"x{column}", row=1, col=column)
+        figure.update_xaxes(range=[-1.1, 1.1], showticklabels=False, dtick=0.5, row=1, col=column)
+        figure.update_yaxes(
+            range=[-1.1, 1.1], showticklabels=False, dtick=0.5, scaleanchor=f"x{column}", row=1, col=column
+        )
     figure = finish(figure, "longest", "", 300)
     figure.update_yaxes(title="shortest", col=1)
     return figure.update_layout(showlegend=False, margin={"t": 44})

@@ -359,8 +359,10 @@ def factor_tests(fit: Regression) -> pd.DataFrame:
     for column, names in by_source(fit.features).items():
         if len(names) > 1:
             test = fit.test(names)
-            rows.append({"column": column, "effects": len(names), "F": test.statistic, "p": p_value(test.p)})
-    return pd.DataFrame(rows, columns=["column", "effects", "F", "p"])
+            rows.append(
+                {"column": column, "effects": len(names), "F": test.statistic, "df": test.freedom, "p": p_value(test.p)}
+            )
+    return pd.DataFrame(rows, columns=["column", "effects", "F", "df", "p"])
 
 
 def first_columns(moment: Moment, response: str) -> list[str]:
@@ -505,7 +507,8 @@ def paths(path: Path, spread: Mapping[str, float]) -> go.Figure:
     drawn = [(j, name) for j, name in enumerate(path.names) if spread.get(name)]  # a constant has no spread
     for at, (j, name) in enumerate(drawn):
         y, line = path.coefficients[:, j] * spread[name], distinct_line(at)
-        figure.add_scatter(x=path.lam, y=y, mode="lines", name=name, line=line)
+        hover = "%{fullData.name}: %{y:.3g} at penalty %{x:.3g}<extra></extra>"
+        figure.add_scatter(x=path.lam, y=y, mode="lines", name=name, line=line, hovertemplate=hover)
     name_clearest(figure)
     log_axis(figure, "x")
     return finish(figure, "penalty", "coefficient for one standard deviation", 420)

@@ -103,10 +103,12 @@ def _ends(plans: Sequence[Planned], j: int) -> tuple[float, float] | None:
 
 
 def _too_wide(plans: Sequence[Planned], j: int) -> set[str]:
-    """Return the methods whose half-widths all lie beyond the axis."""
-    ends = _ends(plans, j)
-    inside = {one.method for one in plans if ends is None or not one.half_width(j) > ends[1]}
-    return {one.method for one in plans} - inside
+    """Return the methods of which no line would be seen: all half-widths, or all but one, lie beyond the axis."""
+    ends, widths = _ends(plans, j), dict[str, list[float]]()
+    for one in plans:
+        widths.setdefault(one.method, []).append(one.half_width(j))
+    most = math.inf if ends is None else ends[1]
+    return {id for id, every in widths.items() if sum(w <= most for w in every) < min(2, len(every))}
 
 
 def left_out_words(plans: Sequence[Planned], coefficient: str) -> str:
@@ -115,7 +117,7 @@ def left_out_words(plans: Sequence[Planned], coefficient: str) -> str:
     told = (
         []
         if not wide
-        else [f"Wider than the picture at every budget, so not drawn: {english(sorted(map(title, wide)))}."]
+        else [f"Wider than the picture at nearly every budget, so not drawn: {english(sorted(map(title, wide)))}."]
     )
     if not all(one.is_complete for one in plans if one.method not in wide):
         told.append("* A lower bound: what truncated rows add to the error of these methods is not predicted.")
@@ -163,11 +165,8 @@ def interval_words(one: Planned, coefficient: str) -> str:
         return ""
     median, low, high = (said(width) for width in calibrated if width is not None)
     between = f"On real tables eight of ten releases had between ± {low} and ± {high}"
-    if median == said(record["half_width"]):
-        return f"{between}, half of them more than this."
-    return (
-        f"The half-width is what the formula says, which knows no tails. {between}, half of them more than ± {median}."
-    )
+    known = "" if median == said(record["half_width"]) else "The half-width is by a formula that knows no tails. "
+    return f"{known}{between}, half of them more than ± {median}."
 
 
 def narrower_words(mine: Planned, other: Planned) -> str:
