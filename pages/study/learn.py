@@ -129,7 +129,9 @@ else:
                 with later(st, "question"):
                     st.markdown(f"**Question.** {lesson.question}")
                     # It opens over neither knobs nor picture; the key names the lesson: an open answer closes with it.
-                    asked = st.toggle("Answer", key=f"answer-{lesson.id}")
+                    asked = st.toggle(
+                        "Answer", key=f"answer-{lesson.id}", help="Above the picture, in place of the sentence."
+                    )
                     onward(demo, shown.note)
             with stage:
                 show(demo, shown, lesson.answer if asked else "")
