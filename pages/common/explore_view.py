@@ -199,7 +199,9 @@ def answer(here: Held, fit: Regression) -> None:
     with right:
         if scales:
             chart(figures.forest(table, scales), "explore", "Coefficients with 95 % bands", table, label=here.label)
-            if words := few_words(list(scales)):
+            bare = [f"{level} of {column}" for column, level in here.references.items()]
+            compared = f"Other levels are compared with {listing(bare)}." if bare else ""
+            if words := f"{few_words(list(scales))} {plain(compared)}".strip():
                 st.caption(words)
         else:
             frame(table, "Coefficients with 95 % bands")
@@ -240,7 +242,9 @@ def logistic(here: Held, fit: Regression) -> None:
 
 def neighbours(here: Held, fit: Regression) -> pd.DataFrame:
     """Draw every column beside the response; a click on one puts it into the model, or out; return the table."""
-    picture, table = figures.neighbours(here.moment, fit, modelled(fit.response, here.modelled.get(fit.response)))
+    picture, table = figures.neighbours(
+        here.moment, fit, modelled(fit.response, here.modelled.get(fit.response)), here.references
+    )
     # A new key after each click: the mark that was clicked is no longer selected, and can be clicked again.
     key = f"explore-map-{fit.response}-{st.session_state.get(_CLICKS, 0)}"
     st.plotly_chart(
@@ -254,9 +258,6 @@ def neighbours(here: Held, fit: Regression) -> pd.DataFrame:
         selection_mode="points",
     )
     st.caption("Click a mark to put its column, or its level, into the model or to take it out.")
-    if here.references:
-        without = listing([f"{level} of {column}" for column, level in here.references.items()])
-        st.caption(plain(f"In no row, since others are compared with them: {without}."))
     return table
 
 

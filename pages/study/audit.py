@@ -1,6 +1,7 @@
 """Audit: what each method claims, what an attacker found, and faults that are caught, in one picture."""
 
 import streamlit as st
+from pandas import DataFrame
 
 from pages.common import actors
 from pages.common.controls import control
@@ -10,7 +11,7 @@ from pages.common.widgets import badge, chart, errors_shown, frame, number, pict
 from pmtcore.auditing import attacks
 from pmtcore.auditing.audits import TRIALS, AuditRecord, Sweep, store, stored
 from pmtcore.auditing.faults import FAULTS, wrong_shape
-from pmtcore.auditing.lower_bound import Audit, audit
+from pmtcore.auditing.lower_bound import CONFIDENCE, Audit, audit
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import percent
@@ -72,10 +73,15 @@ def overview() -> None:
     """Draw all results in one picture over one sortable table."""
     current = record()
     st.markdown(
-        f"{badge(Label.LAB)} **{figures.tally(current.audits)}** Claimed mu = 1; last computed: {current.computed}."
+        f"{badge(Label.LAB)} **{figures.tally(current.audits)}** Claimed mu = 1; {TRIALS:,} runs of each, bounds at "
+        f"{percent(CONFIDENCE)} confidence; last computed: {current.computed}."
     )
     picture(figures.overview(current.audits), "audit-overview", "Lower bounds of all attacks as shares of the claim")
     frame(figures.overview_table(current.audits), "Audit of every method and planted fault")
+    st.caption(
+        "At least: the mu that the attack proves. Would show: the mu of the same method with less noise from which on "
+        "the same attack would have refuted it; the farther above 1, the less a passed audit says."
+    )
     with st.expander("One method or fault in detail", icon=":material/search:"):
         ids = [*(entry.id for entry in methods()), *FAULTS]
         id = st.selectbox(**control("audit-detail"), options=ids, format_func=_named)
@@ -155,17 +161,16 @@ def published() -> None:
 def errata() -> None:
     """Draw the papers' errata."""
     st.header("Errata")
-    st.dataframe(
-        [vars(entry) for entry in ERRATA.values()], hide_index=True, width="stretch", alt="Errata of the papers"
-    )
+    # Not a data frame, whose cells cut sentences off.
+    st.table(DataFrame([vars(entry) for entry in ERRATA.values()]).set_index("id"))
     st.caption("Derived in the documentation of this program: Proofs, Errata.")
 
 
 st.title("Audit")
 st.caption(
     "A guarantee is a proof; an audit is an attack that could have refuted it. Two neighbouring tables are built to be "
-    "told apart as well as possible; the errors of the best test found prove that the privacy loss mu is at least so "
-    "large. A proved loss below the claim refutes nothing, and proves nothing."
+    "told apart as well as possible; how often the best test found is right proves that mu is at least so large. More "
+    "than was claimed refutes the claim; less than that does not prove it."
 )
 with errors_shown():
     overview()

@@ -47,13 +47,14 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
         f"{pictures.trials_words(chosen, record)}"
     )
     answered(record["verdict"], list(open_claims(chosen, record)))  # type: ignore[arg-type]
+    if useless := pictures.useless_words(chosen, record):
+        st.caption(plain(useless))
     if omitted := pictures.omitted_words(record):
         st.caption(plain(omitted))
     st.caption(
-        f"x is {chosen.x_label}. Brackets are 95 % intervals; where a claim is about several x, the x that decides is "
-        "named. Such a claim holds where it holds at each x; where it does not, or cannot be told, the interval is so "
-        "wide that those of all x hold together at 95 %. All lines of a trial have the same data: comparisons are made "
-        "within trials, so that what the lines share cancels."
+        f"x is {chosen.x_label}. Brackets are 95 % intervals. A claim about several x holds where it holds at each of "
+        "them, and the x that decides is named; else the intervals of all x are widened, so that all of them hold "
+        "together at 95 %. All lines of a trial have the same data, and are compared within the trial."
     )
     if chosen.notes:
         st.caption(plain(chosen.notes))

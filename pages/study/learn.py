@@ -38,13 +38,16 @@ def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> s
     return chosen
 
 
-def show(demo: Demo, shown: Shown) -> None:
-    """Draw the sentence to take away and the picture."""
+def show(demo: Demo, shown: Shown, answer: str) -> None:
+    """Draw the picture under the sentence to take away, or under the answer in its place."""
     if st.session_state.get("projector"):
-        st.header(f"{badge(Label.LAB)} {shown.sentence}", anchor=False)
+        if answer:
+            st.markdown(answer)
+        else:
+            st.header(f"{badge(Label.LAB)} {shown.sentence}", anchor=False)
         chart(projected(shown.picture), demo.id, shown.alt, shown.table, label=Label.LAB)
     else:
-        settings: dict[str, Any] = {"words": shown.sentence, "strong": True, "picture_first": True}
+        settings: dict[str, Any] = {"words": answer or shown.sentence, "strong": not answer, "picture_first": True}
         chart(shown.picture, demo.id, shown.alt, shown.table, label=Label.LAB, **settings)
 
 
@@ -125,9 +128,10 @@ else:
                 shown = moved_all(demo)
                 with later(st, "question"):
                     st.markdown(f"**Question.** {lesson.question}")
-                    # Over the page, which stays where it is; the key names the lesson: an open answer closes with it.
-                    with st.popover("Answer", icon=":material/lightbulb:", key=f"answer-{lesson.id}"):
-                        st.markdown(lesson.answer)
+                    # It opens over neither knobs nor picture; the key names the lesson: an open answer closes with it.
+                    asked = st.toggle(
+                        "Answer", key=f"answer-{lesson.id}", help="Above the picture, in place of the sentence."
+                    )
                     onward(demo, shown.note)
             with stage:
-                show(demo, shown)
+                show(demo, shown, lesson.answer if asked else "")

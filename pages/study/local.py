@@ -131,6 +131,8 @@ def picture(shown: Quick, kind: Label, axis: str, run: Sides | None = None) -> N
         or "No simulated release yet."
     )
     drawn = figures.comparison(shown.summaries, axis, methods=methods, places=places, measure=shown.measure)
+    for id in _with_curator(shown):
+        drawn.update_traces({"name": f"{title(id)}: with a curator"}, {"legendgroup": id})
     if at is not None:
         drawn.add_vline(x=at, line={"color": QUIET, "dash": "dash"})
     table = figures.comparison_table(shown.summaries)
@@ -143,10 +145,15 @@ def picture(shown: Quick, kind: Label, axis: str, run: Sides | None = None) -> N
     )
 
 
+def _with_curator(shown: Quick) -> list[str]:
+    """Return the ids of methods that have a curator."""
+    ids = dict.fromkeys(one.method for one in shown.summaries)
+    return [id for id in ids if method(id).role == "method" and not method(id).local]
+
+
 def _trusted(shown: Quick) -> str:
     """Say which of the methods have a curator."""
-    ids = dict.fromkeys(one.method for one in shown.summaries)
-    names = [title(id) for id in ids if method(id).role == "method" and not method(id).local]
+    names = [title(id) for id in _with_curator(shown)]
     return f"With a curator: {listing(names)}; the others trust nobody. " if names else ""
 
 
@@ -186,11 +193,13 @@ def page(current: Problem) -> None:
     mark: tuple[str, ...] = (tables.key if tables else "", repr(current.choices))
     study = session().studied
     if not current.public.family.binary:
-        st.caption(
-            f"Shown on the synthetic demo with labels, because {plain(current.public.target)}, the target of the open "
-            "tables, is a number. A table whose target has two labels, opened on Data, is shown instead."
-        )
+        target = plain(current.public.target)
         (current, mark), study = example(), True
+        st.caption(
+            f"Shown on the synthetic demo with labels ({current.private.n:,} private rows, {current.public.d} "
+            f"coefficients), because {target}, the target of the open tables, is a number. A table with a target of "
+            "two labels, opened on Data, is shown instead."
+        )
     with figure_first("local"):
         left, right = st.columns([2, 1], gap="large")
         with left:

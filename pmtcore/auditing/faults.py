@@ -117,7 +117,6 @@ FAULTS = {
         ),
         Fault("one-step-more", "T + 1 steps on the budget of T", _simulated("one-step-more", _one_step_more, 3)),
         Fault("own-radius", "the radius computed from private rows (E4)", _simulated("own-radius", _own_radius, 1)),
-        Fault("as-published", "dp-ols as published (E4)", lambda mu, trials: audit("dp-ols", mu, trials)),
         Fault("bottom-symbol", "a symbol for rows outside the radius (E5)", _simulated("bottom-symbol", _bottom, 1)),
         Fault(
             "truncated-noise", "noise cut off at two standard deviations", _simulated("truncated-noise", _cut_off, 1)

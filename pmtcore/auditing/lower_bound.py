@@ -3,12 +3,13 @@
 Half of the runs choose the pair of tables, the direction and the threshold; on the other half, false alarms and
 misses of that one test are counted, and Clopper-Pearson gives a lower bound on mu at a stated confidence:
 ``mu >= Phi^{-1}(1 - FPR) - Phi^{-1}(FNR)`` with both rates at their upper limits. A bound above the claim is a
-violation. A bound below it proves nothing: :func:`power` gives the smallest violation that would have been detected.
+violation. A bound below it proves nothing: :attr:`Audit.smallest` is the violation that this attack would have shown.
 """
 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -83,19 +84,31 @@ class Audit(ClaimTest):
     Attributes:
         method: id.
         pair: description of the two tables.
-        smallest: the smallest true mu that this many trials would have shown to be above the claim.
     """
 
     method: str
     pair: str
-    smallest: float
+
+    @property
+    def smallest(self) -> float:
+        """Return the mu of the same mechanism with so much less noise that this attack would have shown it.
+
+        The counted test tells the tables apart by ``t = Phi^{-1}(detections) - Phi^{-1}(false alarms)``. Noise smaller
+        by a factor s gives mu = claimed/s and, of Gaussian noise, t/s, which shows from :func:`power` on.
+        """
+        if self.detections <= self.false_alarms:
+            return math.inf if self.claimed > 0 else 0.0
+        apart = float(ndtri(self.detections) - ndtri(self.false_alarms))
+        return self.claimed * power(self.claimed, self.trials) / min(apart, self.claimed)
 
     @property
     def verdict(self) -> str:
         """Return the result in one sentence."""
         if self.violated:
             return AttackResult.VIOLATION.sentence(bound=self.lower_bound, claimed=self.claimed)
-        return AttackResult.NO_VIOLATION.sentence(smallest=self.smallest)
+        if not math.isfinite(self.smallest):
+            return AttackResult.NO_POWER.sentence()
+        return AttackResult.NO_VIOLATION.sentence(bound=self.lower_bound, claimed=self.claimed, smallest=self.smallest)
 
     @property
     def epsilon_lower_bound(self) -> float:
@@ -159,7 +172,7 @@ def audit(
     n = 1 if entry.local else _PRIVATE_ROWS * k  # a report's guarantee is its own
     plan = change(entry.plan(public, n, Budget(mu), make_parameters(entry, values)))
     if plan.mu == 0 and entry.role != "reference":
-        return Audit(0.0, 0.0, trials, 1.0, 1.0, method=id, pair="no private row is read", smallest=0.0)
+        return Audit(0.0, 0.0, trials, 1.0, 1.0, method=id, pair="no private row is read")
     best: tuple[float, str, Runs] | None = None
     pairs = _pairs(public, n, people, responses_only=entry.protects_responses_only)
     for at, (words, tables) in enumerate(pairs):
@@ -185,8 +198,7 @@ def audit_of(method: str, claimed: float, runs: Runs, trials: int, *, pair: str,
         stream: of the seeds of the runs.
     """
     lower, alarms, detections = bound(runs, trials, stream)
-    smallest = power(claimed, trials)
-    return Audit(claimed, lower, trials, alarms, detections, method=method, pair=pair, smallest=smallest)
+    return Audit(claimed, lower, trials, alarms, detections, method=method, pair=pair)
 
 
 def bound(runs: Runs, trials: int, stream: int = 0) -> tuple[float, float, float]:
@@ -213,8 +225,9 @@ def mu_bound(alarms: int, misses: int, runs: int, *, confidence: float = CONFIDE
     return max(mu, 0.0) if math.isfinite(mu) else 0.0
 
 
+@cache
 def power(claimed: float, trials: int) -> float:
-    """Return the smallest true mu of a Gaussian mechanism whose expected bound is above the claim."""
+    """Return the smallest true mu of a Gaussian mechanism whose best test has an expected bound above the claim."""
     half = trials // 2
     for ratio in np.geomspace(1.0, 10.0, 400):
         mu = claimed * float(ratio)

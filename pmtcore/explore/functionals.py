@@ -106,19 +106,28 @@ class Marginals:
         )
         return figures(self.state, sd, derivatives, (0.0, math.inf), completed=True)
 
-    def units(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return correlations (D - 1, D - 1), and standardized coordinates (D - 1, D)."""
-        _, cov, centred = self.centred()
-        sd = np.sqrt(np.maximum(np.diag(cov)[1:], 1e-300))
-        return cov[1:, 1:] / np.outer(sd, sd), centred[1:] / sd[:, None]
+    def units(self, sums: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return correlations (k, k), and standardized coordinates (k, D), of the D - 1 columns and of sums of them.
 
-    def correlations(self, column: int | None = None) -> Estimates:
+        Args:
+            sums: weights of the columns (k - D + 1, D - 1) in each; ``None``: no sum.
+        """
+        _, cov, centred = self.centred()
+        cov, centred = cov[1:, 1:], centred[1:]
+        if sums is not None:
+            wanted = np.vstack([np.eye(len(cov)), sums])
+            cov, centred = wanted @ cov @ wanted.T, wanted @ centred
+        sd = np.sqrt(np.maximum(np.diag(cov), 1e-300))
+        return cov / np.outer(sd, sd), centred / sd[:, None]
+
+    def correlations(self, column: int | None = None, sums: np.ndarray | None = None) -> Estimates:
         """Estimate the correlation of each pair i < j of the columns but the constant.
 
         Args:
             column: position of the one column whose pairs are wanted; all pairs without one.
+            sums: weights (k, D - 1) of sums of columns that stand after them.
         """
-        r, u = self.units()
+        r, u = self.units(sums)
         i, j = np.triu_indices(len(r), 1)
         if column is not None:
             wanted = (i == column) | (j == column)

@@ -367,16 +367,26 @@ class Moment:
             row |= {"first": self.columns[a], "second": self.columns[b], "told": row["low"] > 0 or row["high"] < 0}
         return rows
 
-    def correlations_with(self, response: str) -> list[dict[str, Any]]:
+    def correlations_with(
+        self, response: str, references: Mapping[str, Sequence[str]] | None = None
+    ) -> list[dict[str, Any]]:
         """Return the correlation of every other column with this one, with bands, in the order of the columns.
+
+        Args:
+            response: a column.
+            references: names of levels without a column of their own, each with the 0/1 columns of the other levels: it
+                is 1 where they are all 0. They come last.
 
         Raises:
             InputError: no such column.
         """
         if response not in self.columns:
             raise InputError(ExploreMessage.NO_RESPONSE, column=response)
-        others = [name for name in self.columns if name != response]
-        return self.marginals.correlations(self.columns.index(response)).as_rows(others)
+        levels = references or {}
+        sums = -np.array([[name in others for name in self.columns] for others in levels.values()], dtype=float)
+        names = [*(name for name in self.columns if name != response), *levels]
+        correlations = self.marginals.correlations(self.columns.index(response), sums if levels else None)
+        return correlations.as_rows(names)
 
     def components(self) -> tuple[Estimates, np.ndarray]:
         """Return shares of variance of principal components, and loadings (columns, components)."""

@@ -439,7 +439,7 @@ def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float 
     comparisons = [f"{spoken(id)} is {_further(error / least)}" for id, error in others]
     if len(others) > _TOLD:
         id, error = others[-1]
-        comparisons[1:] = [f"the farthest of {len(others)}, {spoken(id)}, {figure(error / least)} times"]
+        comparisons[1:] = [f"the farthest of the {len(others)} others, {spoken(id)}, {figure(error / least)} times"]
     first = {min(errors, key=lambda id: errors[id]) for errors in by_place.values()}
     where = "" if len(first) == 1 else f", where {spoken(best)} is closest"
     return f"At {_place(there, axis)}{where}, {listing(comparisons)}."

@@ -96,7 +96,7 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     declared = choices.levels.get(rule.name, ())
     kind = as_kind(choices.kinds.get(rule.name, "level" if declared else rule.kind))
     if kind in LEVELS:
-        return _categories(rule.name, schema.frequencies(public), choices, kind, decimal)
+        return _categories(rule.name, schema.frequencies(public), choices, kind, decimal=decimal)
     codes = tuple(declared) if kind == CODED else ()
     values = schema.values(public, kind, decimal, name=rule.name, levels=codes)
     if not np.any(np.isfinite(values)):
@@ -136,7 +136,7 @@ def _blank(public: pa.ChunkedArray) -> int:
     return sum(cells.texts(chunk).null_count for chunk in public.chunks)
 
 
-def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind, decimal: str | None) -> Feature:
+def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind, *, decimal: str | None) -> Feature:
     """Make the feature of a categorical column: public levels with at least two rows, or the declared among them."""
     declared = {cells.canonical(level) for level in choices.levels.get(name, ())}
     alike = schema.spelled_alike(counts) if kind == "caseless" else []

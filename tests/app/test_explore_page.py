@@ -85,7 +85,7 @@ def test_a_click_on_the_map_puts_a_column_in_and_takes_it_out(explored, monkeypa
         explore_view._toggle("map", "y", levels)
         assert state["explore-features-y"] == then
         assert state.get("explore-without", []) == without
-    drawn, table = figures.neighbours(held.moment, held.moment.regress(response="y", features=["x2"]), "y")
+    drawn, table = figures.neighbours(held.moment, held.moment.regress(response="y", features=["x2"]), "y", {})
     assert list(table[table["in the model"]]["column"]) == ["x2"]
     assert next(list(trace.y) for trace in drawn.data) == ["x2"]
 
@@ -103,6 +103,15 @@ def test_one_level_is_taken_out_of_a_model(app):
     held = app.session_state["explore-held"]
     levels = [name for name in held.moment.columns if name.startswith("town=")]
     assert len(levels) == 2 and set(levels) < set(held.moment.looked[-1].features)
+    # The level that the others are compared with has a row among correlations, as part of the column.
+    (base,) = {f"town={level}" for level in ("north", "south", "west")} - set(levels)
+    fit, references = held.moment.looked[-1], {"town": base.removeprefix("town=")}
+    drawn, table = figures.neighbours(held.moment, fit, "y", references)
+    beside = table.set_index("column").loc[base]
+    assert beside["in the model"] and beside["value"] == pytest.approx(
+        np.corrcoef(frame["town"] == base[5:], frame["y"])[0, 1], abs=0.2
+    )
+    assert "town" in {str(mark[0]) for trace in drawn.data for mark in trace.customdata}
     app.multiselect(key="explore-without").set_value(levels[:1]).run()
     assert not app.exception and not app.error
     assert levels[0] not in held.moment.looked[-1].features and levels[1] in held.moment.looked[-1].features

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from pmtcore.report.names import title
@@ -69,4 +71,7 @@ def test_the_papers_algorithms_stand_beside_ours(app, intercept):
             break
         app.run()
     assert {title(id) for id in ids} <= drawn
+    (chart,) = app.get("plotly_chart")
+    (curator,) = {t["name"] for t in json.loads(chart.proto.spec)["data"] if "with a curator" in t.get("name", "")}
+    assert f"With a curator: {curator.split(':')[0]}" in words(app)
     assert "paper C's Algorithms 1 to 4" in words(app)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
+from pmtcore.auditing.audits import stored
 from pmtcore.auditing.faults import FAULTS, wrong_shape
-from pmtcore.auditing.lower_bound import CONFIDENCE, audit, bound, epsilon_bound, mu_bound, power
+from pmtcore.auditing.lower_bound import CONFIDENCE, audit, audit_of, bound, epsilon_bound, mu_bound, power
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.cli.main import main
 from pmtcore.methods.registry import methods
+from pmtcore.report.figures.audit import tally
 from tests.helpers import FALSE_ALARM
 
 SOUND = [entry.id for entry in methods() if entry.standing is ReleaseStatus.SOUND]
@@ -89,6 +92,34 @@ def test_power_is_stated_truly():
 
     assert share(1.1 * smallest) > 0.5
     assert share(1.0) < 0.1
+
+
+@pytest.mark.parametrize("seen", [0.3, 0.9])
+def test_a_weak_attack_promises_little(seen):
+    """An attack that reaches a share of the claim sees a leak that is larger by as much; no verdict says otherwise."""
+
+    def audited(noise):
+        def runs(which, trials, stream):
+            rng = np.random.default_rng([which, trials, stream])
+            return seen * which + noise * rng.standard_normal((trials, 1))
+
+        return audit_of("joint-pmt", 1.0, runs, 20_000, pair="planted")
+
+    sound = audited(1.0)
+    assert not sound.violated and sound.smallest == pytest.approx(power(1.0, 20_000) / seen, rel=0.15)
+    assert f"mu = {sound.smallest:.3g}" in sound.verdict
+    assert audited(1 / (1.1 * sound.smallest)).violated, "what would have shown, and a little more, shows"
+    assert not audited(1 / (0.9 * sound.smallest)).violated, "a smaller leak does not"
+    blind = replace(sound, detections=sound.false_alarms)
+    assert blind.smallest == math.inf and "could not have found any" in blind.verdict
+
+
+def test_the_reference_is_no_published_method():
+    """Nobody published the fit without privacy as private: it is not counted among methods that were refuted."""
+    record = stored()
+    named = [e.id for e in methods() if e.standing is not ReleaseStatus.SOUND and e.role != "reference"]
+    refuted = sum(record.audits[id].violated for id in named)
+    assert f"{refuted} of {len(named)} refuted" in tally(record.audits)
 
 
 def test_printed_gamma_shape_loses():

@@ -109,8 +109,6 @@ ROOT = Path(messages.__file__).parents[1]
 # What each fact of a template is. All are public, or were given by whoever reads the sentence: none is a value of a
 # private cell, or a name that only the private table has.
 FACTS = {
-    "private": "the name of the file given as private",
-    "public": "the name of the file given as public",
     "account": "what is spent of a data set in the ledger, and its cap",
     "action": "what somebody wants to do, in words",
     "address": "an address that was given, without what follows its question mark",

@@ -847,6 +847,14 @@ def test_the_settings_that_papers_state():
     assert "more than the paper has" in pictures.trials_words(figure("A1"), {**record, "trials": 301})
 
 
+def test_lines_that_are_no_estimate_are_counted():
+    """A relative error above 1 at every x is worse than an estimate of zero; other errors are not counted."""
+    lines = {"series": [{"mean": [9.0, 2.0]}, {"mean": [9.0, 0.5]}]}
+    assert "of 1 of 2 lines is larger" in pictures.useless_words(figure("C5"), lines)
+    assert not pictures.useless_words(figure("C5"), {"series": lines["series"][1:]})
+    assert not pictures.useless_words(figure("A1"), lines)
+
+
 def test_a_fixed_reference_is_one_fit(monkeypatch):
     """With a reference the distance at every penalty is to the same fit: that of the problem at that penalty."""
     problem = {"table": "banknote", "m": 137, "scale": "z", "family": "logistic", "one": True}

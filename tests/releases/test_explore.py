@@ -151,6 +151,14 @@ def test_the_whole_in_pictures(moment):
             row["second"] if row["first"] == column else row["first"]: (row["value"], row["low"], row["high"])
             for row in all_pairs
         }
+    last = found.correlations_with("b", {"g=w": ["g=x"], "rest": ["a", "g=x"]})[-2:]
+    other = next(row for row in found.correlations_with("b") if row["name"] == "g=x")
+    assert [row["name"] for row in last] == ["g=w", "rest"]
+    # The level that has no column of its own is 1 where the others are 0.
+    assert np.allclose([last[0][k] for k in ("value", "low", "high")], [-other[k] for k in ("value", "high", "low")])
+    places = [found.columns.index(name) for name in ("a", "g=x", "b")]
+    summed = -np.sum(rest[:, places[:2]], axis=1)
+    assert last[1]["value"] == pytest.approx(np.corrcoef(summed, rest[:, places[2]])[0, 1], abs=0.01)
     inverse = np.linalg.inv(r)
     partial = -inverse / np.sqrt(np.outer(np.diag(inverse), np.diag(inverse)))
     assert np.allclose([row["value"] for row in found.pairs(True)], partial[upper], atol=0.01)
@@ -505,10 +513,11 @@ def test_levels_of_a_column_are_tested_together():
 
         def test(self, names):
             assert list(names) == ["town=north", "town=south"]
-            return SimpleNamespace(statistic=4.5, p=0.0)
+            return SimpleNamespace(statistic=4.5, freedom=7.5, p=0.0)
 
     (row,) = figures.factor_tests(Fit()).to_dict("records")
-    assert row == {"column": "town", "levels": 3, "F": 4.5, "p": "less than 1e-12"}, "a p-value is never zero"
+    expected = {"column": "town", "effects": 2, "F": 4.5, "df": 7.5, "p": "less than 1e-12"}
+    assert row == expected, "a p-value is never zero"
 
 
 def test_a_wide_table_begins_with_whole_columns(monkeypatch):

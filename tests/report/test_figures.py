@@ -524,7 +524,7 @@ def test_an_axis_has_no_room_for_a_row_that_stands_in_figures() -> None:
     """A band wholly beyond the limit does not stretch the axis; another mark within the limit is on it."""
     figure, value = go.Figure(), np.array([0.1, 0.1, 0.1, 0.1, 0.1, -9.0])
     low, high = value - 0.05, value + 0.05
-    forest.at_the_edge(figure, value, low, high, np.array([0.1, 0.1, 0.2, 0.1, 0.1, -9.5]))
+    forest.at_the_edge(figure, value, low, high, beside=np.array([0.1, 0.1, 0.2, 0.1, 0.1, -9.5]))
     least, most = figure.layout.xaxis.range
     assert -0.05 < least <= 0 and 0.2 < most < 0.3
     assert [one.text for one in figure.layout.annotations] == ["← released: -9 (-9.05 to -8.95)"]

@@ -123,7 +123,7 @@ def test_a_comparison_names_every_method():
     assert found.index(title("public-only")) < found.index(title("pmt-ridge"))
     many = dict.fromkeys(("joint-pmt", "public-only", "pmt-ridge", "dp-ridge-public", "dp-ols-public"))
     short = words.comparison_words([summary(id, 1, at + 1.0) for at, id in enumerate(many)])
-    assert "2 times as far off and the farthest of 4" in short and title("pmt-ridge") not in short
+    assert "2 times as far off and the farthest of the 4 others" in short and title("pmt-ridge") not in short
 
 
 @pytest.mark.parametrize(("at", "said"), [(None, "At mu = 1,"), (8.0, "At mu = 10,"), (1e-9, "At mu = 0.1,")])

@@ -166,6 +166,15 @@ def omitted_words(record: Mapping[str, Any]) -> str:
     return f"Trials without an estimate are in no mean ({'; '.join(parts)} of {record['trials']})."
 
 
+def useless_words(figure: Figure, record: Mapping[str, Any]) -> str:
+    """Say how many series err more than an estimate of zero at every x; empty where none does."""
+    count = sum(min(fields["mean"]) > 1 for fields in record["series"])
+    if not count or "relative error" not in figure.y_label:
+        return ""
+    lines = f"{count} of {plural(len(record['series']), 'line')}"
+    return f"An estimate of zero has error 1; the mean error of {lines} is larger at every x drawn."
+
+
 def trials_words(figure: Figure, record: Mapping[str, Any]) -> str:
     """Say how many trials there are, how many the paper has, and how long those would take."""
     have = f"{plural(record['trials'], 'trial')}, computed on {record['computed']}"

@@ -70,21 +70,19 @@ def overview_table(audits: Mapping[str, Audit]) -> pd.DataFrame:
     """Return one sortable row for each method and planted fault."""
     rows = []
     for entry in methods():
-        rows.append((entry.title, entry.id, entry.standing.value, audits.get(entry.id)))
+        rows.append((entry.title, entry.standing.value, audits.get(entry.id)))
     for id, fault in FAULTS.items():
-        rows.append((fault.words, id, "planted fault", audits.get(id)))
-    rows.sort(key=lambda row: 0.0 if row[3] is None else -row[3].lower_bound / max(row[3].claimed, 1e-9))
+        rows.append((fault.words, "planted fault", audits.get(id)))
+    rows.sort(key=lambda row: 0.0 if row[2] is None else -row[2].lower_bound / max(row[2].claimed, 1e-9))
     return pd.DataFrame(
         {
             "method or fault": name,
-            "result": result_words(one, leak=False),
+            "result": result_words(one, figures=False),
+            "at least": None if one is None else one.lower_bound,
+            "would show": None if one is None else one.smallest,
             "standing": standing,
-            "lower bound": None if one is None else one.lower_bound,
-            "claimed mu": None if one is None else one.claimed,
-            "leak that would show": None if one is None else one.smallest,
-            "id": id,
         }
-        for name, id, standing, one in rows
+        for name, standing, one in rows
     )
 
 
@@ -102,25 +100,24 @@ def table(audits: Sequence[Audit]) -> pd.DataFrame:
     return pd.DataFrame([entry.as_dict() for entry in audits], columns=list(columns)).rename(columns=columns)
 
 
-def result_words(audit: Audit | None, *, leak: bool = True) -> str:
+def result_words(audit: Audit | None, *, figures: bool = True) -> str:
     """Describe a row's result; never as a pass where nothing was attacked.
 
     Args:
         audit: the result.
-        leak: whether the words have the smallest leak that would show; a table has it in a column of its own.
+        figures: whether the words have the figures; a table has them in columns of their own.
     """
     if audit is None:
         return "not audited yet"
-    if audit.violated:
-        return f"refuted: attack reached {said(audit.lower_bound)} of the {said(audit.claimed)} claimed"
     if audit.claimed == 0:
         return "nothing to attack: no private row is read"
-    reached = f"attack reached {said(audit.lower_bound, 2)} of the {said(audit.claimed)} claimed"
+    word = "refuted" if audit.violated else "not refuted"
     if not math.isfinite(audit.smallest):
-        return f"{reached}; these runs could not have found anything"
-    if not leak:
-        return reached
-    return f"{reached}; a leak of mu = {said(audit.smallest)} would show"
+        return f"{word}: this attack could not have found anything"
+    if not figures:
+        return word
+    would = "" if audit.violated else f"; with so little noise that mu = {said(audit.smallest)}, refuted"
+    return f"{word}: mu is at least {said(audit.lower_bound)} where {said(audit.claimed)} is claimed{would}"
 
 
 def tally(audits: Mapping[str, Audit]) -> str:
@@ -132,11 +129,10 @@ def tally(audits: Mapping[str, Audit]) -> str:
     bad = sum(one.violated for one in sound)
     verdict = "none refuted" if not bad else f"{bad} refuted: do not use these"
     caught = sum(one.violated for one in faults)
-    # The fit without privacy claims nothing that could be refuted.
-    unsound = [e for e in methods() if e.standing is not ReleaseStatus.SOUND and e.role != "reference"]
-    lab = [audits[e.id] for e in unsound if e.id in audits]
-    beyond = sum(one.violated for one in lab)
-    published = f" Lab methods, as published and never released here: {beyond} of {len(lab)} refuted." if lab else ""
+    # Nobody claims that the fit without privacy is private.
+    rest = [e for e in methods() if e.standing is not ReleaseStatus.SOUND and e.role != "reference" and e.id in audits]
+    beyond = sum(audits[e.id].violated for e in rest)
+    published = f" Methods as published, which nothing here releases: {beyond} of {len(rest)} refuted." if rest else ""
     return (
         f"Sound methods audited: {len(sound)}, {verdict}. Planted faults caught: {caught} of {len(faults)}.{published}"
     )

@@ -181,7 +181,7 @@ def forest(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure:
         value = rows["value"].to_numpy(dtype=float)
         low, high = (rows[name].to_numpy(dtype=float) if name in rows else value for name in _LIMITS)
         fit = rows[public.title.lower()].to_numpy(dtype=float) if public.title.lower() in rows else None
-        at_the_edge(figure, value, low, high, fit)
+        at_the_edge(figure, value, low, high, beside=fit)
     return finish_rows(figure, names, unit.words)
 
 
@@ -242,7 +242,7 @@ def _panels(rows: pd.DataFrame, unit: DisplayUnit) -> dict[str, pd.DataFrame]:
 
 
 def at_the_edge(
-    figure: go.Figure, value: np.ndarray, low: np.ndarray, high: np.ndarray, beside: np.ndarray | None = None
+    figure: go.Figure, value: np.ndarray, low: np.ndarray, high: np.ndarray, *, beside: np.ndarray | None = None
 ) -> None:
     """Limit the axis to what most rows need; say at its edge what lies beyond, a value with its band or a band's end.
 

@@ -94,23 +94,31 @@ def between(low: Values, value: Values, high: Values, colour: str | None = AFTER
     return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "color": colour}
 
 
-def neighbours(moment: Moment, fit: Regression, response: str) -> tuple[go.Figure, pd.DataFrame]:
+def neighbours(
+    moment: Moment, fit: Regression, response: str, references: Mapping[str, str]
+) -> tuple[go.Figure, pd.DataFrame]:
     """Draw the correlation of each column with the response, filled where the model has it; a mark names its column.
 
-    Of many columns those of the model come first, then the strongest others.
+    Of many columns those of the model come first, then the strongest others. The level that others are compared with
+    has a row too, and is in a model that has all others.
 
     Args:
         moment: the record.
         fit: the model.
         response: what it is about, with the level of a label.
+        references: level that others are compared with, by column of the table.
     """
-    rows = pd.DataFrame(moment.correlations_with(fit.response)).rename(columns={"name": "column"})
-    rows["in the model"] = rows["column"].isin(fit.features)
+    levels = by_source(moment.columns)
+    others = {f"{column}={level}": levels[column] for column, level in references.items() if column in levels}
+    correlations = moment.correlations_with(fit.response, others)
+    rows = pd.DataFrame(correlations).rename(columns={"name": "column"})
+    compared = [name for name, columns in others.items() if set(columns) <= set(fit.features)]
+    rows["in the model"] = rows["column"].isin([*fit.features, *compared])
     rank = (rows["value"].abs() + 2.0 * rows["in the model"]).to_numpy(dtype=float)
     places, names = zip(*few(list(rows["column"]), rank), strict=True)
     # A row that stands for all levels of a column names the column.
     named = [
-        name if name == row else source(name)
+        name if name == row and name not in others else source(name)
         for name, row in zip(rows["column"].iloc[list(places)], names, strict=True)
     ]
     drawn = rows.iloc[list(places)].assign(row=names, named=named)
