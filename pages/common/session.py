@@ -110,6 +110,8 @@ class Session:
         """Ask anew on Release: a release that stands there is among the earlier ones from then on."""
         if self.next_request in self.releases:
             self.next_request = uuid4().hex
+            # The form is another page than the release was: it begins at its top.
+            st.session_state["page-open"] = ""
 
     def open(self, tables: Tables) -> None:
         """Take up new tables; what was computed from the old ones is dropped.

@@ -269,7 +269,8 @@ def example_words(shown: pd.DataFrame, unit: DisplayUnit, references: Mapping[st
         effect = f"{value} times the {odds} of {unit.scale}"
     else:
         effect = f"a change of {unit.scale} by {value}"
-    return f"For example, with the other columns held fixed, {cause} goes with {effect} ({limits})."
+    others = ", with the other columns held fixed" if len(rows) > 1 else ""
+    return f"For example{others}, {cause} goes with {effect} ({limits})."
 
 
 def gaps_words(share: float) -> str:

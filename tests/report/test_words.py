@@ -342,7 +342,9 @@ def test_the_example_is_a_coefficient_that_can_be_told_from_none():
     table = pd.DataFrame(rows).assign(**{"low (95 %)": [-3.0, 1.0], "high (95 %)": [5.0, 3.0]})
     one = DisplayUnit("table", "w", False, False, "", "y")
     assert "more of age" in words.example_words(table, one)
-    assert "more of date" in words.example_words(table.head(1), one)
+    alone = words.example_words(table.head(1), one)
+    assert "more of date" in alone and "other columns" not in alone
+    assert "with the other columns held fixed" in words.example_words(table, one)
 
 
 def test_codes_for_missing_values_are_in_the_promise_of_regressions():

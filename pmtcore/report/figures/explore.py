@@ -237,7 +237,9 @@ def example_words(
     drawn = f"; {said(row['value'] * scales[name], 2)} in standard deviations, as drawn" if name in scales else ""
     value, low, high = (said(row[figure]) for figure in ("value", "low", "high"))
     changed = f"the chance that {said_of}" if said_of else fit.response
-    return ExploreWords.EXAMPLE.sentence(event=cause, name=changed, value=value, low=low, high=high, drawn=drawn)
+    others = ", with the other columns held fixed" if len(fit.features) > 1 else ""
+    facts = {"name": changed, "value": value, "low": low, "high": high, "drawn": drawn, "others": others}
+    return ExploreWords.EXAMPLE.sentence(event=cause, **facts)
 
 
 def _noise_words(fit: Regression) -> str:
