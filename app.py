@@ -25,7 +25,7 @@ if __name__ != "__main__":
     refuse_unsafe()
     app = st.App(ROOT / "app.py", lifespan=lifespan, middleware=[Middleware(Guard), Middleware(Squeezed)])
 else:
-    from pages.common import actors, frame, links
+    from pages.common import actors, frame, links, scripts
 
     st.set_page_config(page_title="Second Moment", page_icon=str(ROOT / "assets" / "icon.svg"), layout="wide")
     inside = frame.admitted()
@@ -57,6 +57,7 @@ else:
     st.set_page_config(page_title=f"{navigation.title} · Second Moment")
     st.html(ROOT / "assets" / "style.css")
     if inside:
+        scripts.place()
         frame.opened(navigation.title)
         links.restore()
         try:

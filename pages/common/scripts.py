@@ -29,6 +29,15 @@ REMEMBER_OWN = (
 )
 
 
+def place() -> None:
+    """Keep a place for scripts above a page, in every run of it.
+
+    A block that came and went would move all that is below it: the browser draws that anew, and whatever had the
+    keyboard loses it.
+    """
+    st.session_state["scripts-place"] = st.container(key="script-place")
+
+
 def run(script: str) -> None:
     """Let the browser run a script, in a place that takes no room (assets/style.css).
 
@@ -38,7 +47,7 @@ def run(script: str) -> None:
         script: one of the above; a browser runs the same text in the same place once, so each run has its number.
     """
     number = st.session_state["scripts"] = st.session_state.get("scripts", 0) + 1
-    with st.container(key=f"script-{number}"):
+    with st.session_state["scripts-place"], st.container(key=f"script-{number}"):
         st.html(f"<script>{{{script}}}//{number}</script>", unsafe_allow_javascript=True)
 
 
