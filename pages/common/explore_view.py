@@ -27,7 +27,6 @@ from pages.common.widgets import (
 )
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import Note, ReleaseNote
 from pmtcore.base.numbers import listing, p_value, plural
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
@@ -42,7 +41,6 @@ from pmtcore.report.words import modelled_levels, reference_levels
 _KEY, _RECORDS, _CLICKS, _WITHOUT = "explore-held", "explore-records", "explore-clicks", "explore-without"
 _REFERENCE = "the reference level"
 _FEATURES = "The columns that explain it: any of them, at no further cost."
-_LIMITS = Note(ReleaseNote.FROM_MOMENT_WITHOUT_MODEL)
 _WORDS = {
     "none": "a model chosen beforehand",
     "bonferroni": "all models looked at (Bonferroni)",
@@ -419,7 +417,7 @@ def _correlations(here: Held, _: Regression) -> None:
     partial = st.toggle(**control("explore-partial"))
     figure, table = figures.heat(here.moment, partial)
     words = "Blank where the 95 % band, of noise and sampling, holds zero."
-    words = f"{words} {figures.chance_words(len(table))} {_LIMITS}"
+    words = f"{words} {figures.chance_words(len(table))}"
     chart(figure, "explore-heat", "Correlations of all pairs of columns", table, label=here.label, words=words)
 
 
@@ -427,26 +425,18 @@ def _network(here: Held, _: Regression) -> None:
     figure, table = figures.network(here.moment)
     words = "A line where the partial correlation's band leaves out zero; dashed where it is negative."
     pairs = len(here.moment.columns) * (len(here.moment.columns) - 1) // 2
-    words = f"{words} {figures.chance_words(pairs)} {_LIMITS}"
+    words = f"{words} {figures.chance_words(pairs)}"
     chart(figure, "explore-network", "Network of partial correlations", table, label=here.label, words=words)
 
 
 def _components(here: Held, _: Regression) -> None:
     figure, table = figures.scree(here.moment)
-    chart(
-        figure,
-        "explore-scree",
-        "Shares of variance of the principal components",
-        table,
-        label=here.label,
-        words=_LIMITS,
-    )
+    chart(figure, "explore-scree", "Shares of variance of the principal components", table, label=here.label)
     frame(pd.DataFrame(here.moment.loadings()), "Loadings of the first components with 95 % bands")
 
 
 def _columns(here: Held, fit: Regression) -> None:
     """Draw means and spreads, group means, synthetic rows."""
-    st.caption(_LIMITS)
     frame(pd.DataFrame(here.moment.summary()), "Mean and spread of each column with 95 % bands")
     if here.moment.labels:
         groups = st.multiselect(**control("explore-groups"), options=here.moment.labels)

@@ -7,7 +7,7 @@ from typing import Any
 from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.base.escaping import one_line
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import CommandMessage, InputError, Note, ReleaseNote
+from pmtcore.base.messages import CommandMessage, InputError
 from pmtcore.base.numbers import p_value
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import Answer, number_from
@@ -26,8 +26,7 @@ def run(chosen: argparse.Namespace) -> Answer:
         return _synthetic(moment, chosen)
     if chosen.show in _SHOWN:
         record = _SHOWN[chosen.show](moment, chosen)
-        words = [Note(ReleaseNote.FROM_MOMENT_WITHOUT_MODEL)] if chosen.show in _OF_COLUMNS else []
-        return {"label": moment.label.value, **record}, "\n".join([_lines(record), *words])
+        return {"label": moment.label.value, **record}, _lines(record)
     if chosen.show is not None:
         raise InputError(CommandMessage.SHOW_FORM, allowed=_SHOWN)
     return _answer(moment, chosen)
@@ -186,8 +185,6 @@ _SHOWN: dict[str, Callable[[Moment, argparse.Namespace], dict[str, Any]]] = {
     "lasso": lambda moment, chosen: _path(moment, chosen, "lasso"),
     "subsets": lambda moment, chosen: {"subsets": [vars(s) for s in moment.best_subsets(_regression(moment, chosen))]},
 }
-# Figures of the columns themselves.
-_OF_COLUMNS = ("summary", "correlations", "partial", "components")
 
 
 def _lines(record: Mapping[str, Any]) -> str:

@@ -77,7 +77,7 @@ class Marginals:
     def moment(self) -> np.ndarray:
         """Return the second moment (D, D) in the units of the table."""
         root = self.state.root
-        return np.asarray(root @ (self.state.moment + self.state.influence.residual_moment) @ root.T)
+        return np.asarray(root @ (self.state.moment + self.state.influence.removed_moment) @ root.T)
 
     def centred(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return means (D,), covariance (D, D) and centred coordinates (D, D): row j is column j less its mean."""
@@ -205,7 +205,7 @@ class Marginals:
         s, root = self.moment, self.state.root
         rest = root[0] - np.sum(root[list(dummies)], axis=0)
         chosen = np.vstack([root[list(dummies)], rest])  # (g, D)
-        inner = self.state.moment + self.state.influence.residual_moment
+        inner = self.state.moment + self.state.influence.removed_moment
         share = chosen @ inner @ root[0]
         mean = (chosen @ inner @ root[value]) / np.maximum(share, 1e-9)
         derivatives = [

@@ -15,11 +15,12 @@ from pmtcore.auditing.faults import Weaker
 from pmtcore.auditing.lower_bound import audit
 from pmtcore.base.messages import InputError, MethodMessage, PublicMessage, RecordMessage
 from pmtcore.base.private_rows import PrivateRows
+from pmtcore.explore.functionals import Marginals
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.joint_moment.derived import Rule, parse
 from pmtcore.methods.joint_moment.influence import GaussianInfluence, Moments, RowInfluence
 from pmtcore.methods.joint_moment.linear import solve
-from pmtcore.methods.joint_moment.method import _kurtosis
+from pmtcore.methods.joint_moment.method import _kurtosis, row_norm
 from pmtcore.methods.joint_moment.record import Record, _digest, record_from_bytes
 from pmtcore.public.moments import INTERCEPT, public_from_moment, public_from_rows
 from tests.helpers import TEST, plan, refused
@@ -91,6 +92,50 @@ def test_what_is_borrowed_from_public_rows_has_their_covariance(seed):
     spread = np.std(found_at, axis=0)[1:]
     claimed = np.sqrt(np.median(stated, axis=0).diagonal())[1:]
     assert np.all((claimed / spread > 0.7) & (claimed / spread < 1.4)), claimed / spread
+
+
+@pytest.mark.parametrize("m", [8, 25, 150])
+def test_a_left_out_row_has_the_same_constant_and_is_as_long(m):
+    public, _, _ = both(m=m)
+    rows = row_norm(public, "tails")
+    assert np.array_equal(rows.left_out[:, 0], rows.inside[:, 0])
+    assert np.allclose(rows.lengths, rows.factor * np.linalg.norm(rows.inside, axis=1))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_bands_and_records_leave_rows_out_as_the_plan_does(intercept):
+    x, y = table(25, 4)
+    names = NAMES if intercept else ("d", *NAMES[1:])
+    public = public_from_rows(x, y, names, "y")
+    planned = plan("joint-moment", public, 2000, 1.0, public_rows="yes")
+    record = planned.run(PrivateRows.from_arrays(*table(2000, 5), names), SeededNoise(1), 1).record()
+    again = Record.from_dict(json.loads(json.dumps(record.as_dict())))
+    assert np.array_equal(planned.influence.left_out, planned.rows.left_out)
+    assert np.allclose(again.influence.left_out, planned.rows.left_out, rtol=1e-4)
+    grows = np.linalg.norm(planned.rows.left_out, axis=1) / np.linalg.norm(planned.rows.inside, axis=1)
+    assert np.allclose(grows, planned.rows.factor)
+    assert np.allclose(planned.rows.left_out[:, 0], planned.rows.inside[:, 0]) == intercept
+
+
+@pytest.mark.parametrize("m", [10, 25, 150])
+def test_without_noise_spreads_are_the_private_ones_however_few_public_rows(m):
+    """The public moment says what the constant squared is: 1, not what whitening makes of it."""
+    public, rows, z = both(m=m)
+    planned = plan("joint-moment", public, rows.n, 300.0, radius=100.0)
+    marginals = Marginals(state_of(planned, planned.run(rows, ZeroNoise(), 1)))
+    assert planned.expected[0, 0] == pytest.approx(1.0)
+    assert np.allclose(marginals.spreads().values, z[:, 1:].std(axis=0), rtol=0.02)
+    assert np.allclose(marginals.means().values, z[:, 1:].mean(axis=0), rtol=0.02, atol=0.02)
+
+
+def test_what_truncation_takes_is_added_back_in_the_units_of_the_table():
+    """Public rows that are all cut to next to nothing come back as the public moment."""
+    public, rows, _ = both(m=25)
+    planned = plan("joint-moment", public, rows.n, 1.0, radius=1e-3)
+    back = planned.root @ planned.influence.removed_moment @ planned.root.T
+    assert np.allclose(back, public.rows.T @ public.rows / public.m, rtol=1e-4)
+    record = Record.from_dict(json.loads(json.dumps(planned.run(rows, SeededNoise(1), 1).record().as_dict())))
+    assert np.allclose(record.influence.removed_moment, planned.influence.removed_moment)
 
 
 @pytest.mark.parametrize("far", [5.0, 50.0, 5000.0])
@@ -286,6 +331,17 @@ def test_the_record_comes_back(record, rows_in_it):
     assert sound and not record_from_bytes(json.dumps({**release, "standing": "lab"}).encode())[1]
     assert np.array_equal(solve(held.state(), 4, [0, 1]).coefficients, solve(again.state(), 4, [0, 1]).coefficients)
     assert isinstance(again.influence, RowInfluence) == rows_in_it
+
+
+def test_a_record_of_before_the_moment_that_is_added_back_is_read(record):
+    """It adds back what left-out rows lose, as when it was written; any other wrong size is refused."""
+    before = {name: value for name, value in record["influence"].items() if name != "removed"}
+    again = Record.from_dict(_deep(record, "influence", before)).influence
+    assert np.array_equal(again.removed_moment, again.residual_moment)
+    now = Record.from_dict(record).influence
+    assert not np.array_equal(now.removed_moment, now.residual_moment)
+    with refused(RecordMessage.NUMBERS_NEEDED):
+        Record.from_dict(_deep(record, "influence", {**before, "removed": [1.0]}))
 
 
 def _deep(fields, key, value):

@@ -89,10 +89,13 @@ class Influence(ABC):
     Attributes:
         m: rows behind it; 0 where nothing is known of rows.
         residual_moment: ``mean (1 - w) y y'`` (D, D) over left-out rows.
+        removed_moment: the same of the rows as they are, w that of the left-out ones: what truncation takes of the
+            second moment in the units of the table, unbiased.
     """
 
     m: int
     residual_moment: np.ndarray
+    removed_moment: np.ndarray
 
     @abstractmethod
     def spread(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -131,11 +134,31 @@ class Influence(ABC):
         return np.full(len(a), max(self.m, 1) / 4)
 
 
+def as_left_out(inside: np.ndarray, factor: np.ndarray, constant: bool) -> np.ndarray:
+    """Return public rows (m, D) as new rows would be: as long as if each had been left out of the whitening.
+
+    The constant's coordinate is 1, or the root of a row's weight over their mean, whichever rows whiten: the others
+    alone grow (proofs/moment.md, 18.3).
+
+    Args:
+        inside: rows y (m, D), the constant's coordinate first where there is one.
+        factor: length of each row left out over its length (m,).
+        constant: whether there is a constant.
+    """
+    if not constant:
+        return np.asarray(inside * factor[:, None])
+    first, others = inside[:, :1], inside[:, 1:]
+    own = np.sum(others**2, axis=1, keepdims=True)
+    wanted = factor[:, None] ** 2 * (own + first**2) - first**2
+    return np.hstack([first, others * np.sqrt(np.maximum(wanted, 0.0) / np.maximum(own, 1e-300))])
+
+
 @dataclass(frozen=True, eq=False)
 class RowInfluence(Influence):
     """Public rows y (m, D), their weights as they are and as new rows.
 
     Attributes:
+        constant: whether the first column is the constant.
         clusters: the group (m,) of each row, numbers from 0 on, where rows of a group are alike: what they add to a
             figure is summed before it is squared (proofs/results.md, 5).
     """
@@ -145,6 +168,7 @@ class RowInfluence(Influence):
     radius: float
     n: int
     clusters: np.ndarray | None = None
+    constant: bool = False
 
     @property
     def m(self) -> int:  # type: ignore[override]
@@ -159,7 +183,7 @@ class RowInfluence(Influence):
     @cached_property
     def left_out(self) -> np.ndarray:
         """Return rows (m, D) as new ones would be."""
-        return np.asarray(self.inside * self.factor[:, None])
+        return as_left_out(self.inside, self.factor, self.constant)
 
     @cached_property
     def cut(self) -> np.ndarray:
@@ -239,6 +263,11 @@ class RowInfluence(Influence):
         """See :class:`Influence`."""
         return np.asarray(self.left_out.T @ (self.cut[:, None] * self.left_out) / self.m)
 
+    @cached_property
+    def removed_moment(self) -> np.ndarray:  # type: ignore[override]
+        """See :class:`Influence`."""
+        return np.asarray(self.inside.T @ (self.cut[:, None] * self.inside) / self.m)
+
 
 def _symmetrized(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return ``(a_q b' + b a_q')/2`` (q, D, D)."""
@@ -261,6 +290,7 @@ class Moments(Influence):
     residual_moment: np.ndarray
     lost_four: np.ndarray
     far_four: np.ndarray  # of the directions furthest out
+    removed_moment: np.ndarray
 
     @classmethod
     def of(cls, rows: RowInfluence) -> Moments:
@@ -273,6 +303,7 @@ class Moments(Influence):
             rows.residual_moment,
             _fourth(rows.left_out * np.sqrt(rows.cut)[:, None]),
             _fourth(rows.far),
+            rows.removed_moment,
         )
 
     @cached_property
@@ -361,6 +392,8 @@ class GaussianInfluence(Influence):
     def residual_moment(self) -> np.ndarray:  # type: ignore[override]
         """Return zero: nothing is known of it."""
         return np.zeros_like(self.moment)
+
+    removed_moment = residual_moment
 
     def freedom(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return infinity (q,): the moment is taken as known."""

@@ -44,6 +44,7 @@ from pmtcore.methods.joint_moment.influence import (
     Moments,
     RowInfluence,
     Tail,
+    as_left_out,
 )
 from pmtcore.methods.joint_moment.linear import Fit, State, floored, solve
 from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, combined, mean_difference_variance
@@ -175,7 +176,8 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         """Return the influence of sampling and truncation, from all public rows."""
         if self.rows is None:
             return GaussianInfluence(self.expected)
-        return RowInfluence(self.rows.inside, self.rows.factor, self.radius, self.n, self.public.clusters)
+        rows = self.rows
+        return RowInfluence(rows.inside, rows.factor, self.radius, self.n, self.public.clusters, rows.constant)
 
     def shared(self) -> Influence:
         """Return what a record holds of the public rows, as far as the parameters let them go along."""
@@ -445,6 +447,7 @@ class RowNorm:
         root: (D, D) lower triangular; a row z counts by the length of ``y = root^{-1} z``.
         inside: public rows y (m, D); ``factor`` (m,) makes them as long as if left out of the whitening.
         responses: places of the columns whose regressions matter most; empty: all alike.
+        constant: whether the first column is the constant.
     """
 
     root: np.ndarray
@@ -452,11 +455,12 @@ class RowNorm:
     factor: np.ndarray
     m: int
     responses: tuple[int, ...] = ()
+    constant: bool = False
 
     @cached_property
     def left_out(self) -> np.ndarray:
         """Return public rows (m, D) as new rows would be."""
-        return np.asarray(self.inside * self.factor[:, None])
+        return as_left_out(self.inside, self.factor, self.constant)
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -504,7 +508,7 @@ def row_norm(public: PublicData, weights: str) -> RowNorm | None:
     root = public.factor
     if weights == "tails":
         root = _weighted_root(public, z)
-    return RowNorm(root, whiten(root, public.rows), factor, public.m)
+    return RowNorm(root, whiten(root, public.rows), factor, public.m, constant=public.has_intercept)
 
 
 def penalized_norm(rows: RowNorm, responses: tuple[int, ...], n: int, mu: float) -> RowNorm:
@@ -520,7 +524,8 @@ def penalized_norm(rows: RowNorm, responses: tuple[int, ...], n: int, mu: float)
     for by in _STRETCHES_TRIED:
         upper = np.asarray(np.linalg.qr((rows.root + (1 / by - 1) * (rows.root @ own) @ own.T).T, mode="r"))
         root = (upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]).T
-        stretched = RowNorm(root, rows.inside @ np.linalg.solve(root, rows.root).T, rows.factor, rows.m, responses)
+        inside = rows.inside @ np.linalg.solve(root, rows.root).T
+        stretched = replace(rows, root=root, inside=inside, responses=responses)
         priced = candidates(stretched, n)
         scored.append((float(np.mean(np.log(priced.prospects(priced.best(mu), mu).errors))), stretched))
     return min(scored, key=lambda each: each[0])[1]

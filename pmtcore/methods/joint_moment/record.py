@@ -23,6 +23,7 @@ from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
 from pmtcore.methods.joint_moment.influence import GaussianInfluence, Influence, Moments, RowInfluence, unique_count
 from pmtcore.methods.joint_moment.linear import DefaultFreedom, State, floored
 from pmtcore.public.gaussian_update import conflict_inflation
+from pmtcore.public.moments import INTERCEPT
 
 FORMAT = "second-moment/joint-moment"
 VERSION = 1  # of the record; readers refuse a later one
@@ -229,7 +230,7 @@ def _checked(fields: Mapping[str, Any]) -> Record:
         radius=radius,
         n=n,
         m=m,
-        influence=_influence(fields["influence"], n, radius, expected),
+        influence=_influence(fields["influence"], n, radius, expected, constant=derived.base[0] == INTERCEPT),
         spread=_numbers(fields["spread"], (d,), "spread"),
         guarantee=_guarantee(fields["guarantee"]),
         shrunk=bool(fields["shrunk"]),
@@ -274,11 +275,12 @@ def _influence_fields(influence: Influence) -> dict[str, Json]:
             "lost": lower_triangle(influence.residual_moment),
             "lost_four": influence.lost_four.tolist(),
             "far_four": influence.far_four.tolist(),
+            "removed": lower_triangle(influence.removed_moment),
         }
     return {"kind": "none"}
 
 
-def _influence(fields: Mapping[str, Any], n: int, radius: float, expected: np.ndarray) -> Influence:
+def _influence(fields: Mapping[str, Any], n: int, radius: float, expected: np.ndarray, *, constant: bool) -> Influence:
     d = len(expected)
     if fields["kind"] == "rows":
         rows = np.asarray(fields["rows"], dtype=float)
@@ -287,12 +289,14 @@ def _influence(fields: Mapping[str, Any], n: int, radius: float, expected: np.nd
         factor = _numbers(fields["factor"], (len(rows),), "factor")
         if not np.all(factor > 0) or not np.all(np.isfinite(rows)) or np.max(np.abs(rows)) > 1e9:
             raise InputError(RecordMessage.ROWS_NOT_FINITE)
-        return RowInfluence(rows, factor, radius, n, _clusters(fields.get("clusters"), len(rows)))
+        return RowInfluence(rows, factor, radius, n, _clusters(fields.get("clusters"), len(rows)), constant)
     if fields["kind"] == "moments":
         after, lost = _symmetric(fields["kept"], d, "kept"), _symmetric(fields["lost"], d, "lost")
         many = (unique_count(d),)
         fours = [_numbers(fields[name], many, name) for name in ("kept_four", "lost_four", "far_four")]
-        return Moments(_count(fields["m"], "m"), after, fours[0], lost, fours[1], fours[2])
+        # Records of before the field: what left-out rows lose, which is too much where public rows are few.
+        removed = _symmetric(fields["removed"], d, "removed") if "removed" in fields else lost
+        return Moments(_count(fields["m"], "m"), after, fours[0], lost, fours[1], fours[2], removed)
     if fields["kind"] == "none":
         return GaussianInfluence(expected)
     raise InputError(RecordMessage.NO_INFLUENCE)
