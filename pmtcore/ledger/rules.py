@@ -1,5 +1,6 @@
 """Rules of a spend: a cap, a data set that is not retired, the unit of protection that its curator asks for."""
 
+import sys
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
@@ -113,7 +114,7 @@ def spend(
         "neighbours": relation,
         "purpose": purpose[:MOST_WORDS],
     }
-    if 0 < pure_epsilon <= MOST_PURE_EPSILON:
+    if 0 < number_between("epsilon", pure_epsilon, 0.0, sys.float_info.max) <= MOST_PURE_EPSILON:
         fields["pure_epsilon"] = pure_epsilon
         fields["gaussian_mu"] = number_between("mu", gaussian_mu, 0.0, cost)
     if choices:

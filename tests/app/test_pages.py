@@ -658,7 +658,7 @@ def test_a_click_swaps_the_label_that_is_modelled(app):
     app.run()
     assert session(app).problem.positive == "dear", "two labels in the last column are the target"
     app.button(key="swap-label").click().run()
-    assert session(app).problem.positive == "cheap" and "**cheap**" in words(app)
+    assert session(app).problem.positive == "cheap" and "**“cheap”**" in words(app)
 
 
 @pytest.mark.slow
