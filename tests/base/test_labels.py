@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SECRET = 4711.25
 
 MAY_OPEN = {
+    "pmtcore/tables/cluster.py": "a worker adds up its part of the rows; the sum goes into the box of the whole table",
     "pages/study/retrieval.py": "paper D on the open table, lab only: for the curator, or harmless",
     "pmtcore/auditing/opening.py": "the first page: the fit to synthetic rows that the demo makes itself",
     "pmtcore/tables/persons.py": "puts zeros for a person's further rows, back into the same box",
