@@ -9,11 +9,11 @@ from typing import Any
 import streamlit as st
 
 from pmtcore.report.glossary import help_for
-from pmtcore.tables.kinds import KINDS, LIKE
+from pmtcore.tables.kinds import OFFERED
 
 CONTROLS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _TERM = re.compile(r"\{(\w+)\}")
-_LISTED = {"kinds": ", ".join((*KINDS, f"{LIKE}EXAMPLE"))}
+_LISTED = {"kinds": ", ".join(OFFERED)}
 
 
 def at_first(key: str, **start: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from pmtcore.accounting.budgets import FIRST, Unit
 from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage, number_between, one_of, reraised_as
 from pmtcore.glm.families import GAUSSIAN, POISSON, Family, family
-from pmtcore.tables.kinds import KINDS, LIKE, Kind, as_kind, writing
+from pmtcore.tables.kinds import KINDS, LIKE, OFFERED, Kind, as_kind, writing
 
 MISSING_POLICIES = ("empty-row", "public-median", "refuse")
 UNSEEN_POLICIES = ("other", "refuse")
@@ -245,6 +245,6 @@ def kinds_from_text(lines: Iterable[str]) -> dict[str, str]:
     for line in lines:
         name, _, kind = line.partition("=")
         if kind.strip() not in KINDS and not kind.strip().startswith(LIKE):
-            raise InputError(TableMessage.KINDS_FORM, allowed=(*KINDS, f"{LIKE}EXAMPLE"), given=line.strip())
+            raise InputError(TableMessage.KINDS_FORM, allowed=OFFERED, given=line.strip())
         kinds[name.strip()] = kind.strip()
     return kinds

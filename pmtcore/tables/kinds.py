@@ -18,6 +18,8 @@ _SIGNS = {"percent": ("%",), "euro": ("€", "EUR"), "dollar": ("$", "USD", "US$
 NUMBERS_WITH_SIGNS = tuple(_SIGNS)
 KINDS = ("number", CODED, *LEVELS, *DATES, *_SIGNS)
 LIKE = "like "
+# What a user is told of: the last stands for any example.
+OFFERED = (*KINDS, f"{LIKE}EXAMPLE")
 # A sign has no digit and no mark of numbers in it, so "No. 5" and "5-10" are no numbers with a sign.
 _SIGN = r"([^\d\s.,+-][^\d.,+-]{0,11}?)?"
 _EXAMPLE = re.compile(rf"\s*{_SIGN}\s*[+-]?[.,]?\d(?:[\d.,'\u2019\s]*\d)?\s*{_SIGN}\s*")
@@ -77,5 +79,5 @@ def as_kind(word: str, name: str = "kind") -> Kind:
         InputError: there is no such kind.
     """
     if writing(word) is None:
-        one_of(name, word, (*KINDS, f"{LIKE}EXAMPLE"))
+        one_of(name, word, OFFERED)
     return word
