@@ -601,18 +601,6 @@ def slope_near(name: str, value: float, tolerance: float = 0.2, statistic: Stati
     return check
 
 
-def slope_above(name: str, value: float, statistic: Statistic = "median") -> Check:
-    """Check that the whole 95 % interval of the slope on log axes lies above a value."""
-
-    def check(curves: Curves) -> ClaimFinding:
-        slope = along(curves[name], statistic)
-        if slope is None:
-            return _no_median([curves[name]])
-        return slope.above(value)
-
-    return check
-
-
 def slope_across(
     named: Mapping[float, str], value: float | None, tolerance: float = 0.2, statistic: Statistic = "median"
 ) -> Check:

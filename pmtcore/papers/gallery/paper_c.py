@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pmtcore.papers.gallery.checks import alike_at_end, all_below, slope_above, slope_across, slope_near
+from pmtcore.papers.gallery.checks import alike_at_end, all_below, slope_across, slope_near
 from pmtcore.papers.gallery.claims import Check, Claim, Statistic, not_drawn
 from pmtcore.papers.gallery.engine import Figure, Run, at_epsilon
 from pmtcore.papers.gallery.paper_a import AVERAGES
