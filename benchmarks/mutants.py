@@ -1180,8 +1180,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "ridge: weights of a Cauchy prior without the variance of the fit",
         "public/ridge.py",
-        "squares = spread * (point.fit**2 + variance)",
-        "squares = spread * point.fit**2",
+        "squares = spread * (point.coefficients**2 + variance)",
+        "squares = spread * point.coefficients**2",
         "tests/public/test_ridge.py -k cauchy",
     )
     plant(

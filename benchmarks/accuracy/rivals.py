@@ -34,10 +34,10 @@ def descent(
     root = public.feature_root if preconditioned else np.diag(size)
     inverse = np.linalg.inv(root).T  # coefficients of the table = inverse @ whitened ones
     mine, theirs = x @ inverse, public.rows[:, :-1] @ inverse
-    start = root.T @ public.fit
-    residual = public.rows[:, -1] - family.mean(theirs @ (root.T @ public.fit))
+    start = root.T @ public.coefficients
+    residual = public.rows[:, -1] - family.mean(theirs @ (root.T @ public.coefficients))
     clip = float(np.median(np.linalg.norm(theirs, axis=1) * np.abs(residual))) or 1.0
-    slope = family.slope(theirs @ (root.T @ public.fit))
+    slope = family.slope(theirs @ (root.T @ public.coefficients))
     free = np.ones(d)
     free[0] = 0.0 if public.has_intercept else 1.0
     ridge = public.lam * inverse.T @ np.diag(free) @ inverse

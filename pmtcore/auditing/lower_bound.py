@@ -342,7 +342,7 @@ def _pairs(
         ("opposite rows with opposite labels", (far, low), (-far, low)),
         ("rows at right angles", (far, low), (other, low)),
         ("a row at the radius against an empty one", (far, low), (0 * far, 0.0)),
-        ("residual rows at right angles", (far, float(far @ public.fit)), (0 * far, high)),
+        ("residual rows at right angles", (far, float(far @ public.coefficients)), (0 * far, high)),
     ]
     if public.family is GAUSSIAN:
         rows.append(("one row with opposite residuals", *_opposite_residuals(ridge_regularized_public(public))))
@@ -363,7 +363,7 @@ def _opposite_residuals(public: PublicData) -> tuple[tuple[np.ndarray, float], t
     Each gradient of such a row is beyond its bound, in opposite directions, wherever a previous pass ended.
     """
     x = _BEYOND_RADII * public.feature_root[:, 0]
-    level, deviation = float(x @ public.fit), _BEYOND_RADII * public.residual_scale / _MIDDLE_RESPONSE_SCALE
+    level, deviation = float(x @ public.coefficients), _BEYOND_RADII * public.residual_scale / _MIDDLE_RESPONSE_SCALE
     return (x, level - deviation), (x, level + deviation)
 
 

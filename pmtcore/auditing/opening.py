@@ -83,7 +83,7 @@ def opening() -> OpeningPicture:
     return OpeningPicture(
         features,
         exact[at] * scale,
-        problem.public.fit[at] * scale,
+        problem.public.coefficients[at] * scale,
         made,
         scale,
         2 * Z95 * alone.total[at],

@@ -372,9 +372,8 @@ class PrivateRows(StaysInSession):
         return RowCache(equal._blocks, None, cut, bytes_each, room=self._room(bytes_each, bytes_for_rows()))
 
     def _room(self, bytes_each: int, most: int | None) -> int:
-        """Return the bytes that may be kept between passes: none where all rows do not fit."""
-        room = self._keeps if most is None else min(most, self._keeps)
-        return room if self.n * bytes_each <= room else 0
+        """Return the bytes that these rows may keep between passes."""
+        return room_for(self.n, bytes_each, self._keeps if most is None else min(most, self._keeps))
 
     def watched(self, watch: PassObserver) -> PrivateRows:
         """Return the same rows, reporting the beginning of each pass and the number of rows read, which is public."""
@@ -423,6 +422,11 @@ class PrivateRows(StaysInSession):
 
     def __repr__(self) -> str:
         return f"<{self.n} private rows, {len(self.names)} features>"
+
+
+def room_for(n: int, bytes_each: int, room: int) -> int:
+    """Return the bytes that n rows may keep between passes: all of the room, or none where they do not all fit."""
+    return room if n * bytes_each <= room else 0
 
 
 def _zeros(count: int, d: int, weighted: bool) -> Block:

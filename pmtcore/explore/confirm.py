@@ -76,14 +76,15 @@ class Confirmed:
     """A chosen model from both releases.
 
     Attributes:
-        values: coefficients (q,); ``privacy``: covariance (q, q) of noise and of what was taken from public rows.
+        coefficients: (q,).
+        privacy: covariance (q, q) of noise and of what was taken from public rows.
         truncation: (q,), variances, those of the two taken to go the same way.
         sampling: (q,), variances, common to both releases: the rows are the same.
         second: limits (q,), (q,) of the second release alone.
     """
 
     names: tuple[str, ...]
-    values: np.ndarray
+    coefficients: np.ndarray
     privacy: np.ndarray
     truncation: np.ndarray
     sampling: np.ndarray
@@ -93,7 +94,7 @@ class Confirmed:
     def limits(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the 95 % limits (q,), (q,)."""
         half = Z95 * np.sqrt(np.diag(self.privacy) + self.truncation + self.sampling)
-        return self.values - half, self.values + half
+        return self.coefficients - half, self.coefficients + half
 
     def as_rows(self) -> list[dict[str, Any]]:
         """Return one row for each coefficient."""
@@ -101,7 +102,7 @@ class Confirmed:
         return [
             {
                 "coefficient": name,
-                "value": float(self.values[j]),
+                "value": float(self.coefficients[j]),
                 "privacy": math.sqrt(float(self.privacy[j, j])),
                 "sampling": math.sqrt(float(self.sampling[j])),
                 "truncation": math.sqrt(float(self.truncation[j])),
@@ -131,7 +132,7 @@ def confirmed(mine: Regression, other: Mapping[str, Any]) -> Confirmed:
     theirs = released.get("alone") if isinstance(released, Mapping) else None
     if not isinstance(theirs, Mapping):
         raise InputError(ExploreMessage.SECOND_WITHOUT_COVARIANCE)
-    value, noise, cut, limits = _alone(theirs, other, mine.names)
+    coefficients, noise, cut, limits = _alone(theirs, other, mine.names)
     own, lost = mine.fit.privacy, mine.fit.truncation
     first, second = own + lost, noise + np.diag(cut)
     scale = np.sqrt(np.diag(first + second))
@@ -140,7 +141,7 @@ def confirmed(mine: Regression, other: Mapping[str, Any]) -> Confirmed:
     length = np.sqrt(np.diag(rest @ lost @ rest.T)) + np.sqrt(np.diag(weight @ np.diag(cut) @ weight.T))
     return Confirmed(
         mine.names,
-        mine.fit.coefficients + weight @ (value - mine.fit.coefficients),
+        mine.fit.coefficients + weight @ (coefficients - mine.fit.coefficients),
         rest @ own @ rest.T + weight @ noise @ weight.T,
         length**2,
         np.diag(mine.fit.sampling),
@@ -154,14 +155,14 @@ def _alone(
     """Return coefficients, noise covariance, truncation variances and limits (2, q) of the second release."""
     with reraised_as(InputError(ExploreMessage.SECOND_UNREADABLE)):
         order = [list(release["coefficients"]).index(name) for name in names]
-        value = np.array(fields["coefficients"], dtype=float)[order]
+        coefficients = np.array(fields["coefficients"], dtype=float)[order]
         noise = np.array(fields["privacy"], dtype=float)[np.ix_(order, order)]
         cut = np.array(fields["truncation"], dtype=float)[order]
         limits = np.array([[float(release["bands"][name][side]) for name in names] for side in ("low", "high")])
-    finite = all(np.all(np.isfinite(x)) for x in (value, noise, cut, limits))
+    finite = all(np.all(np.isfinite(x)) for x in (coefficients, noise, cut, limits))
     if not finite or np.any(cut < 0) or np.min(np.diag(noise)) <= 0:
         raise InputError(ExploreMessage.SECOND_UNREADABLE)
-    return value, noise, cut, limits
+    return coefficients, noise, cut, limits
 
 
 def combined_record(records: Sequence[Record], disjoint: str) -> Record:

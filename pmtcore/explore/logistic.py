@@ -30,16 +30,10 @@ _RIDGE = 1e-4  # of the mean slope: a solution even where classes are separated
 class Logistic:
     """Coefficients by name, their bands, and the floor of each: its standard error from m public rows alone."""
 
-    names: tuple[str, ...]
-    values: np.ndarray
+    coefficients: dict[str, float]
     bands: Bands
     floor: np.ndarray
     note: str
-
-    @property
-    def coefficients(self) -> dict[str, float]:
-        """Return the coefficients by name."""
-        return {name: float(value) for name, value in zip(self.names, self.values, strict=True)}
 
     def chance(self, values: Mapping[str, float]) -> float:
         """Return the chance of the label at values of the features by name; the intercept needs none.
@@ -59,7 +53,7 @@ class Logistic:
         return {
             "family": "logistic",
             "coefficients": self.coefficients,
-            "bands": {n: {p: float(v[j]) for p, v in parts.items()} for j, n in enumerate(self.names)},
+            "bands": {n: {p: float(v[j]) for p, v in parts.items()} for j, n in enumerate(self.coefficients)},
             "note": self.note,
         }
 
@@ -93,8 +87,7 @@ def logistic(linear: Regression) -> Logistic:
     lost = np.einsum("ij,jk,ik->i", turn, linear.fit.truncation, turn)
     limited = limits(b, Part(parts[0]), Part(parts[1], len(x) / 4), Part(lost + floor))
     return Logistic(
-        linear.names,
-        b,
+        dict(zip(linear.names, b.tolist(), strict=True)),
         Bands(limited.privacy, limited.sampling, limited.low, limited.high, np.sqrt(lost)),
         np.sqrt(floor),
         Note(ReleaseNote.CURVE_FLOOR, rows=len(x)),

@@ -68,7 +68,7 @@ def least_squares(public: PublicData, rows: PrivateRows, lam: float = 0.0) -> Pr
         moment = total / rows.n
         # Only the correction is solved for: exact where the public fit is.
         correction = np.linalg.lstsq(moment[:d, :d], moment[:d, d], rcond=None)[0]
-        fit = public.fit + public.residual_scale * back_transform(root, correction)
+        fit = public.coefficients + public.residual_scale * back_transform(root, correction)
         if lam == 0:
             return fit
         return ridge_from_least_squares(fit, root @ moment[:d, :d] @ root.T, np.full(d, lam))
@@ -104,7 +104,7 @@ class PublicPlan(Plan):
 
         Guarantee: no private row is read.
         """
-        fit, bands = self.public.fit, public_bands(self.public)
+        fit, bands = self.public.coefficients, public_bands(self.public)
         return lambda source, trials: Coefficients(np.tile(fit, (trials, 1)), bands=bands)
 
     def parts(self) -> tuple[Spend, ...]:
@@ -127,9 +127,9 @@ def public_bands(public: PublicData) -> Bands | None:
     nothing = Part.of(np.zeros((public.d, public.d)))
     if public.rows is None:
         sampling = Part.of(inverse @ inverse.T / (public.m - public.d), public.m - public.d)
-        return limits(public.fit, nothing, sampling)
+        return limits(public.coefficients, nothing, sampling)
     influence = (public.whitened_in_sample[:, :-1] * public.left_out_residual[:, None]) @ inverse.T
-    return limits(public.fit, nothing, robust_part(influence, 1.0, public.m, public.clusters))
+    return limits(public.coefficients, nothing, robust_part(influence, 1.0, public.m, public.clusters))
 
 
 def _glm_bands(public: PublicData) -> Bands:
@@ -138,7 +138,7 @@ def _glm_bands(public: PublicData) -> Bands:
     influence = back_transform(root, shape.influence)
     robust = robust_part(influence, 1.0, len(influence), public.clusters)
     model = back_transform(root, back_transform(root, shape.model_covariance).T)
-    return limits(public.fit, Part.of(np.zeros((public.d, public.d))), robust.at_least(model))
+    return limits(public.coefficients, Part.of(np.zeros((public.d, public.d))), robust.at_least(model))
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,7 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: GlmParameters)
     around = in_frame(public)
     bound = 1.0
     if not public.family.binary:
-        residual = public.rows[:, -1] - public.family.mean(public.rows[:, :-1] @ around.fit)
+        residual = public.rows[:, -1] - public.family.mean(public.rows[:, :-1] @ around.coefficients)
         bound = _BOUND_FACTOR * float(np.max(np.abs(residual)))
     noise = 2 * bound / (budget.mu * n)
     clip = Clip(parameters.radius) if parameters.radius else choose_clip(around, n, noise, (np.inf,), from_public=True)

@@ -237,7 +237,7 @@ class ResponseOutcome(Outcome):
     @property
     def coefficients(self) -> np.ndarray:
         """See :class:`Outcome`."""
-        return np.asarray(self.plan.public.fit + self.where.to_table(self.estimate.mean))
+        return np.asarray(self.plan.public.coefficients + self.where.to_table(self.estimate.mean))
 
     def bands(self) -> Bands | None:
         """Return limits of noise, sampling and clipping together."""

@@ -70,32 +70,42 @@ class Demo:
 
     Attributes:
         id: of its picture.
-        show: from the places of the knobs, in their order.
+        compute: from the places of the knobs, in their order.
         knobs: one below the other.
+        curve: how a curve is drawn: its axes and what it is.
         way: name of the page that goes on from here, its label and its icon.
     """
 
     id: str
-    show: Callable[..., Shown]
+    compute: Callable[..., Shown | LessonCurve]
     knobs: tuple[Knob, ...]
+    curve: Mapping[str, Any]
     way: Sequence[str] | None = None
 
+    def show(self, *places: object) -> Shown:
+        """Return the picture and sentence that follow from the places of the knobs; a curve is drawn."""
+        shown = self.compute(*places)
+        return _drawn(shown, **self.curve) if isinstance(shown, LessonCurve) else shown
 
-def _line(curve: LessonCurve, x: str, alt: str, *axes: str, log: str = "xy", guess: bool = False) -> Shown:
-    """Return a curve with its sentence; ``axes`` are the titles of the picture's two axes."""
-    across, up = axes
-    return Shown(curve.sentence, figures.line(curve, across, up, log, guess=guess), alt, figures.line_table(curve, x))
+
+def _drawn(curve: LessonCurve, *, x: str, y: str, alt: str, log: str = "xy", guess: bool = False) -> Shown:
+    """Return a curve with its sentence.
+
+    Args:
+        curve: computed from the knobs.
+        x, y: titles of the axes; that of x heads its column of the table, too.
+        alt: what the picture is.
+        log: the logarithmic axes.
+        guess: whether the line of guessing is drawn.
+    """
+    table = pd.DataFrame({x: curve.x, **curve.curves})
+    return Shown(curve.sentence, figures.line(curve, x, y, log, guess=guess), alt, table)
 
 
 def _whitening(ratio: float, rows: int) -> Shown:
     cloud = lessons.whitening(float(ratio), int(rows))
     table = figures.points_table("before", cloud.before, "after", cloud.after)
     return Shown(cloud.sentence, figures.clouds(cloud), "Rows before and after whitening", table)
-
-
-def _public_rows(d: int, rows: int) -> Shown:
-    curve = lessons_methods.public_rows(int(d), int(rows))
-    return _line(curve, "public rows", "Condition number left", "public rows", "condition number left")
 
 
 def _inverse(ratio: float, mu: float) -> Shown:
@@ -115,34 +125,9 @@ def _composition(mu: float, count: int) -> Shown:
     return Shown(words, figures.budgets(total, added), "Total mu after each release", table)
 
 
-def _pairs(mu: float, power: int) -> Shown:
-    curve = lessons_methods.pairs(float(mu), int(power))
-    return _line(curve, "delta", "Epsilon along delta", "delta", "epsilon", log="x")
-
-
-def _several_rows(mu: float, rows: int) -> Shown:
-    curve = lessons_methods.several_rows(float(mu), int(rows))
-    return _line(curve, "false alarms", "Detections", "false alarms", "detections", log="", guess=True)
-
-
 def _bands(mu: float, with_noise: bool) -> Shown:
     bands = lessons_methods.bands(float(mu), with_noise)
     return Shown(bands.sentence, figures.bands(bands), "Repeated bands", figures.bands_table(bands))
-
-
-def _trust(n: int) -> Shown:
-    curve = lessons_methods.trust(int(n), 1.0)
-    return _line(curve, "people", "Standard error", "people", "standard error of the mean")
-
-
-def _sites(count: int, colluders: int) -> Shown:
-    curve = lessons_methods.sites(int(count), int(colluders))
-    return _line(curve, "sites", "Standard error", "sites", "standard error of the mean")
-
-
-def _questions(mu: float, asked: int) -> Shown:
-    curve = lessons_methods.questions(float(mu), int(asked))
-    return _line(curve, "questions", "Error against questions", "questions", "error, in standard errors")
 
 
 def _retrieval(factor: float) -> Shown:
@@ -163,50 +148,25 @@ def leak(id: str) -> Shown:
     return Shown(words, audits.points(audit), "The attacker's test against the claim", audits.table([audit]), note)
 
 
-def _newton(mu: float, steps: int) -> Shown:
-    curve = lessons_papers.newton(float(mu), int(steps))
-    return _line(curve, "steps", "Error against steps", "Newton steps", "distance to the fit without privacy", log="y")
-
-
-def _objective(mu: float, times: float) -> Shown:
-    curve = lessons_papers.objective(float(mu), float(times))
-    return _line(curve, "ridge", "Noise and ridge", "ridge over the least", "how far the fit moves")
-
-
-def _moor(lam: float, floor: float) -> Shown:
-    curve = lessons_papers.moor(float(lam), float(floor))
-    return _line(curve, "coefficient", "Penalty realized", "coefficient", "penalty", log="")
-
-
-def _response_scale(c: float, ratio: float) -> Shown:
-    curve = lessons_papers.response_scale(float(c), float(ratio))
-    return _line(curve, "c", "Noise along the scale", "response scale c", "noise, times its least")
-
-
-def _looseness(d: int, n: int) -> Shown:
-    curve = lessons_papers.looseness(int(d), int(n))
-    return _line(curve, "rows", "Proved and measured", "private rows", "error of the inverse moment")
-
-
-_SHOWS: Mapping[str, Callable[..., Shown]] = {
+_SHOWS: Mapping[str, Callable[..., Shown | LessonCurve]] = {
     "whitening": _whitening,
-    "public-rows": _public_rows,
+    "public-rows": lessons_methods.public_rows,
     "inverse": _inverse,
     "radius": _radius,
     "composition": _composition,
-    "questions": _questions,
-    "pairs": _pairs,
-    "rows": _several_rows,
+    "questions": lessons_methods.questions,
+    "pairs": lessons_methods.pairs,
+    "rows": lessons_methods.several_rows,
     "bands": _bands,
-    "trust": _trust,
-    "sites": _sites,
+    "trust": lessons_methods.trust,
+    "sites": lessons_methods.sites,
     "leaks": leak,
     "retrieval": _retrieval,
-    "newton": _newton,
-    "objective": _objective,
-    "moor": _moor,
-    "response-scale": _response_scale,
-    "bounds": _looseness,
+    "newton": lessons_papers.newton,
+    "objective": lessons_papers.objective,
+    "moor": lessons_papers.moor,
+    "response-scale": lessons_papers.response_scale,
+    "bounds": lessons_papers.looseness,
 }
 
 
@@ -219,6 +179,12 @@ def _knob(fields: Mapping[str, Any]) -> Knob:
 
 
 DEMOS: Mapping[str, Demo] = {
-    id: Demo(fields["picture"], _SHOWS[id], tuple(map(_knob, fields.get("knobs", ()))), fields.get("way"))
+    id: Demo(
+        id=fields["picture"],
+        compute=_SHOWS[id],
+        knobs=tuple(map(_knob, fields.get("knobs", ()))),
+        curve=fields.get("curve", {}),
+        way=fields.get("way"),
+    )
     for id, fields in _TEXTS["demos"].items()
 }

@@ -119,15 +119,15 @@ def several_rows(mu: float, rows: int) -> LessonCurve:
     return LessonCurve(alarms, curves, 0.05, sentence)
 
 
-def trust(n: int, mu: float) -> LessonCurve:
-    """Compute the standard error that privacy adds to a mean of n numbers in [0, 1], with and without a curator."""
+def trust(n: int) -> LessonCurve:
+    """Compute what mu = 1 adds to the standard error of a mean of n numbers in [0, 1], with and without a curator."""
     sizes = np.geomspace(100, 1e6, 40)
-    central, local = 1 / (n * mu), 1 / (math.sqrt(n) * mu)
+    central, local = 1 / n, 1 / math.sqrt(n)
     sentence = (
         f"With {n:,} people a curator's noise moves the mean by {figure(central, 2)}; noise added on every device "
         f"moves it by {figure(local, 2)}, {figure(local / central)} times as much. That is what trusting nobody costs."
     )
-    curves = {"with a curator": 1 / (sizes * mu), "on every device": 1 / (np.sqrt(sizes) * mu)}
+    curves = {"with a curator": 1 / sizes, "on every device": 1 / np.sqrt(sizes)}
     return LessonCurve(sizes, curves, float(n), sentence)
 
 

@@ -9,8 +9,11 @@ right (Davidson and Szarek); for the others it is the most favourable reading.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import wishart
@@ -20,6 +23,7 @@ from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.mechanisms.truncation import papers_radius, trace_radius
 
 _SPECTRUM_TRACE = 26.0  # of the papers' synthetic setting
+_STATED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,11 @@ class Bound:
         )
 
 
+def _bound(id: str, bound: float, measured: float, condition: float = math.nan) -> Bound:
+    """Return a bound of ``theory.toml`` with its numbers."""
+    return Bound(**_STATED[id], bound=bound, measured=measured, condition=condition)
+
+
 @dataclass(frozen=True)
 class Draws:
     """Trials of a setting: everything the bounds speak of, a stack each."""
@@ -164,19 +173,8 @@ def _eigenvalues(draws: Draws) -> Iterator[Bound]:
     # S_B^{-1/2} Sigma S_B^{-1/2} has the eigenvalues of Sigma^{1/2} S_B^{-1} Sigma^{1/2}
     values = 1 / np.linalg.eigvalsh(draws.public / root[:, None] / root)[:, ::-1]
     low, high = isotropy(at.d, at.m, at.eta)
-    yield Bound(
-        "A, Theorem 3.1; B, Theorem 1",
-        "smallest eigenvalue of the whitened second moment",
-        low,
-        float(np.quantile(values[:, 0], at.eta)),
-        lower=True,
-    )
-    yield Bound(
-        "A, Theorem 3.1; B, Theorem 1",
-        "largest eigenvalue of the whitened second moment",
-        high,
-        float(np.quantile(values[:, -1], 1 - at.eta)),
-    )
+    yield _bound("least-eigenvalue", low, float(np.quantile(values[:, 0], at.eta)))
+    yield _bound("largest-eigenvalue", high, float(np.quantile(values[:, -1], 1 - at.eta)))
 
 
 def _norms(draws: Draws) -> Iterator[Bound]:
@@ -184,13 +182,10 @@ def _norms(draws: Draws) -> Iterator[Bound]:
     sigma, _ = noise_scales(at)
     size = float(np.quantile(sigma * np.linalg.norm(draws.noise, 2, axis=(1, 2)), 1 - at.eta))
     log_n, log_d = 1 + math.log(2 * at.n / at.eta), math.log(2 * at.d / at.eta)
-    words = "spectral norm of the noise on the whitened moment"
-    yield Bound("A, Lemma A.1", words, sigma * math.sqrt(2 * at.d * log_d), size)
-    yield Bound("A, equation 1", words, math.sqrt(at.d**3 * log_d * log_n) / (at.mu * at.n), size)
+    yield _bound("noise-of-lemma", sigma * math.sqrt(2 * at.d * log_d), size)
+    yield _bound("noise-of-a", math.sqrt(at.d**3 * log_d * log_n) / (at.mu * at.n), size)
     rho = at.mu**2 / 2
-    yield Bound(
-        "B, equation 13", words, at.d**1.5 * log_n * math.log(1 / at.eta) / (math.sqrt(rho) * at.n), size, open=True
-    )
+    yield _bound("noise-of-b", at.d**1.5 * log_n * math.log(1 / at.eta) / (math.sqrt(rho) * at.n), size)
 
 
 def shrunk(at: TheorySetting) -> float:
@@ -243,29 +238,12 @@ def _inverses(draws: Draws) -> Iterator[Bound]:
     one, two = noise_scales(at)
     rates = _Rates.of(at, float(np.median(np.linalg.norm(draws.public, 2, axis=(1, 2)))))
     moved = np.linalg.inv(gram + one * draws.noise) - np.linalg.inv(gram)
-    yield Bound(
-        "A, Theorem 3.3, equation 2",
-        "error of the inverse whitened moment",
-        rates.whitened,
-        _quantile(moved, at),
-        condition=rates.whitened_condition,
-    )
-    size = float(np.median(np.linalg.norm(np.linalg.inv(draws.public), 2, axis=(1, 2))))
-    yield Bound(
-        "A, Theorem 3.3, equation 3",
-        "error of the inverse moment, recovered from the whitened one",
-        rates.whitened * size,
-        _quantile(root @ moved @ root, at),
-        condition=rates.whitened_condition,
-    )
+    yield _bound("whitened-inverse", rates.whitened, _quantile(moved, at), rates.whitened_condition)
+    size, recovered = _inverse_size(draws), _quantile(root @ moved @ root, at)
+    yield _bound("recovered-inverse", rates.whitened * size, recovered, rates.whitened_condition)
     penalized = draws.private + at.lam * np.eye(at.d)
-    yield Bound(
-        "A, Theorem 3.4",
-        "error of the inverse moment from private rows alone",
-        rates.plain,
-        _quantile(np.linalg.inv(penalized + two * draws.noise) - np.linalg.inv(penalized), at),
-        condition=rates.plain_condition,
-    )
+    plain = _quantile(np.linalg.inv(penalized + two * draws.noise) - np.linalg.inv(penalized), at)
+    yield _bound("plain-inverse", rates.plain, plain, rates.plain_condition)
 
 
 def _estimates(draws: Draws) -> Iterator[Bound]:
@@ -281,59 +259,37 @@ def _estimates(draws: Draws) -> Iterator[Bound]:
     right = np.einsum("tij,tj->ti", root, cross) / scale[:, None] + one * response * draws.cross
     whitened_solution = np.linalg.solve(gram + one * draws.noise, right[..., None])[..., 0]
     rates = _Rates.of(at, float(np.median(np.linalg.norm(draws.public, 2, axis=(1, 2)))))
-    inverse_size = float(np.median(np.linalg.norm(np.linalg.inv(draws.public), 2, axis=(1, 2))))
-    yield Bound(
-        "A, Theorem 4.2",
-        "error of the whitened private ridge",
-        rates.whitened * inverse_size * largest * length,
-        _quantile(scale[:, None] * np.einsum("tij,tj->ti", root, whitened_solution) - exact, at),
-        open=True,
-        condition=rates.whitened_condition,
-    )
+    whitened = _quantile(scale[:, None] * np.einsum("tij,tj->ti", root, whitened_solution) - exact, at)
+    proved = rates.whitened * _inverse_size(draws) * largest * length
+    yield _bound("whitened-ridge", proved, whitened, rates.whitened_condition)
     noisy = draws.private + at.lam * np.eye(at.d) + two * draws.noise
-    plain = np.linalg.solve(noisy, (cross + two * length * draws.cross)[..., None])[..., 0]
-    yield Bound(
-        "A, Theorem 4.3",
-        "error of the private ridge from private rows alone",
-        rates.plain * largest * length,
-        _quantile(plain - exact, at),
-        open=True,
-        condition=rates.plain_condition,
-    )
-    yield from _of_paper_b(draws, rates, (whitened_solution, plain, exact), scale, root=root)
+    plain_solution = np.linalg.solve(noisy, (cross + two * length * draws.cross)[..., None])[..., 0]
+    plain = _quantile(plain_solution - exact, at)
+    yield _bound("plain-ridge", rates.plain * largest * length, plain, rates.plain_condition)
+    if not at.lam:
+        yield from _of_paper_b(draws, whitened, plain)
 
 
-def _of_paper_b(
-    draws: Draws,
-    rates: _Rates,
-    estimates: tuple[np.ndarray, np.ndarray, np.ndarray],
-    scale: np.ndarray,
-    *,
-    root: np.ndarray,
-) -> Iterator[Bound]:
-    """Return the estimates without a penalty, by B's Theorems 3 and 4; ``rho = mu^2/2`` of each part."""
+def _of_paper_b(draws: Draws, whitened: float, plain: float) -> Iterator[Bound]:
+    """Compare errors without a penalty with B's Theorems 3 and 4; ``rho = mu^2/2`` of each part.
+
+    Args:
+        draws: the trials.
+        whitened: error measured of whitened least squares.
+        plain: that of least squares from private rows alone.
+    """
     at = draws.at
-    if at.lam:
-        return
-    whitened_solution, plain, exact = estimates
     rate = at.d**1.5 * math.log(1 / at.eta) / (at.mu / math.sqrt(2) * at.n)
     (low, _), factor, length = isotropy(at.d, at.m, at.eta), shrunk(at), float(np.linalg.norm(draws.beta))
     log_n, least = math.log(2 * at.n / at.eta), float(at.spectrum[0])
-    inverse_size = float(np.median(np.linalg.norm(np.linalg.inv(draws.public), 2, axis=(1, 2))))
-    yield Bound(
-        "B, Theorem 3",
-        "error of whitened private least squares",
-        rate * length * float(at.spectrum[-1]) * inverse_size * (1 + log_n) / (low**2 * factor**2),
-        _quantile(scale[:, None] * np.einsum("tij,tj->ti", root, whitened_solution) - exact, at),
-        open=True,
-        condition=rate * (1 + log_n) / (low * factor),
-    )
+    size = float(at.spectrum[-1]) * _inverse_size(draws)
+    proved = rate * length * size * (1 + log_n) / (low**2 * factor**2)
+    yield _bound("whitened-least-squares", proved, whitened, rate * (1 + log_n) / (low * factor))
     kappa, average = float(at.spectrum[-1]) / least, float(at.spectrum.mean())
-    yield Bound(
-        "B, Theorem 4",
-        "error of private least squares from private rows alone",
-        rate * length * kappa * (log_n / least + average / least),
-        _quantile(plain - exact, at),
-        open=True,
-        condition=rate * (average + log_n) / least,
-    )
+    proved = rate * length * kappa * (log_n / least + average / least)
+    yield _bound("plain-least-squares", proved, plain, rate * (average + log_n) / least)
+
+
+def _inverse_size(draws: Draws) -> float:
+    """Return the median spectral norm of ``S_B^{-1}``."""
+    return float(np.median(np.linalg.norm(np.linalg.inv(draws.public), 2, axis=(1, 2))))

@@ -99,11 +99,11 @@ class PosteriorMode:
     """A public fit of labels or counts with a weakly informative prior, in whitened coordinates.
 
     Attributes:
-        fit: the mode (d,).
+        coefficients: the mode (d,).
         covariance: (d, d), of the distance from it to the population's own fit.
     """
 
-    fit: np.ndarray
+    coefficients: np.ndarray
     covariance: np.ndarray
 
 
@@ -195,7 +195,7 @@ class PublicData:
         if self.family is GAUSSIAN:
             return np.asarray(self.factor[-1, : self.d])
         if self.mode is not None:
-            return self.mode.fit
+            return self.mode.coefficients
         if self.rows is None or self.m is None or not self.labelled:
             return np.zeros(self.d)
         z = whiten(self.feature_root, self.rows[:, :-1])
@@ -209,7 +209,7 @@ class PublicData:
         return np.ones(0 if self.rows is None else len(self.rows))
 
     @cached_property
-    def fit(self) -> np.ndarray:
+    def coefficients(self) -> np.ndarray:
         """Return coefficients (d,) of the public fit."""
         return back_transform(self.feature_root, self.centre)
 

@@ -31,13 +31,13 @@ class PublicFit:
     """Coefficients of the public fit, with its curvature and uncertainty.
 
     Attributes:
-        theta: coefficients (p,).
+        coefficients: (p,).
         hessian: Hessian (p, p) of the mean loss.
         covariance: covariance (p, p) of the fit.
         m: number of public rows.
     """
 
-    theta: np.ndarray
+    coefficients: np.ndarray
     hessian: np.ndarray
     covariance: np.ndarray
     m: int
@@ -51,7 +51,7 @@ class PublicFit:
 
         Coefficients below a twentieth of the largest one count as that twentieth, which bounds the weights.
         """
-        size = np.abs(self.theta)
+        size = np.abs(self.coefficients)
         floored = np.maximum(size, _LEAST_RELATIVE_SIZE * max(float(size.max()), 1e-300))
         return np.asarray((floored.max() / floored) ** gamma)
 

@@ -77,7 +77,7 @@ class RidgePrior:
     """Centre and covariance of the coefficients in the units of the table, from public rows.
 
     Attributes:
-        fit: ridge fit (d,) at the penalty with the least left-out loss.
+        coefficients: ridge fit (d,) at the penalty with the least left-out loss.
         covariance: covariance (d, d) of the difference between this fit and the population's own fit.
         whitening: penalty for whitening, in units of :attr:`spread`.
         penalty: penalty of the fit, in units of :attr:`shape`.
@@ -87,7 +87,7 @@ class RidgePrior:
         dispersion: left-out ``phi``: mean squared residual over mean slope.
     """
 
-    fit: np.ndarray
+    coefficients: np.ndarray
     covariance: np.ndarray
     whitening: float
     penalty: float
@@ -112,7 +112,7 @@ class RidgePrior:
             root: Cholesky factor (d, d) of the features.
             scale: unit of the response.
         """
-        return root.T @ self.fit / scale, root.T @ self.covariance @ root / scale**2
+        return root.T @ self.coefficients / scale, root.T @ self.covariance @ root / scale**2
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class _Point:
 
     Attributes:
         penalty: in units of the spread.
-        fit: coefficients (d,).
+        coefficients: (d,).
         losses: left-out losses (m,).
         hessian: Hessian (d, d) of the mean loss, without penalties.
         dispersion: left-out mean squared residual over mean slope.
@@ -129,7 +129,7 @@ class _Point:
     """
 
     penalty: float
-    fit: np.ndarray
+    coefficients: np.ndarray
     losses: np.ndarray
     hessian: np.ndarray
     dispersion: float
@@ -189,7 +189,7 @@ def prior_of(
     supported = [point.penalty for point in path if point.columns <= _COLUMNS_PER_ROW * m]
     # Two or three public rows may support no penalty of the path: then the largest serves.
     whitening = min(max(min(as_good), min(supported, default=_PENALTY_PATH[0])), _MOST_WHITENING_PENALTY)
-    return RidgePrior(best.fit, covariance, whitening, best.penalty, spread, shape, best.dispersion)
+    return RidgePrior(best.coefficients, covariance, whitening, best.penalty, spread, shape, best.dispersion)
 
 
 def _path(data: Data[Family], shape: np.ndarray, own: np.ndarray) -> list[_Point]:
@@ -264,7 +264,7 @@ def _cauchy_weights(point: _Point, shape: np.ndarray, own: np.ndarray, *, spread
     """
     unit = point.dispersion / m
     variance = unit * np.diag(np.linalg.inv(point.hessian + np.diag(point.penalty * shape + own)))
-    squares = spread * (point.fit**2 + variance)
+    squares = spread * (point.coefficients**2 + variance)
     return np.asarray(2 * unit / np.maximum(unit + squares * point.penalty, _TINY))
 
 
@@ -329,7 +329,7 @@ def _leverage(x: np.ndarray, hessian: np.ndarray) -> np.ndarray:
 
 
 def _left_out(
-    data: Data[Family], penalty: float, hessian: np.ndarray, fit: np.ndarray, *, leverage: np.ndarray
+    data: Data[Family], penalty: float, hessian: np.ndarray, coefficients: np.ndarray, *, leverage: np.ndarray
 ) -> _Point:
     """Compute the losses of all rows, each as if left out: ``z - h w r/(1 - h w b'')``, exact for least squares.
 
@@ -337,11 +337,11 @@ def _left_out(
         data: the rows.
         penalty: of the fit, in units of the spread.
         hessian: Hessian (d, d) of the mean loss at the fit, without penalties.
-        fit: coefficients (d,).
+        coefficients: (d,).
         leverage: of the rows (m,), at this Hessian and penalty.
     """
     family, x, y, weights = data.loss, data.x, data.y, data.rows.weights
-    m, z = len(x), x @ fit
+    m, z = len(x), x @ coefficients
     slope = weights * family.slope(z)
     residual = weights * (y - family.mean(z))
     left_out = z - leverage * residual / np.maximum(1 - leverage * slope, _LEAST_RESIDUAL_SHARE)
@@ -352,7 +352,7 @@ def _left_out(
     dispersion_floor = 0.0 if family.id == "gaussian" else _DISPERSION_FLOOR
     return _Point(
         penalty,
-        fit,
+        coefficients,
         weights * (family.loss(left_out) - y * left_out),
         hessian,
         max(dispersion, dispersion_floor),
@@ -381,7 +381,7 @@ def _ridge_regularized(public: PublicData, rows: np.ndarray, m: int) -> PublicDa
     residual_scale = math.sqrt(prior.dispersion)
     root = prior.whitening_root(x)
     factor = np.zeros((d + 1, d + 1))
-    factor[:d, :d], factor[-1, :d], factor[-1, -1] = root, root.T @ prior.fit, residual_scale
+    factor[:d, :d], factor[-1, :d], factor[-1, -1] = root, root.T @ prior.coefficients, residual_scale
     moment = x.T @ x / m
     inverse = np.linalg.inv(moment + np.diag(prior.penalty * prior.shape))
     leverage = np.einsum("ij,jk,ik->i", x, inverse, x, optimize=True) / m

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pmtcore.base.pass_memory import LEAST_KEPT, bytes_for_rows
-from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.private_rows import PrivateRows, room_for
 from pmtcore.base.strict_json import Json
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import Plan
@@ -63,9 +63,8 @@ def expected(plan: Plan, public: PublicData, n: int, keeps: int | None = None) -
     if public.family.binary:
         z[:, -1] = z[:, -1] > np.median(z[:, -1])
     x, y = z[:, :-1], np.abs(z[:, -1])
-    kept_bytes = n * plan.bytes_kept(public.d)
-    if kept_bytes > (bytes_for_rows() if keeps is None else keeps):
-        kept_bytes = 0
+    bytes_each = plan.bytes_kept(public.d)
+    kept_bytes = n * bytes_each if room_for(n, bytes_each, bytes_for_rows() if keeps is None else keeps) else 0
     # All of the runs' few rows fit where the release keeps its own.
     room = LEAST_KEPT if kept_bytes else 0
     times = [

@@ -444,7 +444,7 @@ def _ground(problem: Problem, entry: Method) -> Ground:
     return Ground(
         public.family.id,
         public.spread,
-        public.fit if public.labelled else None,
+        public.coefficients if public.labelled else None,
         noise,
         problem.choices.as_dict(),
         problem.positive,

@@ -552,7 +552,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         data = replace(data, rows_are_weighted=True)
     if choices.covariates_are_public:
         data = replace(data, covariates_are_public=True)
-        coder = replace(coder, expected=tuple(data.fit.tolist()))
+        coder = replace(coder, expected=tuple(data.coefficients.tolist()))
         notes += (Note(TableNote.COVARIATES_PUBLIC),)
     if data.m is not None and data.m < _FEW_FOR_A_COLUMN * data.d:
         notes += (Note(TableNote.FEW_PUBLIC_ROWS, rows=data.m, count=data.d),)

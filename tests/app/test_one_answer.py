@@ -72,7 +72,7 @@ def test_data_measures_what_plan_predicts(app):
     public = of_role("public").id
     drawn = next(row for row in first_look(session(app).problem).summaries if row.method == public)
     alone = planned(problem.public, problem.private.n, public, 1.0)
-    away = np.abs(problem.public.fit - exact_fit(problem.public, problem.private).reveal(TEST))
+    away = np.abs(problem.public.coefficients - exact_fit(problem.public, problem.private).reveal(TEST))
     assert drawn.error_median == pytest.approx(float(np.median(away / alone.prediction.total)))
     assert "in standard errors of the public fit" in words(app)
 

@@ -50,7 +50,7 @@ def test_public_rows_of_any_number_have_a_prior(kind, name, column, m):
     x, y = few(kind, name, m, column)
     for id in ("logistic", "boosting") if kind == "label" else (kind,):
         prior = prior_of(family(id), x, y, np.array([0.0, 1.0]), penalties=np.array([0.0, 0.01]))
-        assert 0 <= prior.whitening <= 0.1 and np.isfinite(prior.fit).all()
+        assert 0 <= prior.whitening <= 0.1 and np.isfinite(prior.coefficients).all()
 
 
 @pytest.mark.parametrize(("id", "kind"), EACH)

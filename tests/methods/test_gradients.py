@@ -103,7 +103,7 @@ def test_without_noise_the_passes_come_to_the_private_fit(fam, m, seed):
     _, public, rows = glm(4000, m, seed, fam, 0.0 if fam == "gaussian" else 0.01, size=0.1 if fam == "poisson" else 0.3)
     exact = exact_fit(public, rows).reveal(TEST)
     found = plan(ID, public, 4000, 1e3, passes=14).run(rows, ZeroNoise(), 1)
-    assert distances(found, exact)[0] < (0.03 if m == 300 else 0.2) * np.linalg.norm(public.fit - exact)
+    assert distances(found, exact)[0] < (0.03 if m == 300 else 0.2) * np.linalg.norm(public.coefficients - exact)
 
 
 def test_more_trials_extend_fewer(seed):
@@ -129,7 +129,7 @@ def test_it_beats_what_was_recommended_before(fam, m, mu):
             np.median(distances(plan(id, public, 5000, mu).run(rows, SeededNoise(seed), 6), exact))
             for id in (ID, other)
         )
-        ratios.append((mine / theirs, mine / np.linalg.norm(public.fit - exact)))
+        ratios.append((mine / theirs, mine / np.linalg.norm(public.coefficients - exact)))
     assert np.all(np.exp(np.mean(np.log(ratios), axis=0)) < 1.0)
 
 
@@ -170,7 +170,7 @@ def test_rows_that_are_not_alike_are_noticed_and_followed(seed):
     exact = exact_fit(public, flipped).reveal(TEST)
     found = plan(ID, public, 8000, 3.0).run(flipped, SeededNoise(seed), 6)
     assert "do not look like" in found.notes()[0]
-    assert np.median(distances(found, exact)) < 0.15 * np.linalg.norm(public.fit - exact)
+    assert np.median(distances(found, exact)) < 0.15 * np.linalg.norm(public.coefficients - exact)
 
 
 @pytest.mark.slow
@@ -189,7 +189,7 @@ def test_least_squares_with_few_public_rows(d, m, mu):
             id: np.median(distances(plan(id, public, 4000, mu).run(rows, SeededNoise(seed), 4), exact))
             for id in (ID, "joint-pmt", "ada-ssp")
         }
-        alone = np.linalg.norm(public.fit - exact)
+        alone = np.linalg.norm(public.coefficients - exact)
         ratios.append([error["joint-pmt"] / other for other in (error[ID], error["ada-ssp"], alone)])
     mean = np.exp(np.mean(np.log(ratios), axis=0))
     # At the least budget the gradients alone are up to a third nearer; joint-pmt pays for its pilot.

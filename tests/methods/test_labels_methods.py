@@ -110,7 +110,7 @@ def test_without_noise_the_private_fit_comes_back(id, seed):
     """Zero noise, a wide radius: the objective and Newton give the exact fit; the score is off by the public sample."""
     _, public, rows = glm(3000, 300, seed, lam=0.01)
     exact = exact_fit(public, rows).reveal(TEST)
-    off = np.linalg.norm(public.fit - exact)
+    off = np.linalg.norm(public.coefficients - exact)
     values = {"steps": 30} if "logistic" in id else {"radius": 30.0, "shrinkage": "none"}
     found = plan(id, public, 3000, 1e3, **values).run(rows, ZeroNoise(), 1).coefficients[0]
     assert np.linalg.norm(found - exact) < (0.3 * off if id == "pmt-score" else 1e-3 * off)
@@ -317,7 +317,7 @@ def test_counts(seed):
     _, public, rows = glm(20_000, 400, seed, fam="poisson", lam=0.001, size=0.1)
     assert public.family is POISSON
     exact = exact_fit(public, rows).reveal(TEST)
-    off = np.linalg.norm(public.fit - exact)
+    off = np.linalg.norm(public.coefficients - exact)
     score = plan("pmt-score", public, 20_000, 5.0).run(rows, SeededNoise(seed), 20).coefficients
     assert np.median(np.linalg.norm(score - exact, axis=1)) < 0.6 * off
     found = plan("pmt-glm", public, 20_000, 1.0).run(rows, SeededNoise(seed), 20)
@@ -336,7 +336,7 @@ def test_the_objective_beats_the_papers_newton(seed):
         for id in ("pmt-objective", "pmt-logistic")
     }
     assert error["pmt-objective"] < 0.5 * error["pmt-logistic"]
-    assert error["pmt-objective"] < 0.7 * np.linalg.norm(public.fit - exact)
+    assert error["pmt-objective"] < 0.7 * np.linalg.norm(public.coefficients - exact)
 
 
 def test_perturbation_refuses_nonsense():

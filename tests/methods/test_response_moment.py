@@ -190,7 +190,7 @@ def test_rows_without_a_response_count_as_the_public_fit_predicts():
     found = problem(rows)
     made = release(found, Request(ID, Budget(300.0)), SeededNoise(1))
     own = exact_fit(problem(frame(4000, 5)).public, problem(frame(4000, 5)[2000:]).private).reveal(TEST)
-    half = (own + found.public.fit) / 2
+    half = (own + found.public.coefficients) / 2
     assert np.allclose(made.coefficients, half, atol=0.05)
 
 

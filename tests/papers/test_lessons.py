@@ -55,7 +55,7 @@ def test_composition_and_trust():
     """Squares add; the local price is the root of n."""
     total, added, _ = lessons.composition(0.5, 16)
     assert total[-1] == pytest.approx(2.0) and added[-1] == pytest.approx(8.0)
-    found = more.trust(10_000, 1.0)
+    found = more.trust(10_000)
     assert "100 times as much" in found.sentence
     central, local = found.curves.values()
     np.testing.assert_allclose(local / central, np.sqrt(found.x))

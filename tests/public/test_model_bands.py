@@ -30,7 +30,7 @@ def test_a_level_of_three_rows_with_one_label_has_the_model_s_error(family):
     """At least the standard error of a fit by the model with its prior, from textbook formulas in the table's units."""
     public = rare_level(family)
     x = public.rows[:, :-1]
-    slope = family.slope(x @ public.fit)
+    slope = family.slope(x @ public.coefficients)
     prior = np.diag([0.0, np.var(x[:, 1]), 1.0]) / 2.5**2
     model = np.sqrt(np.diag(np.linalg.inv((x * slope[:, None]).T @ x + prior)))
     bands = public_bands(public)
@@ -54,7 +54,7 @@ def test_weights_enter_the_curvature_alone():
     public = rare_level(weights=np.full(300, 2.0))
     x = public.rows[:, :-1]
     prior = np.diag([0.0, np.var(x[:, 1]), 1.0]) / 2.5**2
-    model = np.linalg.inv(2 * (x * LOGISTIC.slope(x @ public.fit)[:, None]).T @ x + prior)
+    model = np.linalg.inv(2 * (x * LOGISTIC.slope(x @ public.coefficients)[:, None]).T @ x + prior)
     assert public_bands(public).sampling[2] == pytest.approx(np.sqrt(model[2, 2]), rel=1e-6)
 
 

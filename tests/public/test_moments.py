@@ -40,7 +40,7 @@ def test_public_fit_is_least_squares(seed):
     centre, scale = x[:, 1:].mean(axis=0), x[:, 1:].std(axis=0)
     design = np.column_stack([np.ones(300), (x[:, 1:] - centre) / scale])
     expected = design @ np.linalg.lstsq(design, y, rcond=None)[0]
-    assert np.allclose(x @ data.fit, expected, rtol=1e-9)
+    assert np.allclose(x @ data.coefficients, expected, rtol=1e-9)
     assert data.residual_scale == pytest.approx(float(np.sqrt(np.mean((y - expected) ** 2))), rel=1e-9)
     assert np.allclose(data.spread[1:], x[:, 1:].std(axis=0), rtol=1e-6)
 
@@ -51,7 +51,7 @@ def test_a_moment_matrix_stands_in_for_rows(seed):
     moment = joint(draw.public_x, draw.public_y)
     alone = public_from_moment(moment.T @ moment / 80, names(10), "y", 80)
     assert np.allclose(alone.factor, data.factor, rtol=1e-6, atol=1e-9)
-    assert np.allclose(alone.fit, data.fit, rtol=1e-6)
+    assert np.allclose(alone.coefficients, data.coefficients, rtol=1e-6)
     assert alone.whitened is None
 
 

@@ -58,7 +58,7 @@ def test_the_covariance_has_the_curvature_at_the_fit(family, seed):
     y = y if family is GAUSSIAN else (y > np.median(y)).astype(float)
     weights = np.linspace(0.5, 1.5, 60)
     prior = prior_of(family, x, y, FREE, penalties=0 * FREE, weights=weights)
-    slope = weights * family.slope(x @ prior.fit)
+    slope = weights * family.slope(x @ prior.coefficients)
     ridge = min(prior.penalty, 0.03 if family is GAUSSIAN else 0.3) * np.diag(prior.shape)
     hessian = np.einsum("i,ij,ik->jk", slope, x, x) / 60 + ridge
     assert prior.covariance == pytest.approx(prior.dispersion / 60 * np.linalg.inv(hessian), rel=1e-5)
@@ -90,7 +90,7 @@ def test_units_and_offsets_do_not_matter(seed):
     turn = np.diag([1.0, 10, 0.01, 3])
     turn[0, 1:] = [4.0, -20, 100]
     one, other = (prior_of(GAUSSIAN, rows, y, FREE, penalties=0 * FREE) for rows in (x, x @ turn))
-    assert np.allclose(x @ one.fit, x @ turn @ other.fit, rtol=1e-6)
+    assert np.allclose(x @ one.coefficients, x @ turn @ other.coefficients, rtol=1e-6)
     assert one.penalty == other.penalty and one.whitening == other.whitening
     assert np.allclose(x @ one.covariance @ x.T, x @ turn @ other.covariance @ turn.T @ x.T, rtol=1e-5)
 
@@ -102,7 +102,7 @@ def test_many_rows_leave_next_to_nothing_of_the_ridge(seed):
     beta = np.linalg.lstsq(x, y, rcond=None)[0]
     plain = np.mean((y - x @ beta) ** 2) * np.linalg.inv(x.T @ x)
     assert found.whitening <= 1e-3
-    assert np.allclose(x @ found.fit, x @ beta, atol=0.05)
+    assert np.allclose(x @ found.coefficients, x @ beta, atol=0.05)
     assert np.allclose(np.diag(found.covariance), np.diag(plain), rtol=0.05)
 
 
@@ -123,8 +123,8 @@ def test_one_large_effect_among_small_ones_is_not_shrunk_like_them(seed):
     data, own = Data(LOGISTIC, x, y), 1e-10 * np.maximum(prior.spread, 1e-6)
     alike, chosen = (_least_loss(_path(data, shape, own)) for shape in (prior.spread, prior.shape))
     assert np.sum(alike.losses - chosen.losses) > 4 * alike.dispersion
-    assert chosen.fit == pytest.approx(prior.fit, rel=1e-6, abs=1e-9)
-    assert abs(prior.fit[1]) > abs(alike.fit[1])
+    assert chosen.coefficients == pytest.approx(prior.coefficients, rel=1e-6, abs=1e-9)
+    assert abs(prior.coefficients[1]) > abs(alike.coefficients[1])
     weights = prior.shape[1:] / prior.spread[1:]
     assert weights[0] < 0.2 * np.median(weights)
     assert np.all(weights <= 2)
@@ -185,7 +185,7 @@ def test_the_doubt_is_true_where_rows_are_few(m):
     for seed in range(200):
         x, y, beta = table(m, 5, seed, 2.0)
         found = prior_of(GAUSSIAN, x, y, np.array([0.0, 1, 1, 1, 1]), penalties=np.zeros(5))
-        away = found.fit - beta
+        away = found.coefficients - beta
         sizes.append(away @ np.linalg.solve(found.covariance, away))
         plain = np.linalg.lstsq(x, y, rcond=None)[0] - beta
         ratio.append(np.linalg.norm(x @ away) / np.linalg.norm(x @ plain))

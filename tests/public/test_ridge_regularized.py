@@ -25,10 +25,10 @@ def test_coordinates_are_those_of_the_ridge_prior(m, d):
     x = public.rows[:, :-1]
     moment = x.T @ x / m + np.diag(prior.whitening * prior.spread)
     assert np.allclose(found.feature_root @ found.feature_root.T, moment, rtol=1e-8)
-    assert np.allclose(found.fit, prior.fit, rtol=1e-6)
+    assert np.allclose(found.coefficients, prior.coefficients, rtol=1e-6)
     back = np.linalg.solve(found.feature_root.T, np.linalg.solve(found.feature_root.T, found.fit_covariance).T)
     assert np.allclose(back * found.residual_scale**2, prior.covariance, rtol=1e-5)
-    residual = (public.rows[:, -1] - x @ prior.fit) / found.residual_scale
+    residual = (public.rows[:, -1] - x @ prior.coefficients) / found.residual_scale
     assert np.allclose(found.whitened_in_sample[:, -1], residual, rtol=1e-6, atol=1e-8)
     assert found.whitened_columns <= max(m / 2, d if m > 2 * d else 0) + 1e-6 or prior.whitening == 0.1
 
@@ -37,7 +37,7 @@ def test_with_many_rows_it_is_least_squares():
     """Centre and root are within a hundredth of a standard error of what they are without."""
     public = data(2000, 6)
     found = ridge_regularized_public(public)
-    away = public.feature_root.T @ (found.fit - public.fit) / public.residual_scale
+    away = public.feature_root.T @ (found.coefficients - public.coefficients) / public.residual_scale
     assert np.linalg.norm(away) < 0.5 * np.sqrt(6 / 2000)
     assert np.allclose(found.feature_root, public.feature_root, atol=0.02 * np.max(np.abs(public.feature_root)))
     assert found.fit_variance == pytest.approx(public.fit_variance, rel=0.05)

@@ -78,7 +78,7 @@ def test_the_public_fit_has_the_same_prior_as_the_private_one():
     y[x[:, 3] > 0] = 1.0
     public = public_from_rows(x, y, NAMES, "y", family=family("logistic"))
     for n in (60, 10**6):
-        assert public.weakly_penalized(n).fit == pytest.approx(fitted(x, y, "logistic", shown=60), rel=1e-5)
+        assert public.weakly_penalized(n).coefficients == pytest.approx(fitted(x, y, "logistic", shown=60), rel=1e-5)
 
 
 def test_a_problem_knows_how_many_rows_its_penalty_is_for():

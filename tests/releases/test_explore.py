@@ -215,11 +215,12 @@ def test_logistic_from_the_linear_model(moment):
     found, z = moment
     fit = found.logistic("hit ~ a + b + `g=x`")
     at = {"a": 0.4, "b": -1.0, "g=x": 1.0}
-    score = fit.values[0] + sum(fit.coefficients[name] * value for name, value in at.items())
-    assert fit.chance(at) == pytest.approx(1 / (1 + math.exp(-score))) and fit.names[0] == "(intercept)"
+    score = fit.coefficients["(intercept)"] + sum(fit.coefficients[name] * value for name, value in at.items())
+    assert fit.chance(at) == pytest.approx(1 / (1 + math.exp(-score)))
     exact = fit_exactly(Data(family("logistic"), z[:, :4], z[:, 4]), np.zeros((4, 4)))
     assert np.all((fit.bands.low <= exact) & (exact <= fit.bands.high))
-    assert np.allclose(fit.values, exact, atol=0.1) and "public rows" in fit.note and np.all(fit.floor > 0)
+    assert np.allclose(list(fit.coefficients.values()), exact, atol=0.1)
+    assert "public rows" in fit.note and np.all(fit.floor > 0)
     with refused(ExploreMessage.NOT_A_LABEL):
         found.logistic("b ~ a")
     closed, _ = opened(2000, 200, public_rows="no")
@@ -433,7 +434,7 @@ def test_both_releases_together_are_nearer_and_their_bands_hold(seed):
         exact = np.linalg.lstsq(px, py, rcond=None)[0]
         scale = np.sqrt(np.diag(fit.fit.sampling))
         own = np.array(fields["released"]["alone"]["coefficients"])
-        errors.append([np.mean(((v - exact) / scale) ** 2) for v in (fit.fit.coefficients, own, both.values)])
+        errors.append([np.mean(((v - exact) / scale) ** 2) for v in (fit.fit.coefficients, own, both.coefficients)])
         inside.append((both.limits[0] <= exact) & (exact <= both.limits[1]))
     first, second, together = np.mean(errors, axis=0)
     # The second release leans on the same public rows as the first, so the nearer one can be as near as both.

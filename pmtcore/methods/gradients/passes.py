@@ -141,16 +141,14 @@ def choose_bounds(frame: Frame, state: FilterState, mu: float) -> ClippingChoice
 
 def advance(frame: Frame, state: FilterState, chosen: ClippingChoice, gradients: np.ndarray) -> FilterState:
     """Return the state after clipped gradients (t, d) at the points."""
-    d = gradients.shape[1]
-    innovation = gradients + chosen.clipped.mean - state.points @ frame.penalty
-    clipping = np.trace(chosen.clipped.covariance, axis1=1, axis2=2) / d
+    innovation = _innovation(frame, state, chosen, gradients)
+    clipping = np.trace(chosen.clipped.covariance, axis1=1, axis2=2) / gradients.shape[1]
     now = Observation(state.points, innovation, chosen.noise**2 + clipping)
     hessian = chosen.curvature.hessian + frame.penalty
     if state.last is not None:
         hessian = _raised_by_overshoot(hessian, chosen.curvature.variance, state.last, now)
-    noise = (chosen.noise**2)[:, None, None] * np.eye(d) + chosen.clipped.covariance
-    rough = hessian_error(state.covariance, chosen.curvature.variance)
-    from_prior = hessian @ state.covariance @ hessian + rough
+    from_start, rough, noise = _innovation_covariances(state, chosen, hessian)
+    from_prior = from_start + rough
     inflation = inflate_on_conflict(from_prior, innovation, from_prior + noise)
     wide = inflation[:, None, None]
     update = gaussian_update(wide * state.covariance, hessian, innovation, noise + wide * rough)
@@ -165,6 +163,26 @@ def advance(frame: Frame, state: FilterState, chosen: ClippingChoice, gradients:
         covariance=(covariance + np.swapaxes(covariance, 1, 2)) / 2,
         last=now,
     )
+
+
+def _innovation(frame: Frame, state: FilterState, chosen: ClippingChoice, gradients: np.ndarray) -> np.ndarray:
+    """Return the penalized gradients (t, d) at the points, with what clipping took added back."""
+    return np.asarray(gradients + chosen.clipped.mean - state.points @ frame.penalty)
+
+
+def _innovation_covariances(
+    state: FilterState, chosen: ClippingChoice, hessian: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the three parts (t, d, d) of an innovation's covariance: prior, rough Hessian, noise with clipping.
+
+    Args:
+        state: before the gradient.
+        chosen: what is clipped, curvature and noise.
+        hessian: (t, d, d), with the penalty.
+    """
+    noise = (chosen.noise**2)[:, None, None] * np.eye(hessian.shape[-1]) + chosen.clipped.covariance
+    rough = hessian_error(state.covariance, chosen.curvature.variance)
+    return hessian @ state.covariance @ hessian, rough, noise
 
 
 def _raised_by_overshoot(
@@ -204,11 +222,10 @@ def chance_if_alike(frame: Frame, state: FilterState, chosen: ClippingChoice, gr
         gradient: clipped mean (d,) of the first trial.
     """
     d = len(gradient)
-    innovation = gradient + chosen.clipped.mean[0] - frame.penalty @ state.points[0]
-    hessian = chosen.curvature.hessian[0] + frame.penalty
-    from_start = hessian @ state.covariance[0] @ hessian
-    rough = hessian_error(state.covariance, chosen.curvature.variance)[0]
-    total = from_start + rough + chosen.noise[0] ** 2 * np.eye(d) + chosen.clipped.covariance[0]
+    innovation = _innovation(frame, state, chosen, gradient)[0]
+    parts = _innovation_covariances(state, chosen, chosen.curvature.hessian + frame.penalty)
+    from_start, rough, noise = (part[0] for part in parts)
+    total = from_start + rough + noise
     direction = np.linalg.solve(total, innovation)
     square = float(direction @ innovation)
     share = float(np.trace(np.linalg.solve(total, from_start))) / d
@@ -239,8 +256,7 @@ def expected_update(
         errors: covariance (t, d, d) of the distance to the fit of alike rows, were the passes linear.
     """
     hessian = chosen.curvature.hessian + frame.penalty
-    noise = (chosen.noise**2)[:, None, None] * np.eye(hessian.shape[-1]) + chosen.clipped.covariance
-    rough = hessian_error(state.covariance, chosen.curvature.variance)
+    _, rough, noise = _innovation_covariances(state, chosen, hessian)
     update = gaussian_update(state.covariance, hessian, np.zeros_like(state.points), noise + rough)
     observed = noise + hessian_error(errors, chosen.curvature.variance)
     step_moment = update.of_observation(hessian @ errors @ hessian + observed)

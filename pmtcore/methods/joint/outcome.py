@@ -64,7 +64,9 @@ class JointOutcome(Outcome):
     def _unpenalized(self) -> np.ndarray:
         """Return coefficients (trials, d) without a penalty."""
         public = self.pilot.public
-        return np.asarray(public.fit + public.residual_scale * back_transform(public.feature_root, self.fit.correction))
+        return np.asarray(
+            public.coefficients + public.residual_scale * back_transform(public.feature_root, self.fit.correction)
+        )
 
     @cached_property
     def _feature_moment(self) -> np.ndarray:
@@ -164,7 +166,7 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
     solved, centre = fit.unshrunk[0], ridge
     if lam == 0:
         inverse = public.residual_scale * back_transform(root, np.linalg.inv(gram)).T
-        centre = public.fit + public.residual_scale * back_transform(root, fit.unshrunk[0])
+        centre = public.coefficients + public.residual_scale * back_transform(root, fit.unshrunk[0])
     else:
         penalty = np.diag(fit.unclipped_share[0] * lam * public.penalized)
         inverse = public.residual_scale * equilibrated_solve(root @ gram @ root.T + penalty, root)
@@ -192,7 +194,7 @@ def alone(first: FirstFit, fit: Fit) -> dict[str, Json]:
     noise = solve @ fit.noise_covariance(deviation) @ solve.T
     cut = _with_step(fit.truncation_part(solve), table @ fit.last_step)
     lost = np.zeros(len(deviation)) if cut is None else cut.variance
-    centre = public.fit + table @ deviation
+    centre = public.coefficients + table @ deviation
     return {"coefficients": centre.tolist(), "privacy": noise.tolist(), "truncation": lost.tolist()}
 
 
@@ -230,7 +232,7 @@ def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
     together = sampling.plus(theirs_part).plus(pull)
     together = together.with_variance(np.maximum(together.variance, _least_squares_variance(first)))
     truncation = _with_step(fit.truncation_part(solve), table @ fit.last_step)
-    return limits(estimate, privacy, together, truncation, centre=public.fit + table @ both.step)
+    return limits(estimate, privacy, together, truncation, centre=public.coefficients + table @ both.step)
 
 
 def _least_squares_variance(first: FirstFit) -> np.ndarray:

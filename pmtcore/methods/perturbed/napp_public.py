@@ -248,7 +248,7 @@ def _napp_public(public: PublicData, n: int, budget: Budget, parameters: NappPar
             weights = best_weights(
                 ground.loss, ground.radius, planned, n, public=fit, gamma=parameters.gamma, penalty=own
             )
-        total, centre = weights + parameters.ridge, weights * fit.theta / (weights + parameters.ridge)
+        total, centre = weights + parameters.ridge, weights * fit.coefficients / (weights + parameters.ridge)
         mechanism = napp_public(
             ground.loss,
             ground.radius,

@@ -84,7 +84,7 @@ class Setting:
         hessian = self.back.T @ public.moment[: public.d, : public.d] @ self.back
         m = public.m or 2 * (public.d + 1)
         spread = public.residual_scale**2 * m / max(m - public.d, 1)
-        theta = np.linalg.solve(self.back, public.fit)
+        theta = np.linalg.solve(self.back, public.coefficients)
         return PublicFit(theta, hessian, spread / m * np.linalg.inv(hessian), m)
 
     def sharp(self, lasso: float) -> np.ndarray:

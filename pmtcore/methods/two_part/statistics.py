@@ -109,7 +109,7 @@ class TwoPartPlan(OfPublicData, StatisticPlan[np.ndarray]):
         if public.m is None or public.m <= public.d:
             return None
         gram = self.coordinates.root @ public.moment[:-1, :-1] @ self.coordinates.root.T
-        b = np.linalg.solve(self.coordinates.root.T, public.fit) / self.coordinates.scale
+        b = np.linalg.solve(self.coordinates.root.T, public.coefficients) / self.coordinates.scale
         privacy, sampling = self.error_parts(gram + self.penalty, b)
         return Prediction(np.sqrt(np.diag(privacy)), np.sqrt(np.diag(sampling)))
 

@@ -109,11 +109,6 @@ def line(drawn: LessonCurve, x: str, y: str, log: str = "xy", *, guess: bool = F
     return finish(figure, x, y, 380)
 
 
-def line_table(drawn: LessonCurve, x: str) -> pd.DataFrame:
-    """Return the curves in rows."""
-    return pd.DataFrame({x: drawn.x, **drawn.curves})
-
-
 def bands(intervals: RepeatedBands) -> go.Figure:
     """Draw repeated bands around the truth; those that miss it are dashed, in another colour."""
     figure = go.Figure()

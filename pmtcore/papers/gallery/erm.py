@@ -344,7 +344,7 @@ class Trial:
         own = {name: value for name, value in values.items() if name != "lasso"}
         if id == "public-only":
             ground = self.ours({}).ground
-            return np.repeat(ground.table(ground.fit().theta[None]), len(lams), axis=0)
+            return np.repeat(ground.table(ground.fit().coefficients[None]), len(lams), axis=0)
         if values.get("lasso"):
             plain = {"coordinates": "scaled", **own}
             return np.vstack([self.released(self.ours(plain, lasso=lam)) for lam in lams])

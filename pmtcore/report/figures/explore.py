@@ -552,8 +552,8 @@ def logistic_table(logistic: Logistic) -> pd.DataFrame:
     """Return coefficients on the log-odds scale, limits, and the floor."""
     return pd.DataFrame(
         {
-            "coefficient": list(logistic.names),
-            "log odds": logistic.values,
+            "coefficient": list(logistic.coefficients),
+            "log odds": list(logistic.coefficients.values()),
             "low": logistic.bands.low,
             "high": logistic.bands.high,
             "privacy sd": logistic.bands.privacy,
