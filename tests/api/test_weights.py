@@ -172,6 +172,7 @@ def test_equal_weights_of_losses_are_no_weights():
     assert np.array_equal(one.coef_, two.coef_)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.one_of(st.floats(), st.text(max_size=4), st.none()), st.sampled_from(["w", "e"]), st.integers(0, 19))
 def test_weight_and_exposure_concern_their_row_alone(cell, column, at):

@@ -34,6 +34,7 @@ def test_nothing_is_simulated_on_own_rows_without_the_switch(app):
     assert "Each device sends **3** numbers" in words(app), "the configuration is public and stays"
 
 
+@pytest.mark.slow
 def test_with_the_switch_it_is_labelled_private(app):
     """The curator sees the simulation, labelled as what it is, never as released; it goes with the switch."""
     mine(app)

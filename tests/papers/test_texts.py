@@ -83,6 +83,7 @@ def test_numbers_of_lines_are_written_out():
     assert numbered("Figure S.1") == {("Figure", "S.1")} and numbered("section 6") == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", FILES)
 def test_no_line_of_a_paper_is_missing(paper):
     """Theorems, lemmas, remarks, algorithms, figures, tables, definitions and numbered equations, by pattern."""

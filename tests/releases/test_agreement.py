@@ -234,6 +234,7 @@ def runs_as(monkeypatch, name):
         monkeypatch.setenv(variable, "somebody else")
 
 
+@pytest.mark.slow
 def test_on_the_command_line(files, tmp_path, capsys, monkeypatch):
     """register, release --ask, agree by another user, release with the key; by the same user it is refused."""
     where = ["--ledger", str(tmp_path / "l.db")]

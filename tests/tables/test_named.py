@@ -38,6 +38,7 @@ def test_a_published_table_is_read_once_and_anew_when_its_file_changes(published
     assert load("banknote")[0].n == first[0].n + 1
 
 
+@pytest.mark.slow
 def test_nothing_of_own_tables_is_kept(published: Path):
     """Own tables go with their last holder, also the published file itself as an upload; no name leads to a file."""
     load("banknote")
