@@ -29,7 +29,7 @@ from pmtcore.report.checklist import checklist
 from pmtcore.report.drawings import curve, forest, number, table
 from pmtcore.report.names import source
 from pmtcore.report.reproduce import cap_command, command, configuration
-from pmtcore.report.rows import few_words
+from pmtcore.report.rows import few_words, step_words, steps
 from pmtcore.report.rows import source as source_column
 from pmtcore.report.statistics import (
     DISAGREES,
@@ -295,15 +295,14 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     """Return the picture of the coefficients under its heading, and their tables with all notes."""
     bands = record["bands"]
     parts = [p for p in _PARTS if any(p in band for band in bands.values())]
-    spread = dict(zip(record["coefficients"], record["public"].get("spread", []), strict=False))
+    by_name = steps(list(record["coefficients"]), record["public"].get("spread", []))
     rows, drawn = [], []
     for name, value in record["coefficients"].items():
         band = bands.get(name)
         more = [number(band[part]) if band and part in band else "" for part in parts]
         limits = f"{number(band['low'])} to {number(band['high'])}" if band else ""
         rows.append((escape(name), number(value), limits, *more))
-        if band and name != "(intercept)" and spread.get(name):
-            by = spread[name]
+        if band and name != INTERCEPT and (by := by_name.get(name)):
             drawn.append(
                 (escape(name), number(by * value), f"{number(by * band['low'])} to {number(by * band['high'])}")
             )
@@ -322,10 +321,11 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     extra += _figures(record["released"])
     head = ("coefficient", "value", "95 % limits", *(f"{part} sd" for part in parts))
     left_out = few_words([name for name in record["coefficients"] if name in bands and name != INTERCEPT])
-    picture = f'<p class="note">{_PER_SPREAD} {left_out}</p>{forest(record)}' if drawn else ""
+    step = step_words(record["coefficients"])
+    picture = f'<p class="note">{escape(_PER_STEP.format(step=step))} {left_out}</p>{forest(record)}' if drawn else ""
     return (
         f"<h2>Coefficients</h2>\n{picture}",
-        (table("The same figures: per standard deviation of the feature", _DRAWN, drawn) if drawn else "")
+        (table(f"The same figures: change for {step}", _DRAWN, drawn) if drawn else "")
         + table(_IN_UNITS, head, rows)
         + ("" if bands else '<p class="note">This method gives no error bands.</p>')
         + notes
@@ -333,16 +333,16 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     )
 
 
-_PER_SPREAD = (
-    "Change for one standard deviation of the feature in the public rows, so that features can be compared. The "
-    "numbers, and the change for one unit of the feature, are under All coefficients."
+_PER_STEP = (
+    "Change for {step}, in the public rows, so that features can be compared. The numbers, and the change for one "
+    "unit of the feature, are under All coefficients."
 )
 _IN_UNITS = (
     "In units of the table: standard errors by part. The 95 % limits are those of all parts together: the root of the "
     "sum of their squares, times a quantile of Student's distribution, which is above 1.96"
 )
 _NO_LEDGER = "This report was made without a ledger: what was released from these rows before is not known here."
-_DRAWN = ("coefficient", "per standard deviation", "95 % limits")
+_DRAWN = ("coefficient", "change", "95 % limits")
 
 
 def _together(mu: float) -> str:

@@ -10,7 +10,7 @@ from pmtcore.base.messages import SiteMessage, StudyFault
 from pmtcore.releases import planning
 from pmtcore.releases.planning import planned
 from pmtcore.sites.prospects import noise_mus, prospects
-from pmtcore.sites.study import Site, check_names, sites_of
+from pmtcore.sites.study import check_names, sites_of
 from tests.helpers import make, refused
 
 
