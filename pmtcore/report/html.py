@@ -109,7 +109,7 @@ def _contents(record: ReleaseRecord, book: Mapping[str, Any] | None, head: str |
     """Return all parts below the title, those that a stakeholder needs first."""
     picture, tables = _coefficients(record)
     # What was promised stands before all figures: it is what a privacy officer reads for.
-    parts = [_summary(record, _entry(record, book)), picture, _guarantee(record)]
+    parts = [_summary(record, _entry(record, book)), picture, _guarantee(record, book)]
     parts += [f"<h2>All coefficients</h2>\n{tables}"] * bool(tables)
     parts += [_data(record), _ledger(book, head), _checklist(record), _method(record), _plan(record), _glossary(record)]
     parts.append(_reproduce(record, book))
@@ -243,7 +243,7 @@ def _whom(guarantee: Mapping[str, Any], sound: bool) -> str:
     return f"The number of {sized} is public. The public rows are not protected{others}. {escape(told)}{more}"
 
 
-def _guarantee(record: ReleaseRecord) -> str:
+def _guarantee(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
     g = of_person(record["guarantee"])
     note = person_note(record["guarantee"])
     facts = [
@@ -259,7 +259,7 @@ def _guarantee(record: ReleaseRecord) -> str:
     return (
         f"<h2>What was promised</h2>\n<p>{escape(record['guarantee_in_words'])}</p>\n"
         f"{_example(float(g['mu']), 'row' if unit_of(record['guarantee']).rows == 1 else 'person')}"
-        f'<p class="note">{assumptions}</p>\n'
+        f'{_together(account)}<p class="note">{assumptions}</p>\n'
         + table("The guarantee in three units", ("what", "value"), facts)
         + curve(float(g["mu"]))
         + _anchors(record)
@@ -345,11 +345,15 @@ _NO_LEDGER = "This report was made without a ledger: what was released from thes
 _DRAWN = ("coefficient", "change", "95 % limits")
 
 
-def _together(mu: float) -> str:
-    """Return what all releases of a data set say together."""
+def _together(account: Mapping[str, Any] | None) -> str:
+    """Return what all releases of a data set say together; empty where there is one, or no ledger."""
+    if account is None or len(account["entries"]) < 2:
+        return ""
+    odds = strength(float(account["spent"]["mu"]))
     return (
-        "Who has all these releases and knows all but one names the right case of two in at most "
-        f"{percent(strength(mu).right_guesses, 3)} of all trials."
+        f"<p>Of this data set there are {len(account['entries'])} spends in the ledger. Who has all these releases "
+        f"tells {figure(odds.times_guessing, 2)} times as often as by guessing, and names the right one of two "
+        f"versions in at most {percent(odds.right_guesses, 3)} of all trials.</p>\n"
     )
 
 
@@ -367,8 +371,6 @@ def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
         + ("no cap." if cap is None else f"cap {number(cap)}, left for one more release: {number(account['left'])}.")
         + (" Squares of mu add up." if cap is not None or len(account["entries"]) > 1 else "")
     )
-    if len(account["entries"]) > 1:
-        words = f"{words} {_together(float(spent['mu']))}"
     words = f"{words} {only_responses(spent)}".strip()
     shows = "Mark of the whole ledger, which changes where a spend is taken out later"
     mark = f'<p class="note">{shows}: <code>{escape(head)}</code></p>' if head else ""
