@@ -47,6 +47,12 @@ def few(problem: Problem) -> None:
     warn(problem.notes, (TableNote.FEW_PUBLIC_ROWS,))
 
 
+def unknown_text(problem: Problem) -> str:
+    """Return what becomes of private text that the public table does not have."""
+    becomes = "counts as a gap" if problem.choices.missing == "public-median" else "turns its row into zeros"
+    return f"Private text that no public row has, capitals, blanks and a final point aside, {becomes}."
+
+
 def say(problem: Problem) -> None:
     """Say before a spend what biases coefficients, with the way to its repair, and what public rows cannot show."""
     few(problem)
@@ -56,8 +62,4 @@ def say(problem: Problem) -> None:
     tables = session().tables
     texts = problem.positive is not None or TableNote.UNKNOWN_LEVELS in map(kind_of, problem.notes)
     if texts and tables is not None and not tables.may_be_studied and not curator():
-        becomes = "counts as a gap" if problem.choices.missing == "public-median" else "turns its row into zeros"
-        st.caption(
-            f"Private text that the public table does not have {becomes}; capitals, blanks and a final point do not "
-            "matter. Only a curator can see whether there is any, on Data."
-        )
+        st.caption(f"{unknown_text(problem)} Only a curator can see whether there is any, on Data.")

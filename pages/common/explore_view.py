@@ -197,7 +197,7 @@ def answer(here: Held, fit: Regression) -> None:
     with right:
         if scales:
             chart(figures.forest(table, scales), "explore", "Coefficients with 95 % bands", table, label=here.label)
-            bare = [f"{level} of {column}" for column, level in here.references.items()]
+            bare = [f"{level} of {column}" for column, level in bases.items()]
             compared = f"Other levels are compared with {listing(bare)}." if bare else ""
             if words := f"{few_words(list(scales))} {plain(compared)}".strip():
                 st.caption(words)
@@ -255,7 +255,10 @@ def neighbours(here: Held, fit: Regression) -> pd.DataFrame:
         on_select=lambda: _toggle(key, fit.response, figures.by_source(here.moment.columns)),
         selection_mode="points",
     )
-    st.caption("Click a mark to put its column, or its level, into the model or to take it out.")
+    st.caption(
+        "Click a mark to put its column or level into the model, or to take it out. One that is the clearest of "
+        "several levels stands for its whole column; single levels are under More choices."
+    )
     return table
 
 

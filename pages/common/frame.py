@@ -64,6 +64,7 @@ def _tables() -> None:
     if current.tables is None:
         return
     st.markdown(f"**{plain(current.tables.title)}**")
+    st.page_link("pages/work/data.py", label="Another table", icon=":material/table:")
     try:
         problem = state.current_problem()
     except InputError:

@@ -1,7 +1,7 @@
 """Sites: what several institutions would find together, by their number and by who may collude; spends nothing."""
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import streamlit as st
@@ -28,7 +28,18 @@ from pmtcore.report.figures import sites as figures
 from pmtcore.report.names import option
 from pmtcore.sites.prospects import prospects
 from pmtcore.sites.status import status
-from pmtcore.sites.study import METHODS, MOST_SITES, Study, StudySettings, create_from, fields_of, knowledge, sites_of
+from pmtcore.sites.study import (
+    METHODS,
+    MOST_SITES,
+    Site,
+    Study,
+    StudySettings,
+    check_names,
+    create_from,
+    fields_of,
+    knowledge,
+    sites_of,
+)
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import read_table
@@ -37,40 +48,46 @@ _MUS = [0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0]
 # What coordinator and sites type.
 _STEPS = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").strip()
 _NAMES = ["north", "south", "west"]  # of an example
+_FEWEST_ROWS = 10  # of a site of an example
 
 
-def ask(problem: Problem) -> tuple[str, str, float, int]:
-    """Return method, coefficient, budget and the rows of each site."""
-    first, second, third, fourth = st.columns([4, 2, 3, 2])
+def ask(problem: Problem) -> tuple[str, str, float, list[Site]]:
+    """Return method, coefficient, budget and the sites with their rows."""
+    first, second, third, fourth = st.columns([3, 2, 2, 4])
     known = plannable(problem.public, METHODS)
     ids = [id for id in METHODS if id in known]
     id = first.selectbox(**control("sites-method"), options=ids, format_func=option)
     coefficient = ask_coefficient(second, problem, "sites-coefficient")
     mu = third.select_slider(**control("sites-mu", value=1.0), options=_MUS, format_func=figure)
-    rows = number(fourth, "sites-rows", 10, 10**9, start=max(problem.private.n // 3, 10))
-    return id, coefficient, float(mu), int(rows)
+    rows = max(problem.private.n // len(_NAMES), _FEWEST_ROWS)
+    text = fourth.text_input(**control("sites-list"), value=", ".join(f"{name}={rows}" for name in _NAMES))
+    sites = sites_of(text)
+    check_names(sites)
+    return id, coefficient, float(mu), sites
 
 
-def creation(id: str, mu: float, rows: int) -> Study | None:
+def creation(id: str, mu: float, sites: Sequence[Site]) -> Study | None:
     """Ask for the rest of a study, and give its file; return the study."""
-    st.caption(f"Method and budget are those above: {option(id)}, mu = {figure(mu)}.")
+    st.caption(f"Method, budget and sites are those above: {option(id)}, mu = {figure(mu)}.")
     public = st.file_uploader(**control("sites-public"))
     if public is None:
-        st.caption("Every site has this file too. With it the rest is asked, and the study file is made.")
+        st.caption(
+            "Every site has this file too. With it a title and the target are asked, how many sites must answer and "
+            "how many may collude, and the study file is made."
+        )
         return None
     left, right = st.columns(2)
     title = left.text_input(**control("sites-title"))
     target = pick(right, "sites-target", read_table(public.getvalue(), public.name, "public").columns)
-    text = st.text_area(**control("sites-list"), value="\n".join(f"{name}={rows}" for name in _NAMES))
     left, right, last = st.columns(3, vertical_alignment="bottom")
     least = number(left, "sites-least", 2, MOST_SITES, start=2)
     colluders = number(right, "sites-colluders", 0, MOST_SITES - 1, start=1)
     effects = last.toggle(**control("sites-effects"))
     # Made once for what is asked: each study has a random mark, and the file that was sent has to keep its own.
-    asked = (public.file_id, title, target, text, least, colluders, effects, id, mu)
+    asked = (public.file_id, title, target, tuple(sites), least, colluders, effects, id, mu)
     if st.session_state.get("sites-made", ((),))[0] != asked:
         more: StudySettings = {"least": int(least), "colluders": int(colluders), "site_effects": effects}
-        request, sites, data = Request(id, Budget(mu)), sites_of(text), public.getvalue()
+        request, data = Request(id, Budget(mu)), public.getvalue()
         made = create_from(public.name, data, title, Choices(target=target), request=request, sites=sites, **more)
         st.session_state["sites-made"] = (asked, made)
     study: Study = st.session_state["sites-made"][1]
@@ -113,23 +130,23 @@ def agreed() -> None:
         )
 
 
-def steps(problem: Problem, id: str, mu: float, rows: int, *, study: Study | None) -> None:
-    """Draw what coordinator and sites type, for the study that was made above or for an example."""
-    names = [site.name for site in study.sites] if study else _NAMES
-    each = [site.rows for site in study.sites] if study else [rows] * len(names)
+def steps(problem: Problem, id: str, mu: float, sites: Sequence[Site], *, study: Study | None) -> None:
+    """Draw what coordinator and sites type, for the study that was made above or for the sites that were named."""
+    sites = study.sites if study else sites
     st.header("Step by step")
     st.markdown(
-        "A study runs from the command line, at each site beside its own table and ledger. The documentation (Sites) "
-        "says what each side has to install, and what happens when a machine stops."
+        "A study runs from the command line, at each site beside its own table and ledger. The coordinator may be one "
+        "of the sites or somebody else, and has no private file. Step 4 listens on the coordinator's machine alone; a "
+        "web server before it gives the address and the certificate of step 5."
     )
     words = _STEPS.format(
         program="python -m pmtcore",
         target=shlex.quote(study.choices.target if study else problem.public.target),
         method=id,
         mu=figure(mu),
-        name=names[0],
-        sites=" ".join(f"--site {name}={many}" for name, many in zip(names, each, strict=True)),
-        joined=" ".join(f"--joined {name}.joined.json" for name in names),
+        name=sites[0].name,
+        sites=" ".join(f"--site {site.name}={site.rows}" for site in sites),
+        joined=" ".join(f"--joined {site.name}.joined.json" for site in sites),
         least=study.least if study else 2,
         colluders=study.colluders if study else 1,
     )
@@ -146,21 +163,22 @@ def section(title: str, icon: str, draw: Callable[[], Study | None]) -> Study | 
 def page(problem: Problem) -> None:
     """Draw the picture, what moves it, and the commands of a real study."""
     with figure_first("sites"):
-        id, coefficient, mu, rows = ask(problem)
+        id, coefficient, mu, sites = ask(problem)
+        rows, place = [site.rows for site in sites], problem.public.names.index(coefficient)
         with st.spinner("Predicting", show_time=True):
-            predictions = prospects(problem.public, rows, id, mu, coefficient=problem.public.names.index(coefficient))
+            predictions = prospects(problem.public, rows, id, mu, coefficient=place)
         alt = f"Predicted half-width of {coefficient} against the number of sites"
         words = (
             "Several institutions with rows of different people fit one regression. Each sends masked sums of its rows "
             "with its share of the noise; only the noisy total is opened, so none learns another's sums. "
-            f"{figures.words(predictions, coefficient, len(_NAMES))}"
+            f"{figures.words(predictions, coefficient, [site.name for site in sites])}"
         )
         note = "Predictions assume that all sites' rows are like the public ones."
         drawn, table = figures.widths(predictions, coefficient), figures.table(predictions)
         chart(drawn, "sites", alt, table, label=Label.PUBLIC, words=words, folded_note=note)
-    study = section("Create a study", "note_add", lambda: creation(id, mu, rows))
+    study = section("Create a study", "note_add", lambda: creation(id, mu, sites))
     section("Who has agreed", "how_to_reg", agreed)
-    steps(problem, id, mu, rows, study=study)
+    steps(problem, id, mu, sites, study=study)
 
 
 st.title("Sites")

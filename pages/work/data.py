@@ -74,12 +74,7 @@ def modelled(problem: Problem) -> None:
         return
     left, right = st.columns([4, 1], vertical_alignment="center")
     other = problem.other_label
-    rest = ""
-    if other is not None:
-        rest = (
-            f" A private row with other text than this or “{plain(other)}” counts as a gap; capitals, blanks and a "
-            "final point do not matter."
-        )
+    rest = "" if other is None else f" {cautions.unknown_text(problem)}"
     left.markdown(
         f"{badge(Label.PUBLIC)} Modelled: the chance that **{plain(problem.public.target)}** is "
         f"**“{plain(problem.positive)}”**; a positive coefficient makes it likelier.{rest}"

@@ -9,7 +9,7 @@ import numpy as np
 from pmtcore.accounting.budgets import attacker_power, detected_percent
 from pmtcore.base.escaping import html as escape
 from pmtcore.public.moments import INTERCEPT
-from pmtcore.report.rows import axis_ends, axis_limit, clarity, few
+from pmtcore.report.rows import axis_ends, axis_limit, clarity, few, step_words, steps
 
 # Marks on the axis of a drawing, at most one more.
 _MARKS = 5
@@ -50,16 +50,16 @@ _LETTERS = 58
 
 
 def forest(release: Mapping[str, Any]) -> str:
-    """Draw coefficients times the public spread of their feature, with 95 % limits, names above their marks.
+    """Draw coefficients for comparable steps of their features, with 95 % limits, names above their marks.
 
     Many are folded to the clearest level of each column; an effect far beyond the others stands at the edge in figures.
     """
-    spread = dict(zip(release["coefficients"], release["public"].get("spread", []), strict=False))
-    names = [n for n in release["coefficients"] if n in release["bands"] and n != INTERCEPT and spread.get(n)]
+    by = steps(list(release["coefficients"]), release["public"].get("spread", []))
+    names = [n for n in release["coefficients"] if n in release["bands"] and n != INTERCEPT and by.get(n)]
     if not names:
         return ""
-    values = np.array([spread[n] * release["coefficients"][n] for n in names])
-    ends = np.array([[spread[n] * release["bands"][n][side] for side in ("low", "high")] for n in names])
+    values = np.array([by[n] * release["coefficients"][n] for n in names])
+    ends = np.array([[by[n] * release["bands"][n][side] for side in ("low", "high")] for n in names])
     rows = few(names, clarity(values, ends[:, 0], ends[:, 1]))
     at = [place for place, _ in rows]
     values, ends, called = values[at], ends[at], [name for _, name in rows]
@@ -90,12 +90,12 @@ def forest(release: Mapping[str, Any]) -> str:
         lines.append(f'<line x1="{x(a):.1f}" y1="{y}" x2="{x(b):.1f}" y2="{y}" stroke="#0072B2" stroke-width="3"/>')
         lines.append(f'<circle cx="{x(value):.1f}" cy="{y}" r="{_DOT}" fill="#0072B2"/>')
     lines += [f'<text x="{x(mark):.1f}" y="{foot + 16}" text-anchor="middle">{number(mark)}</text>' for mark in marks]
-    words = ("dot: coefficient for one standard deviation", "of the feature; bar: 95 % limits")
+    words = (f"for {step_words(names)};", "dot: coefficient, bar: 95 % limits")
     lines += [
         f'<text x="{_WIDTH / 2:.0f}" y="{foot + 34 + 16 * at}" text-anchor="middle">{text}</text>'
         for at, text in enumerate(words)
     ]
-    label = "Coefficients per standard deviation of the feature with 95 % limits; the table below has the same figures"
+    label = f"Coefficients for {step_words(names)}, with 95 % limits; the table below has the same figures"
     return (
         f'<svg class="rows" viewBox="0 0 {_WIDTH} {foot + 58}" role="img" aria-label="{label}">{"".join(lines)}</svg>'
     )

@@ -29,7 +29,7 @@ from pmtcore.report.checklist import checklist
 from pmtcore.report.drawings import curve, forest, number, table
 from pmtcore.report.names import source
 from pmtcore.report.reproduce import cap_command, command, configuration
-from pmtcore.report.rows import few_words
+from pmtcore.report.rows import few_words, step_words, steps
 from pmtcore.report.rows import source as source_column
 from pmtcore.report.statistics import (
     DISAGREES,
@@ -109,7 +109,7 @@ def _contents(record: ReleaseRecord, book: Mapping[str, Any] | None, head: str |
     """Return all parts below the title, those that a stakeholder needs first."""
     picture, tables = _coefficients(record)
     # What was promised stands before all figures: it is what a privacy officer reads for.
-    parts = [_summary(record, _entry(record, book)), picture, _guarantee(record)]
+    parts = [_summary(record, _entry(record, book)), picture, _guarantee(record, book)]
     parts += [f"<h2>All coefficients</h2>\n{tables}"] * bool(tables)
     parts += [_data(record), _ledger(book, head), _checklist(record), _method(record), _plan(record), _glossary(record)]
     parts.append(_reproduce(record, book))
@@ -243,7 +243,7 @@ def _whom(guarantee: Mapping[str, Any], sound: bool) -> str:
     return f"The number of {sized} is public. The public rows are not protected{others}. {escape(told)}{more}"
 
 
-def _guarantee(record: ReleaseRecord) -> str:
+def _guarantee(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
     g = of_person(record["guarantee"])
     note = person_note(record["guarantee"])
     facts = [
@@ -259,7 +259,7 @@ def _guarantee(record: ReleaseRecord) -> str:
     return (
         f"<h2>What was promised</h2>\n<p>{escape(record['guarantee_in_words'])}</p>\n"
         f"{_example(float(g['mu']), 'row' if unit_of(record['guarantee']).rows == 1 else 'person')}"
-        f'<p class="note">{assumptions}</p>\n'
+        f'{_together(account)}<p class="note">{assumptions}</p>\n'
         + table("The guarantee in three units", ("what", "value"), facts)
         + curve(float(g["mu"]))
         + _anchors(record)
@@ -295,15 +295,14 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     """Return the picture of the coefficients under its heading, and their tables with all notes."""
     bands = record["bands"]
     parts = [p for p in _PARTS if any(p in band for band in bands.values())]
-    spread = dict(zip(record["coefficients"], record["public"].get("spread", []), strict=False))
+    by_name = steps(list(record["coefficients"]), record["public"].get("spread", []))
     rows, drawn = [], []
     for name, value in record["coefficients"].items():
         band = bands.get(name)
         more = [number(band[part]) if band and part in band else "" for part in parts]
         limits = f"{number(band['low'])} to {number(band['high'])}" if band else ""
         rows.append((escape(name), number(value), limits, *more))
-        if band and name != "(intercept)" and spread.get(name):
-            by = spread[name]
+        if band and name != INTERCEPT and (by := by_name.get(name)):
             drawn.append(
                 (escape(name), number(by * value), f"{number(by * band['low'])} to {number(by * band['high'])}")
             )
@@ -322,10 +321,11 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     extra += _figures(record["released"])
     head = ("coefficient", "value", "95 % limits", *(f"{part} sd" for part in parts))
     left_out = few_words([name for name in record["coefficients"] if name in bands and name != INTERCEPT])
-    picture = f'<p class="note">{_PER_SPREAD} {left_out}</p>{forest(record)}' if drawn else ""
+    step = step_words(record["coefficients"])
+    picture = f'<p class="note">{escape(_PER_STEP.format(step=step))} {left_out}</p>{forest(record)}' if drawn else ""
     return (
         f"<h2>Coefficients</h2>\n{picture}",
-        (table("The same figures: per standard deviation of the feature", _DRAWN, drawn) if drawn else "")
+        (table(f"The same figures: change for {step}", _DRAWN, drawn) if drawn else "")
         + table(_IN_UNITS, head, rows)
         + ("" if bands else '<p class="note">This method gives no error bands.</p>')
         + notes
@@ -333,23 +333,27 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     )
 
 
-_PER_SPREAD = (
-    "Change for one standard deviation of the feature in the public rows, so that features can be compared. The "
-    "numbers, and the change for one unit of the feature, are under All coefficients."
+_PER_STEP = (
+    "Change for {step}, in the public rows, so that features can be compared. The numbers, and the change for one "
+    "unit of the feature, are under All coefficients."
 )
 _IN_UNITS = (
     "In units of the table: standard errors by part. The 95 % limits are those of all parts together: the root of the "
     "sum of their squares, times a quantile of Student's distribution, which is above 1.96"
 )
 _NO_LEDGER = "This report was made without a ledger: what was released from these rows before is not known here."
-_DRAWN = ("coefficient", "per standard deviation", "95 % limits")
+_DRAWN = ("coefficient", "change", "95 % limits")
 
 
-def _together(mu: float) -> str:
-    """Return what all releases of a data set say together."""
+def _together(account: Mapping[str, Any] | None) -> str:
+    """Return what all releases of a data set say together; empty where there is one, or no ledger."""
+    if account is None or len(account["entries"]) < 2:
+        return ""
+    odds = strength(float(account["spent"]["mu"]))
     return (
-        "Who has all these releases and knows all but one names the right case of two in at most "
-        f"{percent(strength(mu).right_guesses, 3)} of all trials."
+        f"<p>Of this data set there are {len(account['entries'])} spends in the ledger. Who has all these releases "
+        f"tells {figure(odds.times_guessing, 2)} times as often as by guessing, and names the right one of two "
+        f"versions in at most {percent(odds.right_guesses, 3)} of all trials.</p>\n"
     )
 
 
@@ -367,8 +371,6 @@ def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
         + ("no cap." if cap is None else f"cap {number(cap)}, left for one more release: {number(account['left'])}.")
         + (" Squares of mu add up." if cap is not None or len(account["entries"]) > 1 else "")
     )
-    if len(account["entries"]) > 1:
-        words = f"{words} {_together(float(spent['mu']))}"
     words = f"{words} {only_responses(spent)}".strip()
     shows = "Mark of the whole ledger, which changes where a spend is taken out later"
     mark = f'<p class="note">{shows}: <code>{escape(head)}</code></p>' if head else ""

@@ -1,8 +1,10 @@
 """Which rows of coefficients a picture draws, and how far its axis goes: the same on a page and in the report."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+
+from pmtcore.public.moments import INTERCEPT
 
 # From so many rows on, the levels of a column are folded into one row.
 MANY = 20
@@ -20,6 +22,31 @@ _EDGE, _INSIDE, _STRETCH = 3.0, 0.8, 2.0
 def source(name: str) -> str:
     """Return the column of the table that a coefficient comes from: ``town`` for ``town=north``."""
     return name.split("=", 1)[0]
+
+
+def is_level(name: str) -> bool:
+    """Return whether a coefficient is that of a level of a category."""
+    return source(name) != name
+
+
+def step_words(names: Iterable[str]) -> str:
+    """Return, for an axis, the change of a feature that a comparable effect is for (:func:`steps`)."""
+    levels = "; a category: against the reference" if any(map(is_level, names)) else ""
+    return f"one standard deviation of the feature{levels}"
+
+
+def steps(names: Sequence[str], spread: Sequence[float] | np.ndarray) -> dict[str, float]:
+    """Return the change of each feature that makes effects comparable.
+
+    It is one standard deviation for a number, and 1 for a level of a category, which is there or not: its effect is
+    that of the level against the reference. The intercept keeps its own unit. A feature that is constant has 0.
+
+    Args:
+        names: of coefficients.
+        spread: standard deviations of their features in the public rows.
+    """
+    ones = [name == INTERCEPT or (is_level(name) and each > 0) for name, each in zip(names, spread, strict=False)]
+    return {name: 1.0 if one else float(each) for name, each, one in zip(names, spread, ones, strict=False)}
 
 
 def clarity(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:

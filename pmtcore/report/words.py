@@ -19,6 +19,7 @@ from pmtcore.releases.planning import typical_ratio
 from pmtcore.releases.record import Release
 from pmtcore.report.figures.coefficients import DisplayUnit
 from pmtcore.report.names import spoken
+from pmtcore.report.rows import is_level, step_words, steps
 from pmtcore.report.statistics import aside_words
 
 _ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts all directions about alike
@@ -94,8 +95,8 @@ def _harm(after: float) -> str:
     if after <= _ROUND:
         return "noise of one size now does about the same harm in every direction."
     return (
-        f"noise of one size still hurts the shortest direction {figure(after)} times as much as the longest; more "
-        f"public rows would help."
+        f"noise of one size still moves a fit {figure(after)} times as far along the shortest direction as along the "
+        "longest, counted in standard errors; more public rows would help."
     )
 
 
@@ -245,8 +246,8 @@ def example_words(shown: pd.DataFrame, unit: DisplayUnit, references: Mapping[st
     """Say of the first clear coefficient in the table what it means, with its limits; empty where there is none.
 
     Args:
-        shown: rows of a table of coefficients in this unit; the first whose band leaves out no effect is explained
-            (for a standard deviation, of a number), or the first of all.
+        shown: rows of a table of coefficients in this unit; the first whose band leaves out no effect is explained,
+            or the first of all.
         unit: of the displayed coefficients.
         references: levels that categories are compared with, by column.
     """
@@ -254,16 +255,14 @@ def example_words(shown: pd.DataFrame, unit: DisplayUnit, references: Mapping[st
     if rows.empty or "low (95 %)" not in rows:
         return ""
     clear = (rows["low (95 %)"] > unit.neutral) | (rows["high (95 %)"] < unit.neutral)
-    # A standard deviation of a level, which is 0 or 1, means nothing to a reader.
-    first = clear & (rows["coefficient"] == rows["column"]) if unit.per_spread else clear
-    row = rows.iloc[int(np.argmax(first if first.any() else clear))]
+    row = rows.iloc[int(np.argmax(clear))]
     value, low, high = alike(row["value"], row["low (95 %)"], row["high (95 %)"])
     limits = f"95 % limits {low} to {high}"
     name, reference = row["coefficient"], (references or {}).get(row["column"])
-    if unit.per_spread:
-        cause = f"one standard deviation (of the public rows) more of {name}"
+    if reference is not None or is_level(name):
+        cause = f"{name}, compared with {reference or 'the reference'},"
     else:
-        cause = f"one unit more of {name}" if reference is None else f"{name}, compared with {reference},"
+        cause = f"one {'standard deviation (of the public rows)' if unit.per_spread else 'unit'} more of {name}"
     if unit.ratio:
         odds = "rate" if unit.short.startswith("rate") else "odds"
         effect = f"{value} times the {odds} of {unit.scale}"
@@ -311,13 +310,14 @@ def release_words(release: Release, per_spread: bool = True) -> str:
 
     Args:
         release: with its bands.
-        per_spread: whether standard errors are for one standard deviation of a feature, else for one unit of it.
+        per_spread: whether standard errors are for comparable steps of the features, else for one unit of each.
     """
     if release.bands is None or release.guarantee.mu == 0:
         return release.guarantee.words
     bands, features = release.bands, [j for j, name in enumerate(release.names) if name != INTERCEPT]
     at = features or list(range(len(release.names)))  # a fit of the intercept alone has no other
-    unit = release.ground.spread[at] if features and per_spread else 1.0
+    by = steps(release.names, release.ground.spread)
+    unit = np.array([by[release.names[j]] for j in at]) if features and per_spread else 1.0
     parts = {part: float(np.median(errors[at] * unit)) for part, errors in bands.parts.items()}
     total = np.sqrt(sum(errors[at] ** 2 for errors in bands.parts.values()))
     if not all(math.isfinite(part) for part in parts.values()):
@@ -337,7 +337,7 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     if TableNote.FEW_PUBLIC_ROWS in map(kind_of, release.notes):  # two digits of a part would claim too much
         return f"For the typical coefficient {advice} How large each part is, so few public rows tell roughly at best."
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
-    per = f", for one {'standard deviation' if per_spread else 'unit'} of a feature" if features else ""
+    per = f", for {step_words(release.names) if per_spread else 'one unit of a feature'}" if features else ""
     return f"For the typical coefficient {advice} Standard errors{per}: {figures}."
 
 

@@ -16,17 +16,19 @@ class Prospect:
     """One predicted 95 % half-width of a coefficient.
 
     Attributes:
-        sites: how many answer, with the same number of rows each.
+        sites: how many answer.
+        rows: of each of them, their mean.
         who: how the noise is sized: ``nobody`` colludes, ``one`` site may, ``all`` other sites may; or ``alone``, a
             site by itself; or ``local``, every row with noise of its own.
     """
 
     sites: int
+    rows: float
     who: str
     half_width: float
 
 
-def noise_mus(mu: float, rows: int, sites: int) -> dict[str, float]:
+def noise_mus(mu: float, rows: float, sites: int) -> dict[str, float]:
     """Return the mu of the noise on the total, by who may collude (proofs/sites.md, 1).
 
     ``local`` is the limit in which every row is a site and all others may collude: its noise alone keeps the budget.
@@ -36,9 +38,11 @@ def noise_mus(mu: float, rows: int, sites: int) -> dict[str, float]:
 
 
 def prospects(
-    public: PublicData, rows: int, id: str, mu: float, *, coefficient: int, counts: Sequence[int] = COUNTS
+    public: PublicData, rows: Sequence[int], id: str, mu: float, *, coefficient: int, counts: Sequence[int] = COUNTS
 ) -> list[Prospect]:
-    """Return predictions for studies of sites with so many rows each; reads no private row.
+    """Return predictions for each site alone, for all of them, and for other numbers of sites of their mean size.
+
+    No private row is read.
 
     Args:
         public: the study's public data.
@@ -46,14 +50,15 @@ def prospects(
         id: of the method.
         mu: total budget.
         coefficient: its place among the public names.
-        counts: numbers of sites.
+        counts: other numbers of sites.
 
     Raises:
         InputError: the method predicts nothing from these public data.
     """
-    drawn = [Prospect(1, "alone", planned(public, rows, id, mu).half_width(coefficient))]
-    for sites in counts:
-        for who, noise_mu in noise_mus(mu, rows, sites).items():
-            width = planned(public, rows * sites, id, noise_mu).half_width(coefficient)
-            drawn.append(Prospect(sites, who, width))
+    drawn = [Prospect(1, own, "alone", planned(public, own, id, mu).half_width(coefficient)) for own in rows]
+    mean = sum(rows) / len(rows)
+    for sites in sorted({*counts, len(rows)}):
+        for who, noise_mu in noise_mus(mu, mean, sites).items():
+            width = planned(public, round(mean * sites), id, noise_mu).half_width(coefficient)
+            drawn.append(Prospect(sites, mean, who, width))
     return drawn

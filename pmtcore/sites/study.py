@@ -107,11 +107,9 @@ class Study:
     site_effects: bool = False
 
     def __post_init__(self) -> None:
-        names = [site.name for site in self.sites]
-        if not 2 <= len(names) <= MOST_SITES or len(set(names)) < len(names):
-            raise InputError(SiteMessage.SITES_FORM, limit=MOST_SITES)
-        whole_number_between("colluding sites", self.colluders, 0, len(names) - 1)
-        whole_number_between("least number of sites", self.least, max(2, self.colluders + 1), len(names))
+        check_names(self.sites)
+        whole_number_between("colluding sites", self.colluders, 0, len(self.sites) - 1)
+        whole_number_between("least number of sites", self.least, max(2, self.colluders + 1), len(self.sites))
         number_between("patience", self.patience, *_PATIENCE)
         # The noise of all sites together is a release's of this budget, which must be one that a release can have.
         number_between("mu of the noise of all sites", self.noise_mu(self.least), *MU_RANGE)
@@ -123,7 +121,7 @@ class Study:
             raise StudyError(StudyFault.FORMULA)
         # A site that is missing would have a coefficient without rows.
         if self.site_effects and (
-            self.request.method != effects.METHOD or self.moment or self.least < len(names) or self.choices.weights
+            self.request.method != effects.METHOD or self.moment or self.least < len(self.sites) or self.choices.weights
         ):
             raise StudyError(StudyFault.EFFECTS)
 
@@ -393,15 +391,25 @@ def create_from(
         return create(title, str(path), choices, request, sites=sites, **settings)
 
 
-def sites_of(text: str) -> list[Site]:
-    """Return the sites in lines ``NAME=ROWS``.
+def check_names(sites: Sequence[Site]) -> None:
+    """Check that a study has a number of sites that it can have, each with a name of its own.
 
     Raises:
-        InputError: another line.
+        InputError: it has not.
+    """
+    if not 2 <= len(sites) <= MOST_SITES or len({site.name for site in sites}) < len(sites):
+        raise InputError(SiteMessage.SITES_FORM, limit=MOST_SITES)
+
+
+def sites_of(text: str) -> list[Site]:
+    """Return the sites in ``NAME=ROWS``, one in a line or between commas.
+
+    Raises:
+        InputError: another entry.
     """
     sites = []
-    for line in filter(None, map(str.strip, text.splitlines())):
-        name, _, rows = line.partition("=")
+    for entry in filter(None, map(str.strip, text.replace(",", "\n").splitlines())):
+        name, _, rows = entry.partition("=")
         if not rows.strip().isdigit():
             raise StudyError(StudyFault.SITE_LINES)
         sites.append(Site(name.strip(), int(rows)))

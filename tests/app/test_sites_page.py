@@ -54,7 +54,7 @@ def test_a_study_is_created_on_the_page(app, tmp_path):
     app.get("file_uploader")[0].set_value(("public.csv", (tmp_path / "public.csv").read_bytes(), "text/csv"))
     app.run()
     app.selectbox(key="sites-target").set_value("y")
-    app.text_area(key="sites-list").set_value("north=100\nsouth=200")
+    app.text_input(key="sites-list").set_value("north=100, south=200")
     app.run()
     assert not app.exception
     assert not app.error
@@ -67,7 +67,7 @@ def test_a_study_is_created_on_the_page(app, tmp_path):
     app.selectbox(key="sites-coefficient").set_value(app.selectbox(key="sites-coefficient").options[-1]).run()
     assert app.session_state["sites-made"][1].as_json() == again, "the file that was sent keeps its mark"
     assert "--site north=100 --site south=200" in app.code[0].value
-    app.text_area(key="sites-list").set_value("north")
+    app.text_input(key="sites-list").set_value("north")
     app.run()
     assert "NAME=ROWS" in words(app)
 

@@ -628,13 +628,24 @@ def test_a_slope_is_near_only_if_it_is_known_to_be():
     assert near({"law": power_law(-0.69, 0.05, 100)}).answer is not Answer.HOLDS
     assert near({"law": power_law(-1.0, 3.0, 6, seed=2)}).answer is not Answer.HOLDS
     assert near({"law": power_law(-1.0, 0.3, FEWEST_TRIALS - 1)}).answer is Answer.OPEN
-    above = checks.slope_above("law", 0.0)
-    assert above({"law": power_law(1.5, 0.3, 100)}).answer is Answer.HOLDS
-    assert above({"law": power_law(0.16, 2.0, 6, seed=1)}).answer is not Answer.HOLDS
     broken = without(power_law(-1.0, 0.1, 9), 1, 8)
-    assert near({"law": broken}).answer is Answer.FAILS and above({"law": broken}).answer is Answer.FAILS
+    assert near({"law": broken}).answer is Answer.FAILS
     few = without(power_law(-1.0, 0.1, 6), 1, 4)
     assert near({"law": few}).answer is Answer.OPEN and "4 of 6 trials" in near({"law": few}).figures
+
+
+def test_a_slope_is_above_zero_only_if_its_whole_interval_is():
+    """Across curves, at their last x: a rising error is told, one that rises or falls is open, a falling one fails."""
+
+    def answer(power: float, spread: float) -> Answer:
+        scatter = spread * np.random.default_rng(3).standard_normal((3, 100))
+        rising = [level**power * np.exp(each) for level, each in zip((5.0, 10.0, 15.0), scatter, strict=True)]
+        curves = {f"p = {k}": Curve(f"p = {k}", np.array([1e5]), each[:, None]) for k, each in enumerate(rising)}
+        return checks.slope_across({5.0: "p = 0", 10.0: "p = 1", 15.0: "p = 2"}, None)(curves).answer
+
+    assert answer(1.0, 0.3) is Answer.HOLDS
+    assert answer(0.0, 1.0) is Answer.OPEN
+    assert answer(-1.0, 0.3) is Answer.FAILS
 
 
 def test_slope_intervals_cover():

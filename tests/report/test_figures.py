@@ -35,7 +35,7 @@ from pmtcore.report.figures import release as figures
 from pmtcore.report.figures.explore import _along_its_ray
 from pmtcore.report.figures.style import finish, log_axis
 from pmtcore.report.names import title
-from pmtcore.report.rows import axis_ends, clarity, source
+from pmtcore.report.rows import axis_ends, clarity, source, step_words, steps
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import Problem, default_choices, prepare
 from tests.helpers import suited
@@ -528,3 +528,17 @@ def test_an_axis_has_no_room_for_a_row_that_stands_in_figures() -> None:
     least, most = figure.layout.xaxis.range
     assert -0.05 < least <= 0 and 0.2 < most < 0.3
     assert [one.text for one in figure.layout.annotations] == ["← released: -9 (-9.05 to -8.95)"]
+
+
+def test_a_level_has_one_step_in_every_comparable_unit():
+    """A level is there or not; a number has its standard deviation; the intercept one, a constant feature none."""
+    names = ["age", "town=north", "town=none", "constant", INTERCEPT]
+    assert steps(names, [12.5, 0.3, 0.0, 0.0, 0.0]) == {
+        "age": 12.5,
+        "town=north": 1.0,
+        "town=none": 0.0,
+        "constant": 0.0,
+        INTERCEPT: 1.0,
+    }
+    assert "reference" in step_words(names)
+    assert "reference" not in step_words(["age", INTERCEPT])

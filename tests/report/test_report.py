@@ -370,9 +370,12 @@ def test_a_report_says_why_a_value_is_not_in_the_middle_of_its_band(filed):
 
 
 def test_several_releases_are_told_together(filed):
-    """The odds of the sum stand beside it, with the rule by which it was made."""
+    """The odds of the sum stand where one release's are promised, and once; the rule beside the sum in the ledger."""
     account = {**filed[1], "entries": filed[1]["entries"] * 2, "spent": {**filed[1]["spent"], "mu": 2.0}}
-    assert "Squares of mu add up" in report(filed[0], account) and "84.2 % of all trials" in report(filed[0], account)
+    text = report(filed[0], account)
+    assert "Squares of mu add up" in text and text.count("84.2 % of all trials") == 1
+    assert text.index("What was promised") < text.index("84.2 % of all trials") < text.index("<h2>Ledger")
+    assert "spends in the ledger" not in report(*filed)
     for cap in (None, 3.0):  # what is left of a cap is no difference
         assert ("Squares of mu add up" in report(filed[0], {**filed[1], "cap": cap, "left": cap})) is (cap is not None)
 

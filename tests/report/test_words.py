@@ -51,9 +51,9 @@ def diagnosis(before, after=None, norms=(), radius=3.0):
     ("before", "after", "must", "must_not"),
     [
         ([0.01, 20], [0.9, 1.1], ["whitening helps", "about the same harm"], ["hurts", "worse"]),
-        ([1, 4.21**2], [1, 4.33**2], ["4.21", "4.33", "changes little", "hurts the shortest"], ["same harm", "helps;"]),
+        ([1, 4.21**2], [1, 4.33**2], ["4.21", "4.33", "changes little", "along the shortest"], ["same harm", "helps;"]),
         ([1, 1.2], [1, 1.2], ["changes little", "about the same harm"], ["hurts", "worse"]),
-        ([1, 4], [1, 100], ["worse", "too few public rows", "hurts the shortest"], ["helps;", "same harm"]),
+        ([1, 4], [1, 100], ["worse", "too few public rows", "along the shortest"], ["helps;", "same harm"]),
         ([0, 1], [0, 1], ["no length at all", "public ridge"], ["inf", "nan", "same harm"]),
         ([0, 1], [1, 1.1], ["no length at all", "about the same harm"], ["inf ", "nan"]),
         ([1, 2], [0, 1], ["1.41", "without end", "public ridge"], ["inf", "same harm"]),
@@ -278,7 +278,7 @@ def test_the_documentation_has_the_same_glossary():
 
 
 def test_what_the_first_coefficient_means_is_in_the_unit_that_is_chosen():
-    """A level is compared with its reference, not with one unit less; per standard deviation it is not."""
+    """A level is compared with its reference in every unit; a number has one unit or one standard deviation more."""
     row = {"coefficient": "town=north", "column": "town", "value": 2.0, "low (95 %)": 1.0, "high (95 %)": 3.0}
     table = pd.DataFrame([row])
     note = Note(TableNote.REFERENCES, references={"town": "south", "sex": "f"})
@@ -289,10 +289,10 @@ def test_what_the_first_coefficient_means_is_in_the_unit_that_is_chosen():
     assert "town=north, compared with south, goes with 2.0 times the odds" in words.example_words(
         table, one, references
     )
-    assert "one unit more of town=north" in words.example_words(table, one)
-    assert "one standard deviation (of the public rows) more of town=north" in words.example_words(
-        table, spread, references
-    )
+    assert "town=north, compared with the reference," in words.example_words(table, one)
+    assert "town=north, compared with south, goes" in words.example_words(table, spread, references)
+    number = table.assign(coefficient="age", column="age")
+    assert "one standard deviation (of the public rows) more of age" in words.example_words(number, spread)
     figures = released([1, 1], [0.5, 0.5])
     assert "for one unit of" in words.release_words(figures, False)
     assert "larger budget" not in words.release_words(replace(figures, disagrees=True))

@@ -6,10 +6,12 @@ import math
 
 import pytest
 
+from pmtcore.base.messages import SiteMessage, StudyFault
 from pmtcore.releases import planning
 from pmtcore.releases.planning import planned
 from pmtcore.sites.prospects import noise_mus, prospects
-from tests.helpers import make
+from pmtcore.sites.study import check_names, sites_of
+from tests.helpers import make, refused
 
 
 def test_more_sites_narrow_the_band_and_colluders_widen_it():
@@ -17,7 +19,7 @@ def test_more_sites_narrow_the_band_and_colluders_widen_it():
     _, public, _ = make(100, 200, 5)
     found = {
         (each.sites, each.who): each.half_width
-        for each in prospects(public, 400, "joint-pmt", 1.0, coefficient=1, counts=(2, 5))
+        for each in prospects(public, [400, 400], "joint-pmt", 1.0, coefficient=1, counts=(5,))
     }
     assert found[5, "nobody"] == planned(public, 2000, "joint-pmt", 1.0).half_width(1)
     assert found[5, "nobody"] < found[2, "nobody"] < found[1, "alone"]
@@ -32,9 +34,32 @@ def test_another_coefficient_is_predicted_from_the_same_plans(monkeypatch):
     _, public, _ = make(100, 200, 5)
     plans, plan = [], planning._plan
     monkeypatch.setattr(planning, "_plan", lambda *each: plans.append(each[1:]) or plan(*each))
-    first, second = (prospects(public, 400, "joint-pmt", 1.0, coefficient=at, counts=(2, 5)) for at in (1, 2))
+    first, second = (prospects(public, [400, 400], "joint-pmt", 1.0, coefficient=at, counts=(5,)) for at in (1, 2))
     assert len(plans) == len(set(plans)) and [each.half_width for each in first] != [each.half_width for each in second]
     assert second[0].half_width == planned(public, 400, "joint-pmt", 1.0).half_width(2)
     before = len(plans)
-    prospects(public, 400, "joint-pmt", 0.5, coefficient=1, counts=(2,))
+    prospects(public, [400, 400], "joint-pmt", 0.5, coefficient=1, counts=(2,))
     assert len(plans) > before
+
+
+def test_each_site_has_its_own_width_alone_and_all_share_that_of_all_rows():
+    """Three sites of 300, 400 and 1,000 rows: each alone by its own rows, together by 1,700."""
+    _, public, _ = make(100, 200, 5)
+    drawn = prospects(public, [300, 400, 1000], "joint-pmt", 1.0, coefficient=1, counts=(2,))
+    alone = [each.half_width for each in drawn if each.who == "alone"]
+    assert alone == [planned(public, n, "joint-pmt", 1.0).half_width(1) for n in (300, 400, 1000)]
+    (together,) = [each.half_width for each in drawn if each.sites == 3 and each.who == "nobody"]
+    assert together == planned(public, 1700, "joint-pmt", 1.0).half_width(1)
+
+
+def test_sites_are_read_between_commas_or_in_lines():
+    """A name without rows, and a study of one site or of two of one name, are refused."""
+    assert [(each.name, each.rows) for each in sites_of("a=1, b=2")] == [
+        (each.name, each.rows) for each in sites_of("a=1\nb=2")
+    ]
+    for text in ("a", "a=1,200"):
+        with refused(StudyFault.SITE_LINES):
+            sites_of(text)
+    for text in ("a=1", "a=1, a=2"):
+        with refused(SiteMessage.SITES_FORM):
+            check_names(sites_of(text))

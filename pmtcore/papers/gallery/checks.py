@@ -550,6 +550,11 @@ class Slope:
         meets = self.low <= value + tolerance and value - tolerance <= self.high
         return ClaimFinding(Answer.OPEN if meets else Answer.FAILS, words)
 
+    def above(self, value: float) -> ClaimFinding:
+        """Return whether the whole 95 % interval lies above a value."""
+        answer = Answer.HOLDS if self.low > value else Answer.FAILS if self.high <= value else Answer.OPEN
+        return ClaimFinding(answer, self.words)
+
 
 def fitted_slope(x: np.ndarray, logs: np.ndarray, trials: int) -> Slope | None:
     """Fit a line to logs of y on log x by weighted least squares; ``None`` where a point is not finite.
@@ -596,23 +601,14 @@ def slope_near(name: str, value: float, tolerance: float = 0.2, statistic: Stati
     return check
 
 
-def slope_above(name: str, value: float, statistic: Statistic = "median") -> Check:
-    """Check that the whole 95 % interval of the slope on log axes lies above a value."""
-
-    def check(curves: Curves) -> ClaimFinding:
-        slope = along(curves[name], statistic)
-        if slope is None:
-            return _no_median([curves[name]])
-        answer = Answer.HOLDS if slope.low > value else Answer.FAILS if slope.high <= value else Answer.OPEN
-        return ClaimFinding(answer, slope.words)
-
-    return check
-
-
 def slope_across(
-    named: Mapping[float, str], value: float, tolerance: float = 0.2, statistic: Statistic = "median"
+    named: Mapping[float, str], value: float | None, tolerance: float = 0.2, statistic: Statistic = "median"
 ) -> Check:
-    """Check the slope along another parameter, of which each curve has one value: at the last x of all curves."""
+    """Check the slope along another parameter, of which each curve has one value: at the last x of all curves.
+
+    Args:
+        value: that the slope is near; ``None``: it is above 0.
+    """
 
     def check(curves: Curves) -> ClaimFinding:
         last = [curves[name] for name in named.values()]
@@ -620,7 +616,7 @@ def slope_across(
         slope = fitted_slope(np.asarray(list(named), dtype=float), logs, _trials(*last))
         if slope is None:
             return _no_median(last)
-        nearness = slope.near(value, tolerance)
+        nearness = slope.above(0.0) if value is None else slope.near(value, tolerance)
         return ClaimFinding(nearness.answer, f"{nearness.figures} (at x = {last[0].x[-1]:g})")
 
     return check

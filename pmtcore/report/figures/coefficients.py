@@ -15,7 +15,7 @@ from pmtcore.methods.registry import of_role
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.report.figures.style import PRIVACY, QUIET, finish, finish_rows, log_axis
-from pmtcore.report.rows import axis_ends, axis_limit, clearest, source
+from pmtcore.report.rows import axis_ends, axis_limit, clearest, source, step_words, steps
 from pmtcore.report.rows import clarity as clarity_of
 from pmtcore.report.statistics import SCALES
 
@@ -43,7 +43,7 @@ class DisplayUnit:
 
     id: str
     words: str
-    per_spread: bool  # for one standard deviation of the feature, else for one unit of the table
+    per_spread: bool  # for a comparable step of the feature (rows.steps), else for one unit of the table
     ratio: bool  # e to the power of the coefficient
     short: str = ""  # in a list to choose from
     scale: str = ""  # what changes, or what is multiplied
@@ -57,25 +57,24 @@ class DisplayUnit:
 def units(release: Release) -> dict[str, DisplayUnit]:
     """Return the units that suit the family, the first to start with."""
     family = release.ground.family
-    what = f"{SCALES.get(family, '')}{release.modelled}"
+    what, step = f"{SCALES.get(family, '')}{release.modelled}", step_words(release.names)
     choices = [
-        _unit("sd", what, _SHORT[family], True, ratio=False),
-        _unit("table", what, _SHORT[family], False, ratio=False),
+        _unit("sd", what, _SHORT[family], step, ratio=False),
+        _unit("table", what, _SHORT[family], None, ratio=False),
     ]
     if family in _RATIOS:
         name = _RATIOS[family]
-        choices.append(_unit("sd-ratio", release.modelled, name, True, ratio=True))
-        choices.append(_unit("table-ratio", release.modelled, name, False, ratio=True))
+        choices.append(_unit("sd-ratio", release.modelled, name, step, ratio=True))
+        choices.append(_unit("table-ratio", release.modelled, name, None, ratio=True))
     return {unit.id: unit for unit in choices}
 
 
-def _unit(id: str, scale: str, short: str, per_spread: bool, *, ratio: bool) -> DisplayUnit:
-    """Return a unit with its words for an axis and for a list."""
-    of = "standard deviation" if per_spread else "unit"
-    listed = f"{short}, for one {of}" if short else f"for one {of} of the feature"
+def _unit(id: str, scale: str, short: str, step: str | None, *, ratio: bool) -> DisplayUnit:
+    """Return a unit with its words for an axis and for a list; without a step it is for one unit of the table."""
+    of = "one unit" if step is None else "one standard deviation"
+    listed = f"{short}, for {of}" if short else f"for {of} of the feature"
     words = f"{short} of {scale}" if ratio else f"change of {scale}"
-    where = " (public rows)" if per_spread else ""
-    return DisplayUnit(id, f"{words} for one {of} of the feature{where}", per_spread, ratio, listed, scale)
+    return DisplayUnit(id, f"{words} for {step or 'one unit of the feature'}", step is not None, ratio, listed, scale)
 
 
 def table(release: Release, unit: DisplayUnit) -> pd.DataFrame:
@@ -85,8 +84,7 @@ def table(release: Release, unit: DisplayUnit) -> pd.DataFrame:
     standard errors of the parts, which stay on the scale of the coefficient itself (not of ratios).
     """
     names = list(release.names)
-    scale = release.ground.spread if unit.per_spread else 1.0
-    scale = np.where([name == INTERCEPT for name in names], 1.0, np.broadcast_to(scale, len(names)))
+    scale = np.array(list(steps(names, release.ground.spread).values())) if unit.per_spread else np.ones(len(names))
 
     def shown(values: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):

@@ -30,6 +30,7 @@ from pmtcore.report.figures.style import (
     log_axis,
     name_clearest,
 )
+from pmtcore.report.rows import step_words, steps
 from pmtcore.report.statistics import title as statistic
 
 _MOST_EXPECTED = 30  # coefficients drawn before a release: what is to be confirmed stands below the picture
@@ -205,25 +206,25 @@ def coefficients_table(release: Release) -> pd.DataFrame:
 def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
     """Draw standardized coefficients along the ridge path: read off the one release, at no further cost."""
     table = ridge_path_table(release)
-    spread = dict(zip(release.names, release.ground.spread, strict=True))
+    by = steps(release.names, release.ground.spread)
     figure = go.Figure()
     features = [name for name in release.names if name != INTERCEPT][:_MOST]
     for j, name in enumerate(features):
-        y = table[name] * spread[name]
+        y = table[name] * by[name]
         figure.add_scatter(x=table["penalty"], y=y, name=name, mode="lines", line=distinct_line(j))
     name_clearest(figure)
     if lam:
         figure.add_vline(x=lam, line={"color": QUIET, "dash": "dash"})
     figure.add_hline(y=0, line={"color": QUIET, "width": 1})
     log_axis(figure, "x")
-    return finish(figure, "ridge penalty", "coefficient, for one standard deviation of the feature", 380)
+    return finish(figure, "ridge penalty", f"coefficient, for {step_words(release.names)}", 380)
 
 
 def ridge_words(release: Release) -> str:
     """Say what the path is, and where on it the release itself stands."""
     return (
-        "Read off the same release: any penalty, at no further cost. The picture is for one standard deviation of "
-        "each feature, the row below it for one unit. The "
+        "Read off the same release: any penalty, at no further cost. The picture is for the steps on its axis, "
+        "the row below it for one unit of each feature. The "
         f"coefficients above have penalty {release.parameters.get('lam', 0.0):g}."
     )
 

@@ -16,11 +16,12 @@ WORDS = {
     "local": "every row with noise of its own",
     "alone": "one site alone",
 }
+_NAMED = 5  # sites whose own half-width a sentence gives
 _COLOURS = {"nobody": "#3454d1", "one": "#0B7A75", "all": "#C2571A", "local": "#B3261E"}
 
 
 def widths(prospects: Sequence[Prospect], coefficient: str) -> go.Figure:
-    """Draw the 95 % half-width against the number of sites, a line for each way to collude, one site alone dashed."""
+    """Draw the 95 % half-width against the number of sites: a line for each way to collude, a mark for a site alone."""
     figure = go.Figure()
     for who, colour in _COLOURS.items():
         rows = [each for each in prospects if each.who == who]
@@ -32,27 +33,39 @@ def widths(prospects: Sequence[Prospect], coefficient: str) -> go.Figure:
             line={"color": colour, "width": 2.5},
             hovertemplate=f"{WORDS[who]}<br>%{{x}} sites: ± %{{y:.3g}}<extra></extra>",
         )
-    ends = [min(each.sites for each in prospects), max(each.sites for each in prospects)]
-    (alone,) = [each.half_width for each in prospects if each.who == "alone"]
-    line = {"color": QUIET, "dash": "dash"}
-    figure.add_scatter(x=ends, y=[alone, alone], name=WORDS["alone"], mode="lines", line=line)
+    alone = [each for each in prospects if each.who == "alone"]
+    figure.add_scatter(
+        x=[1] * len(alone),
+        y=[each.half_width for each in alone],
+        customdata=[each.rows for each in alone],
+        name=WORDS["alone"],
+        mode="markers",
+        marker={"color": QUIET, "size": 9, "symbol": "diamond"},
+        hovertemplate="one site of %{customdata:,.0f} rows: ± %{y:.3g}<extra></extra>",
+    )
     log_axis(figure, "x")
     figure.update_xaxes(tickvals=sorted({each.sites for each in prospects}))
     log_axis(figure, "y")
     return finish(figure, "number of sites", f"95 % half-width of {coefficient}", 430)
 
 
-def words(prospects: Sequence[Prospect], coefficient: str, sites: int) -> str:
-    """Say what so many sites find together, beside one of them alone."""
-    (alone,) = [each.half_width for each in prospects if each.who == "alone"]
-    together = {each.who: f"± {figure_of(each.half_width)}" for each in prospects if each.sites == sites}
+def words(prospects: Sequence[Prospect], coefficient: str, names: Sequence[str]) -> str:
+    """Say what the sites find together, beside each of them alone."""
+    widths = [each.half_width for each in prospects if each.who == "alone"]
+    alone = [f"{name} has ± {figure_of(width)}" for name, width in zip(names, widths, strict=True)]
+    more = f", and {len(alone) - _NAMED} more are in the table" if len(alone) > _NAMED else ""
+    together = {each.who: f"± {figure_of(each.half_width)}" for each in prospects if each.sites == len(names)}
     return (
-        f"For {coefficient}, {sites} sites together have bands of {together['nobody']} where no site colludes and of "
-        f"{together['all']} where all others may, which takes more noise; one alone has ± {figure_of(alone)}."
+        f"For {coefficient}, the {len(names)} sites together have bands of {together['nobody']} where no site colludes "
+        f"and of {together['all']} where all others may, which takes more noise. "
+        f"Alone {', '.join(alone[:_NAMED])}{more}."
     )
 
 
 def table(prospects: Sequence[Prospect]) -> pd.DataFrame:
     """Return the same figures in rows."""
-    rows = [{"sites": each.sites, "noise": WORDS[each.who], "half-width": each.half_width} for each in prospects]
+    rows = [
+        {"sites": each.sites, "rows of each": each.rows, "noise": WORDS[each.who], "half-width": each.half_width}
+        for each in prospects
+    ]
     return pd.DataFrame(rows)
