@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from pmtcore.base.messages import ExploreMessage, Refusal, RefusedError
-from pmtcore.tables.formula import Factor, columns_of, parse
+from pmtcore.tables.formula import Factor, category, columns_of, parse
 
 
 def read(formula: str, names: Sequence[str], given: Sequence[str]) -> tuple[str, tuple[str, ...], bool]:
@@ -21,7 +21,7 @@ def read(formula: str, names: Sequence[str], given: Sequence[str]) -> tuple[str,
     Raises:
         InputError: no formula, an unknown name, or a column twice.
     """
-    bases = list(dict.fromkeys(name.partition("=")[0] for name in given if "=" in name))
+    bases = [base for base in dict.fromkeys(map(category, given)) if base is not None]
     known = [*names, *(base for base in bases if base not in names)]
     asked = parse(formula, known, tuple(given))
     response = column(asked.response, names)
@@ -47,7 +47,7 @@ def column(name: str, names: Sequence[str]) -> str:
 
 def dummies(name: str, names: Sequence[str]) -> list[str]:
     """Return the 0/1 columns that levels of a column have in the record."""
-    return [other for other in names if other.startswith(f"{name}=") and ":" not in other]
+    return [other for other in names if category(other) == name and ":" not in other]
 
 
 def _columns(term: tuple[Factor, ...], names: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from pmtcore.public.moments import INTERCEPT
+from pmtcore.tables.formula import category
 
 # From so many rows on, the levels of a column are folded into one row.
 MANY = 20
@@ -21,12 +22,12 @@ _EDGE, _INSIDE, _STRETCH = 3.0, 0.8, 2.0
 
 def source(name: str) -> str:
     """Return the column of the table that a coefficient comes from: ``town`` for ``town=north``."""
-    return name.split("=", 1)[0]
+    return category(name) or name
 
 
 def is_level(name: str) -> bool:
-    """Return whether a coefficient is that of a level of a category."""
-    return source(name) != name
+    """Return whether a coefficient is that of a level of a category, and not of its product with a number."""
+    return source(name) != name and ":" not in source(name)
 
 
 def step_words(names: Iterable[str]) -> str:

@@ -61,7 +61,21 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = {
 _MOST_TERMS = 100 * MAX_FEATURES  # multiplied out before equal ones are merged; (30 columns) ** 3 are 27,000
 _LONGEST = 20_000  # characters: every column of the widest record named once
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
+# A level as a formula names it: C(region)[T.north], C(region, Treatment('south'))[T.north] or region[T.north].
+_CODED = re.compile(r"(?:C\((?P<factor>[^,()]+)(?:,.*)?\)|(?P<column>[^()\[\]=]+))\[(?:T\.)?.*\]")
 _REBUILT = 20  # rows of a made-up table from which a formula's structure is built again; any number beyond a degree
+
+
+def category(name: str) -> str | None:
+    """Return the column whose level a 0/1 column is; ``None`` where it is none.
+
+    >>> category("region=north"), category("C(region)[T.north]"), category("age")
+    ('region', 'region', None)
+    """
+    coded = _CODED.fullmatch(name)
+    if coded is not None:
+        return (coded["factor"] or coded["column"]).strip()
+    return name.partition("=")[0] if "=" in name else None
 
 
 @dataclass(frozen=True)

@@ -558,3 +558,10 @@ def test_a_prediction_at_a_level_is_asked_by_its_name(tmp_path, capsys):
         f"{column}=1,a=1,5",
     ):
         assert main([*asked, odd]) == 2, odd
+
+
+@pytest.mark.parametrize("formula", ["y ~ age + C(region)", "y ~ age + region", "y ~ ."])
+def test_levels_named_by_a_formula_are_found_by_their_column(formula):
+    """A release by formula names them C(region)[T.north]; the formula of the release is one on its columns."""
+    names = ("age", "C(region)[T.north]", "C(region)[T.south]", "y")
+    assert read(formula, names, names) == ("y", names[:3], True)
