@@ -34,7 +34,6 @@ from pmtcore.sites.study import (
     Site,
     Study,
     StudySettings,
-    check_names,
     create_from,
     fields_of,
     knowledge,
@@ -61,9 +60,7 @@ def ask(problem: Problem) -> tuple[str, str, float, list[Site]]:
     mu = third.select_slider(**control("sites-mu", value=1.0), options=_MUS, format_func=figure)
     rows = max(problem.private.n // len(_NAMES), _FEWEST_ROWS)
     text = fourth.text_input(**control("sites-list"), value=", ".join(f"{name}={rows}" for name in _NAMES))
-    sites = sites_of(text)
-    check_names(sites)
-    return id, coefficient, float(mu), sites
+    return id, coefficient, float(mu), sites_of(text)
 
 
 def creation(id: str, mu: float, sites: Sequence[Site]) -> Study | None:

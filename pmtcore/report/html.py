@@ -334,7 +334,7 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
 
 
 _PER_STEP = (
-    "Change for {step}, in the public rows, so that features can be compared. The numbers, and the change for one "
+    "Change for {step}, by the public rows, so that features can be compared. The numbers, and the change for one "
     "unit of the feature, are under All coefficients."
 )
 _IN_UNITS = (

@@ -32,7 +32,7 @@ def is_level(name: str) -> bool:
 
 def step_words(names: Iterable[str]) -> str:
     """Return, for an axis, the change of a feature that a comparable effect is for (:func:`steps`)."""
-    levels = "; a category: against the reference" if any(map(is_level, names)) else ""
+    levels = " (a category: against the reference)" if any(map(is_level, names)) else ""
     return f"one standard deviation of the feature{levels}"
 
 

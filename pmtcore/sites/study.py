@@ -405,7 +405,7 @@ def sites_of(text: str) -> list[Site]:
     """Return the sites in ``NAME=ROWS``, one in a line or between commas.
 
     Raises:
-        InputError: another entry.
+        InputError: another entry, or no sites that a study can have.
     """
     sites = []
     for entry in filter(None, map(str.strip, text.replace(",", "\n").splitlines())):
@@ -413,6 +413,7 @@ def sites_of(text: str) -> list[Site]:
         if not rows.strip().isdigit():
             raise StudyError(StudyFault.SITE_LINES)
         sites.append(Site(name.strip(), int(rows)))
+    check_names(sites)
     return sites
 
 

@@ -62,14 +62,15 @@ _MOST_TERMS = 100 * MAX_FEATURES  # multiplied out before equal ones are merged;
 _LONGEST = 20_000  # characters: every column of the widest record named once
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 # A level as a formula names it: C(region)[T.north], C(region, Treatment('south'))[T.north] or region[T.north].
-_CODED = re.compile(r"(?:C\((?P<factor>[^,()]+)(?:,.*)?\)|(?P<column>[^()\[\]=]+))\[(?:T\.)?.*\]")
+# A unit in brackets, as in "weight [kg]", is none.
+_CODED = re.compile(r"C\((?P<factor>[^,()]+)(?:,.*)?\)\[.*\]|(?P<column>[^()\[\]=]+)\[T\..*\]")
 _REBUILT = 20  # rows of a made-up table from which a formula's structure is built again; any number beyond a degree
 
 
 def category(name: str) -> str | None:
     """Return the column whose level a 0/1 column is; ``None`` where it is none.
 
-    >>> category("region=north"), category("C(region)[T.north]"), category("age")
+    >>> category("region=north"), category("C(region)[T.north]"), category("weight [kg]")
     ('region', 'region', None)
     """
     coded = _CODED.fullmatch(name)

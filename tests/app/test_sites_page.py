@@ -70,6 +70,7 @@ def test_a_study_is_created_on_the_page(app, tmp_path):
     app.text_input(key="sites-list").set_value("north")
     app.run()
     assert "NAME=ROWS" in words(app)
+    assert [each.value for each in app.error]
 
 
 def test_the_page_shows_who_has_agreed(app, tmp_path):

@@ -541,7 +541,7 @@ def test_a_level_has_one_step_in_every_comparable_unit():
         INTERCEPT: 1.0,
     }
     assert "reference" in step_words(names)
-    coded = ["C(town)[T.north]", "age:town=north", "C(town, Treatment('south'))[T.a=b]"]
-    assert list(steps(coded, [0.3, 4.0, 0.2]).values()) == [1.0, 4.0, 1.0]
-    assert [source(name) for name in coded] == ["town", "age:town", "town"]
+    coded = ["C(town)[T.north]", "age:town=north", "C(town, Treatment('south'))[T.a=b]", "weight [kg]", "town[T.x]"]
+    assert list(steps(coded, [0.3, 4.0, 0.2, 7.0, 0.5]).values()) == [1.0, 4.0, 1.0, 7.0, 1.0]
+    assert [source(name) for name in coded] == ["town", "age:town", "town", "weight [kg]", "town"]
     assert "reference" not in step_words(["age", INTERCEPT])

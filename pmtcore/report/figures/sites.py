@@ -51,8 +51,8 @@ def widths(prospects: Sequence[Prospect], coefficient: str) -> go.Figure:
 
 def words(prospects: Sequence[Prospect], coefficient: str, names: Sequence[str]) -> str:
     """Say what the sites find together, beside each of them alone."""
-    widths = [each.half_width for each in prospects if each.who == "alone"]
-    alone = [f"{name} has ± {figure_of(width)}" for name, width in zip(names, widths, strict=True)]
+    single = [each for each in prospects if each.who == "alone"]
+    alone = [f"{name} has ± {figure_of(each.half_width)}" for name, each in zip(names, single, strict=True)]
     more = f", and {len(alone) - _NAMED} more are in the table" if len(alone) > _NAMED else ""
     together = {each.who: f"± {figure_of(each.half_width)}" for each in prospects if each.sites == len(names)}
     return (
