@@ -16,7 +16,9 @@
 Each line is a process of its own, so that its peak memory is its own. Beyond ``--in-memory`` rows (1e7) blocks are
 made on the fly and the time of making them is told apart. Ratios are of CPU seconds (medians of ``--repeat``) to one
 product ``X'X`` of the same rows, and to scikit-learn's ``LinearRegression.fit``, where the table fits into memory; with
-``--parquet`` also to reading the needed columns, and with ``--dask`` the wall time on a cluster of two workers.
+``--parquet`` also to reading the needed columns, and with ``--dask`` the wall time on a cluster of two workers, and the
+CPU seconds of coordinator and workers for the passes and for the fingerprint: of two numbers of rows, their difference
+is what rows cost, without start-up.
 
 ``--commands`` measures whole programs, start-up included: a release of the 2,000-row demo and of files of ``--rows`` by
 ``--columns`` (the response among them) through the command line, ledger and fingerprint included, and what they are
@@ -57,9 +59,11 @@ from clock import median_seconds  # noqa: E402
 from pmtcore.accounting.budgets import Budget  # noqa: E402
 from pmtcore.base import threads  # noqa: E402
 from pmtcore.base.private_rows import PrivateRows  # noqa: E402
+from pmtcore.ledger.fingerprint import MOST_ROWS  # noqa: E402
 from pmtcore.mechanisms.noise import SecureNoise  # noqa: E402
 from pmtcore.methods.registry import make_parameters, method  # noqa: E402
 from pmtcore.public.moments import INTERCEPT, public_from_rows  # noqa: E402
+from pmtcore.tables.cluster import Cluster  # noqa: E402
 
 BLOCK = 65_536
 MECHANISM = ("--target", "y", "--method", "joint-pmt", "--mu", "1", "--dataset", "benchmark")
@@ -320,7 +324,7 @@ def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     from pmtcore.tables.choices import Choices  # noqa: PLC0415
-    from pmtcore.tables.cluster import Cluster  # noqa: PLC0415
+    from pmtcore.tables.fingerprint import hashed  # noqa: PLC0415
     from pmtcore.tables.problem import prepare  # noqa: PLC0415
     from pmtcore.tables.table import read_path  # noqa: PLC0415
 
@@ -343,16 +347,30 @@ def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
         entry = method("joint-pmt")
         for name in ("here", "dask") if dask else ("here",):
             cluster = Cluster() if name == "dask" else None
-            start = time.perf_counter()
+            start, before = time.perf_counter(), _spent(cluster)
             problem = prepare(
                 read_path(place, "private"), read_path(public, "public"), Choices(target="y"), cluster=cluster
             )
             made = entry.plan(problem.public, n, Budget(1.0), make_parameters(entry, {}))
             made.run(problem.private, SecureNoise(), 1).released()
             figures[f"{name} (wall)"] = time.perf_counter() - start
-            if cluster is not None:
+            if cluster is not None and problem.table is not None and problem.coder is not None:
+                passes = _spent(cluster)
+                numeric = problem.coder.numbers
+                hashed(problem.table, bytes(32), most_rows=MOST_ROWS, numeric=numeric, cluster=cluster)
+                for what, (here, workers) in {
+                    "passes": np.subtract(passes, before),
+                    "fingerprint": np.subtract(_spent(cluster), passes),
+                }.items():
+                    figures |= {f"{what}, coordinator (CPU)": here, f"{what}, workers (CPU)": workers}
                 cluster.close()
     return figures
+
+
+def _spent(cluster: Cluster | None) -> tuple[float, float]:
+    """Return the CPU seconds that this process and the workers of a cluster have used."""
+    workers = () if cluster is None else cluster.client.run(time.process_time).values()
+    return time.process_time(), sum(workers)
 
 
 # What the page is made of: arguments of this program, one line of its tables for each line they print.

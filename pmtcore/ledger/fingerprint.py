@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 _START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)  # SipHash's own
+HASHING_BYTES = 16  # of a ledger's key, by which cells are hashed; what is kept is sealed with all of it
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 # Words of eight bytes of a text that is hashed in whole arrays; a longer one is hashed by itself.
 _MOST_WORDS = 32

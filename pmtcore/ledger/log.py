@@ -266,7 +266,10 @@ class Ledger:
 
     @property
     def fingerprint_key(self) -> bytes:
-        """Return the key under which tables are hashed; it never leaves the machine."""
+        """Return the key under which tables are hashed, and sealed.
+
+        It never leaves the machine, but for the bytes that hash cells, which workers of a cluster are told.
+        """
         return self._database.seal_key
 
     @property

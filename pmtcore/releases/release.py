@@ -401,7 +401,14 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
     if mark is None or mark not in _ADMITTED:
         numeric = () if problem.coder is None else problem.coder.numbers
         key, most_rows, parsed = ledger.fingerprint_key, ledger.most_rows_hashed, problem.parsed
-        cells = hashed(table, key, problem.dialect, watch=watch, most_rows=most_rows, parsed=parsed, numeric=numeric)
+        cells = hashed(
+            *(table, key, problem.dialect),
+            watch=watch,
+            most_rows=most_rows,
+            parsed=parsed,
+            numeric=numeric,
+            cluster=problem.cluster,
+        )
         ledger.admit(dataset, cells)
         if mark is not None:
             _ADMITTED.add(mark)

@@ -9,9 +9,10 @@ whose connections are to be encrypted (``tls://``) where others can listen.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from operator import add
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ _WORKERS = 2  # of a cluster of one's own: this machine's, one thread each
 _PATIENCE = 10  # seconds that a scheduler has to answer
 _TRIES = 5  # of a part whose worker was lost
 Summand = Callable[[np.ndarray, np.ndarray], np.ndarray]
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +59,23 @@ def parts(source: Source) -> list[TablePart]:
     return [TablePart(source)]
 
 
-def part_sum(part: TablePart, coder: Coder, dialect: Dialect, function: Summand) -> np.ndarray:
-    """Return the sum over one part, on a worker; an error there says nothing of what was read.
+def on_worker(task: Callable[[TablePart], R], part: TablePart) -> R:
+    """Return what a task makes of one part; an error there says nothing of what was read.
 
     Raises:
-        InputError: the part could not be read or summed.
+        InputError: the part could not be read, or the task failed.
     """
+    try:
+        return task(part)
+    except InputError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+    raise InputError(TableMessage.WORKER_FAILED, reason=kind)
+
+
+def part_sum(part: TablePart, *, coder: Coder, dialect: Dialect, function: Summand) -> np.ndarray:
+    """Return the sum of a function over the rows of one part."""
 
     def blocks() -> Iterator[Block]:
         for cells in part.blocks(coder.columns(), dialect):
@@ -70,13 +83,7 @@ def part_sum(part: TablePart, coder: Coder, dialect: Dialect, function: Summand)
             yield rows.x, rows.response
 
     read = PrivateRows(blocks, 1, coder.names, weighted=coder.has_loss_weights)
-    try:
-        return block_sum(read._blocks(), function, many=1)  # a worker has a thread for each core already
-    except InputError:
-        raise
-    except Exception as error:
-        kind = type(error).__name__
-    raise InputError(TableMessage.WORKER_FAILED, reason=kind)
+    return block_sum(read._blocks(), function, many=1)  # a worker has a thread for each core already
 
 
 class Cluster:
@@ -105,25 +112,35 @@ class Cluster:
         source_parts = parts(source)
 
         def total(function: Summand) -> np.ndarray:
-            submit = self.client.submit
-            level = [
-                submit(part_sum, part, coder, dialect, function, pure=False, retries=_TRIES) for part in source_parts
-            ]
-            while len(level) > 1:
-                pairs = zip(level[::2], level[1::2], strict=False)
-                odd = level[len(level) // 2 * 2 :]
-                level = [*(submit(add, a, b, pure=False, retries=_TRIES) for a, b in pairs), *odd]
-            return self._answer(level[0].result)
+            task = partial(part_sum, coder=coder, dialect=dialect, function=function)
+            return np.asarray(self.joined(source_parts, task, add))
 
         return total
 
-    def _answer(self, result: Callable[[], object]) -> np.ndarray:
+    def joined(self, table_parts: Sequence[TablePart], task: Callable[[TablePart], R], join: Callable[[R, R], R]) -> R:
+        """Return what a task makes of all parts: a map over them, and a tree that joins neighbours in their order.
+
+        Args:
+            table_parts: parts of one table, at least one.
+            task: computed of each part on a worker.
+            join: makes one result of those of an earlier and of a later part.
+
+        Raises:
+            InputError: a part could not be read, or the cluster failed; without a word of what was read.
+        """
+        submit = partial(self.client.submit, pure=False, retries=_TRIES)
+        level = [submit(on_worker, task, part) for part in table_parts]
+        while len(level) > 1:
+            pairs = zip(level[::2], level[1::2], strict=False)
+            level = [*(submit(join, a, b) for a, b in pairs), *level[len(level) // 2 * 2 :]]
         try:
-            return np.asarray(result())
+            result: R = level[0].result()
         except InputError:
             raise
         except Exception as error:  # of Dask's own kinds
             kind = type(error).__name__
+        else:
+            return result
         raise InputError(TableMessage.CLUSTER_FAILED, reason=kind)
 
     def close(self) -> None:

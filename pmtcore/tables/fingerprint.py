@@ -5,10 +5,13 @@ rows are chosen whatever their order or file. A row is chosen by any one of its 
 out, the rows that the others chose are chosen still.
 """
 
+from __future__ import annotations
+
 from collections import deque
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +19,9 @@ import pyarrow.compute as pc
 
 from pmtcore.base import threads
 from pmtcore.base.private_rows import PassObserver
-from pmtcore.ledger.fingerprint import HashedCells, hashed_texts, mixed
+from pmtcore.ledger.fingerprint import HASHING_BYTES, HashedCells, hashed_texts, mixed
 from pmtcore.tables.cells import numbers, texts
+from pmtcore.tables.cluster import Cluster, TablePart, parts
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.parsed import ParsedNumbers
 from pmtcore.tables.sources import Cells as Block
@@ -47,6 +51,7 @@ def hashed(
     most_rows: int | None = None,
     parsed: ParsedNumbers | None = None,
     numeric: Collection[str] = (),
+    cluster: Cluster | None = None,
 ) -> HashedCells:
     """Hash the cells of a table by their content, under the ledger's key: of all rows, or of chosen ones.
 
@@ -59,30 +64,27 @@ def hashed(
             many as :data:`MOST_CELLS` allows.
         parsed: where the numbers that are read are left for the next pass; ``None``: nowhere.
         numeric: columns that the public schema says are numbers, which are read faster; the hashes are the same.
+        cluster: whose workers read the table and choose rows; ``None``: this process. The choice is the same.
     """
     if watch is not None:
         watch.begin()
-    names = table.columns
+    names, source = table.columns, reading_numbers(table.source, numeric)
     mark = Dialect().mark(table.source.separator)
-    if parsed is not None and parsed.decimal != mark:
+    reading = _Reading(names, dialect or Dialect(), mark, key[:HASHING_BYTES], most_rows)
+    if parsed is not None and parsed.decimal != reading.mark:
         parsed = None
     if parsed is not None:
         parsed.drop()
-    left: deque[Block] = deque()
-    rows, chosen = 0, _ChosenRows(MOST_CELLS // max(len(names), 1), most_rows)
-    blocks = reading_numbers(table.source, numeric).blocks(names, dialect or Dialect())
-    tasks = (partial(_read, block, names, mark, key, telling=chosen.telling) for block in blocks)
-    for read in threads.in_order(tasks, threads.readers()):
-        chosen.add(read.words, key, read.quick)
-        rows += read.rows
-        if parsed is not None:
-            left.append(parsed.cells(read.rows, read.values))
+    if cluster is None:
+        chosen = reading.chosen(source.blocks(names, reading.dialect), threads.readers(), watch=watch, parsed=parsed)
+    else:
+        first = reading.chosen(islice(source.blocks(names, reading.dialect), 1), 1)
+        of_part = replace(reading, telling=first.telling)
+        chosen = cluster.joined(parts(source), of_part.of_part, _ChosenRows.joined)
         if watch is not None:
-            watch.rows(read.rows)
-    if parsed is not None:
-        parsed.leave(left)
+            watch.rows(chosen.rows)
     folded = tuple(name.strip().casefold() for name in names)
-    return HashedCells(folded, chosen.hashes(len(names), key), chosen.first(), rows)
+    return HashedCells(folded, chosen.hashes(len(names), key), chosen.first(), chosen.rows)
 
 
 class _ChosenRows:
@@ -94,33 +96,63 @@ class _ChosenRows:
         most: rows to choose.
         most_telling: rows to choose where columns tell rows apart, if that is fewer. Where none does, whole rows are
             counted, and to choose few of them would be to choose one or two different ones.
+        telling: places of the columns that tell rows apart; ``None``: the first block says.
+
+    Attributes:
+        rows: how many were added.
     """
 
-    def __init__(self, most: int, most_telling: int | None = None) -> None:
+    def __init__(self, most: int, most_telling: int | None = None, telling: list[int] | None = None) -> None:
         self._most, self._most_telling = most, most_telling
         self._bound = np.uint64(2**64 - 1)
-        self.telling: list[int] | None = None  # places of the columns that tell rows apart, from the first block on
+        self.telling: list[int] | None = None
         self._words: list[np.ndarray] = []
         self._quick: list[np.ndarray] = []
-        self._count = self._seen = 0
+        self._count = self._near = self.rows = 0
         self._stride = 1  # of rows that are chosen, where many are alike
+        if telling is not None:
+            self._tell(telling)
+
+    def _tell(self, columns: list[int]) -> None:
+        """Tell rows apart by the columns at these places."""
+        self.telling = columns
+        if columns and self._most_telling is not None:
+            self._most = min(self._most, self._most_telling)
 
     def add(self, words: list[np.ndarray], key: bytes, quick: np.ndarray | None = None) -> None:
         """Add a block's columns of words (k,), with their quick hashes (k,) where they are known."""
         if self.telling is None:
             wide = len(words[0]) / _TELLING if words else 0
-            self.telling = [j for j, column in enumerate(words) if _different(column) > max(wide, 1)]
-            if self.telling and self._most_telling is not None:
-                self._most = min(self._most, self._most_telling)
+            self._tell([j for j, column in enumerate(words) if _different(column) > max(wide, 1)])
         if quick is None:
-            quick = _quick(words, self.telling, key)
+            quick = _quick(words, self.telling or [], key)
         near = np.flatnonzero(quick <= self._bound)
-        near, self._seen = near[-self._seen % self._stride :: self._stride], self._seen + len(near)
+        near, self._near = near[-self._near % self._stride :: self._stride], self._near + len(near)
         self._words.append(np.column_stack([column[near] for column in words]))
         self._quick.append(quick[near])
         self._count += len(near)
+        self.rows += len(quick)
         while self._count > self._most:
             self._fewer()
+
+    def joined(self, later: _ChosenRows) -> _ChosenRows:
+        """Return what is chosen of these rows and of later ones, of which the same columns tell rows apart.
+
+        It is what one pass over both chooses. Only of rows that are all alike it may be another number of copies.
+        """
+        both = _ChosenRows(self._most, self._most_telling, self.telling)
+        both._bound, both._stride = min(self._bound, later._bound), max(self._stride, later._stride)
+        both.rows, both._near = self.rows + later.rows, self._near + later._near
+        for each in (self, later):
+            if each._quick:
+                words, quick = np.vstack(each._words), np.concatenate(each._quick)
+                near = np.flatnonzero(quick <= both._bound)[:: both._stride // each._stride]
+                both._words.append(words[near])
+                both._quick.append(quick[near])
+                both._count += len(near)
+        while both._count > both._most:
+            both._fewer()
+        return both
 
     def _fewer(self) -> None:
         """Drop half of the rows by their hashes; of rows that are all alike every other one."""
@@ -188,6 +220,60 @@ class _Read:
 
     def __repr__(self) -> str:
         return f"<{self.rows} rows as hashes>"
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """How cells of a table are read for its fingerprint, here or on a worker.
+
+    Attributes:
+        names: of the columns.
+        mark: decimal mark.
+        key: the part of the ledger's key that hashes cells. Workers are told no more: what a ledger keeps is sealed
+            with all of it.
+        most_rows: see :func:`hashed`.
+        telling: places of the columns that tell rows apart; ``None``: the first block says.
+    """
+
+    names: Sequence[str]
+    dialect: Dialect
+    mark: str | None
+    key: bytes = field(repr=False)
+    most_rows: int | None
+    telling: list[int] | None = None
+
+    def chosen(
+        self,
+        blocks: Iterable[Block],
+        readers: int,
+        *,
+        watch: PassObserver | None = None,
+        parsed: ParsedNumbers | None = None,
+    ) -> _ChosenRows:
+        """Return the rows that are chosen of blocks.
+
+        Args:
+            blocks: of the table, or of a part of it.
+            readers: threads that read cells.
+            watch: observer of the progress.
+            parsed: where the numbers that are read are left for the next pass.
+        """
+        chosen = _ChosenRows(MOST_CELLS // max(len(self.names), 1), self.most_rows, self.telling)
+        left: deque[Block] = deque()
+        tasks = (partial(_read, block, self.names, self.mark, self.key, telling=chosen.telling) for block in blocks)
+        for read in threads.in_order(tasks, readers):
+            chosen.add(read.words, self.key, read.quick)
+            if parsed is not None:
+                left.append(parsed.cells(read.rows, read.values))
+            if watch is not None:
+                watch.rows(read.rows)
+        if parsed is not None:
+            parsed.leave(left)
+        return chosen
+
+    def of_part(self, part: TablePart) -> _ChosenRows:
+        """Return the rows that are chosen of one part, on a worker."""
+        return self.chosen(part.blocks(self.names, self.dialect), 1)
 
 
 def _read(block: Block, names: Sequence[str], mark: str | None, key: bytes, *, telling: list[int] | None) -> _Read:

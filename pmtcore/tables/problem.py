@@ -85,6 +85,7 @@ class Problem(StaysInSession):
     design: Design | None = None  # how rows of the user's own tables become features
     # Numbers that the ledger's fingerprint read, for the first pass; None where it reads the table anew.
     parsed: ParsedNumbers | None = None
+    cluster: Cluster | None = None  # whose workers read the private table; None: this process
 
     @property
     def reads_n_rows(self) -> bool:
@@ -279,7 +280,9 @@ def prepare(
     design = design_of(side.coder, public)
     lab_reasons += reasons
     return Problem(
-        rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, choices.unit, design, parsed
+        *(rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, choices.unit, design),
+        parsed=parsed,
+        cluster=cluster if choices.unit is None else None,
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import threading
 import time
 import traceback
+from functools import partial, reduce
 
 import numpy as np
 import pandas as pd
@@ -21,8 +23,10 @@ from pmtcore.mechanisms.grid import from_words
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import methods
 from pmtcore.releases.release import Request, release
+from pmtcore.tables import fingerprint
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.cluster import Cluster, part_sum, parts
+from pmtcore.tables.cluster import Cluster, on_worker, part_sum, parts
+from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_path, read_table
 from tests.helpers import TEST, plan, refused
@@ -199,7 +203,8 @@ def test_a_part_that_fails_says_nothing_of_a_row(places):
     """What a worker runs, here: the kind of the error, and no more."""
     found = problem(places, "p.parquet")
     with pytest.raises(InputError) as caught:
-        part_sum(parts(found.table.source)[0], found.coder, found.dialect, broken)
+        task = partial(part_sum, coder=found.coder, dialect=found.dialect, function=broken)
+        on_worker(task, parts(found.table.source)[0])
     assert str(caught.value) == TableMessage.WORKER_FAILED.sentence(reason="ValueError")
     assert "row says" not in "".join(traceback.format_exception(caught.value))
 
@@ -222,3 +227,70 @@ def test_what_workers_cannot_reach_is_refused(places, cluster):
         cluster.adder(table.source, None, None)
     with refused(TableMessage.NO_SCHEDULER):
         Cluster("nowhere://127.0.0.1:1")
+
+
+class Here:
+    """A cluster without workers: the same parts, joined in another tree."""
+
+    def joined(self, table_parts, task, join):
+        self.sent = pickle.dumps(task)
+        return reduce(join, [on_worker(pickle.loads(self.sent), part) for part in table_parts])
+
+
+KEY = bytes(range(32))
+LIMITS = {"all": {}, "some cells": {"cells": 3_000}, "few rows": {"rows": 150}, "one row": {"rows": 1}}
+
+
+@pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
+@pytest.mark.parametrize("name", ["p.parquet", "many"])
+def test_a_fingerprint_by_parts_is_that_of_one_pass(places, monkeypatch, name, limit):
+    """The same rows are chosen, in the same order, whatever part they lie in; and so the ledger knows the table."""
+    monkeypatch.setattr(fingerprint, "MOST_CELLS", limit.get("cells", fingerprint.MOST_CELLS))
+    table = read_path(str(places / name), "private")
+    here, there = (hashed(table, KEY, most_rows=limit.get("rows"), cluster=where) for where in (None, Here()))
+    assert there.table_rows == N and there.digest == here.digest
+    assert np.array_equal(there.hashes, here.hashes) and np.array_equal(there.first, here.first)
+
+
+def test_of_rows_that_are_all_alike_parts_choose_as_many(tmp_path, monkeypatch):
+    """No hash tells them apart, so their number is halved: by parts as in one pass, but for the last copies."""
+    monkeypatch.setattr(fingerprint, "MOST_CELLS", 300)
+    pq.write_table(pa.table({"a": np.ones(1000), "b": np.zeros(1000)}), tmp_path / "p.parquet", row_group_size=130)
+    table = read_path(str(tmp_path / "p.parquet"), "private")
+    here, there = (hashed(table, KEY, cluster=where) for where in (None, Here()))
+    assert len(here.hashes) == 125 and abs(len(there.hashes) - 125) <= 8
+    assert len(np.unique(np.vstack([here.hashes, there.hashes]), axis=0)) == 1
+
+
+def test_workers_are_told_no_more_of_the_key_than_hashes_cells(places):
+    """With the rest a ledger's fingerprints and its chain are sealed."""
+    key, where = bytes(np.random.default_rng(5).integers(0, 256, 32, dtype=np.uint8)), Here()
+    hashed(read_path(str(places / "p.parquet"), "private"), key, cluster=where)
+    assert key[:16] in where.sent and key[16:24] not in where.sent and key[24:] not in where.sent
+
+
+@pytest.mark.slow
+def test_workers_take_the_fingerprint(places, cluster, monkeypatch):
+    """A release on a cluster reads one block here before its spend, and its table has the fingerprint of any other."""
+    found = problem(places, "p.parquet", cluster)
+    here = hashed(found.table, KEY, found.dialect)
+    read = []
+    own = fingerprint._read
+    monkeypatch.setattr(
+        fingerprint, "_read", lambda block, *rest, **more: read.append(block) or own(block, *rest, **more)
+    )
+    there = hashed(found.table, KEY, found.dialect, cluster=found.cluster)
+    assert len(read) == 1 and there.digest == here.digest and np.array_equal(there.hashes, here.hashes)
+
+
+@pytest.mark.slow
+def test_an_error_of_a_workers_fingerprint_says_nothing_of_a_row(places, cluster):
+    """The kind of the error, and no more."""
+    table = read_path(str(places / "p.parquet"), "private")
+    with pytest.raises(InputError) as caught:
+        cluster.joined(parts(table.source), raises_a_cell, max)
+    assert str(caught.value) == TableMessage.WORKER_FAILED.sentence(reason="ValueError")
+
+
+def raises_a_cell(part):
+    raise ValueError(f"the cell is {next(iter(part.blocks(['a'], None))).columns['a'][0]}")

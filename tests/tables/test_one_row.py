@@ -15,7 +15,7 @@ import sqlite3
 import warnings
 import zoneinfo
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -271,7 +271,8 @@ def test_parts_of_a_cluster(drawn):
         for lines in (table, replaced(table, at, row)):
             made = read_path(_parquet(arrow_table(lines, pa.string()), Path(folder)), "private")
             coder = prepared(made).coder
-            sums.append([part_sum(part, coder, Dialect(), lambda x, y: x.sum(0)) for part in parts(made.source)])
+            each = partial(part_sum, coder=coder, dialect=Dialect(), function=lambda x, y: x.sum(0))
+            sums.append([each(part) for part in parts(made.source)])
         assert all(np.array_equal(a, b) for j, (a, b) in enumerate(zip(*sums, strict=True)) if j != at // 2)
 
 
