@@ -26,6 +26,10 @@ from pmtcore.tables.sources import Cells, ManySource, ParquetSource, Source, Tex
 _WORKERS = 2  # of a cluster of one's own: this machine's, one thread each
 _PATIENCE = 10  # seconds that a scheduler has to answer
 _TRIES = 5  # of a part whose worker was lost
+# Rows of a part of a Parquet file, about: enough to repay handing it over, and opening the file, where row groups are
+# small. Of a small file fewer, so that many workers have some.
+_ROWS_OF_PART = 2**18
+_PARTS = 64
 Summand = Callable[[np.ndarray, np.ndarray], np.ndarray]
 R = TypeVar("R")
 
@@ -55,8 +59,22 @@ def parts(source: Source) -> list[TablePart]:
     if source.in_memory or not isinstance(source, ParquetSource | TextSource):
         raise InputError(TableMessage.CLUSTER_NEEDS_FILES)
     if isinstance(source, ParquetSource):
-        return [TablePart(source, (group,)) for group in range(source.groups)] or [TablePart(source, ())]
+        return [TablePart(source, groups) for groups in _runs_of_groups(source.rows_of_groups())]
     return [TablePart(source)]
+
+
+def _runs_of_groups(rows: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return row groups as runs of about as many rows, at least one run; an empty file has one without a group."""
+    size = min(max(sum(rows) // _PARTS, 1), _ROWS_OF_PART)
+    runs: list[list[int]] = [[]]
+    filled = 0
+    for group, count in enumerate(rows):
+        if runs[-1] and filled + count > size:
+            runs.append([])
+            filled = 0
+        runs[-1].append(group)
+        filled += count
+    return [tuple(run) for run in runs]
 
 
 def on_worker(task: Callable[[TablePart], R], part: TablePart) -> R:

@@ -183,7 +183,7 @@ class ParquetSource:
         self.place, self._where = place, where
         self.in_memory = isinstance(place, bytes)
         with self._file() as file:
-            self._rows, self.groups = int(file.metadata.num_rows), int(file.metadata.num_row_groups)
+            self._rows = int(file.metadata.num_rows)
             schema = file.schema_arrow
             self._fields = {str(field.name).strip(): field for field in schema}
             names = [str(field.name).strip() for field in schema]
@@ -198,6 +198,11 @@ class ParquetSource:
 
     def rows(self, dialect: Dialect) -> int:
         return self._rows
+
+    def rows_of_groups(self) -> list[int]:
+        """Return the number of rows of each row group."""
+        with self._file() as file:
+            return [int(file.metadata.row_group(g).num_rows) for g in range(file.metadata.num_row_groups)]
 
     @contextmanager
     def _file(self, wanted: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:

@@ -25,7 +25,7 @@ from pmtcore.methods.registry import methods
 from pmtcore.releases.release import Request, release
 from pmtcore.tables import fingerprint
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.cluster import Cluster, on_worker, part_sum, parts
+from pmtcore.tables.cluster import Cluster, _runs_of_groups, on_worker, part_sum, parts
 from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_path, read_table
@@ -91,6 +91,23 @@ def test_methods_that_go_through_rows_many_times_have_the_same_bits_with_a_clust
     assert np.array_equal(
         coefficients(problem(places, "p.parquet", cluster)), coefficients(problem(places, "p.parquet"))
     )
+
+
+SIZES = {
+    "small": ([100] * 40, [1] * 40),
+    "uneven": ([700, 1, 1, 1] * 10, [1] + [3, 1] * 9 + [3]),
+    "large": ([2**20] * 3, [1] * 3),
+    "many small": ([2**14] * 4096, [16] * 256),
+    "empty": ([], [0]),
+}
+
+
+@pytest.mark.parametrize(("rows", "groups"), SIZES.values(), ids=SIZES)
+def test_parts_are_runs_of_row_groups(rows, groups):
+    """Each group is in one part, in its order: many parts of a small file, none so small in a large one."""
+    runs = _runs_of_groups(rows)
+    assert [group for run in runs for group in run] == list(range(len(rows)))
+    assert [len(run) for run in runs] == groups
 
 
 class Slowly:
