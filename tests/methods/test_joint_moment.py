@@ -20,7 +20,7 @@ from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.joint_moment.derived import Rule, parse
 from pmtcore.methods.joint_moment.influence import GaussianInfluence, Moments, RowInfluence
 from pmtcore.methods.joint_moment.linear import solve
-from pmtcore.methods.joint_moment.method import _kurtosis, row_norm
+from pmtcore.methods.joint_moment.method import _kurtosis, candidates, row_norm
 from pmtcore.methods.joint_moment.record import Record, _digest, record_from_bytes
 from pmtcore.public.moments import INTERCEPT, public_from_moment, public_from_rows
 from tests.helpers import TEST, plan, refused
@@ -308,6 +308,18 @@ def test_prospects_say_what_a_typical_regression_costs():
     typical = [f.typical_error_in_standard_errors for f in found]
     assert typical[0] > typical[1] > typical[2] > 0
     assert all(f.worst_error_in_standard_errors > t for f, t in zip(found, typical, strict=True))
+
+
+def test_regressions_without_a_sampling_error_price_no_radius():
+    """One of all levels on the others, without a constant, is exact: its error of 0 made the least radius the best."""
+    rng = np.random.default_rng(4)
+    levels = np.eye(4)[rng.integers(0, 4, 80)]
+    public = public_from_rows(levels, levels @ [1.0, 2.0, 3.0, 4.0] + rng.standard_normal(80), list("abcd"), "y")
+    rows = row_norm(public, "tails")
+    priced = candidates(rows, 5000)
+    assert np.all(priced.public > 1e-3) and np.all(np.isfinite(priced.truncation))
+    assert 0 < priced.best(1.0) < len(priced.radii) - 1
+    assert np.all(np.sum(rows.pairs[1][:, 4:] ** 2, axis=1) > 0), "only y on levels has an error"
 
 
 @pytest.fixture(scope="module")

@@ -66,6 +66,9 @@ _RADII_TRIED = 30  # on a log grid over a range of about one to ten: a twelfth a
 _MOST_ROWS = 1000  # public rows behind a choice; more change it by less than its own error
 # random questions that a radius is priced by, and coefficients of them that are looked at
 _REGRESSIONS, _PAIRS = 60, 120
+# Of a coefficient that is no exact one: its residual's share of the column, and the variance of what a row adds to its
+# error, which is about 1. Smaller is rounding.
+_LEAST_SIZE, _LEAST_VARIANCE = 1e-6, 1e-6
 
 
 class MomentParameters(Parameters):
@@ -474,7 +477,10 @@ class RowNorm:
 
     @cached_property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return directions (K, D) by which random regressions multiply the moment, in sampling errors."""
+        """Return directions (K, D) by which random regressions multiply the moment, in sampling errors.
+
+        Regressions whose coefficient has none are left out: a level on the other levels, without a constant, is exact.
+        """
         rng = np.random.default_rng(15)  # the same questions for everybody
         d, directions = self.dimension, []
         root = self.root / np.linalg.norm(self.root, axis=1, keepdims=True)  # columns in units of their own size
@@ -490,7 +496,11 @@ class RowNorm:
         at = rng.permutation(len(directions))[:_PAIRS]
         a, b = (np.array([directions[i][side] for i in at]) for side in (0, 1))
         sizes = [np.sqrt(np.einsum("ki,ij,kj->k", x, moment, x)) for x in (a, b)]
-        return a / sizes[0][:, None], b / sizes[1][:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            a, b = a / sizes[0][:, None], b / sizes[1][:, None]
+            varies = np.var((self.inside @ a.T) * (self.inside @ b.T), axis=0) > _LEAST_VARIANCE
+        varies &= np.minimum(*sizes) > _LEAST_SIZE
+        return (a[varies], b[varies]) if np.any(varies) else (np.eye(1, d), np.eye(1, d, d - 1))
 
     @cached_property
     def products(self) -> np.ndarray:
