@@ -292,6 +292,7 @@ def test_what_the_first_coefficient_means_is_in_the_unit_that_is_chosen():
     assert "town=north, compared with the reference," in words.example_words(table, one)
     assert "town=north, compared with south, goes" in words.example_words(table, spread, references)
     number = table.assign(coefficient="age", column="age")
+    assert "age = 1, compared with 0, goes" in words.example_words(number, spread, zero_one=["age"])
     assert "one standard deviation (of the public rows) more of age" in words.example_words(number, spread)
     figures = released([1, 1], [0.5, 0.5])
     assert "for one unit of" in words.release_words(figures, False)
