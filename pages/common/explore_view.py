@@ -249,7 +249,7 @@ def neighbours(here: Held, fit: Regression, drawn: Collection[str]) -> pd.DataFr
         drawn: its coefficients that the picture beside this one has.
     """
     picture, table = figures.neighbours(
-        here.moment, fit, modelled(fit.response, here.modelled.get(fit.response)), here.references, drawn
+        here.moment, fit, modelled(fit.response, here.modelled.get(fit.response)), here.references, beside=drawn
     )
     # A new key after each click: the mark that was clicked is no longer selected, and can be clicked again.
     key = f"explore-map-{fit.response}-{st.session_state.get(_CLICKS, 0)}"

@@ -308,7 +308,7 @@ def test_a_folded_column_has_one_level_in_both_pictures():
     assert list(drawn["coefficient"]) == ["a", "town=7"]
 
     def named(beside):
-        picture, _ = figures.neighbours(found, fit, "y", {}, beside)
+        picture, _ = figures.neighbours(found, fit, "y", {}, beside=beside)
         return [name for trace in picture.data for name in trace.y if "town" in name]
 
     assert [name.split(" ")[0] for name in named(())] == ["town=0"]

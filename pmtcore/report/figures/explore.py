@@ -124,7 +124,7 @@ def between(low: Values, value: Values, high: Values, colour: str | None = AFTER
 
 
 def neighbours(
-    moment: Moment, fit: Regression, response: str, references: Mapping[str, str], beside: Collection[str] = ()
+    moment: Moment, fit: Regression, response: str, references: Mapping[str, str], *, beside: Collection[str] = ()
 ) -> tuple[go.Figure, pd.DataFrame]:
     """Draw the correlation of each column with the response, filled where the model has it; a mark names its column.
 
