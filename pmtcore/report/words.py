@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.auditing.comparison import Summary
-from pmtcore.auditing.diagnostics import Diagnosis
+from pmtcore.auditing.diagnostics import Diagnosis, Direction
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import Note, TableNote, kind_of
 from pmtcore.base.numbers import alike, figure, listing, percent, plural
@@ -76,6 +76,30 @@ def conditioning_words(diagnosis: Diagnosis) -> str:
     if math.isinf(before):
         return f"{start} After whitening it is {figure(after)}: {_harm(after)}"
     return f"{start} and {figure(after)} times after: {_gain(before, after)}{_harm(after)}"
+
+
+def directions_words(diagnosis: Diagnosis, longest: Direction, shortest: Direction) -> str:
+    """Say which columns make the condition number large; empty where no direction is much longer than another.
+
+    Args:
+        diagnosis: of the rows.
+        longest: direction of the public second moment.
+        shortest: direction of the public second moment.
+    """
+    if _ratio(diagnosis.before.kappa) <= _ROUND or not np.any(diagnosis.before.eigenvalues > 0):
+        return ""
+    units = "Both depend on the units of the table; after whitening units do not matter."
+    return f"The longest is {_along(longest)}, the shortest {_along(shortest)}. {units}"
+
+
+def _along(direction: Direction) -> str:
+    """Return the columns of a direction in words."""
+    if direction.columns == 1:
+        return f"mostly {listing(list(direction.shares))}"
+    named = [f"{name} ({percent(share, 2)})" for name, share in direction.shares.items()]
+    if direction.columns > len(named):
+        return f"spread over {plural(direction.columns, 'column')}, the most along {named[0]}"
+    return f"a combination of {listing(named)}"
 
 
 def _ratio(kappa: float) -> float:
