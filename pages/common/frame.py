@@ -65,7 +65,7 @@ def _tables() -> None:
     if current.tables is None:
         return
     st.markdown(f"**{plain(current.tables.title)}**")
-    st.page_link("pages/work/data.py", label="Another table", icon=":material/table:")
+    workflow_state.another_table()
     try:
         problem = state.current_problem()
     except InputError:
