@@ -57,7 +57,7 @@ def _carry_out(one: PendingRequest) -> None:
         require(Action.RELEASE)
         with st.spinner("Releasing", show_time=True):
             made = carry_out(actor(), Ledger(default_url()), one.key, SecureNoise())
-        session().keep(request_of(one), made.release, one.key)
+        session().keep(request_of(one), made.release, one.key, dataset=one.dataset)
         session().next_request = one.key
         st.rerun()
 

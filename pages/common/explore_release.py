@@ -137,6 +137,7 @@ def _spending(problem: Problem, request: Request, expected: Preview, prefix: str
     state = session()
     if id not in state.releases:
         with st.spinner("Releasing", show_time=True):
-            state.keep(request, where.release(problem, request, SecureNoise(), id), id)
+            made = where.release(problem, request, SecureNoise(), id)
+            state.keep(request, made, id, dataset=where.dataset.strip())
     st.session_state[f"{prefix}-request"] = uuid4().hex
     return state.releases[id]

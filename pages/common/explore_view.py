@@ -1,7 +1,7 @@
 """The parts of the Explore page: the question, its answer, the list of models, the whole in pictures."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -186,17 +186,19 @@ def answer(here: Held, fit: Regression) -> None:
     many = here.moment.models
     correction = st.session_state.get("explore-correction") or "none"
     table = figures.table(fit, correction, many)
-    scales = figures.in_deviations(here.moment, fit)
+    scales = figures.in_steps(here.moment, fit)
+    drawn = figures.drawn(table, scales) if scales else None
     bases = figures.bases(here.references, here.moment.columns, fit.features)
-    example = figures.example_words(table, fit, bases, scales, said_of=here.event(fit.response))
+    example = figures.example_words(here.moment, fit, table, bases, said_of=here.event(fit.response))
     if words := f"{figures.fit_words(fit, many, correction)} {example}".strip():
         below(st, "fit").markdown(f"{badge(here.label)} {plain(words)}")
     left, right = st.columns([2, 3], gap="medium")
     with left, below(st, "map"):
-        correlations = neighbours(here, fit)
+        correlations = neighbours(here, fit, () if drawn is None else list(drawn["coefficient"]))
     with right:
-        if scales:
-            chart(figures.forest(table, scales), "explore", "Coefficients with 95 % bands", table, label=here.label)
+        if drawn is not None:
+            picture = figures.forest(here.moment, fit, drawn)
+            chart(picture, "explore", "Coefficients with 95 % bands", table, label=here.label)
             bare = [f"{level} of {column}" for column, level in bases.items()]
             compared = f"Other levels are compared with {listing(bare)}." if bare else ""
             if words := f"{few_words(list(scales))} {plain(compared)}".strip():
@@ -238,10 +240,16 @@ def logistic(here: Held, fit: Regression) -> None:
         st.caption(plain(fitted.note))
 
 
-def neighbours(here: Held, fit: Regression) -> pd.DataFrame:
-    """Draw every column beside the response; a click on one puts it into the model, or out; return the table."""
+def neighbours(here: Held, fit: Regression, drawn: Collection[str]) -> pd.DataFrame:
+    """Draw every column beside the response; a click on one puts it into the model, or out; return the table.
+
+    Args:
+        here: the open record.
+        fit: the model.
+        drawn: its coefficients that the picture beside this one has.
+    """
     picture, table = figures.neighbours(
-        here.moment, fit, modelled(fit.response, here.modelled.get(fit.response)), here.references
+        here.moment, fit, modelled(fit.response, here.modelled.get(fit.response)), here.references, beside=drawn
     )
     # A new key after each click: the mark that was clicked is no longer selected, and can be clicked again.
     key = f"explore-map-{fit.response}-{st.session_state.get(_CLICKS, 0)}"
@@ -406,14 +414,14 @@ def _paths(here: Held, fit: Regression) -> None:
             frame(table, "The best columns of each number")
         return
     path = here.moment.lasso_path(fit) if kind == "lasso" else here.moment.ridge_path(fit)
-    spread = dict(zip(here.moment.names, map(float, here.moment.record.spread), strict=True))
     words = (
         "The penalty acts on coefficients in the units of the table, so a feature in small numbers shrinks first."
         if kind == "ridge"
         else "The table says in what share of draws of noise and sampling a feature is chosen."
     )
     alt = f"Coefficients along the {kind} path"
-    chart(figures.paths(path, spread), "explore-paths", alt, figures.path_table(path), label=here.label, words=words)
+    picture = figures.paths(here.moment, path)
+    chart(picture, "explore-paths", alt, figures.path_table(path), label=here.label, words=words)
 
 
 def _correlations(here: Held, _: Regression) -> None:

@@ -8,6 +8,7 @@ import streamlit as st
 from pages.common import actors, links, scripts, workflow_state
 from pages.common import session as state
 from pages.common.controls import control
+from pages.common.ledger_form import counted
 from pages.common.widgets import badge
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.escaping import markdown as plain
@@ -64,7 +65,7 @@ def _tables() -> None:
     if current.tables is None:
         return
     st.markdown(f"**{plain(current.tables.title)}**")
-    st.page_link("pages/work/data.py", label="Another table", icon=":material/table:")
+    workflow_state.another_table()
     try:
         problem = state.current_problem()
     except InputError:
@@ -78,6 +79,13 @@ def _tables() -> None:
 
 
 def _spent() -> None:
+    account = counted()
+    if account is not None:
+        total, many = account.spent, len(account.entries)
+        added = " (their squares add up)" if many > 1 else ""
+        words = f"mu = {total:.3g} in {plural(many, 'release')}{added}" if many else "nothing yet"
+        st.caption(f"Spent on this table, in the ledger as {plain(account.dataset)}: **{words}**")
+        return
     spent = state.session().spent
     total = compose(release.guarantee.person.mu for release in spent)
     added = " (their squares add up)" if len(spent) > 1 else ""

@@ -1,6 +1,8 @@
 """The ledger in the app: which data set a spend counts against, and the spend itself."""
 
+import itertools
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import streamlit as st
@@ -15,6 +17,7 @@ from pmtcore.base.numbers import figure
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account
 from pmtcore.ledger.agreements import PendingRequest
+from pmtcore.ledger.fingerprint import FEWEST_TO_TELL
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases import register
@@ -96,13 +99,15 @@ def _spend_plan(mu: float) -> SpendPlan | None:
     if tables.may_be_studied and not st.toggle(**control("ledger-study", value=False), help=_STUDY_HELP):
         return SpendPlan()
     # One below the other: a name that is cut is no name.
-    name = tables.registered or st.text_input(**control("ledger-name", f"-{tables.key[:12]}", value=tables.title))
+    start = session().dataset or tables.title
+    name = tables.registered or st.text_input(**control("ledger-name", _at(tables), value=start))
     purpose = st.text_input(**control("ledger-purpose"))
     with before_spend():
         ledger = Ledger(default_url())
     if not name.strip():
         raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
-    account = ledger.account(name, known_as(ledger, tables) - {name.strip()})
+    recognised = known_as(ledger, tables)
+    account = ledger.account(name, recognised - {name.strip()})
     try:
         within(account, mu)
     except InputError as error:
@@ -115,6 +120,8 @@ def _spend_plan(mu: float) -> SpendPlan | None:
             "the name. A curator can separate them, with a reason, on the Budget page.",
             icon=":material/link:",
         )
+    if not tables.registered and not recognised and has_other_rows(ledger, name.strip(), tables):
+        other_rows(ledger, name.strip(), tables)
     if account.cap is None:
         cap = amount("ledger-cap", START_CAP, f"-{name}")
         number_between("cap", cap, *CAP_RANGE)
@@ -127,6 +134,63 @@ def _spend_plan(mu: float) -> SpendPlan | None:
         total = account.total_with(mu)
         st.markdown(f"With the releases before it, mu = {figure(total)} in all. {strength(total).sentence}")
     return SpendPlan(name, purpose, second=account.second)
+
+
+def _at(tables: Tables) -> str:
+    """Return the end of the key of the control that names the data set."""
+    return f"-{tables.key[:12]}"
+
+
+def data_set(tables: Tables) -> str:
+    """Return the data set that a release from the open tables counts against; empty where it is noted here alone."""
+    if tables.may_be_studied and not st.session_state.get("ledger-study"):
+        return ""
+    typed = str(st.session_state.get(f"ledger-name{_at(tables)}", "")).strip()
+    return tables.registered or typed or session().dataset or tables.title
+
+
+def counted() -> Account | None:
+    """Return the account that a release from the open tables counts against, as the form of Release shows it.
+
+    Rows that the ledger knows by another name count as soon as that form has looked for them.
+    """
+    tables = session().tables
+    name = "" if tables is None else data_set(tables)
+    if tables is None or not name:
+        return None
+    looked = st.session_state.get("ledger-known", {})
+    recognised: set[str] = next((names for (key, _), names in looked.items() if key == tables.key), set())
+    with suppress(InputError):
+        return Ledger(default_url(), make=False).account(name, recognised - {name})
+    return Account(name, None, ())
+
+
+def has_other_rows(ledger: Ledger, name: str, tables: Tables) -> bool:
+    """Return whether the ledger has tables under this name, and enough rows are open to tell that none is this one.
+
+    It says no more than :func:`known_as`, which compares with noise (decision 226).
+
+    Args:
+        ledger: which does not recognise the table under any name.
+        name: of the data set.
+        tables: that are open.
+    """
+    return tables.private.n >= FEWEST_TO_TELL and name in ledger.datasets_with_tables()
+
+
+def other_rows(ledger: Ledger, name: str, tables: Tables) -> None:
+    """Say that a data set of this name has other rows, and draw a button that names the open ones otherwise."""
+    taken = {account.dataset for account in ledger.accounts()}
+    free = next(other for at in itertools.count(2) if (other := f"{name} ({at})") not in taken)
+    st.warning(
+        f"Under '{plain(name)}' the ledger has a table that it does not recognise this one as, so their spends add up "
+        "under one cap. If these are other people, give them a name of their own. If they are the same, corrected or "
+        "asked again, keep this one: what is known of them adds up.",
+        icon=":material/difference:",
+    )
+    key = f"ledger-name{_at(tables)}"
+    label = f"Name it '{plain(free)}'"
+    st.button(**control("ledger-rename"), label=label, on_click=lambda: st.session_state.update({key: free}))
 
 
 def known_as(ledger: Ledger, tables: Tables) -> set[str]:

@@ -137,7 +137,7 @@ def coefficients(release: Release, here: str = "") -> None:
     unit = units[id]
     table = forest.table(release, unit)
     shown = forest.chosen(table, unit, search, order)
-    example = example_words(shown, unit, reference_levels(release.notes))
+    example = example_words(shown, unit, reference_levels(release.notes), release.ground.zero_one)
     parts = release_words(release, unit.per_spread)
     st.markdown(f"{badge(label(release))} **{plain(example or parts)}**")
     few = forest.folded(shown, unit)

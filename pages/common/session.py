@@ -56,6 +56,7 @@ class Session:
     requests: dict[str, Request] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)  # request id: digest of the private table it was spent on
     titles: dict[str, str] = field(default_factory=dict)  # request id: of which table, and when
+    datasets: dict[str, str] = field(default_factory=dict)  # request id: the data set in the ledger, where it is there
     chosen: dict[str, Choices] = field(default_factory=dict)  # request id: what was fitted
     next_request: str = field(default_factory=lambda: uuid4().hex)
     comparison: Comparison | None = None
@@ -77,6 +78,14 @@ class Session:
         here = self.tables.private.sha256
         return [r for id, r in self.releases.items() if r.guarantee.mu > 0 and self.sources[id] == here]
 
+    @property
+    def dataset(self) -> str:
+        """Return the data set in the ledger that the open private table was last released under; empty without one."""
+        if self.tables is None:
+            return ""
+        here = self.tables.private.sha256
+        return next((name for id, name in reversed(self.datasets.items()) if self.sources[id] == here), "")
+
     def keep(
         self,
         request: Request,
@@ -85,6 +94,7 @@ class Session:
         source: str | None = None,
         *,
         choices: Choices | None = None,
+        dataset: str = "",
     ) -> None:
         """File a release under the request id that was confirmed; the Release page's own where none is given.
 
@@ -94,6 +104,7 @@ class Session:
             id: of the request.
             source: digest of the private table; the open one's where none is given.
             choices: what was fitted, where the Release page should know when that is no longer chosen.
+            dataset: the data set in the ledger that it was counted against; empty where it is in none.
         """
         if source is None:
             if self.tables is None:
@@ -103,7 +114,9 @@ class Session:
         self.requests[id], self.releases[id], self.sources[id] = request, release, source
         if choices is not None:
             self.chosen[id] = choices
-        title = "a table" if self.tables is None else self.tables.title
+        if dataset:
+            self.datasets[id] = dataset
+        title = dataset or ("a table" if self.tables is None else self.tables.title)
         self.titles[id] = f"{title}, released {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
     def begin_request(self) -> None:

@@ -21,6 +21,23 @@ from pmtcore.tables.problem import Problem
 
 def summary(problem: Problem) -> None:
     """Draw the fit that is worked on in one line."""
+    st.caption(_fit(problem))
+
+
+def summary_and_others(problem: Problem) -> None:
+    """Draw the fit that is worked on, and beside it the way to another table, on a page without the steps."""
+    with st.container(horizontal=True, key="open-table", gap="small", vertical_alignment="center"):
+        st.caption(_fit(problem), width="content")
+        another_table()
+
+
+def another_table() -> None:
+    """Draw the way to another table."""
+    st.page_link("pages/work/data.py", label="Another table", icon=":material/table:")
+
+
+def _fit(problem: Problem) -> str:
+    """Return the tables and the fit that is worked on, as markdown."""
     current, public = session(), problem.public
     target = plain(modelled(public.target, problem.positive))
     parts = [
@@ -28,7 +45,7 @@ def summary(problem: Problem) -> None:
         f"{count(problem.private.n)} private and {'?' if public.m is None else count(public.m)} public rows",
         f"{FAMILIES[public.family.id].title} fit of **{target}** on {plain(columns_words(public.names))}",
     ]
-    st.caption(" · ".join(part for part in parts if part))
+    return " · ".join(part for part in parts if part)
 
 
 def steps(here: str, problem: Problem | None, *, elsewhere: bool = False) -> None:

@@ -173,7 +173,7 @@ def picture(
 
 def page(problem: Problem) -> None:
     """Draw controls beside the picture; before anything is run, the quick comparison of the open tables."""
-    workflow_state.summary(problem)
+    workflow_state.summary_and_others(problem)
     if not curator_may_show(session().studied, "Every figure here is a distance to an exact fit"):
         return
     axis = against(problem)

@@ -25,7 +25,7 @@ from pmtcore.report.figures import conditioning as figures
 from pmtcore.report.glossary import term
 from pmtcore.report.names import spoken
 from pmtcore.report.statistics import shortened_words
-from pmtcore.report.words import conditioning_words, truncation_words
+from pmtcore.report.words import conditioning_words, directions_words, truncation_words
 from pmtcore.tables.problem import Problem
 
 # Confidence of the papers' radius.
@@ -56,7 +56,8 @@ def page(problem: Problem) -> None:
 
     workflow_state.steps("conditioning", problem)
     # Where all figures are of one kind, this sentence has it, and a phone their names.
-    st.markdown(f"{badge(label)} {plain(conditioning_words(shown[-1]))}")
+    carriers = directions_words(shown[0], *diagnostics.extreme_directions(problem.public))
+    st.markdown(f"{badge(label)} {plain(f'{conditioning_words(shown[-1])} {carriers}'.strip())}")
     for diagnosis, kind in zip(shown, kinds, strict=True):
         metrics(diagnosis, badge(kind) if len(kinds) > 1 else "")
     left, middle, right = st.columns([4, 3, 4], gap="medium")

@@ -11,8 +11,8 @@ from pages.common.widgets import badge, chart, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, TableNote
-from pmtcore.base.numbers import count
-from pmtcore.report.cautions import filled_gaps, left_out_words
+from pmtcore.base.numbers import plural
+from pmtcore.report.cautions import filled_gaps, public_rows_words
 from pmtcore.report.columns import at_a_glance
 from pmtcore.report.figures import compare as figures
 from pmtcore.report.words import columns_words, comparison_words
@@ -98,12 +98,12 @@ def mended(problem: Problem) -> None:
 
 def opening(problem: Problem) -> None:
     """Draw what is open, what is explained by what, and which level of a label is modelled."""
-    rows = "an unknown number of" if problem.public.m is None else f"**{count(problem.public.m)}**"
     opened = session().tables
-    words = "" if opened is None else left_out_words(problem, opened.public)
-    more = f" ({plain(words)})" if words else ""
+    if opened is None:
+        return
     st.markdown(
-        f"{badge(Label.PUBLIC)} **{count(problem.private.n)}** private rows, {rows} public rows{more}; "
+        f"{badge(Label.PUBLIC)} **{plural(problem.private.n, 'private row')}**, "
+        f"**{plain(public_rows_words(problem, opened.public))}**; "
         f"**{plain(problem.public.target)}** from **{plain(columns_words(problem.public.names))}**."
     )
     modelled(problem)

@@ -1,18 +1,23 @@
 """Explore: open a released joint moment, or release one; then every linear question is free."""
 
+from contextlib import suppress
+
 import streamlit as st
 
-from pages.common import cautions
+from pages.common import cautions, workflow_state
 from pages.common import explore_view as parts
 from pages.common.controls import control
 from pages.common.explore_release import releasing
 from pages.common.session import current_problem, session
 from pages.common.widgets import errors_shown
+from pmtcore.base.messages import InputError
 from pmtcore.explore.moment import Moment
 
 
 def opening() -> None:
     """Draw a record from a file, from a release of this session, or a new release."""
+    with suppress(InputError):  # the form below says what is missing
+        workflow_state.summary_and_others(current_problem())
     left, right = st.columns([3, 2], gap="large")
     with right:
         st.header("Open a record")

@@ -64,7 +64,12 @@ def run(problem: Problem, request: Request, where: SpendPlan, *, source: NoiseSo
             ready = where.ready(problem, request, source, id)
             of = None if state.tables is None else state.tables.private.sha256
             state.job = Job(
-                problem, request, ready, lambda release: state.keep(request, release, id, of, choices=problem.choices)
+                problem,
+                request,
+                ready,
+                lambda release: state.keep(
+                    request, release, id, of, choices=problem.choices, dataset=where.dataset.strip()
+                ),
             )
             with st.spinner("Releasing", show_time=True):
                 state.job.wait()

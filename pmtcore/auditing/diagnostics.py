@@ -5,7 +5,7 @@ predictions may be shown to anyone.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,13 @@ from pmtcore.base.private_rows import Private
 from pmtcore.base.symmetric import eigenvector_root
 from pmtcore.mechanisms.truncation import papers_radius, truncate
 from pmtcore.public.moments import Conditioning, PublicData, conditioning, joint, whiten
+from pmtcore.tables.formula import category
 from pmtcore.tables.overlap import Overlap, overlap
 from pmtcore.tables.problem import Problem
 
 QUANTILES = np.linspace(0.0, 1.0, 2001)
+# Share of a direction's squared length that its columns have together, and columns that are named at most.
+CARRIED, MOST_CARRIERS = 0.8, 3
 # Draws of a spectrum: its median is then known to a tenth of its spread. Fewer where there are very many columns.
 _DRAWS, _FEWEST_DRAWS = 200, 5
 _OPERATIONS = 2e9  # about a second
@@ -101,6 +104,40 @@ def predicted(public: PublicData, n: int, eta: float) -> Diagnosis:
 def _spectrum_in_units(root: np.ndarray, whitened: np.ndarray) -> Conditioning:
     """Return the spectrum of ``L M L'`` from singular values of ``L M^{1/2}``, which preserves small eigenvalues."""
     return Conditioning(np.sort(np.linalg.svd(root @ eigenvector_root(whitened), compute_uv=False) ** 2))
+
+
+@dataclass(frozen=True)
+class Direction:
+    """The columns that a direction mostly goes along.
+
+    Attributes:
+        shares: of its squared length, by column of the table, largest first; those of the other columns are in none.
+        columns: number of columns that it takes to have :data:`CARRIED` of it.
+    """
+
+    shares: Mapping[str, float]
+    columns: int
+
+
+def extreme_directions(public: PublicData) -> tuple[Direction, Direction]:
+    """Return the longest and the shortest direction of the public second moment of the features, in table units.
+
+    They decide the condition number: a column in large numbers is long; a rare level, a column in small numbers, or a
+    combination of columns that nearly cancel is short. Public figures.
+    """
+    directions = np.linalg.svd(public.feature_root)[0]
+    return _direction(public.names, directions[:, 0]), _direction(public.names, directions[:, -1])
+
+
+def _direction(names: Sequence[str], vector: np.ndarray) -> Direction:
+    """Return the columns of the table that carry a vector (d,) of length 1, each with all its levels."""
+    shares: dict[str, float] = {}
+    for name, share in zip(names, vector**2, strict=True):
+        column = category(name) or name
+        shares[column] = shares.get(column, 0.0) + float(share)
+    ordered = sorted(shares.items(), key=lambda item: -item[1])
+    many = int(np.searchsorted(np.cumsum([share for _, share in ordered]), CARRIED) + 1)
+    return Direction(dict(ordered[: min(many, MOST_CARRIERS)]), many)
 
 
 def expected_after(d: int, m: int) -> Conditioning:

@@ -48,6 +48,7 @@ _TYPES = 256  # different rows that are kept with how often they are there
 _COUNTS_APART = 12.0  # rows: two tables of which no more differ are one
 _BY_CHANCE = 36.0  # rows that two draws must be expected to differ in, beyond that, before equal counts say anything
 THRESHOLD = 24.0  # rows of the sample that make two tables one; before noise
+FEWEST_TO_TELL = int(2 * THRESHOLD)  # rows of a table that is surely known again: fewer may fall below the threshold
 NOISE = 2.0  # scale of the Laplace noise on threshold and count: about epsilon 1.5 a join (decision 0024)
 
 

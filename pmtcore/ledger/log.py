@@ -241,6 +241,11 @@ class Ledger:
                 sorted({name for name, earlier in known if known_again(cells, earlier, key, _joined(name, said))})
             )
 
+    def datasets_with_tables(self) -> frozenset[str]:
+        """Return the data sets of which the fingerprint of a table is kept."""
+        with self._database.reading() as connection:
+            return frozenset(str(row["dataset"]) for row in reading.of_kind(connection, "table"))
+
     def part(self, dataset: str, other: str, reason: str, *, by: str = "", role: str = "") -> None:
         """Record a curator's word that two data sets share nobody: they spend apart from then on."""
         reason = rules.reasoned(reason, "the two data sets share nobody")

@@ -245,6 +245,14 @@ class PublicData:
         return np.where(has_two_values, high - low, self.spread)
 
     @property
+    def zero_one(self) -> tuple[str, ...]:
+        """Return the columns, the response last, that are 0 or 1 in every public row, and not one of them in all."""
+        if self.rows is None:
+            return ()
+        is_zero_one = np.all((self.rows == 0) | (self.rows == 1), axis=0) & (np.ptp(self.rows, axis=0) > 0)
+        return tuple(name for name, is_ in zip((*self.names, self.target), is_zero_one, strict=True) if is_)
+
+    @property
     def penalty_shape(self) -> np.ndarray:
         """Return what ``lam`` multiplies in the penalty of each squared coefficient (d,); 0 for the intercept."""
         return self.penalized if self.penalty_units is None else self.penalized * self.penalty_units**2

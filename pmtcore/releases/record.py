@@ -29,6 +29,7 @@ class Ground:
         noise: ``exact`` where noise is drawn on an integer grid, else ``floating point``.
         choices: what was chosen about the tables, in plain fields: public, and what a repetition needs.
         positive: the level of a label target whose chance is modelled; None for a numeric response.
+        zero_one: features that are 0 or 1 in every public row, levels of categories among them.
     """
 
     family: str
@@ -37,6 +38,7 @@ class Ground:
     noise: str
     choices: Mapping[str, Any] = field(default_factory=dict)
     positive: str | None = None
+    zero_one: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields; the public fit where there is one."""
@@ -45,6 +47,8 @@ class Ground:
             fields["choices"] = plain(dict(self.choices))
         if self.positive is not None:
             fields["positive"] = self.positive
+        if self.zero_one:
+            fields["zero_one"] = list(self.zero_one)
         return fields if self.public_fit is None else {**fields, "public_fit": plain(self.public_fit)}
 
     @classmethod
@@ -58,6 +62,7 @@ class Ground:
             str(fields.pop("noise", "floating point")),
             dict(fields.pop("choices", {})),
             None if positive is None else str(positive),
+            tuple(map(str, fields.pop("zero_one", ()))),
         )
 
 

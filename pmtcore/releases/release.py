@@ -455,6 +455,7 @@ def _ground(problem: Problem, entry: Method) -> Ground:
         noise,
         problem.choices.as_dict(),
         problem.positive,
+        tuple(name for name in public.zero_one if name in public.names),
     )
 
 

@@ -58,15 +58,19 @@ def filled_gaps(problem: Problem, public: Table | MomentTable) -> str:
     return filled_words(missing, reference_levels(problem.notes))
 
 
-def left_out_words(problem: Problem, public: Table | MomentTable) -> str:
-    """Say how many public rows were left out, and why; empty where none was."""
-    left_out = public_gaps(problem, public)
+def public_rows_words(problem: Problem, public: Table | MomentTable) -> str:
+    """Say how many public rows there are; of how many, and why not all, where some were left out."""
+    if problem.public.m is None:
+        return "an unknown number of public rows"
+    left_out, used = public_gaps(problem, public), count(problem.public.m)
     if left_out == 0:
-        return ""
+        return f"{used} public rows"
+    why = "has a gap" if left_out == 1 else "have gaps"
     for note in problem.notes:
         if isinstance(note, Note) and note.kind is TableNote.PUBLIC_ROWS_UNFILLED:
-            return f"{count(left_out)} more left out, for a rare or missing {listed(note.facts['columns'])}"
-    return f"{count(left_out)} more with gaps left out"
+            missing = f"a rare or missing {listed(note.facts['columns'])}"
+            why = f"has {missing}" if left_out == 1 else f"have {missing}"
+    return f"{used} of {count(problem.public.m + left_out)} public rows ({count(left_out)} {why})"
 
 
 def rows_of_zeros(problem: Problem, public: Table | MomentTable) -> Caution | None:

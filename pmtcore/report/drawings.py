@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,8 @@ def forest(release: Mapping[str, Any]) -> str:
 
     Many are folded to the clearest level of each column; an effect far beyond the others stands at the edge in figures.
     """
-    by = steps(list(release["coefficients"]), release["public"].get("spread", []))
+    zero_one = release["public"].get("zero_one", ())
+    by = steps(list(release["coefficients"]), release["public"].get("spread", []), zero_one)
     names = [n for n in release["coefficients"] if n in release["bands"] and n != INTERCEPT and by.get(n)]
     if not names:
         return ""
@@ -90,15 +92,14 @@ def forest(release: Mapping[str, Any]) -> str:
         lines.append(f'<line x1="{x(a):.1f}" y1="{y}" x2="{x(b):.1f}" y2="{y}" stroke="#0072B2" stroke-width="3"/>')
         lines.append(f'<circle cx="{x(value):.1f}" cy="{y}" r="{_DOT}" fill="#0072B2"/>')
     lines += [f'<text x="{x(mark):.1f}" y="{foot + 16}" text-anchor="middle">{number(mark)}</text>' for mark in marks]
-    words = (f"for {step_words(names)};", "dot: coefficient, bar: 95 % limits")
+    words = [*wrap(f"for {step_words(names, zero_one)};", _LETTERS), "dot: coefficient, bar: 95 % limits"]
     lines += [
         f'<text x="{_WIDTH / 2:.0f}" y="{foot + 34 + 16 * at}" text-anchor="middle">{text}</text>'
         for at, text in enumerate(words)
     ]
-    label = f"Coefficients for {step_words(names)}, with 95 % limits; the table below has the same figures"
-    return (
-        f'<svg class="rows" viewBox="0 0 {_WIDTH} {foot + 58}" role="img" aria-label="{label}">{"".join(lines)}</svg>'
-    )
+    label = f"Coefficients for {step_words(names, zero_one)}, with 95 % limits; the table below has the same figures"
+    size = f"0 0 {_WIDTH} {foot + 26 + 16 * len(words)}"
+    return f'<svg class="rows" viewBox="{size}" role="img" aria-label="{label}">{"".join(lines)}</svg>'
 
 
 def _round_steps(low: float, high: float) -> list[float]:

@@ -295,7 +295,8 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     """Return the picture of the coefficients under its heading, and their tables with all notes."""
     bands = record["bands"]
     parts = [p for p in _PARTS if any(p in band for band in bands.values())]
-    by_name = steps(list(record["coefficients"]), record["public"].get("spread", []))
+    zero_one = record["public"].get("zero_one", ())
+    by_name = steps(list(record["coefficients"]), record["public"].get("spread", []), zero_one)
     rows, drawn = [], []
     for name, value in record["coefficients"].items():
         band = bands.get(name)
@@ -321,7 +322,7 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     extra += _figures(record["released"])
     head = ("coefficient", "value", "95 % limits", *(f"{part} sd" for part in parts))
     left_out = few_words([name for name in record["coefficients"] if name in bands and name != INTERCEPT])
-    step = step_words(record["coefficients"])
+    step = step_words(record["coefficients"], zero_one)
     picture = f'<p class="note">{escape(_PER_STEP.format(step=step))} {left_out}</p>{forest(record)}' if drawn else ""
     return (
         f"<h2>Coefficients</h2>\n{picture}",

@@ -1,6 +1,6 @@
 """Which rows of coefficients a picture draws, and how far its axis goes: the same on a page and in the report."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -9,6 +9,8 @@ from pmtcore.tables.formula import category
 
 # From so many rows on, the levels of a column are folded into one row.
 MANY = 20
+# What a comparable effect is for where a feature is there or not.
+_LEVEL_STEP, _ZERO_ONE_STEP = "a category: against the reference", "0 or 1: from 0 to 1"
 # Columns that a picture draws at first: more is no picture that can be looked at.
 MOST_COLUMNS = 40
 # What a reader of such a row should know.
@@ -30,23 +32,31 @@ def is_level(name: str) -> bool:
     return source(name) != name and ":" not in source(name)
 
 
-def step_words(names: Iterable[str]) -> str:
+def step_words(names: Iterable[str], zero_one: Collection[str]) -> str:
     """Return, for an axis, the change of a feature that a comparable effect is for (:func:`steps`)."""
-    levels = " (a category: against the reference)" if any(map(is_level, names)) else ""
-    return f"one standard deviation of the feature{levels}"
+    steps_of = [
+        _LEVEL_STEP if is_level(name) else _ZERO_ONE_STEP for name in names if is_level(name) or name in zero_one
+    ]
+    apart = f" ({'; '.join(sorted(set(steps_of)))})" if steps_of else ""
+    return f"one standard deviation of the feature{apart}"
 
 
-def steps(names: Sequence[str], spread: Sequence[float] | np.ndarray) -> dict[str, float]:
+def steps(names: Sequence[str], spread: Sequence[float] | np.ndarray, zero_one: Collection[str]) -> dict[str, float]:
     """Return the change of each feature that makes effects comparable.
 
-    It is one standard deviation for a number, and 1 for a level of a category, which is there or not: its effect is
-    that of the level against the reference. The intercept keeps its own unit. A feature that is constant has 0.
+    It is one standard deviation for a number, and 1 for a level of a category or a column of 0 and 1, which is there
+    or not: a level's effect is that against the reference. The intercept keeps its own unit. A feature that is
+    constant has 0.
 
     Args:
         names: of coefficients.
         spread: standard deviations of their features in the public rows.
+        zero_one: features that are 0 or 1 in every public row.
     """
-    ones = [name == INTERCEPT or (is_level(name) and each > 0) for name, each in zip(names, spread, strict=False)]
+    ones = [
+        name == INTERCEPT or ((name in zero_one or is_level(name)) and each > 0)
+        for name, each in zip(names, spread, strict=False)
+    ]
     return {name: 1.0 if one else float(each) for name, each, one in zip(names, spread, ones, strict=False)}
 
 

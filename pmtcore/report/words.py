@@ -1,14 +1,14 @@
 """Plain sentences beside the figures: each computed from the numbers it stands beside, right at the extremes too."""
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pmtcore.auditing.comparison import Summary
-from pmtcore.auditing.diagnostics import Diagnosis
+from pmtcore.auditing.diagnostics import Diagnosis, Direction
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import Note, TableNote, kind_of
 from pmtcore.base.numbers import alike, figure, listing, percent, plural
@@ -76,6 +76,30 @@ def conditioning_words(diagnosis: Diagnosis) -> str:
     if math.isinf(before):
         return f"{start} After whitening it is {figure(after)}: {_harm(after)}"
     return f"{start} and {figure(after)} times after: {_gain(before, after)}{_harm(after)}"
+
+
+def directions_words(diagnosis: Diagnosis, longest: Direction, shortest: Direction) -> str:
+    """Say which columns make the condition number large; empty where no direction is much longer than another.
+
+    Args:
+        diagnosis: of the rows.
+        longest: direction of the public second moment.
+        shortest: direction of the public second moment.
+    """
+    if _ratio(diagnosis.before.kappa) <= _ROUND or not np.any(diagnosis.before.eigenvalues > 0):
+        return ""
+    units = "Both depend on the units of the table; after whitening units do not matter."
+    return f"The longest is {_along(longest)}, the shortest {_along(shortest)}. {units}"
+
+
+def _along(direction: Direction) -> str:
+    """Return the columns of a direction in words."""
+    if direction.columns == 1:
+        return f"mostly {listing(list(direction.shares))}"
+    named = [f"{name} ({percent(share, 2)})" for name, share in direction.shares.items()]
+    if direction.columns > len(named):
+        return f"spread over {plural(direction.columns, 'column')}, the most along {named[0]}"
+    return f"a combination of {listing(named)}"
 
 
 def _ratio(kappa: float) -> float:
@@ -242,7 +266,12 @@ def modelled_levels(notes: Sequence[str]) -> dict[str, str]:
     return {note.facts["column"]: note.facts["label"] for note in labelled}
 
 
-def example_words(shown: pd.DataFrame, unit: DisplayUnit, references: Mapping[str, str] | None = None) -> str:
+def example_words(
+    shown: pd.DataFrame,
+    unit: DisplayUnit,
+    references: Mapping[str, str] | None = None,
+    zero_one: Collection[str] = (),
+) -> str:
     """Say of the first clear coefficient in the table what it means, with its limits; empty where there is none.
 
     Args:
@@ -250,6 +279,7 @@ def example_words(shown: pd.DataFrame, unit: DisplayUnit, references: Mapping[st
             or the first of all.
         unit: of the displayed coefficients.
         references: levels that categories are compared with, by column.
+        zero_one: features that are 0 or 1 in every public row.
     """
     rows = shown[shown["coefficient"] != INTERCEPT]
     if rows.empty or "low (95 %)" not in rows:
@@ -261,6 +291,8 @@ def example_words(shown: pd.DataFrame, unit: DisplayUnit, references: Mapping[st
     name, reference = row["coefficient"], (references or {}).get(row["column"])
     if reference is not None or is_level(name):
         cause = f"{name}, compared with {reference or 'the reference'},"
+    elif name in zero_one:
+        cause = f"{name} = 1, compared with 0,"
     else:
         cause = f"one {'standard deviation (of the public rows)' if unit.per_spread else 'unit'} more of {name}"
     if unit.ratio:
@@ -316,7 +348,7 @@ def release_words(release: Release, per_spread: bool = True) -> str:
         return release.guarantee.words
     bands, features = release.bands, [j for j, name in enumerate(release.names) if name != INTERCEPT]
     at = features or list(range(len(release.names)))  # a fit of the intercept alone has no other
-    by = steps(release.names, release.ground.spread)
+    by = steps(release.names, release.ground.spread, release.ground.zero_one)
     unit = np.array([by[release.names[j]] for j in at]) if features and per_spread else 1.0
     parts = {part: float(np.median(errors[at] * unit)) for part, errors in bands.parts.items()}
     total = np.sqrt(sum(errors[at] ** 2 for errors in bands.parts.values()))
@@ -337,7 +369,8 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     if TableNote.FEW_PUBLIC_ROWS in map(kind_of, release.notes):  # two digits of a part would claim too much
         return f"For the typical coefficient {advice} How large each part is, so few public rows tell roughly at best."
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
-    per = f", for {step_words(release.names) if per_spread else 'one unit of a feature'}" if features else ""
+    step = step_words(release.names, release.ground.zero_one) if per_spread else "one unit of a feature"
+    per = f", for {step}" if features else ""
     return f"For the typical coefficient {advice} Standard errors{per}: {figures}."
 
 

@@ -7,7 +7,7 @@ level, rare public categories merged; elsewhere it is missing: never the referen
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from pmtcore.base.messages import InputError, Note, TableMessage, TableNote
 from pmtcore.public.moments import OTHER
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import CODED, DATES, LEVELS, ORDERS, Kind, as_kind, sample, writing
+from pmtcore.tables.kinds import CODED, DATES, LEVELS, ORDERS, Kind, as_kind, writing
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column
 
@@ -103,10 +103,11 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
         empty = _blank(public) == len(public)
         raise InputError(TableMessage.EMPTY_COLUMN if empty else TableMessage.NOTHING_READ, column=rule.name, form=kind)
     notes = []
+    like = schema.example(_first_texts(public), kind, decimal) if writing(kind) is not None else ""
     if codes:
         notes.append(Note(TableNote.CODED, column=rule.name, levels=codes))
-    if writing(kind) is not None:
-        notes.append(Note(TableNote.WRITTEN, column=rule.name, example=sample(kind)))
+    if like:
+        notes.append(Note(TableNote.WRITTEN, column=rule.name, example=like))
     if kind in DATES:
         notes.append(date_note(rule.name, kind))
     elif schema.like_identifier(values):
@@ -115,7 +116,7 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     lost = int(np.sum(np.isnan(readable))) - _blank(public)
     if lost > 0:
         cells_lost = TableNote.UNREADABLE_CELL if lost == 1 else TableNote.UNREADABLE_CELLS
-        form = "date" if kind in DATES else "number" if writing(kind) is None else f"number like {sample(kind)}"
+        form = f"number like {like}" if like else "date" if kind in DATES else "number"
         notes.append(Note(cells_lost, count=lost, column=rule.name, form=form))
     return Feature(Column(rule.name, kind, codes), float(np.nanmedian(values)), notes=tuple(notes))
 
@@ -130,6 +131,12 @@ def date_note(name: str, kind: str) -> Note:
 def numeric(name: str) -> Feature:
     """Return a numeric feature of a column without public rows."""
     return Feature(Column(name), float("nan"))
+
+
+def _first_texts(public: pa.ChunkedArray) -> Iterator[str | None]:
+    """Yield the cells of a column as text, chunk by chunk."""
+    for chunk in public.chunks:
+        yield from cells.texts(chunk).to_pylist()
 
 
 def _blank(public: pa.ChunkedArray) -> int:
@@ -150,7 +157,7 @@ def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind,
             message = TableMessage.SLASHED_DATES
         elif written is not None:
             message = TableMessage.SIGNED_NUMBERS
-        example = "" if written is None else sample(written)
+        example = "" if written is None else schema.example(counts, written, decimal)
         raise InputError(
             message, column=name, count=len(counts), limit=MAX_LEVELS, example=example, form=written, orders=orders
         )

@@ -27,7 +27,7 @@ from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.features import date_note
-from pmtcore.tables.kinds import CODED, DATES, ORDERS, Kind, sample, writing
+from pmtcore.tables.kinds import CODED, DATES, ORDERS, Kind, writing
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.problem import default_choices, features_taken, prepare_public, public_side
 from pmtcore.tables.schema import Schema
@@ -308,7 +308,7 @@ def _as_written(name: str, levels: Mapping[str, int], choices: Choices, decimal:
     """Return the repair that reads most of these public cells as numbers with a sign or with another decimal mark."""
     # a formula reads columns as the public table suggests
     kind = None if choices.formula else schema.written_as(levels, decimal)
-    return () if kind is None else (_as_kind(name, kind, choices),)
+    return () if kind is None else (_as_kind(name, kind, choices, schema.example(levels, kind, decimal)),)
 
 
 def _as_dates(name: str, counts: Mapping[str, int], choices: Choices) -> tuple[Repair, ...]:
@@ -330,8 +330,16 @@ def _as_coded(name: str, code: float, choices: Choices) -> tuple[Repair, ...]:
     return () if choices.formula else (Repair(RepairLabel.AS_MISSING.sentence(label=text, column=name), changes),)
 
 
-def _as_kind(name: str, kind: str, choices: Choices) -> Repair:
-    words = "categories" if kind == "level" else "numbers" if kind == "number" else f"numbers like {sample(kind)}"
+def _as_kind(name: str, kind: str, choices: Choices, example: str = "") -> Repair:
+    """Return the repair that reads a column as another kind.
+
+    Args:
+        name: of the column.
+        kind: to be read as.
+        choices: as they are.
+        example: a cell of the column, for a kind with signs.
+    """
+    words = "categories" if kind == "level" else f"numbers like {example}" if example else "numbers"
     words = f"dates, {ORDERS[kind]} first" if kind in ORDERS else words
     return Repair(RepairLabel.AS_KIND.sentence(column=name, form=words), {"kinds": {**choices.kinds, name: kind}})
 
@@ -365,7 +373,7 @@ def _features(private: Table, public: Table, choices: Choices, going_in: tuple[s
         counts = schema.frequencies(column) if kind == "level" else {}
         signed, dated = _as_written(name, counts, choices, public.decimal), _as_dates(name, counts, choices)
         if signed and name in going_in:
-            example = sample(signed[0].changes["kinds"][name])
+            example = schema.example(counts, signed[0].changes["kinds"][name], public.decimal)
             note = Note(TableNote.SIGNED_NUMBERS, column=name, example=example)
             yield Finding("numbers", note, (name,), False, signed)
         elif dated and name in going_in and name not in choices.levels:
@@ -470,7 +478,7 @@ def _stopping(error: InputError, going_in: tuple[str, ...], choices: Choices) ->
     elif kind is TableMessage.SIGNED_NUMBERS:
         name = str(error.facts["column"])
         about, columns = "numbers", (name,)
-        repairs.append(_as_kind(name, str(error.facts["form"]), choices))
+        repairs.append(_as_kind(name, str(error.facts["form"]), choices, str(error.facts["example"])))
         repairs.append(_without(going_in, columns))
     elif kind is TableMessage.SLASHED_DATES:
         name, about, columns = str(error.facts["column"]), "dates", (str(error.facts["column"]),)

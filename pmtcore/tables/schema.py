@@ -33,6 +33,7 @@ from pmtcore.tables.kinds import (
     Order,
     as_kind,
     example_parts,
+    sample,
     writing,
 )
 from pmtcore.tables.limits import MAX_LEVELS
@@ -42,6 +43,7 @@ _EQUAL_PAIRS = 5.0  # expected by chance: from here on their absence tells an id
 # zoo's tune part, and in 2 of 940 of its check part, both codes.
 _FEWEST_VALUES = 3
 _LEVELS_LOOKED_AT = 1000  # for a text that stands beside numbers
+_EXAMPLES_TRIED = 20  # of the most frequent cells: nearly any of them will do
 _CURRENCY = re.compile(r"[A-Z]{2,3}\$?|[^\w\s]{1,2}")  # what may stand before a number: CHF, US$, a sign
 _SHORTEST_CODE = 99  # shorter ones are ages, grades and counts
 _MOST_COUNTED = 30  # beyond, a normal law is as good for a count
@@ -187,18 +189,40 @@ def read_alike(counts: Mapping[str, int], declared: Iterable[str] = ()) -> dict[
 def written_as(counts: Mapping[str, int], decimal: str | None) -> Kind | None:
     """Return the kind that reads most public cells as numbers with a sign, or with another decimal mark; else ``None``.
 
+    A kind by example has a cell of the column for its example, where one tells as much.
+
     Args:
         counts: frequency of each level.
         decimal: decimal mark of the table.
     """
     texts, often = pa.array(list(counts), pa.large_string()), np.fromiter(counts.values(), float, len(counts))
 
+    def read(kind: Kind) -> np.ndarray:
+        return Column("", kind).read(texts, decimal)
+
     def reads_most(kind: Kind) -> bool:
-        return bool(2 * np.sum(often[np.isfinite(Column("", kind).read(texts, decimal))]) > np.sum(often))
+        return bool(2 * np.sum(often[np.isfinite(read(kind))]) > np.sum(often))
 
     if reads_most("number"):
         return None
-    return next(filter(reads_most, (*NUMBERS_WITH_SIGNS, *_examples(counts))), None)
+    kind = next(filter(reads_most, (*NUMBERS_WITH_SIGNS, *_examples(counts))), None)
+    if kind is None or not kind.startswith(LIKE):
+        return kind
+    own = (LIKE + level for level in islice(counts, _EXAMPLES_TRIED) if example_parts(level) is not None)
+    return next((one for one in own if np.array_equal(read(one), read(kind), equal_nan=True)), kind)
+
+
+def example(texts: Iterable[str | None], kind: Kind, decimal: str | None) -> str:
+    """Return the first of some public cells that a kind with signs reads; the kind's own example where it reads none.
+
+    Args:
+        texts: cells of the column, of which the first thousand are looked at.
+        kind: by which they are read.
+        decimal: decimal mark of the table.
+    """
+    first = [text for text in islice(texts, _LEVELS_LOOKED_AT) if text is not None]
+    read = np.isfinite(Column("", kind).read(pa.array(first, pa.large_string()), decimal))
+    return next((text for text, is_read in zip(first, read, strict=True) if is_read), sample(kind))
 
 
 def _examples(counts: Mapping[str, int]) -> list[Kind]:

@@ -44,6 +44,44 @@ def test_an_uploaded_table_spends_from_the_ledger(app):
     )
 
 
+@pytest.mark.slow
+def test_one_name_for_other_rows_is_said_and_another_one_is_a_click_away(app):
+    """The sidebar counts as the form does; the same rows again count under their name without a word."""
+
+    def spent():
+        return words(app).split("Spent on this table, in the ledger as ")[1].split("\n")[0]
+
+    def warned():
+        return [button.label for button in app.button if (button.key or "").startswith("ledger-rename")]
+
+    ledger = Ledger(os.environ["PMT_LEDGER"])
+    upload(app)
+    go(app, "release")
+    assert not warned() and "nothing yet" in spent()
+    name = "mine.csv, theirs.csv"
+    do_release(app)
+    assert session(app).dataset == name and spent().startswith(name) and "mu = 1 in 1 release" in spent()
+    for private, button in ((csv(400, 7), [f"Name it '{name} (2)'"]), (csv(400, 1, secret=True), [])):
+        app = upload(visit(), private)
+        assert "mu = 1 in 1 release" in spent(), "on Data already, before the form was drawn"
+        go(app, "release")
+        assert warned() == button and ledger.account(name).spent == 1.0
+        if button:
+            app.button(key="ledger-rename").click().run()
+            assert not warned() and spent().startswith(f"{name} (2)") and "nothing yet" in spent()
+            do_release(app)
+            assert session(app).dataset == f"{name} (2)" and ledger.account(f"{name} (2)").spent == 1.0
+            assert [title.split(", released")[0] for title in session(app).titles.values()] == [f"{name} (2)"]
+            go(app, "explore")
+            go(app, "release")
+            app.button(key="release-new").click().run()
+            assert not warned() and "mu = 1 in 1 release" in spent(), "the name stays"
+    assert [account.spent for account in ledger.accounts()] == [1.0, 1.0]
+    app = upload(visit(), csv(40, 9))
+    go(app, "release")
+    assert not warned(), "so few rows are not surely known again"
+
+
 @pytest.mark.parametrize(("cap", "closed"), [(3.0, False), (1.0, True), (0.5, True)], ids=["room", "spent", "lowered"])
 def test_a_cap_that_is_used_up_is_said(tmp_path, cap, closed):
     """What is left is a figure as long as there is some."""

@@ -140,3 +140,10 @@ def test_an_axis_offers_the_methods_that_it_moves(app, table, axis):
         assert all("steps" in method(id).parameters.__dataclass_fields__ for id in chosen.value)
         assert option("joint-pmt") not in chosen.options and option("pmt-objective") not in chosen.options
     assert not app.get("plotly_chart") and "Nothing is computed against" in words(app)
+
+
+@pytest.mark.parametrize("page", ["compare", "explore"])
+def test_the_way_to_another_table_stands_beside_the_open_one(app, page):
+    """At the head of the page: the sidebar's link is below what a low screen shows."""
+    go(app, page)
+    assert "data" in {link.proto.page for link in app.main.get("page_link")}

@@ -256,14 +256,63 @@ def test_the_clearest_coefficient_is_explained_in_the_units_of_the_table(moment)
     """Its value and limits are the table's; where no band leaves out zero there is no example."""
     fit = moment[0].regress()
     shown = figures.table(fit, "none", 1)
-    scales = figures.in_deviations(moment[0], fit)
-    words = figures.example_words(shown, fit, {}, scales)
+    scales = figures.in_steps(moment[0], fit)
+    words = figures.example_words(moment[0], fit, shown, {})
     row = next(row for _, row in shown.iterrows() if f"more of {row['coefficient']} goes" in words)
     assert row["low"] > 0 or row["high"] < 0
     assert f"change of {fit.response} by {said(row['value'])}" in words and said(row["low"]) in words
-    assert f"{said(row['value'] * scales[row['coefficient']], 2)} in standard deviations" in words
-    assert "change of the chance that y is 1 by" in figures.example_words(shown, fit, {}, scales, said_of="y is 1")
-    assert figures.example_words(shown.assign(low=-1.0, high=1.0), fit, {}, scales) == ""
+    assert f"{said(row['value'] * scales[row['coefficient']], 2)} as drawn" in words
+    assert "change of the chance that y is 1 by" in figures.example_words(moment[0], fit, shown, {}, said_of="y is 1")
+    assert figures.example_words(moment[0], fit, shown.assign(low=-1.0, high=1.0), {}) == ""
+
+
+def test_what_is_0_or_1_is_drawn_from_0_to_1(moment):
+    """As a feature and as a response, in rows and along a path; a number is drawn for one standard deviation."""
+    found, _ = moment
+    spread = dict(zip(found.names, found.record.spread, strict=True))
+    assert set(found.labels) == {"g=x", "hit"}
+    scales = figures.in_steps(found, found.regress("b ~ a + hit"))
+    assert scales == pytest.approx({"a": spread["a"] / spread["b"], "hit": 1 / spread["b"]})
+    fit = found.regress("hit ~ a + `g=x`")
+    scales = figures.in_steps(found, fit)
+    assert scales == pytest.approx({"a": spread["a"], "g=x": 1.0})
+    shown = figures.table(fit, "none", 1)
+    rows = figures.drawn(shown, scales).set_index("coefficient")
+    assert rows["value"]["g=x"] == fit.coefficients["g=x"]
+    path = found.ridge_path(fit)
+    drawn = {trace.name: trace.y for trace in figures.paths(found, path).data}
+    at = list(path.names).index("g=x")
+    assert np.array_equal(drawn["g=x"], path.coefficients[:, at])
+    assert np.allclose(drawn["a"], path.coefficients[:, list(path.names).index("a")] * spread["a"])
+
+
+def test_a_folded_column_has_one_level_in_both_pictures():
+    """That with the clearest coefficient: also where another one has the larger correlation with the response."""
+    rng = np.random.default_rng(4)
+    levels = [f"town={place}" for place in range(24)]
+
+    def rows(n):
+        place, a = rng.integers(0, 25, n), rng.standard_normal(n)
+        # Where a is large there are rows of the first town: it goes with the response by a alone.
+        place = np.where(rng.random(n) < 0.7 * (a > 1.2), 0, place)
+        y = 3 * a + 1.0 * (place == 7) + 0.3 * rng.standard_normal(n)
+        return np.column_stack([np.ones(n), a, *(place == at for at in range(24))]).astype(float), y
+
+    columns = (INTERCEPT, "a", *levels)
+    made = plan("joint-moment", public_from_rows(*rows(4000), columns, "y"), 40_000, 50.0, radius=60.0)
+    outcome = made.run(PrivateRows.from_arrays(*rows(40_000), columns), ZeroNoise(), 1)
+    found = Moment(outcome.record())
+    fit = found.regress(response="y", features=list(columns[1:]))
+    shown = figures.table(fit, "none", 1)
+    drawn = figures.drawn(shown, figures.in_steps(found, fit))
+    assert list(drawn["coefficient"]) == ["a", "town=7"]
+
+    def named(beside):
+        picture, _ = figures.neighbours(found, fit, "y", {}, beside=beside)
+        return [name for trace in picture.data for name in trace.y if "town" in name]
+
+    assert [name.split(" ")[0] for name in named(())] == ["town=0"]
+    assert named(list(drawn["coefficient"])) == [drawn["row"].iloc[1]]
 
 
 def test_inputs_of_a_prediction_are_what_derived_columns_are_made_of(problem):

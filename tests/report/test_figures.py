@@ -14,6 +14,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+import pmtcore as pc
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_power
 from pmtcore.auditing.comparison import Comparison, Summary
 from pmtcore.auditing.diagnostics import QUANTILES
@@ -29,6 +30,7 @@ from pmtcore.public.moments import INTERCEPT, Conditioning
 from pmtcore.releases.planning import verdict
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview, Request, preview, release
+from pmtcore.report import drawings
 from pmtcore.report.figures import coefficients as forest
 from pmtcore.report.figures import compare, conditioning, explore, style
 from pmtcore.report.figures import release as figures
@@ -531,17 +533,44 @@ def test_an_axis_has_no_room_for_a_row_that_stands_in_figures() -> None:
 
 
 def test_a_level_has_one_step_in_every_comparable_unit():
-    """A level is there or not; a number has its standard deviation; the intercept one, a constant feature none."""
-    names = ["age", "town=north", "town=none", "constant", INTERCEPT]
-    assert steps(names, [12.5, 0.3, 0.0, 0.0, 0.0]) == {
+    """A level is there or not, as a column of 0 and 1; a number has its deviation, a constant feature no step."""
+    names = ["age", "member", "town=north", "town=none", "constant", INTERCEPT]
+    assert steps(names, [12.5, 0.4, 0.3, 0.0, 0.0, 0.0], ["member"]) == {
         "age": 12.5,
+        "member": 1.0,
         "town=north": 1.0,
         "town=none": 0.0,
         "constant": 0.0,
         INTERCEPT: 1.0,
     }
-    assert "reference" in step_words(names)
+    assert "reference" in step_words(names, ()) and "0 to 1" not in step_words(names, ())
+    assert "0 to 1" in step_words(names, ["member"]) and "0 to 1" not in step_words(["town=north"], ["town=north"])
     coded = ["C(town)[T.north]", "age:town=north", "C(town, Treatment('south'))[T.a=b]", "weight [kg]", "town[T.x]"]
-    assert list(steps(coded, [0.3, 4.0, 0.2, 7.0, 0.5]).values()) == [1.0, 4.0, 1.0, 7.0, 1.0]
+    assert list(steps(coded, [0.3, 4.0, 0.2, 7.0, 0.5], ()).values()) == [1.0, 4.0, 1.0, 7.0, 1.0]
     assert [source(name) for name in coded] == ["town", "age:town", "town", "weight [kg]", "town"]
-    assert "reference" not in step_words(["age", INTERCEPT])
+    assert "reference" not in step_words(["age", INTERCEPT], ())
+
+
+def test_a_record_says_which_features_are_0_or_1_and_every_picture_draws_them_so():
+    """By the public rows: a number of 0 and 1 has its coefficient as it is on the page, the path and in the report."""
+    rng = np.random.default_rng(2)
+    rows = pd.DataFrame({"age": rng.normal(40, 12, 900), "member": rng.integers(0, 2, 900)})
+    rows["half"] = rng.integers(0, 2, 900) / 2
+    rows["pay"] = rows["age"] + 9 * rows["member"] + rng.normal(size=900)
+    public, private = rows[:300], rows[300:]
+    record = pc.PrivateRegressor(mu=2.0).fit(private, public, target="pay", seed=1, quiet=True).record_
+    assert record["public"]["zero_one"] == ["member"]
+    found = Release.from_dict(record)
+    assert found.ground.zero_one == ("member",) and found.as_dict()["public"] == record["public"]
+    table = forest.table(found, forest.units(found)["sd"]).set_index("coefficient")
+    at = found.names.index("member")
+    assert table["value"]["member"] == found.coefficients[at]
+    assert table["value"]["half"] != found.coefficients[found.names.index("half")]
+    if "ridge_path" in found.released:
+        path = traces(figures.ridge_path(found))
+        assert path["member"]["y"] == list(figures.ridge_path_table(found)["member"])
+    # A record from before the field has a deviation for it.
+    before = Release.from_dict({**record, "public": {n: v for n, v in record["public"].items() if n != "zero_one"}})
+    old = forest.table(before, forest.units(before)["sd"]).set_index("coefficient")
+    assert old["value"]["member"] == found.coefficients[at] * found.ground.spread[at]
+    assert drawings.forest(record) != drawings.forest(before.as_dict())

@@ -13,7 +13,7 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_power, mu_from_epsilon
 from pmtcore.auditing.comparison import Summary
-from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis
+from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis, extreme_directions
 from pmtcore.base.bands import Bands
 from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import ArgumentMessage, Note, TableNote, kind_of
@@ -21,7 +21,7 @@ from pmtcore.base.numbers import figure, percent
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import Prediction, methods
 from pmtcore.public.bands import Z95
-from pmtcore.public.moments import Conditioning
+from pmtcore.public.moments import INTERCEPT, Conditioning, public_from_rows
 from pmtcore.releases.record import Ground, Release, modelled
 from pmtcore.releases.release import Request, preview, release
 from pmtcore.report import glossary, words
@@ -70,6 +70,29 @@ def test_conditioning(before, after, must, must_not):
     assert all(part in found for part in must), found
     assert not any(part in found for part in must_not), found
     assert found.endswith(".") and "nan" not in found
+
+
+def test_the_columns_that_make_a_condition_number_large_are_named():
+    """A column in large numbers is long; a combination that nearly cancels is short; a ball has nothing to name."""
+    rng = np.random.default_rng(5)
+    a, pay = rng.standard_normal(4000), 50_000 * rng.standard_normal(4000)
+    twin = a + 1e-3 * rng.standard_normal(4000)
+    x, names = np.column_stack([np.ones(4000), a, twin, pay]), (INTERCEPT, "a", "twin", "pay")
+    longest, shortest = extreme_directions(public_from_rows(x, rng.standard_normal(4000), names, "y"))
+    assert (list(longest.shares), longest.columns, shortest.columns) == (["pay"], 1, 2)
+    assert set(shortest.shares) == {"a", "twin"} and sum(shortest.shares.values()) == pytest.approx(1, abs=1e-3)
+    found = words.directions_words(diagnosis([1e-6, 1, 1, 2.5e9]), longest, shortest)
+    assert "mostly pay" in found and "combination of" in found and "twin (50 %)" in found
+    assert words.directions_words(diagnosis([1, 2]), longest, shortest) == ""
+    towns = np.column_stack([np.ones(4000), a, rng.integers(0, 4, 4000)[:, None] == [0, 1, 2]]).astype(float)
+    columns = (INTERCEPT, "a", "town=n", "town=s", "town=w")
+    _, shortest = extreme_directions(public_from_rows(towns, rng.standard_normal(4000), columns, "y"))
+    assert next(iter(shortest.shares)) == "town" and shortest.shares["town"] > 0.5, "all levels of a column together"
+    many = tuple(f"c{j}" for j in range(9))
+    spread = rng.standard_normal((900, 1)) + 0.1 * rng.standard_normal((900, 9))
+    longest, shortest = extreme_directions(public_from_rows(spread, rng.standard_normal(900), many, "y"))
+    assert longest.columns > len(longest.shares) == 3
+    assert "spread over 8 columns" in words.directions_words(diagnosis([1, 100]), longest, shortest)
 
 
 def test_truncation():
@@ -292,6 +315,7 @@ def test_what_the_first_coefficient_means_is_in_the_unit_that_is_chosen():
     assert "town=north, compared with the reference," in words.example_words(table, one)
     assert "town=north, compared with south, goes" in words.example_words(table, spread, references)
     number = table.assign(coefficient="age", column="age")
+    assert "age = 1, compared with 0, goes" in words.example_words(number, spread, zero_one=["age"])
     assert "one standard deviation (of the public rows) more of age" in words.example_words(number, spread)
     figures = released([1, 1], [0.5, 0.5])
     assert "for one unit of" in words.release_words(figures, False)

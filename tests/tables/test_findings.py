@@ -13,7 +13,7 @@ import pmtcore as pc
 from pmtcore.base.messages import InputError, PublicMessage, TableMessage, TableNote, kind_of
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
-from pmtcore.report.cautions import filled_gaps, left_out_words
+from pmtcore.report.cautions import filled_gaps, public_rows_words
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
 from pmtcore.tables.findings import _as_labels, _fewer, findings, repaired
@@ -510,16 +510,19 @@ def in_german(value: float, digits: int) -> str:
 WRITTEN = {
     "percent": (lambda v, digits: f"{v:.{digits}f} %", "percent"),
     "a currency's code": (lambda v, digits: f"{v:.{digits}f} USD", "dollar"),
-    "a unit": (lambda v, digits: f"{v:.{digits}f}kg", "like 5 kg"),
-    "a code before it": (lambda v, digits: f"CHF {v:,.{digits}f}", "like CHF 5"),
-    "a comma in a file of commas": (lambda v, digits: f"{in_german(v, digits + 1)} EUR", "like 1.234,50 EUR"),
-    "a comma and no sign": (lambda v, digits: in_german(v, digits + 1), "like 1.234,50"),
+    "a unit": (lambda v, digits: f"{v:.{digits}f}kg", None),
+    "a code before it": (lambda v, digits: f"CHF {v:,.{digits}f}", None),
+    "a comma in a file of commas": (lambda v, digits: f"{in_german(v, digits + 1)} EUR", None),
+    "a comma and no sign": (lambda v, digits: in_german(v, digits + 1), None),
 }
 
 
 @pytest.mark.parametrize(("written", "kind"), WRITTEN.values(), ids=WRITTEN)
 def test_a_column_with_a_sign_is_read_as_numbers_by_one_click(written, kind):
-    """Left out for its many texts, taken for categories, or the target: the same repair, and the numbers' own fit."""
+    """Left out for its many texts, taken for categories, or the target: the same repair, and the numbers' own fit.
+
+    The example that it is offered by, in the kind or in the words, is a cell of the public column.
+    """
     rng = np.random.default_rng(9)
 
     def made(n: int, digits: int) -> dict:
@@ -532,7 +535,12 @@ def test_a_column_with_a_sign_is_read_as_numbers_by_one_click(written, kind):
         signed = [{**one, "p": [written(v, digits) for v in one["p"]]} for one in plain]
         private, public = pair(*signed)
         repairs = [r for one in findings(private, public, choices) for r in one.repairs if "'p'" in r.label]
-        chosen = next(r for r in repairs if r.changes.get("kinds") == {"p": kind}).apply(choices)
+        offered = next(r for r in repairs if "kinds" in r.changes and r.changes["kinds"]["p"] != "level")
+        chosen, form = offered.apply(choices), offered.changes["kinds"]["p"]
+        assert form == kind or (kind is None and form.removeprefix("like ") in signed[1]["p"])
+        assert any(f"numbers like {cell}" in offered.label for cell in signed[1]["p"])
+        told = [note for note in prepare(private, public, chosen).notes if kind_of(note) is TableNote.WRITTEN]
+        assert len(told) == (choices.target != "p") and all(n.facts["example"] in signed[1]["p"] for n in told)
         assert not any(one.stops for one in findings(private, public, chosen))
         numbers = [{**one, "p": [f"{v:.{digits}f}" for v in one["p"]]} for one in plain]
         read, usual = prepare(private, public, chosen), prepare(*pair(*numbers), choices)
@@ -597,7 +605,8 @@ def test_an_example_is_one_number_with_one_text(kind):
 
 
 TEXTS = {
-    "thousands and a comma": (["3.402,19 EUR", "950,50 EUR"], "like 1.234,50 EUR"),
+    "thousands and a comma": (["3.402,19 EUR", "950,50 EUR"], "like 3.402,19 EUR"),
+    "an example that tells less is none": (["3.402 EUR", "950,50 EUR", "12,75 EUR"], "like 950,50 EUR"),
     "letters first": (["A1", "A2"], None),
     "words first": (["Grade 1", "Grade 2"], None),
     "ranges": (["18-24", "25-30"], None),
@@ -771,9 +780,9 @@ def test_public_rows_that_cannot_be_filled_are_said_with_their_columns():
     filled = prepare(private, public, Choices(target="y", missing="public-median"))
     (said,) = [note for note in filled.notes if kind_of(note) is TableNote.PUBLIC_ROWS_UNFILLED]
     assert said.facts["count"] == 2 and set(said.facts["columns"]) == {"sex", "y"} and filled.public.m == 58
-    assert left_out_words(filled, public) == "2 more left out, for a rare or missing 'sex', 'y'"
+    assert public_rows_words(filled, public) == ("58 of 60 public rows (2 have a rare or missing 'sex', 'y')")
     usual = prepare(private, public, Choices(target="y"))
-    assert left_out_words(usual, public) == "3 more with gaps left out"
+    assert public_rows_words(usual, public) == "57 of 60 public rows (3 have gaps)"
     assert TableNote.PUBLIC_ROWS_UNFILLED not in map(kind_of, usual.notes)
 
 

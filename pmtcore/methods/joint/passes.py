@@ -221,14 +221,14 @@ class SecondPass:
         return (Spend.gaussian("histogram of gradient lengths", self.sizes.sensitivity, self.counting_sd), gradient)
 
     def facts(self) -> tuple[Passes, float]:
-        """Return shares, bound and noise to expect, and the share of rows beyond."""
+        """Return shares, bound and noise to expect, and the share of rows beyond that rehearsed releases state."""
         passes = Passes(
             pilot_share=self.shares.pilot,
             counting_share=0.0 if self.clip else self.shares.counting,
             expected_clipping_bound=self.expected_bound,
             gradient_noise_sd=float(self.noise_at(self.expected_bound)),
         )
-        return passes, float(np.mean(self.sizes.lengths > self.expected_bound))
+        return passes, float(np.median(self.rehearsal.clipped_shares))
 
 
 @dataclass(frozen=True)
@@ -306,12 +306,18 @@ class Gradient:
         """Return weights (m,) that public rows get in the first trial."""
         return length_weights(self.plan.sizes.lengths, self.bound[0])
 
+    @cached_property
+    def clipped_shares(self) -> np.ndarray:
+        """Return the share (T,) of private rows beyond the bound, as far as is known."""
+        edges = self.plan.sizes.edges
+        beyond = np.clip((edges[1:] - self.bound[:, None]) / np.diff(edges), 0.0, 1.0)
+        beyond[:, -1] = 1.0  # an open bin
+        rows = np.broadcast_to(self.rows, beyond.shape)
+        return np.array([np.clip(one @ part / self.plan.n, 0.0, 1.0) for one, part in zip(rows, beyond, strict=True)])
+
     def released(self) -> dict[str, float]:
         """Return the bound, and the share of private rows beyond it where it was counted."""
         figures = {"clipping_bound": float(self.bound[0])}
         if self.counts is not None:
-            edges = self.plan.sizes.edges
-            beyond = np.clip((edges[1:] - self.bound[0]) / np.diff(edges), 0.0, 1.0)
-            beyond[-1] = 1.0  # an open bin
-            figures["clipped_share"] = float(np.clip(self.rows[0] @ beyond / self.plan.n, 0.0, 1.0))
+            figures["clipped_share"] = float(self.clipped_shares[0])
         return figures

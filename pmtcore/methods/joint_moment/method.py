@@ -317,7 +317,7 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
             spread=_spread(plan.public),
             guarantee=stated.as_dict(),
             shrunk=plan.parameters.shrinkage == "auto",
-            labels=_labels(plan.public),
+            labels=plan.public.zero_one,
             freedom=self._default_freedom(),
         )
 
@@ -358,14 +358,6 @@ def _shared(rows: RowInfluence, share: str, expected: np.ndarray) -> Influence:
         groups = None if rows.clusters is None else np.unique(rows.clusters[::step], return_inverse=True)[1]
         return replace(rows, inside=rows.inside[::step], factor=rows.factor[::step], clusters=groups)
     return Moments.of(rows) if rows.inside.shape[1] <= MOST_TENSOR else GaussianInfluence(expected)
-
-
-def _labels(public: PublicData) -> tuple[str, ...]:
-    """Return columns that are 0 or 1 in every public row, and not one of them throughout."""
-    if public.rows is None:
-        return ()
-    binary = np.all((public.rows == 0) | (public.rows == 1), axis=0) & (np.ptp(public.rows, axis=0) > 0)
-    return tuple(name for name, is_ in zip((*public.names, public.target), binary, strict=True) if is_)
 
 
 def _spread(public: PublicData) -> np.ndarray:

@@ -57,7 +57,7 @@ class DisplayUnit:
 def units(release: Release) -> dict[str, DisplayUnit]:
     """Return the units that suit the family, the first to start with."""
     family = release.ground.family
-    what, step = f"{SCALES.get(family, '')}{release.modelled}", step_words(release.names)
+    what, step = f"{SCALES.get(family, '')}{release.modelled}", step_words(release.names, release.ground.zero_one)
     choices = [
         _unit("sd", what, _SHORT[family], step, ratio=False),
         _unit("table", what, _SHORT[family], None, ratio=False),
@@ -84,7 +84,8 @@ def table(release: Release, unit: DisplayUnit) -> pd.DataFrame:
     standard errors of the parts, which stay on the scale of the coefficient itself (not of ratios).
     """
     names = list(release.names)
-    scale = np.array(list(steps(names, release.ground.spread).values())) if unit.per_spread else np.ones(len(names))
+    by = steps(names, release.ground.spread, release.ground.zero_one)
+    scale = np.array(list(by.values())) if unit.per_spread else np.ones(len(names))
 
     def shown(values: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):

@@ -1,7 +1,7 @@
 """Pictures and words of the Explore page: coefficients, models side by side, the whole in pictures."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,15 +35,15 @@ from pmtcore.report.figures.style import (
     log_axis,
     name_clearest,
 )
-from pmtcore.report.rows import MOST_COLUMNS, clarity, few, source
+from pmtcore.report.rows import MOST_COLUMNS, clarity, few, source, step_words, steps
 
 Values = TypeVar("Values", np.ndarray, "pd.Series[float]")
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 _FAR = 1000  # standard errors: beyond, the figure says no more than that it is far
 _HIDES = 3.0  # times as wide as by sampling alone: from here on a band hides effects that the rows show
+_LIMITS = ("low", "high")
 _BESIDE = 14  # pixels of one model's line among others
-_UNIT = "response, in sd, for one sd more"
 
 # Names up to which a network has them level; more stand along their rays.
 _MOST_LEVEL = 24
@@ -66,27 +66,56 @@ def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:
     )
 
 
-def in_deviations(moment: Moment, fit: Regression) -> dict[str, float]:
-    """Return the factors of coefficients in a picture: the response's public deviations for one of the feature."""
-    spread = dict(zip(moment.names, (float(value) for value in moment.record.spread), strict=True))
-    response = spread[fit.response] or 1.0
-    return {name: spread[name] / response for name in fit.features if spread[name] > 0}
+def comparable(moment: Moment) -> dict[str, float]:
+    """Return the change of each column that makes effects comparable: a deviation, or from 0 to 1."""
+    return steps(moment.names, moment.record.spread, moment.labels)
 
 
-def forest(shown: pd.DataFrame, scales: Mapping[str, float]) -> go.Figure:
-    """Draw the coefficients with 95 % bands, without the intercept, which has no scale; of many, as the report does."""
+def in_steps(moment: Moment, fit: Regression) -> dict[str, float]:
+    """Return the factors of coefficients in a picture: steps of the response for one of the feature, of those with one.
+
+    A step is that of :func:`comparable`, so that a response of 0 and 1 is drawn as a chance.
+    """
+    by = comparable(moment)
+    response = by[fit.response] or 1.0
+    return {name: by[name] / response for name in fit.features if by[name] > 0}
+
+
+def drawn(shown: pd.DataFrame, scales: Mapping[str, float]) -> pd.DataFrame:
+    """Return the coefficients that a picture has: their name, its row's name, and value, low and high in steps.
+
+    Of many columns each has its clearest effect, as in the report; the intercept is in none.
+
+    Args:
+        shown: as of :func:`table`.
+        scales: as of :func:`in_steps`, of at least one.
+    """
     rows = shown[shown["coefficient"].isin(list(scales))]
-    scale = rows["coefficient"].map(scales).to_numpy(dtype=float)
-    value, low, high = (rows[name].to_numpy(dtype=float) * scale for name in ("value", "low", "high"))
-    places, names = zip(*few(list(rows["coefficient"]), clarity(value, low, high)), strict=True)
-    value, low, high = (one[list(places)] for one in (value, low, high))
-    error = between(low, value, high)
+    figures = [*_LIMITS, "value"]
+    scaled = rows[figures].multiply(rows["coefficient"].map(scales), axis=0).assign(coefficient=rows["coefficient"])
+    clear = clarity(*(scaled[name].to_numpy(dtype=float) for name in ("value", *_LIMITS)))
+    places, names = zip(*few(list(rows["coefficient"]), clear), strict=True)
+    return scaled.iloc[list(places)].assign(row=names)
+
+
+def forest(moment: Moment, fit: Regression, rows: pd.DataFrame) -> go.Figure:
+    """Draw the coefficients of :func:`drawn` with 95 % bands."""
+    value, low, high = (rows[name].to_numpy(dtype=float) for name in ("value", *_LIMITS))
+    names, error = list(rows["row"]), between(low, value, high)
     figure = go.Figure()
     figure.add_scatter(x=value, y=names, error_x=error, mode="markers", marker={"color": AFTER, "size": 9}, name="95 %")
     figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
     at_the_edge(figure, value, low, high)
     figure.update_layout(showlegend=False)
-    return finish_rows(figure, names, _UNIT)
+    return finish_rows(figure, names, _axis(moment, [fit]))
+
+
+def _axis(moment: Moment, fits: Collection[Regression]) -> str:
+    """Return the words for the steps (:func:`comparable`) of the responses and features of models."""
+    as_chance = {fit.response in moment.labels for fit in fits}
+    response = " or ".join(word for chance, word in ((False, "in sd"), (True, "as a chance")) if chance in as_chance)
+    features = [name for fit in fits for name in fit.features]
+    return f"response, {response}, for {step_words(features, moment.labels)}"
 
 
 def between(low: Values, value: Values, high: Values, colour: str | None = AFTER) -> dict[str, Any]:
@@ -95,11 +124,12 @@ def between(low: Values, value: Values, high: Values, colour: str | None = AFTER
 
 
 def neighbours(
-    moment: Moment, fit: Regression, response: str, references: Mapping[str, str]
+    moment: Moment, fit: Regression, response: str, references: Mapping[str, str], *, beside: Collection[str] = ()
 ) -> tuple[go.Figure, pd.DataFrame]:
     """Draw the correlation of each column with the response, filled where the model has it; a mark names its column.
 
-    Of many columns those of the model come first, then the strongest others. The level that others are compared with
+    Of many columns those of the model come first, then the strongest others; a column in the model has the level that
+    the picture beside this one has, so that one row can be compared. The level that others are compared with
     has a row too, and is in a model that has all others.
 
     Args:
@@ -107,6 +137,7 @@ def neighbours(
         fit: the model.
         response: what it is about, with the level of a label.
         references: level that others are compared with, by column of the table.
+        beside: coefficients in the picture beside this one.
     """
     levels = by_source(moment.columns)
     others = {f"{column}={level}": levels[column] for column, level in references.items() if column in levels}
@@ -114,7 +145,9 @@ def neighbours(
     rows = pd.DataFrame(correlations).rename(columns={"name": "column"})
     compared = [name for name, columns in others.items() if set(columns) <= set(fit.features)]
     rows["in the model"] = rows["column"].isin([*fit.features, *compared])
-    rank = (rows["value"].abs() + 2.0 * rows["in the model"]).to_numpy(dtype=float)
+    # A correlation is at most 1, so rows with such a mark go before all without it.
+    marks = 2.0 * rows["in the model"] + 2.0 * rows["column"].isin(list(beside))
+    rank = (rows["value"].abs() + marks).to_numpy(dtype=float)
     places, names = zip(*few(list(rows["column"]), rank), strict=True)
     # A row that stands for all levels of a column names the column.
     named = [
@@ -209,20 +242,15 @@ def fit_words(fit: Regression, models: int, correction: str) -> str:
 
 
 def example_words(
-    shown: pd.DataFrame,
-    fit: Regression,
-    references: Mapping[str, str],
-    scales: Mapping[str, float],
-    *,
-    said_of: str = "",
+    moment: Moment, fit: Regression, shown: pd.DataFrame, references: Mapping[str, str], *, said_of: str = ""
 ) -> str:
     """Say of the clearest coefficient what it means in the units of the table and as it is drawn; empty without one.
 
     Args:
-        shown: as of :func:`table`.
+        moment: the record.
         fit: the regression.
+        shown: as of :func:`table`.
         references: levels that categories are compared with, by column.
-        scales: as of :func:`in_deviations`.
         said_of: what a response of zeros and ones says where it is 1 (:func:`event`); empty for others.
     """
     rows = shown[shown["coefficient"].isin(fit.features)]
@@ -231,10 +259,12 @@ def example_words(
         return ""
     row = rows.loc[clear.idxmax()]
     name, column = row["coefficient"], source(row["coefficient"])
-    cause = (
-        f"one unit more of {name}" if name == column else f"{name}, compared with {references.get(column, 'the rest')},"
-    )
-    drawn = f"; {said(row['value'] * scales[name], 2)} in standard deviations, as drawn" if name in scales else ""
+    if name != column:
+        cause = f"{name}, compared with {references.get(column, 'the rest')},"
+    else:
+        cause = f"{name} = 1, compared with 0," if name in moment.labels else f"one unit more of {name}"
+    scale = in_steps(moment, fit).get(name, 1.0)
+    drawn = f"; {said(row['value'] * scale, 2)} as drawn" if scale != 1 else ""
     value, low, high = (said(row[figure]) for figure in ("value", "low", "high"))
     changed = f"the chance that {said_of}" if said_of else fit.response
     others = ", with the other columns held fixed" if len(fit.features) > 1 else ""
@@ -322,7 +352,7 @@ def side_by_side(fits: Mapping[str, Regression], moment: Moment) -> tuple[go.Fig
     marks = ("circle", "diamond", "square", "triangle-up", "x", "cross", "star", "triangle-down")
     figure, tables = go.Figure(), []
     for at, (name, fit) in enumerate(fits.items()):
-        with_noise, scales = table(fit, "none", 1), in_deviations(moment, fit)
+        with_noise, scales = table(fit, "none", 1), in_steps(moment, fit)
         rows = with_noise[with_noise["coefficient"].isin(list(scales))]
         scale = rows["coefficient"].map(scales).to_numpy(dtype=float)
         figure.add_scatter(
@@ -340,7 +370,7 @@ def side_by_side(fits: Mapping[str, Regression], moment: Moment) -> tuple[go.Fig
     figure.update_layout(scattermode="group")
     joined = pd.concat(tables, ignore_index=True)
     names = list(dict.fromkeys(name for trace in figure.data for name in trace.y))
-    return finish_rows(figure, names, _UNIT, _BESIDE * len(fits)), joined
+    return finish_rows(figure, names, _axis(moment, fits.values()), _BESIDE * len(fits)), joined
 
 
 def regression_table(fits: Mapping[str, Regression]) -> pd.DataFrame:
@@ -511,17 +541,18 @@ def scree(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
     return finish(figure, "", "share of variance"), pd.concat([shares, shown], ignore_index=True)
 
 
-def paths(path: Path, spread: Mapping[str, float]) -> go.Figure:
-    """Draw coefficients for one standard deviation of their columns along penalties, each line unlike all others."""
-    figure = go.Figure()
-    drawn = [(j, name) for j, name in enumerate(path.names) if spread.get(name)]  # a constant has no spread
+def paths(moment: Moment, path: Path) -> go.Figure:
+    """Draw coefficients for comparable steps of their columns along penalties, each line unlike all others."""
+    figure, by = go.Figure(), comparable(moment)
+    drawn = [(j, name) for j, name in enumerate(path.names) if name != INTERCEPT and by[name]]
     for at, (j, name) in enumerate(drawn):
-        y, line = path.coefficients[:, j] * spread[name], distinct_line(at)
+        y, line = path.coefficients[:, j] * by[name], distinct_line(at)
         hover = "%{fullData.name}: %{y:.3g} at penalty %{x:.3g}<extra></extra>"
         figure.add_scatter(x=path.lam, y=y, mode="lines", name=name, line=line, hovertemplate=hover)
     name_clearest(figure)
     log_axis(figure, "x")
-    return finish(figure, "penalty", "coefficient for one standard deviation", 420)
+    step = step_words([name for _, name in drawn], moment.labels)
+    return finish(figure, "penalty", f"coefficient, for {step}", 420)
 
 
 def subsets_table(subsets: Sequence[Subset]) -> pd.DataFrame:

@@ -206,7 +206,7 @@ def coefficients_table(release: Release) -> pd.DataFrame:
 def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
     """Draw standardized coefficients along the ridge path: read off the one release, at no further cost."""
     table = ridge_path_table(release)
-    by = steps(release.names, release.ground.spread)
+    by = steps(release.names, release.ground.spread, release.ground.zero_one)
     figure = go.Figure()
     features = [name for name in release.names if name != INTERCEPT][:_MOST]
     for j, name in enumerate(features):
@@ -217,7 +217,8 @@ def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
         figure.add_vline(x=lam, line={"color": QUIET, "dash": "dash"})
     figure.add_hline(y=0, line={"color": QUIET, "width": 1})
     log_axis(figure, "x")
-    return finish(figure, "ridge penalty", f"coefficient, for {step_words(release.names)}", 380)
+    step = step_words(release.names, release.ground.zero_one)
+    return finish(figure, "ridge penalty", f"coefficient, for {step}", 380)
 
 
 def ridge_words(release: Release) -> str:
