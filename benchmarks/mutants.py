@@ -61,7 +61,6 @@ class Mutant:
 ARRIVES = "tests/methods/test_noise_arrives.py"
 APART = f"{ARRIVES} -k further_apart"
 SPIED = f"{ARRIVES} -k test_the_integers"
-CONTRACT = "tests/methods/test_contract.py"
 NOISE = "tests/mechanisms/test_noise.py"
 GRID = "tests/mechanisms/test_grid.py"
 TURNED = "tests/mechanisms/test_quantized_rows.py"

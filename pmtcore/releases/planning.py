@@ -100,10 +100,14 @@ class Planned:
 
         Halfway to what the largest budget is expected to leave, were the privacy part to fall as one over mu.
         """
-        truncation = float(np.broadcast_to(self.prediction.truncation, len(self.names))[j])
+        truncation = self._truncation(j)
         privacy = float(self.prediction.privacy[j]) * min(self.mu / largest, 1.0)
         least = Z95 * math.hypot(privacy, float(self.prediction.sampling[j]), truncation)
         return (self.half_width(j) + min(least, self.half_width(j))) / 2
+
+    def _truncation(self, j: int) -> float:
+        """Return the standard error of the j-th coefficient from truncation."""
+        return float(np.broadcast_to(self.prediction.truncation, len(self.names))[j])
 
     def rows(self) -> list[PlanRow]:
         """Return a record for each coefficient."""
@@ -118,7 +122,7 @@ class Planned:
             "coefficient": self.names[j],
             "privacy_sd": float(self.prediction.privacy[j]),
             "sampling_sd": float(self.prediction.sampling[j]),
-            "truncation_sd": float(np.broadcast_to(self.prediction.truncation, len(self.names))[j]),
+            "truncation_sd": self._truncation(j),
             "half_width": self.half_width(j),
             "half_width_median": None if low is None else Z95 * float(self.prediction.median_total[j]),
             "half_width_low": low,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -34,12 +35,8 @@ def error(one: zoo.Draw, id: str, mu: float, trials: int) -> float:
     return float(np.median(one.standard_errors(made.run(one.rows, SeededNoise(1), trials).coefficients)))
 
 
-def measured(task: str) -> Errors:
+def measured(task: str, loader: ModuleType) -> Errors:
     """Return errors (budgets,) of each method by case: the first of *tune* with five public rows a column."""
-    try:
-        loader = zoo.zoo_module()
-    except FileNotFoundError as missing:
-        pytest.skip(f"the zoo of tables is not here: {missing}")
     many, trials = TASKS[task]
     errors: Errors = {}
     for case in [each for each in zoo.cases("tune", task, 60, loader) if each.rule == "5d"][:many]:
@@ -56,9 +53,9 @@ def offered_ids(public: PublicData) -> list[str]:
 
 
 @pytest.fixture(scope="module", params=list(TASKS))
-def errors(request: pytest.FixtureRequest) -> tuple[str, Errors]:
+def errors(request: pytest.FixtureRequest, zoo_loader: ModuleType) -> tuple[str, Errors]:
     """Task, and the median errors of its methods."""
-    return request.param, measured(request.param)
+    return request.param, measured(request.param, zoo_loader)
 
 
 def held_to(each: dict[str, np.ndarray], id: str) -> dict[str, bool]:
