@@ -96,11 +96,6 @@ class Visitor:
     def press(self, name: str | re.Pattern[str]) -> None:
         self.page.get_by_role("button", name=name).first.click()
 
-    def press_on(self, page: str, name: str) -> None:
-        self.go(page)
-        self.settled()
-        self.press(re.compile(name))
-
     def settled(self) -> None:
         self.page.wait_for_selector("[data-testid='stApp'][data-test-script-state='notRunning']", timeout=60_000)
 

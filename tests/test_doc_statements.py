@@ -191,7 +191,9 @@ def test_every_sound_method_leads_to_its_proof():
     named = set(re.findall(r"`([a-z-]+)`", " ".join(heads)))
     for entry in methods():
         if entry.standing is ReleaseStatus.SOUND and entry.role == "method" and not entry.id.startswith("dp-"):
-            assert entry.id in named, entry.id
+            assert entry.id in named, (
+                f"no heading of docs/proofs names `{entry.id}`: CONTRIBUTING.md, Add a method, step 2"
+            )
 
 
 BUTTONS = [

@@ -44,9 +44,10 @@ def test_every_cited_document_is_there():
 def test_every_method_has_its_words():
     """Each registered method is named in the proofs, and each erratum it carries is explained there."""
     for entry in methods():
-        assert f"`{entry.id}`" in MATHS or entry.id.startswith("dp-"), entry.id
+        named = f"`{entry.id}`" in MATHS or entry.id.startswith("dp-")
+        assert named, f"docs/proofs says nothing of {entry.id}: CONTRIBUTING.md, Add a method, step 2"
         for erratum in entry.origin.errata:
-            assert f"**{erratum}**" in MATHS, erratum
+            assert f"**{erratum}**" in MATHS, f"docs/proofs/errata.md does not explain {erratum} of {entry.id}"
 
 
 def test_every_erratum_has_its_line():

@@ -410,7 +410,7 @@ def _geometric(ratios: Sequence[float]) -> float:
 
 
 def report(lines: Sequence[Mapping[str, Any]], mine: str, rules: Sequence[str] = RULES) -> str:
-    """Return the printed figures of one method: errors, rivals, laws, bands, plan, alarms, blow-ups."""
+    """Return the printed figures of one method: errors, rivals, laws, bands, plan, alarms, blow-ups, row."""
     by_case = {key: one for key, one in pooled(lines).items() if one["rule"] in rules}
     text = [f"{mine}, public rows {', '.join(rules)}"]
     ours = _medians(by_case, mine)
@@ -420,7 +420,39 @@ def report(lines: Sequence[Mapping[str, Any]], mine: str, rules: Sequence[str] =
             text.append(_errors_line(mu, [by_case[case, mu, mine] for case, _ in keys]))
     text += _rivals(by_case, ours, mine)
     text += _laws(by_case, ours)
-    return "\n".join(text)
+    text.append("| method | tables | median | above 3 | covers both fits | plan | nearer | behind |")
+    return "\n".join([*text, _row(by_case, ours, mine)])
+
+
+def _row(by_case: Mapping[Any, Any], ours: Mapping[tuple[str, float], float], mine: str) -> str:
+    """Return the row of the method in the tables *every method* of ``docs/accuracy.md``, one figure for each budget."""
+    bars = [_medians(by_case, id) for id in ("zero", "public-only")]
+    cells: dict[str, list[str]] = {name: [] for name in ("median", "above", "exact", "population", "plan", "nearer")}
+    behind = []
+    for mu in (mu for mu in MUS if any(key[1] == mu for key in ours)):
+        keys = [key for key in ours if key[1] == mu]
+        settings = [by_case[case, mu, mine] for case, _ in keys]
+        medians = np.array([ours[key] for key in keys])
+        median = float(np.median(medians))
+        cells["median"].append(f"{median:.3g}" if math.isfinite(median) else "none")
+        cells["above"].append(f"{np.mean(medians > 3):.2f}")
+        for column, name in (("exact", "covers_exact"), ("population", "covers")):
+            shares = [float(np.mean(one[name])) for one in settings if name in one]
+            cells[column] += [f"{np.mean(shares):.3f}".lstrip("0")] if shares else []
+        plans = [
+            np.median(one["predicted"]) / np.median(one["distances"])
+            for one in settings
+            if any(one.get("predicted", ()))
+        ]
+        cells["plan"] += [f"{_geometric(plans):.3g}"] if plans else []
+        nearer = np.mean([any(ours[key] > 1.05 * bar[key] for bar in bars if key in bar) for key in keys])
+        cells["nearer"].append(f"{nearer:.2f}")
+        behind.append(nearer >= 0.5)
+    joined = {name: ", ".join(figures) for name, figures in cells.items()}
+    bands = "; ".join(joined[name] for name in ("exact", "population") if joined[name])
+    tables = len({case for case, _ in ours})
+    row = (f"`{mine}`", tables, joined["median"], joined["above"], bands, joined["plan"], joined["nearer"])
+    return "| " + " | ".join(map(str, row)) + f" | {'yes' if all(behind) else ''} |"
 
 
 def _errors_line(mu: float, settings: Sequence[Mapping[str, Any]]) -> str:

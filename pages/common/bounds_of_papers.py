@@ -1,4 +1,4 @@
-"""What the papers prove, at the open table's shape, beside what is measured on made-up rows."""
+"""The bounds that the papers prove, at the open table's dimensions, beside simulations."""
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ from pmtcore.papers.figures import bounds as figures
 
 
 def bounds_of_papers() -> None:
-    """Draw, once opened, how far each proved bound is from what is measured; no row of the table is read."""
+    """Draw, once opened, each proved bound over the simulated quantity; no row of the table is read."""
     folded = st.expander(
         "What the papers prove, at the shape of the open table",
         key="bounds-open",

@@ -157,12 +157,12 @@ def _trusted(shown: Quick) -> str:
     return f"With a curator: {listing(names)}; the others trust nobody. " if names else ""
 
 
-def against() -> str:
-    """Draw what changes from left to right; return it."""
+def ask_axis() -> str:
+    """Draw the choice of the horizontal axis; return it."""
     return segments("local-axis", ["epsilon", "private rows"], "epsilon")
 
 
-def beside(problem: Problem, mark: tuple[str, ...], kind: Label, axis: str) -> None:
+def draw_comparison(problem: Problem, mark: tuple[str, ...], kind: Label, axis: str) -> None:
     """Draw central and local at equal epsilon."""
     epsilon = float(st.session_state["local-epsilon"])
     key = ("local", *mark, axis, repr(epsilon if axis != "epsilon" else 0.0))
@@ -208,8 +208,8 @@ def page(current: Problem) -> None:
         simulated = curator_may_show(study, "A simulation on your own rows compares with their exact fit")
         if simulated:
             with later(right, "axis"):
-                axis = against()
-            beside(current, mark, kind, axis)
+                axis = ask_axis()
+            draw_comparison(current, mark, kind, axis)
     collect(current, epsilon)
     if simulated:
         fit_another(current, mark, kind)

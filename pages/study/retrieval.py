@@ -1,4 +1,4 @@
-"""Retrieved budget: planned, spent on noise, spent on the Jacobian, given back; and what a selection keeps."""
+"""Retrieved budget: planned, spent on noise, spent on the Jacobian, given back; and selection under noise."""
 
 import streamlit as st
 
@@ -31,7 +31,7 @@ _HELP = {
 
 
 def ask() -> tuple[RetrievalPlan, float]:
-    """Draw what is planned; return it, and the modulus in units of Lambda0."""
+    """Draw the inputs of a plan; return it, and the modulus in units of Lambda0."""
     a, b, c = st.columns(3)
     loss = pick(a, "retrieval-loss", TITLES)
     relation = pick(b, "retrieval-relation", list(RELATIONS))
@@ -93,7 +93,7 @@ def own_table() -> Problem | None:
 
 
 def selected(kind: str, epsilon: float, lam: float) -> tuple[SelectionStudy, Label] | None:
-    """Return what is kept and its label; none where the open table is for the curator alone."""
+    """Return the selections and their label; ``None`` where the open table is for the curator alone."""
     if kind != _OWN:
         return study(kind, epsilon, lam), Label.LAB
     opened = own_table()
@@ -109,7 +109,7 @@ def selected(kind: str, epsilon: float, lam: float) -> tuple[SelectionStudy, Lab
 
 
 def selection() -> None:
-    """Draw what a lasso keeps under noise, on synthetic rows or on the open table."""
+    """Draw the coefficients that a lasso selects under noise, on synthetic rows or on the open table."""
     st.header("Variable selection: NAPP-ERM, NAPP-VS, NAPP-VS+ (lab)")
     a, b, c = st.columns(3)
     kinds = ["logistic", "linear", "poisson", *([_OWN] if own_table() is not None else [])]

@@ -1,9 +1,10 @@
 """Gaussian noise in a perturbed objective as mu-GDP: one guarantee that composes (proofs/erm.md, 15.5).
 
-Labels whose Jacobian costs nothing have it exactly (proofs/objective.md, 9.1). Elsewhere the privacy loss of adding
-a row is at most ``(m Z + m^2/2)_+ + c``, ``m = zeta1 zeta2/s``; that of removing a row is ``m |Z| + m^2/2``, of which a
-large modulus leaves little more than one tail (:func:`removed_delta`). The guarantee is the smallest mu whose curve of
-delta lies above both at every epsilon. Replacing a row is removing one and adding one: 2 mu.
+For losses of labels whose Jacobian costs nothing the guarantee is exact (proofs/objective.md, 9.1). For all others the
+privacy loss of adding a row is at most ``(m Z + m^2/2)_+ + c`` with ``m = zeta1 zeta2/s``, and that of removing a row
+is ``m |Z| + m^2/2``. With a large modulus hardly more than one tail of the latter remains (:func:`removed_delta`). The
+guarantee is the smallest mu whose curve of delta lies above both at every epsilon. Replacing a row means removing one
+and adding one, which costs 2 mu.
 """
 
 import math
@@ -33,7 +34,7 @@ _GRID_END_SDS = 8.0
 _CROSSINGS = np.linspace(0.0, 6.0, 16)
 # Points of epsilon; chords between them bound delta, which is convex in e^epsilon.
 _CHORDS = 40
-# Nobody states a larger epsilon.
+# No guarantee is stated at a larger epsilon.
 _LARGEST_EPSILON = 300.0
 
 
@@ -76,7 +77,7 @@ def noise_size(terms: ObjectiveConstants, mu: float, neighbours: Neighbours, *, 
         terms: constants of the objective.
         mu: total budget.
         neighbours: neighbouring relation.
-        rough: count both tails in full, which is quicker and never gives more than the exact answer.
+        rough: count both tails in full, which is faster and gives a size no larger than the exact one.
 
     Raises:
         InputError: the modulus is so small that the Jacobian alone costs more.

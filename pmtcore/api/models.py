@@ -27,7 +27,7 @@ from pmtcore.ledger.log import Ledger
 from pmtcore.methods.registry import method as method_of
 from pmtcore.methods.registry import methods as all_methods
 from pmtcore.methods.registry import recommended
-from pmtcore.public.moments import INTERCEPT
+from pmtcore.public.moments import INTERCEPT, PublicData
 from pmtcore.releases import planning
 from pmtcore.releases.release import Request
 from pmtcore.tables.choices import Choices
@@ -192,11 +192,15 @@ class PrivateModel(Parametrized, Reported):
         """
         given = self._inputs(target)
         data, notes = given.public_data(public, public_rows)
-        id = recommended(data).id if self.method is None else method_of(self.method).id
+        id = self._method_for(data)
         budgets = [float(m) for m in mu] or [self._budget().mu]
         expectations = planning.plan(data, n, budgets, [id])
         verdicts = tuple(planning.verdict(data, n, m, id) for m in budgets)
         return Expectation(tuple(row for planned in expectations for row in planned.rows()), verdicts, n, notes)
+
+    def _method_for(self, data: PublicData) -> str:
+        """Return the id of the method chosen, or of the recommended one for these public data."""
+        return recommended(data).id if self.method is None else method_of(self.method).id
 
     def needed(
         self,
@@ -214,7 +218,7 @@ class PrivateModel(Parametrized, Reported):
             InputError: as :meth:`plan`, or no such coefficient.
         """
         data, _ = self._inputs(target).public_data(public, public_rows)
-        id = recommended(data).id if self.method is None else method_of(self.method).id
+        id = self._method_for(data)
         budget = planning.budget_for(data, n, id, coefficient, half_width=half_width)
         return Needed(budget, planning.rows_for(data, id, self._budget().mu, coefficient, half_width=half_width))
 

@@ -7,7 +7,7 @@ post-processing too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
@@ -267,30 +267,35 @@ class Regression(Reported):
     @cached_property
     def partial_correlations(self) -> Estimates:
         """Return the partial correlation of the response with each feature, given the others, with its band."""
-        fit, first = self.fit, int(self.constant)
-        rest, inverse = float(fit.b @ self.state.moment @ fit.b), np.diag(self._inverse)
         values, gradients = [], []
-        for a, beta, own in list(zip(fit.a, fit.coefficients, inverse, strict=True))[first:]:
-            size = math.sqrt(own * rest)
+        for beta, both, relative, scale in self._by_feature():
+            size = math.sqrt(scale)
             u = beta / size
-            both = (np.outer(a, fit.b) + np.outer(fit.b, a)) / 2
-            moved = both / size + u / 2 * (np.outer(a, a) / own - np.outer(fit.b, fit.b) / rest)
             values.append(u / math.sqrt(1 + u * u))
-            gradients.append(moved / (1 + u * u) ** 1.5)
+            gradients.append((both / 2 / size + u / 2 * relative) / (1 + u * u) ** 1.5)
         return figures(self.state, np.array(values), _stacked(gradients, self.state), (-1.0, 1.0))
 
     @cached_property
     def partial_r_squared(self) -> Estimates:
         """Return for each feature the share of the variance left by the others that it explains, with its band."""
-        fit, first = self.fit, int(self.constant)
-        rest, inverse = float(fit.b @ self.state.moment @ fit.b), np.diag(self._inverse)
-        size = fit.coefficients**2 / (inverse * rest)
-        derivatives = []
-        for a, beta, own, s in list(zip(fit.a, fit.coefficients, inverse, size, strict=True))[first:]:
-            both = np.outer(a, fit.b) + np.outer(fit.b, a)
-            moved = both * beta / (own * rest) + s * (np.outer(a, a) / own - np.outer(fit.b, fit.b) / rest)
-            derivatives.append(moved / (1 + s) ** 2)
-        return figures(self.state, (size / (1 + size))[first:], _stacked(derivatives, self.state), (0.0, 1.0))
+        values, gradients = [], []
+        for beta, both, relative, scale in self._by_feature():
+            size = beta**2 / scale
+            values.append(size / (1 + size))
+            gradients.append((both * beta / scale + size * relative) / (1 + size) ** 2)
+        return figures(self.state, np.array(values), _stacked(gradients, self.state), (0.0, 1.0))
+
+    def _by_feature(self) -> Iterator[tuple[float, np.ndarray, np.ndarray, float]]:
+        """Yield of each feature what its partial correlation and its share follow from.
+
+        That is its coefficient, the derivative (D, D) of twice the coefficient by the moment, the derivative (D, D) of
+        the logarithm of ``1/scale``, and the scale: its entry of the inverse moment times the residual variance.
+        """
+        b = self.fit.b
+        rest = float(b @ self.state.moment @ b)
+        features = zip(self.fit.a, self.fit.coefficients, np.diag(self._inverse), strict=True)
+        for a, beta, own in list(features)[int(self.constant) :]:
+            yield beta, np.outer(a, b) + np.outer(b, a), np.outer(a, a) / own - np.outer(b, b) / rest, own * rest
 
     @cached_property
     def inflation(self) -> Estimates:

@@ -46,10 +46,10 @@ _FITTED = 1e-9
 _LEAST_RIDGE = 1e-8
 # Root mean square of the difference of predictors at which a curvature is nearly the same.
 _NEAR = 0.2
-# Calls that one Hessian serves: where few rows decide a coefficient, predictors are near on average and curvatures are
-# not, so steps with it get no shorter.
+# Calls that one Hessian serves. Where few rows decide a coefficient, predictors agree on average but curvatures do not,
+# so that steps with an old Hessian would not get shorter.
 _MOST_SERVED = 60
-_LEAST_SHOWN = 1e-6  # of the mean curvature: directions that rows do not show
+_LEAST_CURVATURE = 1e-6  # of the mean curvature, added to a root: directions in which the rows hardly vary
 
 
 @dataclass(frozen=True)
@@ -139,10 +139,10 @@ class Losses(Protocol[Loss_co]):
 
 
 class NearHessians:
-    """Hessians of a sum of losses, each that of an earlier point near by where there is one.
+    """Cache of Hessians of a sum of losses, which returns that of an earlier point near by where there is one.
 
-    A solver that ends at a short subgradient ends where it would with Hessians of their own, by more steps, each of
-    which costs a gradient. A Hessian that has served often without an end is made anew where the solver is.
+    A solver that ends at a short subgradient reaches the same end as with exact Hessians, in more steps of one gradient
+    each. A Hessian that has been returned often without an end is computed anew at the solver's current point.
 
     Args:
         own: the Hessian (p, p) of the sum at coefficients (p,).
@@ -175,7 +175,7 @@ class NearHessians:
                 return nearest
         hessian = self._own(coefficients)
         if not self._places:
-            self._root = np.linalg.cholesky(hessian / self._scale + _LEAST_SHOWN * np.eye(len(hessian)))
+            self._root = np.linalg.cholesky(hessian / self._scale + _LEAST_CURVATURE * np.eye(len(hessian)))
         self._places.append(coefficients @ self._root)
         self._hessians.append(hessian)
         self._served.append(0)
@@ -415,7 +415,7 @@ def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: n
         todo = todo[left]
         if not len(todo):
             break
-    for t in todo:  # coordinates that pull at each other: sweeps go on for ever
+    for t in todo:  # strongly correlated coordinates, for which sweeps do not end
         level = gradient[t] - hessian[t] @ theta[t]
         end[t] = _exact_step(level, hessian[t], lasso[t], end[t])
     return np.asarray(end - theta)

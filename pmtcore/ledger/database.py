@@ -1,7 +1,7 @@
-"""The database behind a ledger: transactions that nobody overlaps, on a log that was found to be what was written.
+"""The database behind a ledger: exclusive transactions on a log that is checked against its hashes.
 
-Before each write the log is checked: through the head noted beside it, through what this process saw last, and
-wholly the first time. Afterwards its new head is noted.
+Before each write the log is checked against the head noted beside it and against the last head that this process
+read; the first check of a process walks the whole chain. After the write the new head is noted.
 """
 
 import json
@@ -18,7 +18,7 @@ from pmtcore.ledger import chain
 from pmtcore.ledger.chain import Damaged, LedgerError
 from pmtcore.ledger.engines import Connection, address, database_errors, engine, place_of
 from pmtcore.ledger.schema import EVENTS, SCHEMA, add_seals, upgrade, version
-from pmtcore.ledger.sidecar import Beside, Head, seal
+from pmtcore.ledger.sidecar import Head, LedgerSidecar, seal
 
 _LOG = logging.getLogger("second_moment.ledger")
 _ALL = "SELECT * FROM pmt_events ORDER BY seq"
@@ -26,7 +26,7 @@ _INSERT = (
     "INSERT INTO pmt_events (seq, at, dataset, kind, key, payload, previous, hash, seal) "
     "VALUES (:seq, :at, :dataset, :kind, :key, :payload, :previous, :hash, :seal)"
 )
-_VERIFIED: dict[str, Head] = {}  # by address: what this process has walked through already
+_VERIFIED: dict[str, Head] = {}  # by address: the head up to which this process has checked the chain
 
 
 class Verification(TypedDict):
@@ -68,7 +68,7 @@ class Database:
         try:
             self.url = address(url)
             self._engine = engine(self.url)
-            self._beside = Beside(self._file, self.place)
+            self._sidecar = LedgerSidecar(self._file, self.place)
             if self._file is not None and not make and not self._file.exists():
                 raise LedgerError(LedgerMessage.NO_LEDGER, place=self.place)
             if self._file is not None and self._file.exists() and not self._file.is_file():
@@ -92,7 +92,7 @@ class Database:
             LedgerError: it is not here.
         """
         if self.key is None:
-            raise LedgerError(LedgerMessage.KEY_MISSING, file=self._beside.key_file.name)
+            raise LedgerError(LedgerMessage.KEY_MISSING, file=self._sidecar.key_file.name)
         return self.key
 
     @property
@@ -105,26 +105,26 @@ class Database:
 
     def _prepare(self) -> None:
         new = self._file is not None and not self._file.exists()
-        self.key = self._beside.key(make=new)
-        with self._beside.locked():
-            with self._alone(reads=True) as connection:
+        self.key = self._sidecar.key(make=new)
+        with self._sidecar.locked():
+            with self._transaction(reads=True) as connection:
                 schema = version(connection)
             if schema > SCHEMA:
                 raise LedgerError(LedgerMessage.OTHER_VERSION, version=schema, expected=SCHEMA)
             if schema < SCHEMA:
                 self._upgrade()
-            with self._alone(reads=True) as connection:
+            with self._transaction(reads=True) as connection:
                 head = self.head(connection)
             if self.key is None and head[0] == 0:
-                self.key = self._beside.key(make=True)
+                self.key = self._sidecar.key(make=True)
             if schema < SCHEMA:
-                self._beside.note(*head)
+                self._sidecar.note(*head)
 
     def _upgrade(self) -> None:
         """Bring the tables to this program's version, unless another process has; the file must be as it was noted."""
         self._settle()
-        file = self._beside.digest()
-        with self._alone() as connection:
+        file = self._sidecar.digest()
+        with self._transaction() as connection:
             schema = version(connection)
             if schema < SCHEMA:
                 self._unchanged(connection, schema)
@@ -149,17 +149,17 @@ class Database:
         if not sealed and self.key is not None and not self._takes_unsealed:
             raise Damaged(Damage.ALL_UNSEALED)
         if not sealed and self.key is None:
-            self.key = self._beside.key(make=True)
+            self.key = self._sidecar.key(make=True)
         first_bad = chain.walk(rows, self.seal_key, legacy=True).first_bad
         if first_bad is not None:
             raise Damaged(Damage.BROKEN_CHAIN, event=first_bad)
         add_seals(connection, {row["seq"]: seal(self.seal_key, row["hash"]) for row in rows if row["seal"] is None})
 
     @contextmanager
-    def _alone(self, *, reads: bool = False) -> Iterator[Connection]:
+    def _transaction(self, *, reads: bool = False) -> Iterator[Connection]:
         """Open a transaction that no other writer overlaps; on a server those that only read overlap one another."""
         try:
-            with self._engine.alone(reads=reads) as connection:
+            with self._engine.transaction(reads=reads) as connection:
                 yield connection
         except InputError:
             raise
@@ -177,7 +177,7 @@ class Database:
         Raises:
             Damaged: an event was removed, or put in outside the chain.
         """
-        with self._locked(), self._alone(reads=True) as connection:
+        with self._locked(), self._transaction(reads=True) as connection:
             self._complete(connection)
             yield connection
 
@@ -193,7 +193,7 @@ class Database:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         try:
-            with self._beside.locked():
+            with self._sidecar.locked():
                 yield
         except OSError as error:
             raise unusable(error) from None
@@ -203,29 +203,29 @@ class Database:
         """Open a transaction on a ledger that was verified; its head is noted afterwards."""
         with self._locked():
             self._settle()
-            file = self._beside.digest()
+            file = self._sidecar.digest()
             before: tuple[int, str] | None = None
             try:
-                with self._alone() as connection:
+                with self._transaction() as connection:
                     self._check(connection, file)
                     before = self.head(connection)
                     if self._lite:
-                        self._beside.note(*before, settled=False)
+                        self._sidecar.note(*before, settled=False)
                     if room and self._lite:
                         _grow(connection, room)
                     yield connection
                     head = self.head(connection)
             except BaseException:
                 if before is not None:
-                    self._beside.note(*before)
+                    self._sidecar.note(*before)
                 raise
-            self._beside.note(*head)
+            self._sidecar.note(*head)
             _VERIFIED[self.url] = Head(*head)
 
     def _settle(self) -> None:
-        """Let the database undo what a killed process left half-written, before its file is looked at."""
+        """Let the database undo what a killed process left half-written, before its file is checked."""
         if self._file is not None and self._file.with_name(self._file.name + "-journal").exists():
-            with self._alone():
+            with self._transaction():
                 pass
 
     def _check(self, connection: Connection, file: str) -> None:
@@ -271,7 +271,7 @@ class Database:
 
     def _noted(self) -> Head | None:
         with reraised_as(Damaged(Damage.UNREADABLE_HEAD), ValueError):
-            return self._beside.head()
+            return self._sidecar.head()
 
     def _has(self, connection: Connection, head: Head) -> bool:
         if head.seq == 0:
@@ -284,11 +284,11 @@ class Database:
         Raises:
             OSError: there is none.
         """
-        self._beside.make_room(size)
+        self._sidecar.make_room(size)
 
     def give_room(self) -> None:
         """Hand that space back, to the record."""
-        self._beside.give_room()
+        self._sidecar.give_room()
 
     def verify(self, head: str = "") -> Verification:
         """Recompute the chain.
@@ -297,7 +297,7 @@ class Database:
             head: one that was written down earlier, perhaps in a report: the chain must still pass through it, which
                 shows that no event up to it was cut off, nor the whole log written anew.
         """
-        with self._locked(), self._alone(reads=True) as connection:
+        with self._locked(), self._transaction(reads=True) as connection:
             checked = chain.walk(connection.rows(_ALL), self.key, None, head.strip().lower())
             why = "" if checked.first_bad is None else Damage.BROKEN_CHAIN.sentence(event=checked.first_bad)
             noted = None
@@ -327,7 +327,7 @@ class Database:
         """
         if not reason.strip():
             raise LedgerError(LedgerMessage.REASON_FOR_COPY)
-        with self._locked(), self._alone() as connection:
+        with self._locked(), self._transaction() as connection:
             checked = chain.walk(connection.rows(_ALL), self.key)
             if checked.first_bad is not None or self.key is None:
                 raise Damaged(Damage.BROKEN_OR_UNKEYED)
@@ -335,7 +335,7 @@ class Database:
                 connection, "(ledger)", "accept", f"accept-{checked.events + 1}", payload={"reason": reason[:2000]}
             )
             head = self.head(connection)
-        self._beside.reset(*head)
+        self._sidecar.reset(*head)
         _VERIFIED.pop(self.url, None)
 
     def append(self, connection: Connection, dataset: str, kind: str, key: str, *, payload: Mapping[str, Any]) -> None:
@@ -394,7 +394,7 @@ _FAULTS = {
 
 
 def unusable(error: Exception) -> LedgerError:
-    """Return the error for what a driver says: without its statements, parameters and paths."""
+    """Return the error for a driver's message, without the statements, parameters and paths in it."""
     text = str(getattr(error, "orig", error)).lower()
     fault = next((fault for sign, fault in _FAULTS.items() if sign in text), DatabaseFault.SILENT)
     return LedgerError(LedgerMessage.UNUSABLE, reason=fault.sentence())

@@ -169,7 +169,7 @@ class LiteEngine:
         self._file = url.partition(":///")[2].removesuffix("&uri=true") if self._sealed else place_of(url)
 
     @contextmanager
-    def alone(self, *, reads: bool) -> Iterator[LiteConnection]:
+    def transaction(self, *, reads: bool) -> Iterator[LiteConnection]:
         """Open a transaction that no other one overlaps, whether it writes or not."""
         connection = sqlite3.connect(self._file, timeout=WAIT_SECONDS, isolation_level=None, uri=self._sealed)
         try:
@@ -201,7 +201,7 @@ class ServerEngine:
         self._engine = _server(url, os.getpid())  # connections do not survive a fork
 
     @contextmanager
-    def alone(self, *, reads: bool) -> Iterator[ServerConnection]:
+    def transaction(self, *, reads: bool) -> Iterator[ServerConnection]:
         """Open a transaction under the ledger's lock: with other readers, or alone."""
         with self._engine.connect() as connection, connection.begin():
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_QUEUE_SECONDS}s'")

@@ -55,7 +55,7 @@ def account(connection: Connection, seal: bytes | None, dataset: str, others: It
     while len(group) > before:
         before = len(group)
         group |= {name for pair in joined if pair & group for name in pair}
-    parts = [_alone(connection, seal, name) for name in sorted(group)]
+    parts = [_account_without_others(connection, seal, name) for name in sorted(group)]
     caps = [part.cap for part in parts if part.cap is not None]
     return Account(
         dataset,
@@ -68,7 +68,7 @@ def account(connection: Connection, seal: bytes | None, dataset: str, others: It
     )
 
 
-def _alone(connection: Connection, seal: bytes | None, dataset: str) -> Account:
+def _account_without_others(connection: Connection, seal: bytes | None, dataset: str) -> Account:
     rows = connection.rows("SELECT * FROM pmt_events WHERE dataset = :dataset ORDER BY seq", dataset=dataset)
     reserved: list[tuple[Row, Mapping[str, Any]]] = []
     after: dict[str, tuple[str, Mapping[str, Any]]] = {}

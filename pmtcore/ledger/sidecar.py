@@ -45,7 +45,7 @@ def data_folder() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "second-moment"
 
 
-class Beside:
+class LedgerSidecar:
     """The files beside one ledger.
 
     Args:

@@ -14,14 +14,14 @@ from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.randomizers import PrivUnit
 from pmtcore.public.moments import PublicData, whiten
 
-# Quantiles of public lengths that are tried as radii; the price is flat between them.
+# Quantiles of public lengths that are tried as radii; the predicted variance is flat between them.
 _RADIUS_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-# Factor on the largest public response: private ones reach further than few public ones.
+# Factor on the largest public response: the largest of many private ones is larger than that of a few public ones.
 _RESPONSE_ROOM = 1.5
-# Of the largest squared length: a direction that public rows show less has no part in the price. Columns that depend
-# on each other leave directions of rounding alone, whose inverse would choose the radius.
+# Share of the largest eigenvalue below which a direction has no part in the predicted variance: collinear columns leave
+# directions of rounding errors alone, whose inverse would choose the radius.
 _LEAST_SHOWN = 1e-9
-# Of the public data that were asked for last: they are held weakly, so that rows which a session forgets are gone.
+# Caches for the last public data asked for. References are weak, so that rows go when their session forgets them.
 _CENTRED: WeakKeyDictionary[PublicData, tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
 _LARGEST: WeakKeyDictionary[PublicData, dict[bool, float]] = WeakKeyDictionary()
 _WHITENED: WeakKeyDictionary[PublicData, WhitenedRows] = WeakKeyDictionary()
@@ -57,12 +57,12 @@ def features(public: PublicData) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class WhitenedRows:
-    """Whitened public features as every budget finds them.
+    """Whitened public features, which do not depend on the budget.
 
     Attributes:
         features: rows (m, d).
         norms: their lengths (m,).
-        radii: rising, those that are tried (r,).
+        radii: candidate radii in increasing order (r,).
         shells: as :func:`_shell_moments` returns them (3, r + 1, d, d).
     """
 
@@ -73,20 +73,20 @@ class WhitenedRows:
 
 
 def whitened_rows(public: PublicData) -> WhitenedRows:
-    """Return the whitened public features; plans at several budgets ask for them in turn."""
+    """Return the whitened public features, cached because plans at several budgets use them."""
     known = _WHITENED.get(public)
     if known is None:
         x = whiten(public.feature_root, features(public))
         norms = np.linalg.norm(x, axis=1)
         radii = radii_of(norms)
         known = WhitenedRows(x, norms, radii, _shell_moments(x, norms, radii))
-        _WHITENED.clear()  # a copy of all rows: one at a time
+        _WHITENED.clear()  # an entry is a copy of all rows, so there is one at a time
         _WHITENED[public] = known
     return known
 
 
 def radii_of(norms: np.ndarray) -> np.ndarray:
-    """Return the radii (r,) that are tried, rising, from the lengths (m,) of whitened rows."""
+    """Return the candidate radii (r,), increasing, from the lengths (m,) of whitened rows."""
     radii = np.unique(np.quantile(norms, _RADIUS_QUANTILES))
     return np.asarray(radii[radii > 0])
 
@@ -119,7 +119,7 @@ def whitened(
     known = whitened_rows(public) if known is None else known
     radii, shells = known.radii, known.shells
 
-    def price(radius: float) -> float:
+    def predicted_variance(radius: float) -> float:
         # Weights are 1 within the radius and radius over length beyond it.
         inside = np.searchsorted(radii, radius, side="right")
         gram, squared = (
@@ -138,7 +138,7 @@ def whitened(
         public.target,
         np.zeros(public.d),
         public.feature_root,
-        min(map(float, radii), key=price),
+        min(map(float, radii), key=predicted_variance),
         low,
         high,
         randomizer,
@@ -147,7 +147,7 @@ def whitened(
     )
 
 
-# What a row of zeros is divided by: its square is still a number.
+# Divisor of a row of zeros; its square does not underflow.
 _LEAST_LENGTH = 1e-150
 
 
@@ -157,7 +157,7 @@ def _shell_moments(x: np.ndarray, norms: np.ndarray, radii: np.ndarray) -> np.nd
     Args:
         x: rows (m, d).
         norms: their lengths (m,).
-        radii: rising (r,); the first shell is within the first radius, the last beyond the last.
+        radii: increasing (r,); the first shell is within the first radius, the last beyond the last.
     """
     shells = np.zeros((3, len(radii) + 1, x.shape[1], x.shape[1]))
     shell = np.searchsorted(radii, norms, side="left")
@@ -209,7 +209,7 @@ def moments_radius(public: PublicData, n: int, gaussian: bool, zeta: float) -> f
 
 
 def centred(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
-    """Return the public mean, 0 for an intercept, and the public rows minus it; a plan asks for them several times."""
+    """Return the public mean (0 for an intercept) and the centred public rows; both are cached."""
     known = _CENTRED.get(public)
     if known is None:
         x = features(public)
@@ -217,6 +217,6 @@ def centred(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
         if public.has_intercept:
             shift[0] = 0.0
         known = shift, x - shift
-        _CENTRED.clear()  # a copy of all rows: one at a time
+        _CENTRED.clear()  # as above
         _CENTRED[public] = known
     return known

@@ -40,7 +40,7 @@ class LessonCurve:
 
 
 def public_rows(d: int, rows: int) -> LessonCurve:
-    """Condition number that is left after whitening d columns with so many public rows."""
+    """Compute the condition number that remains after whitening d columns with so many public rows."""
     m = np.unique(np.round(np.geomspace(d + 1, 100 * d, 60)).astype(int))
     left = np.asarray([expected_after(d, int(k)).kappa for k in m])
     here = expected_after(d, max(rows, d + 1)).kappa
@@ -156,8 +156,8 @@ def sites(count: int, colluders: int) -> LessonCurve:
     if colluders == 0:
         sentence += "That is one curator's noise, and there is no curator."
     else:
-        doubted = plural(min(colluders, count - 1), "site")
-        sentence += f"Not to count on {doubted} makes the noise {figure(here * count * _SITE, 3)} times a curator's."
+        colluding = plural(min(colluders, count - 1), "colluding site")
+        sentence += f"Allowing for {colluding} makes the noise {figure(here * count * _SITE, 3)} times a curator's."
     curves = {
         "a study of sites": error(counts),
         "one curator of all": 1 / (counts * _SITE),
@@ -192,8 +192,8 @@ def questions(mu: float, asked: int) -> LessonCurve:
 
 def _errors(size: float) -> str:
     """Return so many standard errors in words."""
-    said = figure(size, 2)
-    return f"{said} standard error{'' if said == '1' else 's'}"
+    number = figure(size, 2)
+    return f"{number} standard error{'' if number == '1' else 's'}"
 
 
 @cache

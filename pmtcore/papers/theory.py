@@ -1,7 +1,7 @@
-"""What papers A and B prove in numbers, each bound beside what is measured on Gaussian rows that meet its assumptions.
+"""Numerical values of the bounds that papers A and B prove, and of the bounded quantities on simulated Gaussian rows.
 
-Rows are ``N(0, Sigma)`` with the averaged condition number of one's choice; nothing is truncated, as the theorems
-assume with probability ``1 - O(eta)``. Moments of such rows are Wishart matrices, so no row is ever drawn and trials
+Rows are ``N(0, Sigma)`` with a chosen averaged condition number, and none is truncated: the theorems assume both, the
+latter with probability ``1 - O(eta)``. Moments of such rows are Wishart matrices, so no row is ever drawn and trials
 are one batch. A constant that a paper leaves open, ``O(.)``, is taken as 1, which for Gaussian singular values is
 right (Davidson and Szarek); for the others it is the most favourable reading.
 """
@@ -93,12 +93,12 @@ class Bound:
 
     @property
     def holds(self) -> bool:
-        """Return whether what is measured keeps the bound."""
+        """Return whether the measured quantity satisfies the bound."""
         return self.measured >= self.bound if self.lower else self.measured <= self.bound
 
     @property
     def looseness(self) -> float:
-        """Return the bound over what is measured; below 1 it does not hold."""
+        """Return the bound over the measured quantity, inverted for a lower bound; below 1 the bound does not hold."""
         return self.measured / self.bound if self.lower else self.bound / self.measured
 
     @property
@@ -123,7 +123,7 @@ def _bound(id: str, bound: float, measured: float, condition: float = math.nan) 
 
 @dataclass(frozen=True)
 class Draws:
-    """Trials of a setting: everything the bounds speak of, a stack each."""
+    """Simulated moments and noise of a setting, stacked over trials."""
 
     at: TheorySetting
     public: np.ndarray  # S_B (t, d, d)
@@ -193,9 +193,14 @@ def shrunk(at: TheorySetting) -> float:
     return max(1 - math.sqrt(at.d / at.n) - math.sqrt(math.log(1 / at.eta) / at.n), 0.0) ** 2
 
 
+def logs(at: TheorySetting) -> tuple[float, float]:
+    """Return the logarithmic factors of the noise on whitened rows and on rows as they are."""
+    return 1 + math.log(2 * at.n / at.eta), float(at.spectrum.mean()) + math.log(at.n / at.eta)
+
+
 @dataclass(frozen=True)
 class _Rates:
-    """The factors that Theorems 3.3, 3.4, 4.2 and 4.3 share, whitened and plain."""
+    """Factors common to Theorems 3.3, 3.4, 4.2 and 4.3, for whitened rows and for rows as they are."""
 
     rate: float  # sqrt(d^3 log(2d/eta))/(mu n)
     whitened: float
@@ -209,13 +214,13 @@ class _Rates:
         rate = math.sqrt(at.d**3 * math.log(2 * at.d / at.eta)) / (at.mu * at.n)
         factor, (low, _) = shrunk(at), isotropy(at.d, at.m, at.eta)
         least = float(at.spectrum[0])
-        one, two = 1 + math.log(2 * at.n / at.eta), float(at.spectrum.mean()) + math.log(at.n / at.eta)
+        whitened_log, plain_log = logs(at)
         return cls(
             rate,
-            rate * one / (low**2 * factor**2 + (at.lam / public_size) ** 2),
-            rate * two / (least**2 * factor**2 + at.lam**2),
-            rate * one / (low * factor + at.lam / public_size),
-            rate * two / (least * factor + at.lam),
+            rate * whitened_log / (low**2 * factor**2 + (at.lam / public_size) ** 2),
+            rate * plain_log / (least**2 * factor**2 + at.lam**2),
+            rate * whitened_log / (low * factor + at.lam / public_size),
+            rate * plain_log / (least * factor + at.lam),
         )
 
 
@@ -235,35 +240,35 @@ def _quantile(errors: np.ndarray, at: TheorySetting) -> float:
 def _inverses(draws: Draws) -> Iterator[Bound]:
     at = draws.at
     root, gram = _whitened(draws)
-    one, two = noise_scales(at)
+    whitened_sd, plain_sd = noise_scales(at)
     rates = _Rates.of(at, float(np.median(np.linalg.norm(draws.public, 2, axis=(1, 2)))))
-    moved = np.linalg.inv(gram + one * draws.noise) - np.linalg.inv(gram)
+    moved = np.linalg.inv(gram + whitened_sd * draws.noise) - np.linalg.inv(gram)
     yield _bound("whitened-inverse", rates.whitened, _quantile(moved, at), rates.whitened_condition)
     size, recovered = _inverse_size(draws), _quantile(root @ moved @ root, at)
     yield _bound("recovered-inverse", rates.whitened * size, recovered, rates.whitened_condition)
     penalized = draws.private + at.lam * np.eye(at.d)
-    plain = _quantile(np.linalg.inv(penalized + two * draws.noise) - np.linalg.inv(penalized), at)
+    plain = _quantile(np.linalg.inv(penalized + plain_sd * draws.noise) - np.linalg.inv(penalized), at)
     yield _bound("plain-inverse", rates.plain, plain, rates.plain_condition)
 
 
 def _estimates(draws: Draws) -> Iterator[Bound]:
     """Return coefficients: the response is ``x'beta`` without error, so that only the theorems' own terms are seen."""
     at = draws.at
-    one, two = noise_scales(at)
+    whitened_sd, plain_sd = noise_scales(at)
     root, gram = _whitened(draws)
     length, largest = float(np.linalg.norm(draws.beta)), float(at.spectrum[-1])
     scale = np.sqrt(np.einsum("i,tij,j->t", draws.beta, draws.public, draws.beta))  # sigma_B of a noiseless response
     cross = np.einsum("tij,j->ti", draws.private, draws.beta)
     exact = np.linalg.solve(draws.private + at.lam * np.eye(at.d), cross[..., None])[..., 0]
     response = papers_radius(1, at.n, at.eta) / papers_radius(at.d, at.n, at.eta)  # Ry over R
-    right = np.einsum("tij,tj->ti", root, cross) / scale[:, None] + one * response * draws.cross
-    whitened_solution = np.linalg.solve(gram + one * draws.noise, right[..., None])[..., 0]
+    right = np.einsum("tij,tj->ti", root, cross) / scale[:, None] + whitened_sd * response * draws.cross
+    whitened_solution = np.linalg.solve(gram + whitened_sd * draws.noise, right[..., None])[..., 0]
     rates = _Rates.of(at, float(np.median(np.linalg.norm(draws.public, 2, axis=(1, 2)))))
     whitened = _quantile(scale[:, None] * np.einsum("tij,tj->ti", root, whitened_solution) - exact, at)
     proved = rates.whitened * _inverse_size(draws) * largest * length
     yield _bound("whitened-ridge", proved, whitened, rates.whitened_condition)
-    noisy = draws.private + at.lam * np.eye(at.d) + two * draws.noise
-    plain_solution = np.linalg.solve(noisy, (cross + two * length * draws.cross)[..., None])[..., 0]
+    noisy = draws.private + at.lam * np.eye(at.d) + plain_sd * draws.noise
+    plain_solution = np.linalg.solve(noisy, (cross + plain_sd * length * draws.cross)[..., None])[..., 0]
     plain = _quantile(plain_solution - exact, at)
     yield _bound("plain-ridge", rates.plain * largest * length, plain, rates.plain_condition)
     if not at.lam:

@@ -16,7 +16,7 @@ from scipy.special import expit
 from pmtcore.glm.families import LOGISTIC, POISSON, Family
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.mechanisms.truncation import papers_radius, trace_radius
-from pmtcore.papers.theory import Bound, TheorySetting, isotropy, shrunk
+from pmtcore.papers.theory import Bound, TheorySetting, isotropy, logs, shrunk
 
 _STEPS = 6  # of Newton's method: of order log log n, and still by then
 _REACH = 1.0  # R_beta R: predictors of Theorem 5.5 lie within it
@@ -153,14 +153,14 @@ def _stated(at: TheorySetting, measured: dict[str, np.ndarray]) -> Iterator[Boun
     constant = (at.d * (1 + math.log(at.n / at.eta))) ** 1.5 / (6 * math.sqrt(3))
     yield Bound("A, Lemma 5.2", "Lipschitz constant of the Hessian, whitened", constant, high("lipschitz"))
     rate = math.sqrt(_STEPS * at.d**3 * math.log(2 * _STEPS * at.d / at.eta)) / (at.mu * at.n)
-    logs, average = 1 + math.log(2 * at.n / at.eta), float(at.spectrum.mean()) + math.log(at.n / at.eta)
+    whitened_log, plain_log = logs(at)
     for source, what, size, modulus, name in (
-        ("A, Theorem 5.3", "error of whitened noisy Newton steps", rate * logs, whitened, "error"),
-        ("A, Theorem 5.4", "error of noisy Newton steps on rows as they are", rate * average, plain, "plain error"),
+        ("A, Theorem 5.3", "error of whitened noisy Newton steps", rate * whitened_log, whitened, "error"),
+        ("A, Theorem 5.4", "error of noisy Newton steps on rows as they are", rate * plain_log, plain, "plain error"),
     ):
         yield Bound(source, what, size / modulus**2, high(name), open=True, condition=size / modulus)
     # Theorem 5.5: M'' = max b'' stands in the condition, and not in the bound, as it is printed.
     modulus = float(np.median(measured["count tau"])) * isotropy(at.d, at.m, at.eta)[0] * shrunk(at) + at.lam / top
-    words, size = "error of whitened noisy Newton steps, Poisson counts", rate * logs
+    words, size = "error of whitened noisy Newton steps, Poisson counts", rate * whitened_log
     bound, condition = size / modulus**2, size * math.exp(_REACH) / modulus
     yield Bound("A, Theorem 5.5", words, bound, high("count error"), open=True, condition=condition)

@@ -68,6 +68,11 @@ def ridge_rows(names: tuple[str, ...], ridge: float) -> np.ndarray:
     return np.diag([*weights, 0.0])
 
 
+def with_positive_diagonal(upper: np.ndarray) -> np.ndarray:
+    """Return the upper triangular factor (d, d) of the same moment whose diagonal is positive."""
+    return np.asarray(upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None])
+
+
 def positive_root(upper: np.ndarray, names: tuple[str, ...], target: str, with_target: bool = True) -> np.ndarray:
     """Return the lower triangular Cholesky factor, with a positive diagonal.
 
@@ -80,7 +85,7 @@ def positive_root(upper: np.ndarray, names: tuple[str, ...], target: str, with_t
     Raises:
         InputError: a column is a linear combination of the columns before it.
     """
-    upper = upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]
+    upper = with_positive_diagonal(upper)
     for j, name in enumerate(names):
         if not upper[j, j] > _LEAST_INDEPENDENT_SHARE:
             raise _dependence(upper, j, name, names)

@@ -30,15 +30,15 @@ _BUDGETS_TRIED = 60  # budgets of a curve over five decades, twelve a decade
 NO_GAIN = 0.9  # predictions are good to about 10 %: less than that is no gain to speak of
 _FAR_APART = 10  # ends of the range of a precision, whose middle is then no promise
 _WORTHLESS_RATIO = 100.0  # beyond, the figure itself says nothing more
-_STRIDE = 10  # places of a search between two looks for one that is enough
+_STRIDE = 10  # grid points that the search for a sufficient value skips at a time
 _RELATIVE_TOLERANCE = 1e-3  # relative: where the reverse question stops
-_MOST_BUDGETS = 60  # budgets at a time: as many as a curve has
-# About four rungs an octave of use, from where nothing can be had to where nothing is protected.
+_MOST_BUDGETS = 60  # budgets of one call: as many as a curve has
+# Budgets of a curve, about four per doubling: from one that buys nothing to one that protects nothing.
 LADDER = (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
 # Budget at which a method is tried first, to learn whether it predicts at all.
 _FIRST_MU = 1.0
-# Rungs that give every method a line across the picture before the ones between are computed. Ample budgets wait:
-# there some methods make more passes, which are rehearsed anew.
+# Budgets computed first, so that every method soon has a line across the picture. The largest come last: there some
+# methods plan more passes, and simulating those takes longer.
 _OUTLINE = (0.1, 2.0)
 
 
@@ -100,10 +100,14 @@ class Planned:
 
         Halfway to what the largest budget is expected to leave, were the privacy part to fall as one over mu.
         """
-        truncation = float(np.broadcast_to(self.prediction.truncation, len(self.names))[j])
+        truncation = self._truncation(j)
         privacy = float(self.prediction.privacy[j]) * min(self.mu / largest, 1.0)
         least = Z95 * math.hypot(privacy, float(self.prediction.sampling[j]), truncation)
         return (self.half_width(j) + min(least, self.half_width(j))) / 2
+
+    def _truncation(self, j: int) -> float:
+        """Return the standard error of the j-th coefficient from truncation."""
+        return float(np.broadcast_to(self.prediction.truncation, len(self.names))[j])
 
     def rows(self) -> list[PlanRow]:
         """Return a record for each coefficient."""
@@ -118,7 +122,7 @@ class Planned:
             "coefficient": self.names[j],
             "privacy_sd": float(self.prediction.privacy[j]),
             "sampling_sd": float(self.prediction.sampling[j]),
-            "truncation_sd": float(np.broadcast_to(self.prediction.truncation, len(self.names))[j]),
+            "truncation_sd": self._truncation(j),
             "half_width": self.half_width(j),
             "half_width_median": None if low is None else Z95 * float(self.prediction.median_total[j]),
             "half_width_low": low,
@@ -192,7 +196,7 @@ def ranked(plans: Sequence[Planned], first: str) -> list[str]:
 def planned(public: PublicData, n: int, id: str, mu: float) -> Planned:
     """Predict the errors of one method at one budget.
 
-    The same question comes from every session that opens a known table, and from several pages.
+    Results are cached: every session that opens a known table asks for them, and so do several pages.
 
     Raises:
         InputError: a bad budget, or a method without a prediction for these public data.
@@ -215,7 +219,7 @@ def sampling_alone(public: PublicData, n: int) -> np.ndarray | None:
     """Return the standard errors (d,) of the non-private fit to n rows, predicted from those of the public fit.
 
     The public fit's standard errors shrink with the root of the number of rows. Each method estimates its own sampling
-    part after a release; before it, two methods drawn side by side must not differ in what neither of them decides.
+    part after a release. Before it, two methods drawn side by side must not differ in a part that neither influences.
 
     Returns:
         None where the public data have no target or their number of rows is not known.
@@ -286,7 +290,7 @@ def verdict(public: PublicData, n: int, mu: float, id: str) -> str:
 
 
 def verdict_of(public: PublicData, mine: Planned) -> str:
-    """Say the same of a prediction that is there already; figures are rounded, and medians over coefficients."""
+    """State the same for a prediction that is already computed; figures are rounded, and medians over coefficients."""
     if not public.labelled:
         return Note(PlanVerdict.NO_TARGET)
     alone = public_alone(public)
@@ -383,7 +387,7 @@ class Curves(Steps):
         best = recommended(public).id
         candidates = [entry for entry in suiting(public) if may_be_planned(entry)]
         self._candidates = sorted(candidates, key=lambda entry: entry.id != best)
-        self._found: dict[tuple[str, float], Planned] = {}
+        self._predictions: dict[tuple[str, float], Planned] = {}
         self._refused: set[str] = set()
         self._work = [(e.id, _FIRST_MU) for e in self._candidates]
         outline = [mu for mu in _OUTLINE if mu in self.ladder]
@@ -394,7 +398,7 @@ class Curves(Steps):
     @property
     def ids(self) -> list[str]:
         """Return the methods known to predict, the recommended one first."""
-        return [entry.id for entry in self._candidates if (entry.id, _FIRST_MU) in self._found]
+        return [entry.id for entry in self._candidates if (entry.id, _FIRST_MU) in self._predictions]
 
     @property
     def share(self) -> float:
@@ -402,9 +406,9 @@ class Curves(Steps):
         return 1 - len(self._work) / self._steps if self._steps else 1.0
 
     def _advance(self) -> None:
-        """Compute one rung of one method."""
+        """Compute one method at one budget."""
         id, mu = self._work.pop(0)
-        if id not in self._refused and (id, mu) not in self._found:
+        if id not in self._refused and (id, mu) not in self._predictions:
             self._try(id, mu)
 
     def known(self) -> bool:
@@ -426,9 +430,9 @@ class Curves(Steps):
         Raises:
             InputError: the method has no prediction for these public data.
         """
-        if (id, mu) not in self._found:
-            self._found[id, mu] = planned(self.public, self.n, id, mu)
-        return self._found[id, mu]
+        if (id, mu) not in self._predictions:
+            self._predictions[id, mu] = planned(self.public, self.n, id, mu)
+        return self._predictions[id, mu]
 
     def at_budget(self, mu: float) -> list[Planned]:
         """Return the predictions of all methods at this budget that are computed already."""
@@ -437,13 +441,13 @@ class Curves(Steps):
     def drawn(self) -> list[Planned]:
         """Return all predictions so far, by method and budget."""
         order = {entry.id: at for at, entry in enumerate(self._candidates)}
-        predictions = [self._found[key] for key in sorted(self._found, key=lambda key: (order.get(key[0], 99), key[1]))]
-        return [one for one in predictions if one.method not in self._refused]
+        keys = sorted(self._predictions, key=lambda key: (order.get(key[0], 99), key[1]))
+        return [self._predictions[key] for key in keys if key[0] not in self._refused]
 
     def budget_for(self, id: str, coefficient: str, half_width: float) -> float | None:
-        """Return the smallest total budget for a 95 % half-width, interpolated between rungs on log axes.
+        """Return the smallest total budget for a 95 % half-width, interpolated between budgets on log axes.
 
-        ``None`` where the last rung is not enough. A width that the first rung already has gives the first rung.
+        ``None`` where the largest budget is not enough; the smallest budget where that is already enough.
         """
         j = index(self.public, coefficient)
         curve = [(one.mu, one.half_width(j)) for one in self.drawn() if one.method == id]

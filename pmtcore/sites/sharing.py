@@ -1,7 +1,7 @@
 """Additive secret sharing of integers modulo 2^128, with the system's randomness.
 
-A site splits its integers into one share for each site, uniform but for their sum. Any shares but all of them are
-uniform, whatever the integers (docs/proofs/sites.md). Integers are kept as two words of 64 bits, (k, 2), the upper one
+A site splits its integers into one share for each site. Any proper subset of the shares is uniform and independent of
+the integers (docs/proofs/sites.md). Integers are kept as two words of 64 bits, (k, 2), the upper one
 first; 128 bits hold any sum of this package's passes: 2^40 rows of 2^36 each and their noise stay below 2^80.
 """
 
@@ -17,7 +17,7 @@ WORDS = 2  # of 64 bits
 BYTES = 8 * WORDS  # of one integer
 _MODULUS = 2 ** (64 * WORDS)  # room for any sum of rows and its noise, see above
 _WORD = 2**64 - 1  # the lower word of a residue
-MOST_BITS = 100  # of an opened sum, beyond which it is no sum of rows and noise
+MOST_BITS = 100  # of an opened sum: a larger one cannot be a sum of rows and noise
 
 
 def encode(values: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -71,7 +71,7 @@ def split(words: np.ndarray, sites: int, draw: Callable[[int], np.ndarray] = uni
     Args:
         words: the secret (k, 2).
         sites: how many shares.
-        draw: uniform words (k, 2), fresh at each call; another one is a fault that the audit plants.
+        draw: returns uniform words (k, 2), fresh at each call; the audit plants a faulty one.
     """
     shares = [draw(len(words)) for _ in range(sites - 1)]
     return [*shares, subtract(words, total(shares))] if shares else [words]

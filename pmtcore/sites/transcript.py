@@ -1,4 +1,4 @@
-"""What one party has read of a study's board so far, checked and in order."""
+"""The messages of a study's board that one party has read so far, checked and in order."""
 
 import time
 from collections.abc import Callable
@@ -10,8 +10,8 @@ from pmtcore.sites.boards import EVERYTHING, Board, BoardMessage, require_genuin
 from pmtcore.sites.errors import StudyError
 from pmtcore.sites.study import Study
 
-_POLL = (0.02, 1.0)  # seconds between looks at the board, at least and at most
-_PATIENT = 0.05  # of the time that nothing came: the next look is so far away
+_POLL = (0.02, 1.0)  # seconds between two readings of the board, at least and at most
+_PATIENT = 0.05  # share of the time without a message after which the board is read again
 Place = tuple[str, int, int]  # kind, attempt, step
 
 
@@ -69,7 +69,7 @@ class Transcript:
         return self.names if first is None else first.names
 
     def update(self) -> None:
-        """Read what is new; what is not genuine counts as not sent."""
+        """Read new messages; one that is not genuine counts as not sent."""
         while True:
             messages, until = self._board.read(self._next, self._reader)
             for message in messages:
@@ -131,7 +131,7 @@ class Transcript:
         """Wait until something is on the board.
 
         Args:
-            ready: whether it is there.
+            ready: returns whether it is there.
             attempt: that this party takes part in; a newer one ends the waiting.
             seconds: without any message, after which the study counts as lost.
 

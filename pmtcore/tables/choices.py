@@ -37,17 +37,18 @@ class Choices:
             blanks alone are one), dates (those with slashes ``day-first`` or ``month-first``) or
             numbers with a sign (``percent``, ``euro``, ``dollar``, ``pound``, ``like 1.234,50 CHF``),
             whatever the public table suggests.
-        overlap: the curator's word on public rows that are private rows too; each record keeps it, nothing else depends
-            on it.
+        overlap: the curator's statement about public rows that are private rows too. Each record has it; nothing else
+            depends on it.
         person: the column of the private table that says whose a row is; empty: each row is by itself.
         person_rows, person_rule: how many rows of each person count, and which; see :class:`Unit`.
         formula: such as ``y ~ age + C(sex)``, in place of features; its left side is the target.
         weights: the column that says how much a row counts, in both tables; empty: all rows the same.
         exposure: the column that says how long, or how many, a count is of: rates are modelled; in both tables.
-        cluster: the column of the public table whose groups have rows alike; errors are then robust to that.
+        cluster: the column of the public table that says which rows are correlated; standard errors are then clustered.
         covariates: ``public`` is the user's declaration that all columns but the target are known anyway, of every
             private row: methods that protect the responses alone ask for it.
-        collinear: whether columns that others give away in the public rows are left out, with a note, or refused.
+        collinear: whether columns that are linear combinations of others in the public rows are left out, with a note,
+            or refused.
     """
 
     target: str
@@ -161,7 +162,7 @@ class Choices:
 
     @property
     def target_kind(self) -> Kind:
-        """Return how a response is read: as a number, as one with a sign, or as a label whatever its capitals."""
+        """Return how a response is read: as a number, as one with a sign, or as a label regardless of capitals."""
         kind = self.kinds.get(self.target, "number")
         labels = self.model.binary or self.positive is not None
         stated = writing(kind) is not None or (kind == "caseless" and labels)
@@ -178,7 +179,7 @@ class Choices:
         return self.lam is None and self.family != GAUSSIAN.id
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain fields; :meth:`from_dict` reads them back. What came later is left out where nobody chose it."""
+        """Return plain fields; :meth:`from_dict` reads them back. Later fields are left out at their default."""
         usual = {"covariates": COVARIATES[0]}
         return {
             name: value
@@ -188,7 +189,7 @@ class Choices:
 
     @classmethod
     def of(cls, face: object, target: str | None, formula: str | None, **others: object) -> Choices:
-        """Return the choices that arguments or an estimator have as attributes; ``None`` is the usual one.
+        """Return the choices that parsed arguments or an estimator have as attributes; ``None`` means the default.
 
         Args:
             face: an object with the fields of :data:`SAME_ON_ALL_FACES`, or some of them.

@@ -60,14 +60,19 @@ _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="u
 _ENTRIES = {id: NamedTable(id, **fields) for id, fields in _TEXTS.items()}
 
 
-_MOST_KEPT = 2**20  # bytes of a file whose rows are kept between sessions
-_LABELS = {"n": 10_000, "d": 6, "kappa_bar": 50.0, "size": 0.5}  # labels that are not all certain
+_MOST_KEPT = 2**20  # bytes of a file whose rows are cached between sessions
+_LABELS = {
+    "n": 10_000,
+    "d": 6,
+    "kappa_bar": 50.0,
+    "size": 0.5,
+}  # so small effects that labels vary
 
 
 def data_directory() -> Path:
     """Return the folder of the real tables."""
-    beside = Path(__file__).resolve().parents[3] / "shared" / "data"
-    return Path(os.environ.get("PMT_DATA_DIR") or beside)
+    default = Path(__file__).resolve().parents[3] / "shared" / "data"
+    return Path(os.environ.get("PMT_DATA_DIR") or default)
 
 
 def names() -> list[str]:

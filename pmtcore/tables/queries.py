@@ -1,11 +1,10 @@
 """Rows of an SQL query as a source of blocks: through SQLAlchemy, or DuckDB where it is installed.
 
 The database sends rows in chunks; each cell is read by itself like any other. Column types come from the database or
-from the cell itself, never from other rows, and no cell makes a driver fail: bytes that are not UTF-8 are replaced,
-declared types that SQLite does not keep are not believed, and times that Python has not are missing. A database's own
-errors never come through: their texts quote statements and values. The query is whatever its author may ask: it runs
-with the rights of the address that it comes with, and one that fails for what a row holds (a division by zero in
-PostgreSQL) fails.
+from the cell itself, never from other rows. No cell makes a driver fail: bytes that are not UTF-8 are replaced,
+declared types that SQLite does not enforce are ignored, and times that Python cannot represent count as missing. Error
+messages of a database are not passed on, since they quote statements and values. A query runs with the rights of the
+address that it comes with; one that fails on the value of a row (a division by zero in PostgreSQL) fails.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ if TYPE_CHECKING:
     from psycopg.abc import AdaptContext, Buffer, Loader
 
 _MOST_ROWS = 10**12  # beyond it a declared count is a typing error
-# Names of files, and DuckDB's readers, that are understood by guessing from rows.
+# Text files and DuckDB's readers of them, whose column types are guessed from rows.
 _TEXT_FILE = re.compile(r"csv|tsv|txt|json", re.IGNORECASE)
 # A query with an order, perhaps in a part of it only.
 _ORDER = re.compile(r"\bORDER\b", re.IGNORECASE)
-# Who asks, in an address: a new password makes no other table.
+# User and password in an address, left out of the digest: a new password makes no other table.
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 # Databases in which a name in double quotes is that of a column, as it is written.
 _QUOTES_NAMES = ("postgresql", "sqlite", "duckdb")
@@ -221,7 +220,7 @@ def _engine(url: str) -> sa.Engine:
 
 
 def _read_any_cell(connection: psycopg.Connection[Any], _: object) -> None:
-    """Make cells missing where the driver would raise: times that Python has not, JSON too deep or of long numbers."""
+    """Make cells missing where the driver would raise: times that Python lacks, JSON too deep or with long numbers."""
     from psycopg.pq import Format  # noqa: PLC0415  # an extra
 
     known = connection.adapters

@@ -10,17 +10,14 @@ from pmtcore.ledger.account import START_CAP
 from pmtcore.ledger.log import Ledger
 from pmtcore.report.ledger_words import balance
 from tests.app.conftest import go, visit, words
-from tests.app.test_pages import csv, do_release, session, upload
+from tests.app.test_pages import csv, do_release, session, upload, upload_and_release
 from tests.helpers import reserve
 
 
 @pytest.mark.slow
 def test_an_uploaded_table_spends_from_the_ledger(app):
     """The first release sets the cap and is in the ledger; the next one counts against it."""
-    upload(app)
-    go(app, "release")
-    do_release(app)
-    assert "These figures may be published" in words(app)
+    upload_and_release(app)
     (account,) = Ledger(os.environ["PMT_LEDGER"]).accounts()
     assert account.cap == 3.0 and account.spent == 1.0
     (entry,) = account.entries

@@ -388,6 +388,14 @@ def do_release(app):
     return app
 
 
+def upload_and_release(app):
+    """Release from an uploaded table."""
+    upload(app)
+    go(app, "release")
+    do_release(app)
+    assert "These figures may be published" in words(app)
+
+
 def session(app):
     return app.session_state["second_moment"]
 
@@ -395,10 +403,7 @@ def session(app):
 @pytest.mark.slow
 def test_a_release_spends_once(app):
     """Confirm, release; reruns and page changes find it there and spend nothing; a new one has a new id."""
-    upload(app)
-    go(app, "release")
-    do_release(app)
-    assert "These figures may be published" in words(app)
+    upload_and_release(app)
     (first,) = session(app).releases.values()
     app.run()
     go(app, "data")

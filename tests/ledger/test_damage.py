@@ -18,7 +18,7 @@ from pmtcore.ledger import database
 from pmtcore.ledger.chain import Damaged
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.ledger.schema import SCHEMA
-from pmtcore.ledger.sidecar import Beside
+from pmtcore.ledger.sidecar import LedgerSidecar
 from tests.helpers import refused, reserve
 from tests.ledger.test_log import REQUEST, url  # noqa: F401  # fixture
 
@@ -260,7 +260,7 @@ def test_a_note_of_the_head_that_cannot_be_read_stops_all_spends(original, tmp_p
 def test_threads_that_note_at_once_never_leave_half_a_note(tmp_path, monkeypatch):
     """A server's ledger has no lock of a file: whoever reads the head meanwhile finds a whole one, last the newest."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    beside = Beside(None, "postgresql://nobody@nowhere/x")
+    beside = LedgerSidecar(None, "postgresql://nobody@nowhere/x")
 
     def note(seq):
         beside.note(seq, f"{seq:064d}")
@@ -328,4 +328,4 @@ def test_a_refused_spend_leaves_the_note_settled(tmp_path):
     path, ledger = capped(tmp_path, 0.5)
     with refused(LedgerMessage.BEYOND_CAP, LedgerError):
         reserve(ledger, "survey", "a", REQUEST, 0.9, neighbours="replace-one")
-    assert Beside(path, str(path)).head().file == Beside(path, str(path)).digest() != ""
+    assert LedgerSidecar(path, str(path)).head().file == LedgerSidecar(path, str(path)).digest() != ""

@@ -30,7 +30,7 @@ def lite(file):
 
 def test_a_transaction_is_alone_and_on_the_disk_when_it_ends(lite, file):
     """Nobody else begins one before it ends, and its end waits for the disk."""
-    with lite.alone(reads=False) as connection:
+    with lite.transaction(reads=False) as connection:
         assert connection.value("PRAGMA synchronous") == 2
         other = sqlite3.connect(file, timeout=0)
         with pytest.raises(sqlite3.OperationalError) as caught:
@@ -45,18 +45,18 @@ def test_a_transaction_is_alone_and_on_the_disk_when_it_ends(lite, file):
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_a_transaction_that_fails_leaves_nothing(lite, error):
     """Whatever raised, what it wrote is undone and the file is free again."""
-    with lite.alone(reads=False) as connection:
+    with lite.transaction(reads=False) as connection:
         connection.run("CREATE TABLE t (a INTEGER)")
-    with pytest.raises(error), lite.alone(reads=False) as connection:
+    with pytest.raises(error), lite.transaction(reads=False) as connection:
         connection.run("INSERT INTO t VALUES (1)")
         raise error
-    with lite.alone(reads=False) as connection:
+    with lite.transaction(reads=False) as connection:
         assert connection.value("SELECT count(*) FROM t") == 0
 
 
 def test_both_kinds_of_connection_answer_alike(lite, file):
     """Rows by the names of their columns, single values, nothing where there is nothing."""
-    with lite.alone(reads=False) as connection:
+    with lite.transaction(reads=False) as connection:
         connection.run("CREATE TABLE t (a INTEGER, b TEXT)")
         connection.run("INSERT INTO t VALUES (:a, :b)", a=1, b="x: :b ? %s")
 
@@ -70,7 +70,7 @@ def test_both_kinds_of_connection_answer_alike(lite, file):
             connection.lite,
         )
 
-    with lite.alone(reads=True) as connection:
+    with lite.transaction(reads=True) as connection:
         own = answers(connection)
     outside = sql.create_engine(sql.URL.create("sqlite", database=str(file)))
     with outside.begin() as connection:
@@ -111,7 +111,7 @@ def test_another_form_of_a_file_is_refused(wrong):
 
 def test_an_address_is_that_of_one_file(lite, file):
     """Whatever its name holds: as a path, as an address, and as the address of that."""
-    with lite.alone(reads=False) as connection:
+    with lite.transaction(reads=False) as connection:
         connection.run("CREATE TABLE t (a INTEGER)")
     once = address(str(file))
     assert address(once) == once and place_of(once) == str(file)
@@ -127,13 +127,13 @@ def test_a_place_is_told_without_a_password(tmp_path):
 
 def test_a_sealed_file_is_only_read(lite, file):
     """An address that says so opens it without the right to write."""
-    with lite.alone(reads=False) as connection:
+    with lite.transaction(reads=False) as connection:
         connection.run("CREATE TABLE t (a INTEGER)")
     name = str(file).replace("%", "%25").replace("?", "%3F")
     sealed = engine(address(f"sqlite:///file:{name}?mode=ro&uri=true"))
     with (
         pytest.raises(sqlite3.OperationalError) as caught,
-        sealed.alone(reads=True) as connection,
+        sealed.transaction(reads=True) as connection,
     ):
         connection.run("INSERT INTO t VALUES (1)")
     assert caught.value.sqlite_errorname == "SQLITE_READONLY"

@@ -47,3 +47,19 @@ def test_robust_errors_of_a_true_model_are_those_of_its_information(task: str, s
     one = zoo.drawn(x, y, ("(intercept)", "a", "b"), places[:500], places[500:], case, False, 0.0)
     expected = np.sqrt(np.diag(np.linalg.inv(one.information)))
     assert zoo.robust_errors(one) == pytest.approx(expected, rel=0.1)
+
+
+def test_the_report_ends_with_the_row_of_the_accuracy_page():
+    """Two tables at two budgets: on one of them zero is nearer at both, so the method is behind."""
+    errors = {"a": {"mine": (4.0, 2.0), "zero": (1.0, 1.0)}, "b": {"mine": (1.0, 0.5), "zero": (9.0, 9.0)}}
+    lines = [
+        {"case": case, "draw": 0, "mu": mu, "method": id, "rule": "5d", "d": 3, "errors": [error], "distances": [error]}
+        for case, of_method in errors.items()
+        for id, pair in of_method.items()
+        for mu, error in zip((0.5, 1.5), pair, strict=True)
+    ]
+    row = zoo.report(lines, "mine").splitlines()[-1]
+    assert [cell.strip() for cell in row.split("|")[1:-1]] == [
+        *("`mine`", "2", "2.5, 1.25", "0.50, 0.00"),
+        *("", "", "0.50, 0.50", "yes"),
+    ]

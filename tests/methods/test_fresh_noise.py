@@ -14,7 +14,7 @@ from pmtcore.glm.families import LOGISTIC
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.methods.registry import make_parameters, methods
 from tests.helpers import names
-from tests.methods.test_noise_arrives import D, public_of
+from tests.methods.neighbours import D, public_of
 
 SCALE = 2.0**30  # two of a thousand draws are equal with odds of 1 in 5,000
 SOUND = [entry for entry in methods() if entry.standing is ReleaseStatus.SOUND]

@@ -11,20 +11,34 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.base import block_sums, private_rows
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.private_rows import PrivateRows
-from pmtcore.glm.families import FAMILIES, LOGISTIC
-from pmtcore.mechanisms.grid import FINE, SLACK
+from pmtcore.glm.families import FAMILIES
+from pmtcore.mechanisms.grid import FINE
 from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES
-from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise, ZeroNoise
+from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.passes import GRADIENT
 from pmtcore.methods.registry import make_parameters, method, methods
-from pmtcore.public.moments import PublicData, public_from_rows
+from pmtcore.public.moments import public_from_rows
 from pmtcore.releases.release import Request, preview, release
 from pmtcore.tables.named import entry as entry_of
 from pmtcore.tables.named import load
 from pmtcore.tables.problem import prepare
 from tests.helpers import TEST, names, total_mu
+from tests.methods.neighbours import (
+    MU,
+    ROWS,
+    SAMPLING,
+    TRIALS,
+    D,
+    RecordedNoise,
+    assert_costs,
+    distance_over_noise,
+    noise_scales,
+    one_row,
+    plan_of,
+    private_of,
+    public_of,
+)
 
-MU, D, ROWS, TRIALS = 1.3, 2, 2, 4000
 # what one release consists of is all seen, as statistic plus noise: (method, parameters, least share of mu reached)
 SEEN = (
     ("pmt-ols", {}, 0.95),
@@ -44,35 +58,6 @@ SEEN = (
 )
 
 
-def public_of(entry) -> PublicData:
-    rng = np.random.default_rng(4)
-    x = rng.standard_normal((40, D))
-    if "logistic" in entry.families and "gaussian" not in entry.families:
-        return public_from_rows(x, (rng.random(40) < 0.5).astype(float), names(D), "y", ridge=0.0, family=LOGISTIC)
-    return public_from_rows(x, x @ [1.0, -0.5] + rng.standard_normal(40), names(D), "y")
-
-
-def plan_of(entry, n, **values):
-    return entry.plan(public_of(entry), n, Budget(MU), make_parameters(entry, values))
-
-
-def one_row(x, y) -> PrivateRows:
-    """Return one hostile row beside one far along the first axis, which makes the smallest eigenvalue move too."""
-    return PrivateRows.from_arrays(np.vstack([x, [1e5, 0.0]]), np.append(y, 0.0), names(D))
-
-
-def candidates(seed: int):
-    """Hostile rows: far along axes and in random directions, with extreme and middling responses; and nothing."""
-    rng = np.random.default_rng(seed)
-    turn = np.linspace(0, np.pi, 25)
-    directions = np.column_stack([np.cos(turn), np.sin(turn)])
-    yield np.zeros(D), 0.0
-    for x in directions:
-        for size in (1e5, 1e5, 0.3 * rng.random() + 0.1):
-            for y in (-1e7, 0.0, 1.0, 1e7):
-                yield size * x, y
-
-
 def sds_that_arrive(plan, rows) -> np.ndarray:
     """Standard deviation of each coordinate of what is seen, over thousands of seeded draws."""
     return np.std(plan.run(rows, SeededNoise(7), TRIALS).transcript(), axis=0)
@@ -84,42 +69,9 @@ def test_no_neighbours_lie_further_apart_than_the_budget(id, values, reached):
     entry = method(id)
     plan = plan_of(entry, 1 if entry.local else ROWS, **values)
     assert total_mu(plan.parts()) == pytest.approx(plan.mu)
-
-    def table(x, y):
-        if entry.local:
-            return PrivateRows.from_arrays(x[None], np.array([y]), names(D))
-        return one_row(x, y)
-
-    noise = sds_that_arrive(plan, table(np.zeros(D), 0.0))
-    points = np.stack([plan.run(table(x, y), ZeroNoise(), 1).transcript()[0] for x, y in candidates(3)]) / noise
-    apart = np.sqrt(np.max(np.sum((points[:, None] - points[None]) ** 2, axis=2)))
-    sampling = 5 / np.sqrt(2 * TRIALS)  # of an estimated sd; five standard errors
-    assert apart <= MU * (1 + sampling), f"{apart / MU:.3f} of the budget"
-    assert apart >= MU * reached * (1 - sampling), f"{apart / MU:.3f} of the budget: what is paid for is not needed"
-
-
-class Spy(NoiseSource):
-    """Records the scale of every integer noise that is asked for, and refuses any in floating point."""
-
-    secure = False
-
-    def __init__(self) -> None:
-        self.inner, self.asked = SeededNoise(3), []
-
-    def integers(self, sigma, trials, size):
-        self.asked.append((sigma, size))
-        return self.inner.integers(sigma, trials, size)
-
-    def spherical(self, scale, trials, size):
-        self.asked.append((scale, size))
-        return self.inner.spherical(scale, trials, size)
-
-    def words(self, trials, size):
-        self.asked.append((np.inf, size))
-        return self.inner.words(trials, size)
-
-    def normal(self, trials, size):
-        raise AssertionError("noise in floating point")
+    share = distance_over_noise(id, **values)
+    assert share <= 1 + SAMPLING
+    assert share >= reached * (1 - SAMPLING), "what is paid for is not needed"
 
 
 SOUND = [entry for entry in methods() if entry.standing is ReleaseStatus.SOUND]
@@ -128,13 +80,8 @@ SOUND = [entry for entry in methods() if entry.standing is ReleaseStatus.SOUND]
 @pytest.mark.parametrize("entry", SOUND, ids=lambda e: e.id)
 def test_no_sound_method_has_noise_in_floating_point(entry):
     """Every draw is of integers, on a grid that is fine beside the noise; the registry says so."""
-    public = public_of(entry)
-    rng = np.random.default_rng(2)
-    x = rng.standard_normal((60, D))
-    y = (rng.random(60) < 0.5).astype(float) if public.family is LOGISTIC else x @ [1.0, 1.0]
-    spy = Spy()
-    plan = entry.plan(public, 60, Budget(MU), make_parameters(entry, {}))
-    plan.run(PrivateRows.from_arrays(x, y, names(D)), spy, 1)
+    plan, spy = plan_of(entry, 60), RecordedNoise()
+    plan.run(private_of(entry, 60), spy, 1)
     assert bool(spy.asked) == (plan.mu > 0)
     assert all(scale >= 2.0**25 for scale, _ in spy.asked)
     assert entry.exact or plan.mu == 0
@@ -156,26 +103,9 @@ def test_exact_noise_has_the_stated_size(id):
     assert abs(0.92**2 * size - 1) > 6 * np.sqrt(2 / found.size) + 0.03
 
 
-def spied(id: str, mu: float = MU, n: int = 60, **values):
-    """Return the scales of the integer noise of one release, in the order in which it is drawn, and the plan."""
-    entry = method(id)
-    public, rng = public_of(entry), np.random.default_rng(2)
-    x = rng.standard_normal((n, D))
-    y = (rng.random(n) < 0.5).astype(float) if public.family is LOGISTIC else x @ [1.0, 1.0]
-    plan, spy = entry.plan(public, n, Budget(mu), make_parameters(entry, values)), Spy()
-    plan.run(PrivateRows.from_arrays(x, y, names(D)), spy, 1)
-    return spy.asked, plan
-
-
-def assert_costs(mu: float) -> None:
-    """Check the budget less the slack that pays for the discrete Gaussian (proofs/noise.md, 14), no more."""
-    assert mu <= MU / (1 + SLACK) * (1 + 1e-9)
-    assert mu == pytest.approx(MU, rel=2e-6)
-
-
 def test_the_integers_of_two_passes_cost_mu():
     """Pilot, histogram and clipped gradient of joint-pmt: sensitivities in whole steps over scales."""
-    ((diagonal, _), (beside, _), (counts, _), (gradient, wide)), _ = spied("joint-pmt", n=400, passes="2")
+    ((diagonal, _), (beside, _), (counts, _), (gradient, wide)), _ = noise_scales("joint-pmt", n=400, passes="2")
     assert beside == pytest.approx(diagonal / np.sqrt(2)) and wide == D
     costs = np.sqrt(2) * 2.0**30 / diagonal, np.sqrt(2) * FINE / counts, 2.0 * GRADIENT / gradient
     assert_costs(np.sqrt(np.sum(np.square(costs))))
@@ -183,7 +113,7 @@ def test_the_integers_of_two_passes_cost_mu():
 
 def test_the_integers_of_three_passes_cost_mu():
     """The same with a clipped gradient between the two, each with a histogram before it."""
-    asked, _ = spied("joint-pmt", n=400)
+    asked, _ = noise_scales("joint-pmt", n=400)
     (diagonal, _), _, (early, _), (between, width), (late, _), (last, wide) = asked
     assert width == wide == D
     steps, counts = 2.0 * GRADIENT / np.array([between, last]), FINE / np.array([early, late])
@@ -192,7 +122,7 @@ def test_the_integers_of_three_passes_cost_mu():
 
 def test_the_integers_of_newtons_steps_cost_mu():
     """T steps of pmt-logistic: what a row can move of Hessian and score, in whole steps, over the noise of both."""
-    asked, _ = spied("pmt-logistic", steps=3)
+    asked, _ = noise_scales("pmt-logistic", steps=3)
     assert len(asked) == 9, "score, diagonal and the rest of the Hessian of each step"
     q, p, t = np.meshgrid(np.linspace(0, 1, 41), np.linspace(0, 1, 41), np.linspace(0, 1, 21))
     w, v = q * (1 - q), p * (1 - p)
@@ -206,7 +136,7 @@ def test_the_integers_of_newtons_steps_cost_mu():
 
 def test_the_integers_of_gradient_steps_cost_mu():
     """T clipped gradients of dp-gd, each of sensitivity 2 clips."""
-    asked, _ = spied("dp-gd", steps=5)
+    asked, _ = noise_scales("dp-gd", steps=5)
     assert len(asked) == 5
     assert_costs(np.sqrt(sum((2 * FACTOR**2 / scale) ** 2 for scale, _ in asked)))
 
@@ -214,7 +144,7 @@ def test_the_integers_of_gradient_steps_cost_mu():
 @pytest.mark.slow
 def test_the_integers_of_an_objective_cost_mu():
     """b on its grid, and the noise on the minimizer; and both arrive in the spread of minimizers."""
-    ((b, _), (covering, _)), plan = spied("pmt-objective", n=400)
+    ((b, _), (covering, _)), plan = noise_scales("pmt-objective", n=400)
     made = plan.mechanism
     first = 2 * made.radius / (made.optimum.step_of_noise * b)
     assert np.hypot(first, made.optimum.sensitivity / covering) == pytest.approx(MU, rel=2e-6)

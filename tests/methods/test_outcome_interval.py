@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -93,16 +94,12 @@ def test_the_methods_that_were_calibrated_have_one(id: str, seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id", sorted(SHARES))
-def test_outcomes_on_real_tables_lie_inside(id: str) -> None:
+def test_outcomes_on_real_tables_lie_inside(id: str, zoo_loader: ModuleType) -> None:
     """Over a fixed draw of *tune*, every number of public rows: at least so many of the intervals of 80 %."""
-    try:
-        loader = zoo.zoo_module()
-    except FileNotFoundError as missing:
-        pytest.skip(f"the zoo of tables is not here: {missing}")
     task, many = SHARES[id]
-    inside, chosen = [], zoo.cases("tune", task, 40, loader)
+    inside, chosen = [], zoo.cases("tune", task, 40, zoo_loader)
     for case in chosen[:many]:
-        one = zoo.draw(case, 0, loader)
+        one = zoo.draw(case, 0, zoo_loader)
         if one is None:
             continue
         for mu in zoo.MUS:

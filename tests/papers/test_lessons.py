@@ -168,5 +168,5 @@ def test_sites_have_the_noise_of_those_they_count_on():
     doubtful = more.sites(5, 4)
     at = list(doubtful.x).index(5)
     assert doubtful.curves["a study of sites"][at] == pytest.approx(np.sqrt(5) / 5000)
-    assert "4 sites" in doubtful.sentence
+    assert "4 colluding sites" in doubtful.sentence
     assert more.sites(2, 9).curves["a study of sites"][0] == pytest.approx(np.sqrt(2) / 2000)

@@ -51,6 +51,7 @@ from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, 
 from pmtcore.methods.outcome_interval import OF_JOINT_MOMENT
 from pmtcore.methods.parameters import Parameters, choice, parameter, small_budgets, truncation_radius
 from pmtcore.methods.registry import Method, Origin, Prediction, StatisticOutcome, StatisticPlan, sound
+from pmtcore.public.cholesky import with_positive_diagonal
 from pmtcore.public.clipping import HARMLESS, candidate_bounds, moment_only_ball
 from pmtcore.public.moments import INTERCEPT, PublicData, joint, public_from_rows, whiten
 
@@ -525,7 +526,7 @@ def penalized_norm(rows: RowNorm, responses: tuple[int, ...], n: int, mu: float)
     scored = []
     for by in _STRETCHES_TRIED:
         upper = np.asarray(np.linalg.qr((rows.root + (1 / by - 1) * (rows.root @ own) @ own.T).T, mode="r"))
-        root = (upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]).T
+        root = with_positive_diagonal(upper).T
         inside = rows.inside @ np.linalg.solve(root, rows.root).T
         stretched = replace(rows, root=root, inside=inside, responses=responses)
         priced = candidates(stretched, n)
@@ -543,7 +544,7 @@ def _weighted_root(public: PublicData, z: np.ndarray) -> np.ndarray:
     half = np.eye(len(public.factor))
     half[first:, first:] = vectors * values  # K^{p/2}, a rotation apart
     upper = np.asarray(np.linalg.qr(half.T @ public.factor.T, mode="r"))
-    return np.asarray((upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]).T)
+    return with_positive_diagonal(upper).T
 
 
 def _kurtosis(x: np.ndarray, squares: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a release of ``joint-moment`` is made of, in plain JSON: read by anyone, without the app or a private table.
+"""The record of a release of ``joint-moment`` in plain JSON, which anyone can read without the app or a private table.
 
 The record holds public and released figures only. A record from elsewhere is checked field by field before anything
 is computed from it: sizes, finite numbers, a triangular root, positive definite moments, names without markup.
@@ -41,8 +41,8 @@ class Record:
         features: places of the default features.
         root: coordinates of the mechanism (D, D).
         noisy: the released moment (D, D) in them, exactly as it left.
-        expected, prior: what public rows lead one to expect of it, and how surely (variances, (D, D)).
-        sigma, radius: noise and truncation.
+        expected, prior: mean and variances (D, D) of that moment as public rows predict them.
+        sigma, radius: noise scale and truncation radius.
         n, m: private rows; public rows, ``None`` if unknown.
         influence: what the sampling and truncation parts of bands need.
         spread: public standard deviation of each column (D,).
@@ -77,7 +77,7 @@ class Record:
         return self.derived.names
 
     def state(self) -> State:
-        """Return the moment ready for questions: combined with the expected one where the noise is large."""
+        """Return the state of all regressions: the moment, combined with the expected one where the noise is large."""
         moment = combined(self.noisy[None], self.expected, self.prior, self.sigma, shrunk=self.shrunk)
         floored_moment = floored(moment.moments, self.expected)[0]
         relative_variance = float(moment.widened[0]) * mean_difference_variance(self.n, self.m)

@@ -32,16 +32,16 @@ from pmtcore.papers.gallery.local import mu_of
 from pmtcore.public.moments import PublicData
 
 _TABLE_RIDGE = 1e-3  # of public moments and of the fit without privacy, where columns depend on each other
-_SETTLED = 1e-6  # decrement of a fit, in root rows: its square is what the mean loss is above the least
-_FEW = 16  # each of so many rows: their fit is where that of all begins
+_SETTLED = 1e-6  # Newton's decrement over the root of n at which a fit ends: its square bounds the excess mean loss
+_FEW = 16  # every 16th row: the fit to those rows is the start of the fit to all
 _ROWS_AT_ONCE = 16_384  # so many stay in the processor's cache
-_CODED = 2  # values of a column at most that is told by the code of its row
+_CODED = 2  # distinct values of a column, at most, that goes into the code of a row
 Errors = dict[str, list[float]]
 
 
 @dataclass(frozen=True, eq=False)
 class CodedRows:
-    """Rows whose last columns are told by a code.
+    """Rows whose last columns are coded: equal combinations of them share a code.
 
     Attributes:
         numbers: the first columns (q, n).
@@ -121,7 +121,7 @@ class CodedLosses:
         return gradients, np.stack([self.rows.second(self.weights * each) for each in LOGISTIC.second(scores, y).T])
 
     def fitted(self, linear: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-        """Return the minimizer (p,) of the mean loss plus ``linear' b + b' matrix b / 2``, from that of few."""
+        """Return the minimizer (p,) of the mean loss plus ``linear' b + b' matrix b / 2``, begun at few rows' fit."""
         beta = np.zeros(len(linear))
         for step in (_FEW, 1):
             few = CodedLosses(self.rows.part(slice(None, None, step)), self.response[::step], self.weights[::step])
@@ -191,20 +191,20 @@ def _moments(
     zeta = LocalMomentParameters().zeta
     radius = math.sqrt(5 * d * largest * math.log(n / zeta)) if gaussian else float(public.lengths(shift).max())
     made = Configuration("moments", names, "y", shift, np.eye(d), radius, 0.0, 1.0, "gaussian", mus[0])
-    plan, ground = _planned(id, names, n, mus[0]), _known(names, np.eye(d))
+    plan, without_rows = _planned(id, names, n, mus[0]), _known(names, np.eye(d))
     by: LocalPlan | PrintedLocalPlan
     if isinstance(plan, PrintedLocalPlan):
-        by = replace(plan, repaired=replace(plan.repaired, public=ground, configuration=made))
+        by = replace(plan, repaired=replace(plan.repaired, public=without_rows, configuration=made))
     else:
-        by = _configured(plan, ground, made)
+        by = _configured(plan, without_rows, made)
     lengths = private.lengths(shift)
-    # A row outside the radius is clipped, or answers with a symbol that is no number.
+    # A row outside the radius is clipped; as printed, its device sends a symbol that is no number.
     weights = (lengths <= radius).astype(float) if printed else np.minimum(1.0, radius / np.maximum(lengths, 1e-300))
     answered = weights.sum() if printed else n
-    said = np.concatenate(
+    sums = np.concatenate(
         [upper_triangle(private.gram(shift, weights**2)) * isometric_scale(d), private.cross(shift, weights)]
     )
-    statistic = Private(said / answered if printed else np.rint(said / made.units()).astype(np.int64))
+    statistic = Private(sums / answered if printed else np.rint(sums / made.units()).astype(np.int64))
     reports = np.vstack([by.at(mu).perturb(statistic, SeededNoise(seed, 1), 1).statistic for mu in mus])
     ols = estimators.least_squares(*unfold(reports, d), (gram, m), n)
     scores = public.scale[:, None] * public.rows.scores(ols.T) - ols @ shift
@@ -235,7 +235,7 @@ def _configured(plan: Plan, public: PublicData, configuration: Configuration) ->
 
 
 def _known(names: tuple[str, ...], root: np.ndarray) -> PublicData:
-    """Return what is public but for the rows, whose sums are made here."""
+    """Return the public data without their rows, whose sums are computed here."""
     return PublicData(names, "y", block_diag(root, 1.0), None, None, LOGISTIC, labelled=False)
 
 
@@ -269,8 +269,8 @@ def _whitened(private: Side, public: Side, names: tuple[str, ...], *, mus: Seque
         made = setup.whitened(_known(names, root), n, mu, "gaussian", known=known)
         plan = _configured(_planned("ldp-whitened", names, n, mu), _known(names, root), made)
         clipped = np.minimum(1.0, made.radius / own) * (private.response - made.centre)
-        said = inverse @ private.rows.first(clipped[:, None])[:, 0]
-        statistic = Private(np.rint(said / made.units()).astype(np.int64))
+        sums = inverse @ private.rows.first(clipped[:, None])[:, 0]
+        statistic = Private(np.rint(sums / made.units()).astype(np.int64))
         score = plan.perturb(statistic, SeededNoise(seed, 1), 1).statistic[0]
         weights = np.minimum(1.0, made.radius / theirs)
         pull = inverse @ public.rows.first(weights[:, None])[:, 0] * (made.centre / m)
@@ -293,7 +293,7 @@ def accuracy_trial(
     label: float = 2.0,
     methods: Sequence[str] = (),
 ) -> Errors:
-    """Share of test rows that are told right, one label against the rest; one for each size.
+    """Return the share of test rows classified correctly, one label against the rest, for each size.
 
     Args:
         series: name, method and scale: ``columns`` for z-scores, ``rows`` for z-scores with each row made of length 1,
@@ -317,7 +317,7 @@ def accuracy_trial(
             private, public = (Side(rows.part(at), scales[scale][at], y[at]) for at in (slice(n), theirs))
             for epsilon, beta in zip(epsilons, released(id, private, public, names, mus=mus, seed=seed), strict=True):
                 fits[at_epsilon(name, epsilon)] = np.nan_to_num(beta)
-        told = (test.scores(np.stack(list(fits.values()), axis=1)) > 0) == (y[train_rows:, None] > 0.5)
-        for name, share in zip(fits, told.mean(axis=0), strict=True):
+        correct = (test.scores(np.stack(list(fits.values()), axis=1)) > 0) == (y[train_rows:, None] > 0.5)
+        for name, share in zip(fits, correct.mean(axis=0), strict=True):
             errors.setdefault(name, []).append(float(share))
     return errors

@@ -297,14 +297,14 @@ def _range(curve: Curve, statistic: Statistic) -> np.ndarray:
     return np.asarray(logs[:, np.argmax(logs[0])] - logs[:, np.argmin(logs[0])])
 
 
-def flat(name: str, factor: float, statistic: Statistic = "mean") -> Check:
+def flat(name: str, factor: float) -> Check:
     """Check that a curve stays within a factor."""
 
     def check(curves: Curves) -> ClaimFinding:
-        span = _range(curves[name], statistic)
+        span = _range(curves[name], "mean")
         answer = below_zero(span - np.log(factor), curves[name].count)
         times = _interval(span, curves[name].count)
-        words = f"the largest {_NAMES[statistic]} of {spoken(name)} is {times} times the smallest"
+        words = f"the largest mean of {spoken(name)} is {times} times the smallest"
         return ClaimFinding(answer, words)
 
     return check
@@ -370,13 +370,13 @@ def alike(pairs: Sequence[tuple[str, str]], factor: float, statistic: Statistic 
     return lambda curves: together([one(curves[a], curves[b]) for a, b in pairs])
 
 
-def lasting(names: Sequence[str], factor: float, statistic: Statistic = "mean") -> Check:
+def lasting(names: Sequence[str], factor: float) -> Check:
     """Check that the last two points of each curve lie within a factor of each other."""
 
     def one(curve: Curve) -> ClaimFinding:
-        step = np.diff(_log(curve, statistic)[:, -2:], axis=1)
+        step = np.diff(_log(curve, "mean")[:, -2:], axis=1)
         times = _interval(step[:, 0], curve.count)
-        words = f"the last {_NAMES[statistic]} of {spoken(curve.name)} is {times} times the one before"
+        words = f"the last mean of {spoken(curve.name)} is {times} times the one before"
         return ClaimFinding(_within(step, factor, curve.count), words)
 
     return lambda curves: together([one(curves[name]) for name in names])
@@ -419,14 +419,14 @@ def falls_more(
     return check
 
 
-def grows_more(first: str, second: str, statistic: Statistic = "mean") -> Check:
+def grows_more(first: str, second: str) -> Check:
     """Check that from its first point to its last the first curve is multiplied by more than the second."""
 
     def check(curves: Curves) -> ClaimFinding:
-        one, two = (logs[:, -1] - logs[:, 0] for logs in (_log(curves[name], statistic) for name in (first, second)))
+        one, two = (logs[:, -1] - logs[:, 0] for logs in (_log(curves[name], "mean") for name in (first, second)))
         trials = _trials(curves[first], curves[second])
         words = (
-            f"last over first {_NAMES[statistic]}: {spoken(first)} {said(float(np.exp(one[0])))}, {spoken(second)} "
+            f"last over first mean: {spoken(first)} {said(float(np.exp(one[0])))}, {spoken(second)} "
             f"{said(float(np.exp(two[0])))}; the second is {_interval(two - one, trials)} times the first"
         )
         return ClaimFinding(below_zero(two - one, trials), words)

@@ -19,7 +19,7 @@ from pmtcore.report.rows import axis_ends, axis_limit, clearest, source, step_wo
 from pmtcore.report.rows import clarity as clarity_of
 from pmtcore.report.statistics import SCALES
 
-MOST = 120  # rows drawn at once: a taller picture is no picture
+MOST = 120  # rows drawn at once: a taller picture cannot be read
 ORDERS = {
     "table": "as in the table",
     "strength": "clearest first",
@@ -33,7 +33,7 @@ _SHORT = {"gaussian": "", "logistic": "log-odds", "boosting": "score", "poisson"
 _ACROSS, _PANEL, _LEVELS, _PANEL_TITLE = 3, 185, 8, 44
 _PARTS = ("privacy", "sampling", "truncation")
 _LIMITS = ("low (95 %)", "high (95 %)")
-# Behind a figure at the edge, so that it is read over a band in either theme.
+# Background of a number at the edge, so that it can be read over a band in either theme.
 _PAPER = "rgba(128,128,128,0.25)"
 
 
@@ -260,16 +260,16 @@ def at_the_edge(
     least, most = axis_ends(np.min(marks, axis=0), np.max(marks, axis=0), limit)
     margin = 0.05 * (most - least)
     figure.update_xaxes(range=[least - margin, most + margin])
-    # By its place, not by its name: the axis shows names as they are written, and another text would be another place.
+    # Rows are addressed by number: the axis shows names in another form, and a text it does not have makes a new row.
     edges = least - margin, most + margin
     for place in np.flatnonzero(reach > limit):
         here, ends = float(value[place]), (float(low[place]), float(high[place]))
         if not edges[0] <= here <= edges[1]:
             shown = f"released: {said(here)} ({said(ends[0])} to {said(ends[1])})" if banded else said(here)
-            told = [(most if here > 0 else least, shown, here)]
+            labels = [(most if here > 0 else least, shown, here)]
         else:
-            told = [(most if end > 0 else least, said(end), end) for end in ends if not edges[0] <= end <= edges[1]]
-        for x, text, far in told:
+            labels = [(most if end > 0 else least, said(end), end) for end in ends if not edges[0] <= end <= edges[1]]
+        for x, text, far in labels:
             figure.add_annotation(
                 x=x,
                 y=int(place),
@@ -303,7 +303,7 @@ def _hover(row: Mapping[Hashable, Any]) -> list[str]:
 
 
 def note(coefficients: pd.DataFrame, shown: pd.DataFrame) -> str:
-    """Say how many of how many coefficients are shown, so that nothing is left out in silence."""
+    """State how many of the coefficients are shown, so that none is left out without a word."""
     drawn, every = ((names["coefficient"] != INTERCEPT).sum() for names in (shown, coefficients))
     most = f"; the picture holds the first {MOST}" if drawn > MOST else ""
     return f"{drawn} of {every} coefficients{most}."
