@@ -138,7 +138,7 @@ def coefficients(release: Release, here: str = "") -> None:
     table = forest.table(release, unit)
     shown = forest.chosen(table, unit, search, order)
     example = example_words(shown, unit, reference_levels(release.notes), release.ground.zero_one)
-    parts = release_words(release, unit.per_spread)
+    parts = release_words(release, unit.step == "spread")
     st.markdown(f"{badge(label(release))} **{plain(example or parts)}**")
     few = forest.folded(shown, unit)
     as_it_is = len(shown) <= (MOST_COLUMNS if len(few) == len(shown) else MANY)

@@ -69,6 +69,9 @@ def steps(here: str, problem: Problem | None, *, elsewhere: bool = False) -> Non
     read = {name: (name, opened and opened.key) in visited for name in ("conditioning", "report")}
     done = {"data": problem is not None, "plan": isinstance(planned, Request), "release": bool(spent)}
     done |= {"conditioning": read["conditioning"], "report": read["report"] and bool(spent)}
+    if here == "data" and problem is None:  # the later steps were done with tables that are open still, not with these
+        states |= {"plan": "Plan", "release": "Release"}
+        done = {}
     with st.container(horizontal=True, key="steps", gap="small", vertical_alignment="center"):
         for at, (name, words) in enumerate(states.items(), 1):
             icon = ":material/check_circle:" if done.get(name) else f":material/counter_{at}:"

@@ -69,10 +69,10 @@ def page(problem: Problem) -> None:
         picture(figures.ellipses(shown[-1]), "ellipses", "Longest and shortest direction before and after whitening")
     with right:
         radius = truncation(shown)
-    # What the slider answers stands next to it, above what another method would choose.
+    # What the plan does comes first: a radius on the slider is a question.
+    planned_share(problem)
     for diagnosis, kind in zip(shown, kinds, strict=True):
         st.markdown(f"{badge(kind)} {plain(truncation_words(diagnosis, radius))}")
-    planned_share(problem)
     st.caption(
         "A private fit inverts a noisy second moment. Noise is equally large everywhere and drowns directions in which "
         "the data hardly vary. Whitening with the public moment makes directions about equally long, as far as there "

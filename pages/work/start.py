@@ -3,8 +3,10 @@
 import streamlit as st
 
 from pages.common.controls import control
+from pages.common.session import session
 from pages.common.widgets import badge, picture
 from pmtcore.auditing.opening import opening
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure
 from pmtcore.report.figures import opening as figures
@@ -21,6 +23,11 @@ def ways() -> None:
             st.switch_page("pages/work/data.py")
     if teach.button(**control("start-teach")):
         st.switch_page("pages/study/learn.py")
+    opened = session().tables
+    if opened is not None and not opened.may_be_studied:
+        page = "report" if session().spent else "release" if "planned" in st.session_state else "data"
+        label = f"Go on with {plain(opened.title)}: {page.capitalize()}"
+        st.page_link(f"pages/work/{page}.py", label=label, icon=":material/arrow_forward:")
 
 
 st.title("Publish a regression on private rows, with a guarantee")

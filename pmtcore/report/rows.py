@@ -1,5 +1,6 @@
 """Which rows of coefficients a picture draws, and how far its axis goes: the same on a page and in the report."""
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
@@ -58,6 +59,19 @@ def steps(names: Sequence[str], spread: Sequence[float] | np.ndarray, zero_one: 
         for name, each in zip(names, spread, strict=False)
     ]
     return {name: 1.0 if one else float(each) for name, each, one in zip(names, spread, ones, strict=False)}
+
+
+def round_steps(
+    names: Sequence[str], spread: Sequence[float] | np.ndarray, zero_one: Collection[str]
+) -> dict[str, float]:
+    """Return the change of each feature as :func:`steps` has it, a standard deviation as the power of ten next to it.
+
+    So the effect of age is that of ten years, and of an income that of 10,000.
+    """
+    return {
+        name: step if step <= 0 or name == INTERCEPT else float(f"1e{round(math.log10(step))}")
+        for name, step in steps(names, spread, zero_one).items()
+    }
 
 
 def clarity(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.planning import typical_ratio
 from pmtcore.releases.record import Release
-from pmtcore.report.figures.coefficients import DisplayUnit
+from pmtcore.report.figures.coefficients import STEP, DisplayUnit
 from pmtcore.report.names import spoken
 from pmtcore.report.rows import is_level, step_words, steps
 from pmtcore.report.statistics import aside_words
@@ -294,7 +294,11 @@ def example_words(
     elif name in zero_one:
         cause = f"{name} = 1, compared with 0,"
     else:
-        cause = f"one {'standard deviation (of the public rows)' if unit.per_spread else 'unit'} more of {name}"
+        cause = {
+            "spread": "one standard deviation (of the public rows)",
+            "round": figure(row.get(STEP, 1.0)),
+            "unit": "one unit",
+        }[unit.step] + f" more of {name}"
     if unit.ratio:
         odds = "rate" if unit.short.startswith("rate") else "odds"
         effect = f"{value} times the {odds} of {unit.scale}"
@@ -342,14 +346,15 @@ def release_words(release: Release, per_spread: bool = True) -> str:
 
     Args:
         release: with its bands.
-        per_spread: whether standard errors are for comparable steps of the features, else for one unit of each.
+        per_spread: whether coefficients are shown for comparable steps of the features: only those have a typical
+            standard error.
     """
     if release.bands is None or release.guarantee.mu == 0:
         return release.guarantee.words
     bands, features = release.bands, [j for j, name in enumerate(release.names) if name != INTERCEPT]
     at = features or list(range(len(release.names)))  # a fit of the intercept alone has no other
     by = steps(release.names, release.ground.spread, release.ground.zero_one)
-    unit = np.array([by[release.names[j]] for j in at]) if features and per_spread else 1.0
+    unit = np.array([by[release.names[j]] for j in at]) if features else 1.0
     parts = {part: float(np.median(errors[at] * unit)) for part, errors in bands.parts.items()}
     total = np.sqrt(sum(errors[at] ** 2 for errors in bands.parts.values()))
     if not all(math.isfinite(part) for part in parts.values()):
@@ -369,9 +374,11 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     if TableNote.FEW_PUBLIC_ROWS in map(kind_of, release.notes):  # two digits of a part would claim too much
         return f"For the typical coefficient {advice} How large each part is, so few public rows tell roughly at best."
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
-    step = step_words(release.names, release.ground.zero_one) if per_spread else "one unit of a feature"
-    per = f", for {step}" if features else ""
-    return f"For the typical coefficient {advice} Standard errors{per}: {figures}."
+    first = f"For the typical coefficient {advice}"
+    if not per_spread and features:
+        return first
+    per = f", for {step_words(release.names, release.ground.zero_one)}" if features else ""
+    return f"{first} Standard errors{per}: {figures}."
 
 
 def _price(total: np.ndarray, sampling: np.ndarray) -> str:

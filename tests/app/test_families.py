@@ -122,7 +122,7 @@ def plan_ridge(app) -> None:
 
 @pytest.mark.slow
 def test_a_plan_is_carried_to_the_release(app):
-    """Release this plan: the Release page opens on its method and budget, and nothing is spent."""
+    """Next from Plan: the Release page opens on its method and budget, and nothing is spent."""
     plan_ridge(app)
     app.button(key="plan-release").click().run()
     assert not app.exception

@@ -98,7 +98,7 @@ def test_plan_to_release(page: Page, server: str) -> None:
     """Method and budget of a plan are carried, and the budget page is next."""
     page.goto(f"{server}/plan")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
-    page.get_by_role("button", name="Release this plan", exact=True).click()
+    page.get_by_role("button", name="Next: Release", exact=True).click()
     expect(page.get_by_text("A release spends budget permanently")).to_be_visible()
     settled(page)
     expect(main(page).get_by_text("Plan: mu 1")).to_be_visible()

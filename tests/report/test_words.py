@@ -26,7 +26,7 @@ from pmtcore.releases.record import Ground, Release, modelled
 from pmtcore.releases.release import Request, preview, release
 from pmtcore.report import glossary, words
 from pmtcore.report.figures import coefficients
-from pmtcore.report.figures.coefficients import DisplayUnit
+from pmtcore.report.figures.coefficients import STEP, DisplayUnit
 from pmtcore.report.figures.explore import prospects_words
 from pmtcore.report.figures.release import results
 from pmtcore.report.names import option, spoken, title
@@ -127,7 +127,7 @@ def test_a_band_wider_than_its_parts_says_why(stretch, told, id):
     ratio = id == "sd-ratio"
     ends = [math.exp(v) if ratio else v for v in (0.3 - half, 0.3 + half)]
     row = {"coefficient": "a", "low (95 %)": ends[0], "high (95 %)": ends[1], "privacy sd": 0.03, "sampling sd": 0.04}
-    said = words.parts_words(pd.DataFrame([row]), coefficients.DisplayUnit(id, "", True, ratio))
+    said = words.parts_words(pd.DataFrame([row]), coefficients.DisplayUnit(id, "", "spread", ratio))
     assert ("3.6 times as wide" in said) is told
 
 
@@ -307,8 +307,8 @@ def test_what_the_first_coefficient_means_is_in_the_unit_that_is_chosen():
     note = Note(TableNote.REFERENCES, references={"town": "south", "sex": "f"})
     references = words.reference_levels(["a note", note])
     assert references == {"town": "south", "sex": "f"} and "'south' of 'town'" in note
-    one = DisplayUnit("table-ratio", "w", False, True, "odds ratio", "y = 1")
-    spread = DisplayUnit("sd", "w", True, False, "", "y")
+    one = DisplayUnit("table-ratio", "w", "unit", True, "odds ratio", "y = 1")
+    spread = DisplayUnit("sd", "w", "spread", False, "", "y")
     assert "town=north, compared with south, goes with 2.0 times the odds" in words.example_words(
         table, one, references
     )
@@ -318,7 +318,9 @@ def test_what_the_first_coefficient_means_is_in_the_unit_that_is_chosen():
     assert "age = 1, compared with 0, goes" in words.example_words(number, spread, zero_one=["age"])
     assert "one standard deviation (of the public rows) more of age" in words.example_words(number, spread)
     figures = released([1, 1], [0.5, 0.5])
-    assert "for one unit of" in words.release_words(figures, False)
+    tens = DisplayUnit("round", "w", "round", False, "", "y")
+    assert " 10 more of age" in words.example_words(number.assign(**{STEP: 10.0}), tens)
+    assert "Standard errors" not in words.release_words(figures, False), "there is no typical one of years and euros"
     assert "larger budget" not in words.release_words(replace(figures, disagrees=True))
 
 
@@ -364,7 +366,7 @@ def test_the_example_is_a_coefficient_that_can_be_told_from_none():
     """The first row may be a collinear one whose band holds zero: no example of an effect, unless all are such."""
     rows = [{"coefficient": name, "column": name, "value": value} for name, value in (("date", 1.0), ("age", 2.0))]
     table = pd.DataFrame(rows).assign(**{"low (95 %)": [-3.0, 1.0], "high (95 %)": [5.0, 3.0]})
-    one = DisplayUnit("table", "w", False, False, "", "y")
+    one = DisplayUnit("table", "w", "unit", False, "", "y")
     assert "more of age" in words.example_words(table, one)
     alone = words.example_words(table.head(1), one)
     assert "more of date" in alone and "other columns" not in alone
@@ -438,7 +440,7 @@ def test_a_coefficient_and_its_limits_have_one_number_of_decimals():
     shown = pd.DataFrame(
         [{"coefficient": "age", "column": "age", "value": 0.39, "low (95 %)": 0.33, "high (95 %)": 0.449}]
     )
-    found = words.example_words(shown, DisplayUnit("table", "", per_spread=False, ratio=False, scale="pay"))
+    found = words.example_words(shown, DisplayUnit("table", "", step="unit", ratio=False, scale="pay"))
     assert "by 0.390 (95 % limits 0.330 to 0.449)" in found
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from pmtcore.methods.registry import of_role
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.report.figures.style import PRIVACY, QUIET, finish, finish_rows, log_axis
-from pmtcore.report.rows import axis_ends, axis_limit, clearest, source, step_words, steps
+from pmtcore.report.rows import axis_ends, axis_limit, clearest, round_steps, source, step_words, steps
 from pmtcore.report.rows import clarity as clarity_of
 from pmtcore.report.statistics import SCALES
 
@@ -37,13 +37,20 @@ _LIMITS = ("low (95 %)", "high (95 %)")
 _PAPER = "rgba(128,128,128,0.25)"
 
 
+# Change of a feature that its coefficient is shown for: comparable ones (rows.steps), the powers of ten next to these,
+# or one unit of the table.
+Step = Literal["spread", "round", "unit"]
+# Column of a table of coefficients that has round steps.
+STEP = "for a change by"
+
+
 @dataclass(frozen=True)
 class DisplayUnit:
     """Unit of a displayed coefficient: the change of the feature that it refers to, and the scale."""
 
     id: str
     words: str
-    per_spread: bool  # for a comparable step of the feature (rows.steps), else for one unit of the table
+    step: Step
     ratio: bool  # e to the power of the coefficient
     short: str = ""  # in a list to choose from
     scale: str = ""  # what changes, or what is multiplied
@@ -58,40 +65,47 @@ def units(release: Release) -> dict[str, DisplayUnit]:
     """Return the units that suit the family, the first to start with."""
     family = release.ground.family
     what, step = f"{SCALES.get(family, '')}{release.modelled}", step_words(release.names, release.ground.zero_one)
-    choices = [
-        _unit("sd", what, _SHORT[family], step, ratio=False),
-        _unit("table", what, _SHORT[family], None, ratio=False),
-    ]
+    steps_of: dict[Step, tuple[str, str]] = {
+        "spread": ("one standard deviation", step),
+        "round": ("a round step of each", "the step beside its name (a category: against the reference)"),
+        "unit": ("one unit", "one unit of the feature"),
+    }
+    ids: dict[Step, str] = {"spread": "sd", "round": "round", "unit": "table"}
+    choices = [_unit(ids[by], what, _SHORT[family], by, *words, ratio=False) for by, words in steps_of.items()]
     if family in _RATIOS:
         name = _RATIOS[family]
-        choices.append(_unit("sd-ratio", release.modelled, name, step, ratio=True))
-        choices.append(_unit("table-ratio", release.modelled, name, None, ratio=True))
+        choices += [
+            _unit(f"{ids[by]}-ratio", release.modelled, name, by, *words, ratio=True) for by, words in steps_of.items()
+        ]
     return {unit.id: unit for unit in choices}
 
 
-def _unit(id: str, scale: str, short: str, step: str | None, *, ratio: bool) -> DisplayUnit:
-    """Return a unit with its words for an axis and for a list; without a step it is for one unit of the table."""
-    of = "one unit" if step is None else "one standard deviation"
-    listed = f"{short}, for {of}" if short else f"for {of} of the feature"
+def _unit(id: str, scale: str, short: str, by: Step, of: str, step: str, *, ratio: bool) -> DisplayUnit:
+    """Return a unit with its words for a list (``of``) and for an axis (``step``)."""
+    listed = f"{short}, for {of}" if short else f"for {of} of the feature" if by != "round" else f"for {of} feature"
     words = f"{short} of {scale}" if ratio else f"change of {scale}"
-    return DisplayUnit(id, f"{words} for {step or 'one unit of the feature'}", step is not None, ratio, listed, scale)
+    return DisplayUnit(id, f"{words} for {step}", by, ratio, listed, scale)
 
 
 def table(release: Release, unit: DisplayUnit) -> pd.DataFrame:
     """Return one row for each coefficient in this unit, the intercept last and always in the table's own unit.
 
-    Columns: coefficient, column (of the table that it comes from), value, low, high (95 %), public fit, and the
-    standard errors of the parts, which stay on the scale of the coefficient itself (not of ratios).
+    Columns: coefficient, column (of the table that it comes from), round step if that is the unit, value, low, high
+    (95 %), public fit, and the standard errors of the parts, which stay on the scale of the coefficient itself (not of
+    ratios).
     """
     names = list(release.names)
-    by = steps(names, release.ground.spread, release.ground.zero_one)
-    scale = np.array(list(by.values())) if unit.per_spread else np.ones(len(names))
+    of = {"spread": steps, "round": round_steps}.get(unit.step)
+    by = dict.fromkeys(names, 1.0) if of is None else of(names, release.ground.spread, release.ground.zero_one)
+    scale = np.array(list(by.values()))
 
     def shown(values: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):
             return np.exp(values * scale) if unit.ratio else values * scale
 
     frame = pd.DataFrame({"coefficient": names, "column": [source(name) for name in names]})
+    if unit.step == "round":
+        frame[STEP] = scale
     frame["value"] = shown(release.coefficients)
     if release.bands is not None:
         frame["low (95 %)"], frame["high (95 %)"] = shown(release.bands.low), shown(release.bands.high)
@@ -112,7 +126,7 @@ def displayed(coefficients: pd.DataFrame, unit: DisplayUnit) -> pd.DataFrame:
     coefficients = coefficients.drop(columns=zero)
     if not unit.ratio:
         return coefficients
-    return coefficients.rename(columns={f"{part} sd": f"{part} sd of the log" for part in _PARTS})
+    return coefficients.rename(columns={f"{part} sd": f"{part} sd (log)" for part in _PARTS})
 
 
 def chosen(coefficients: pd.DataFrame, unit: DisplayUnit, search: str = "", order: str = "table") -> pd.DataFrame:
@@ -150,7 +164,7 @@ def folded(coefficients: pd.DataFrame, unit: DisplayUnit) -> pd.DataFrame:
 def forest(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure:
     """Draw points and 95 % bands, the bands over the points so that both can be seen; the intercept is in the table."""
     rows = coefficients[coefficients["coefficient"] != INTERCEPT].head(MOST)
-    names, public = list(rows["coefficient"]), of_role("public")
+    names, public = row_names(rows), of_role("public")
     hovers = [_hover(row) for row in rows.to_dict("records")]
     figure = go.Figure()
     if public.title.lower() in rows:
@@ -184,6 +198,17 @@ def forest(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure:
     return finish_rows(figure, names, unit.words)
 
 
+def row_names(rows: pd.DataFrame) -> list[str]:
+    """Return what each row is called in a picture: the coefficient, and beside it the round step of a number."""
+    names = list(rows["coefficient"])
+    if STEP not in rows:
+        return names
+    return [
+        f"{name}, {said(step)} more" if name == column else name
+        for name, column, step in zip(names, rows["column"], rows[STEP], strict=True)
+    ]
+
+
 def multiples(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure:
     """Draw small pictures on one axis: the numbers together, and the levels of each column of categories.
 
@@ -201,7 +226,7 @@ def multiples(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure:
     )
     for at, (_, part) in enumerate(panels):
         place = {"row": at // _ACROSS + 1, "col": at % _ACROSS + 1}
-        names = [name.split("=", 1)[-1] for name in part["coefficient"]]
+        names = [name.split("=", 1)[-1] for name in row_names(part)]
         figure.add_scatter(
             x=part["value"],
             y=names,

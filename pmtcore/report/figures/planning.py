@@ -158,15 +158,14 @@ def truncation_words(one: Planned) -> str:
 
 
 def interval_words(one: Planned, coefficient: str) -> str:
-    """Return median and 80 % interval of a half-width in a sentence; empty where the method was not calibrated."""
+    """Return median and upper end of a half-width in a sentence; empty where the method was not calibrated."""
     record = one.row(one.names.index(coefficient))
-    calibrated = record["half_width_median"], record["half_width_low"], record["half_width_high"]
+    calibrated = record["half_width_median"], record["half_width_high"]
     if None in calibrated:
         return ""
-    median, low, high = (said(width) for width in calibrated if width is not None)
-    between = f"On real tables eight of ten releases had between ± {low} and ± {high}"
+    median, high = (said(width) for width in calibrated if width is not None)
     known = "" if median == said(record["half_width"]) else "The half-width is by a formula that knows no tails. "
-    return f"{known}{between}, half of them more than ± {median}."
+    return f"{known}Of such releases on real tables half had at most ± {median}, nine of ten at most ± {high}."
 
 
 def narrower_words(mine: Planned, other: Planned) -> str:
