@@ -101,7 +101,7 @@ def _spend_plan(mu: float) -> SpendPlan | None:
     # One below the other: a name that is cut is no name.
     start = session().dataset or tables.title
     name = tables.registered or st.text_input(**control("ledger-name", _at(tables), value=start))
-    purpose = st.text_input(**control("ledger-purpose"))
+    purpose = st.text_input(**control("ledger-purpose", _at(tables)))
     with before_spend():
         ledger = Ledger(default_url())
     if not name.strip():

@@ -75,16 +75,18 @@ class Session:
         """Return releases that cost something on the private table that is open, oldest first."""
         if self.tables is None:
             return []
-        here = self.tables.private.sha256
-        return [r for id, r in self.releases.items() if r.guarantee.mu > 0 and self.sources[id] == here]
+        return [self.releases[id] for id in self.released if self.releases[id].guarantee.mu > 0]
+
+    @property
+    def released(self) -> list[str]:
+        """Return the ids of the releases from the private table that is open, oldest first."""
+        here = "" if self.tables is None else self.tables.private.sha256
+        return [id for id in self.releases if self.sources[id] == here]
 
     @property
     def dataset(self) -> str:
         """Return the data set in the ledger that the open private table was last released under; empty without one."""
-        if self.tables is None:
-            return ""
-        here = self.tables.private.sha256
-        return next((name for id, name in reversed(self.datasets.items()) if self.sources[id] == here), "")
+        return next((self.datasets[id] for id in reversed(self.released) if id in self.datasets), "")
 
     def keep(
         self,
@@ -126,6 +128,14 @@ class Session:
             # The form is another page than the release was: it begins at its top.
             st.session_state["page-open"] = ""
 
+    def _ask_of_open_table(self) -> None:
+        """Show the last release from the open table on Release, or a form: never the release from another table."""
+        own = [id for id in self.released if id in self.chosen]  # Explore shows its own
+        if own:
+            self.next_request = own[-1]
+        else:
+            self.begin_request()
+
     def open(self, tables: Tables) -> None:
         """Take up new tables; what was computed from the old ones is dropped.
 
@@ -136,6 +146,8 @@ class Session:
             require(Action.USE_REGISTERED if tables.registered else Action.OPEN_TABLES)
         self.tables, self.choices, self.problem = tables, None, None
         self._drop()
+        if self.job is None:
+            self._ask_of_open_table()
         # A plan is for the tables that it was made for: others begin with their own method and budget.
         for key in [key for key in st.session_state if str(key).startswith(_PLANS)]:
             del st.session_state[key]

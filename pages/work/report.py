@@ -72,7 +72,8 @@ def page() -> None:
         st.page_link("pages/work/release.py", label="Go to Release", icon=":material/verified_user:")
         return
     keys = list(filed)
-    last = session().next_request
+    # The newest from the open table: what the steps above speak of.
+    last = next((key for key in reversed(session().released) if key in filed), session().next_request)
     left, middle, right = st.columns([4, 1, 1], vertical_alignment="bottom")
     key = left.selectbox(
         "Release",

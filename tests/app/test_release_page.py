@@ -11,7 +11,7 @@ import pytest
 from pmtcore.accounting.budgets import ONLY_RESPONSES
 from pmtcore.report.statistics import DISAGREES
 from tests.app.conftest import go, words
-from tests.app.test_pages import do_release, session, upload
+from tests.app.test_pages import csv, do_release, session, upload
 
 
 def confirmation(app):
@@ -141,16 +141,29 @@ def test_every_lab_method_is_listed_with_its_reason(app):
 
 
 @pytest.mark.slow
-def test_a_release_from_other_tables_says_so(app):
-    """A release stays on screen when other tables are opened, under a line that says where it came from."""
+def test_each_table_has_its_own_form_and_its_own_release(app):
+    """With other tables open no release from before stands there, and no purpose; with the first ones both are back."""
     go(app, "release")
     do_release(app)
-    assert not app.info
+    (first,) = session(app).releases
     go(app, "data")
     upload(app)
     go(app, "release")
-    assert any("This release came from another table" in one.value for one in app.warning)
-    assert len(session(app).releases) == 1
+    purpose = next(one for one in app.text_input if one.label == "Purpose")
+    assert any(button.label == "Release" for button in app.button) and session(app).next_request != first
+    purpose.set_value("of the second table").run()
+    do_release(app)
+    _, second = session(app).releases
+    go(app, "report")
+    assert next(one for one in app.selectbox if one.label == "Release").value == second
+    go(app, "data")
+    upload(app, csv(410, 9, secret=True), csv(60, 6))
+    go(app, "release")
+    assert not next(one for one in app.text_input if one.label == "Purpose").value
+    go(app, "data")
+    app.segmented_control(key="source").set_value("demo").run()
+    go(app, "release")
+    assert session(app).next_request == first and not any(button.label == "Release" for button in app.button)
 
 
 @pytest.mark.slow
