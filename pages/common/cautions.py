@@ -11,8 +11,11 @@ from pmtcore.report.cautions import Caution, cautions, rows_of_zeros
 from pmtcore.tables.findings import few_rows
 from pmtcore.tables.problem import Problem
 
-# With one of these a release is spent for nothing.
-RUINOUS = (TableNote.ONE_PUBLIC_LABEL, TableNote.LIKE_IDENTIFIER, TableNote.DECISIVE_PENALTY)
+# With one of these a release is spent for nothing, or publishes what it should protect.
+RUINOUS = (
+    *(TableNote.ONE_PUBLIC_LABEL, TableNote.LIKE_IDENTIFIER, TableNote.DECISIVE_PENALTY),
+    TableNote.MORE_PUBLIC_ROWS,
+)
 
 
 def of_open_tables(problem: Problem) -> Sequence[Caution]:

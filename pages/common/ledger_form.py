@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.common.actors import actor, require
 from pages.common.controls import control
-from pages.common.session import session
+from pages.common.session import current_problem, session
 from pages.common.widgets import amount, errors_shown, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError, listed, number_between
@@ -26,7 +26,7 @@ from pmtcore.releases.outcome import before_spend
 from pmtcore.releases.progress import Progress
 from pmtcore.releases.record import Release
 from pmtcore.releases.register import ask
-from pmtcore.releases.release import Request, recorded_release, release
+from pmtcore.releases.release import Request, recorded_release, refuse_known_public_rows, release
 from pmtcore.report.ledger_words import balance
 from pmtcore.report.strength import strength
 from pmtcore.tables.fingerprint import hashed
@@ -106,6 +106,7 @@ def _spend_plan(mu: float) -> SpendPlan | None:
         ledger = Ledger(default_url())
     if not name.strip():
         raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
+    refuse_known_public_rows(current_problem(), ledger)
     recognised = known_as(ledger, tables)
     account = ledger.account(name, recognised - {name.strip()})
     try:

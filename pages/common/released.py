@@ -39,9 +39,9 @@ from pmtcore.releases.release import Request
 from pmtcore.report import deployment, reproduce
 from pmtcore.report.figures import coefficients as forest
 from pmtcore.report.figures import release as figures
-from pmtcore.report.html import report
+from pmtcore.report.html import file_name, report
 from pmtcore.report.names import title
-from pmtcore.report.rows import CLEAREST, MANY, MOST_COLUMNS
+from pmtcore.report.rows import MANY, MOST_COLUMNS, PICKED
 from pmtcore.report.sheet import csv
 from pmtcore.report.statistics import DISAGREES, penalty_words, shortened, shortened_words
 from pmtcore.report.strength import strength, unprotected_words
@@ -140,7 +140,7 @@ def coefficients(release: Release, here: str = "") -> None:
     example = example_words(shown, unit, reference_levels(release.notes), release.ground.zero_one)
     parts = release_words(release, unit.step == "spread")
     st.markdown(f"{badge(label(release))} **{plain(example or parts)}**")
-    few = forest.folded(shown, unit)
+    few = forest.folded(shown, unit, order)
     as_it_is = len(shown) <= (MOST_COLUMNS if len(few) == len(shown) else MANY)
     view = "all" if as_it_is else views()
     drawn = few.head(MOST_COLUMNS) if view == "columns" else shown
@@ -152,7 +152,7 @@ def coefficients(release: Release, here: str = "") -> None:
             download_table(forest.displayed(shown, unit), "coefficients-shown")
     if example:
         st.markdown(plain(parts))
-    about_picture(release, table, drawn, here)
+    about_picture(release, table, drawn, order, here=here)
     if release.bands is None:
         st.caption(
             "There are no error bands for this method: part of its error is not known from public figures, the pull of "
@@ -165,13 +165,13 @@ def coefficients(release: Release, here: str = "") -> None:
         st.caption(leaning)
 
 
-def about_picture(release: Release, table: pd.DataFrame, drawn: pd.DataFrame, here: str) -> None:
+def about_picture(release: Release, table: pd.DataFrame, drawn: pd.DataFrame, order: str, *, here: str) -> None:
     """Say below the picture which coefficients it holds, what they estimate, and how bands compare with the plan."""
     told = [here, *(note for note in release.notes if kind_of(note) is TableNote.REFERENCES)]
     if len(drawn) < len(table):
         told.append(forest.note(table, drawn))
     if not set(drawn["coefficient"]) <= set(table["coefficient"]):
-        told.append(CLEAREST)
+        told.append(PICKED.format(picked=forest.picked_by(order)))
     if words := penalty_words(release.facts.penalty, release.facts.prior_sd):
         told.append(f"{words} It can be changed on the page Data, among the choices of columns.")
     if any(told):
@@ -293,8 +293,20 @@ def downloads(release: Release, request: Request) -> None:
     st.header("Take it with you")
     record, account, entry = filed(release)
     files: list[tuple[str, str, str, str, Callable[[], str]]] = [
-        ("Report (HTML)", "report.html", "text/html", "report", lambda: report(record, account, filed_head())),
-        ("Record (JSON)", "release.json", "application/json", "record", lambda: json_text(record)),
+        (
+            "Report (HTML)",
+            file_name(record, "report", "html"),
+            "text/html",
+            "report",
+            lambda: report(record, account, filed_head()),
+        ),
+        (
+            "Record (JSON)",
+            file_name(record, "release", "json"),
+            "application/json",
+            "record",
+            lambda: json_text(record),
+        ),
         ("Configuration (JSON)", "request.json", "application/json", "config", lambda: json.dumps(request.as_dict())),
         ("Python script", "release.py", "text/x-python", "script", lambda: reproduce.script(record)),
         ("Notebook", "release.ipynb", "application/x-ipynb+json", "notebook", lambda: reproduce.notebook(record)),

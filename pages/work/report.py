@@ -17,7 +17,7 @@ from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import Account
 from pmtcore.ledger.log import Ledger, default_url
-from pmtcore.report.html import embedded, report
+from pmtcore.report.html import embedded, file_name, report
 from pmtcore.report.names import title
 
 
@@ -87,9 +87,20 @@ def page() -> None:
     arguments = (chosen.record, None if chosen.account is None else chosen.account.as_dict(), head)
     more: dict[str, Any] = {"on_click": "ignore", "width": "stretch"}
     middle.download_button(
-        "Report (HTML)", lambda: report(*arguments), "report.html", "text/html", icon=":material/description:", **more
+        "Report (HTML)",
+        lambda: report(*arguments),
+        file_name(chosen.record, "report", "html"),
+        "text/html",
+        icon=":material/description:",
+        **more,
     )
-    right.download_button("Record (JSON)", lambda: json_text(chosen.record), "release.json", "application/json", **more)
+    right.download_button(
+        "Record (JSON)",
+        lambda: json_text(chosen.record),
+        file_name(chosen.record, "release", "json"),
+        "application/json",
+        **more,
+    )
     with st.container(key="report-text", border=True):
         st.html(embedded(*arguments))
 

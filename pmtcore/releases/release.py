@@ -392,6 +392,7 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
     """
     if problem.table is None:
         return
+    refuse_known_public_rows(problem, ledger)
     table, read = problem.table, problem.dialect or Dialect()
     # The digest of a text on a disk would take a pass of its own, and the fingerprint's pass serves the release's.
     mark = None
@@ -412,6 +413,23 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
         ledger.admit(dataset, cells)
         if mark is not None:
             _ADMITTED.add(mark)
+
+
+def refuse_known_public_rows(problem: Problem, ledger: Ledger) -> None:
+    """Refuse public rows that the ledger knows as private ones, unless the overlap is stated or figures are a lab's.
+
+    Two tables that were exchanged would publish the private one: a public fit, scales and levels are read of it without
+    noise. A table is known again with noise, as :meth:`Ledger.recognised` has it.
+
+    Raises:
+        InputError: which data sets the rows are of.
+    """
+    public = problem.public_table
+    if public is None or problem.choices.overlap or problem.lab_reasons:
+        return
+    cells = hashed(public, ledger.fingerprint_key, problem.dialect, most_rows=ledger.most_rows_hashed)
+    if known := ledger.recognised(cells):
+        raise InputError(ReleaseMessage.PUBLIC_ROWS_ARE_PRIVATE, datasets=sorted(known))
 
 
 def progress_of(

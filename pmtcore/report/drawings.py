@@ -9,6 +9,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import attacker_power, detected_percent
 from pmtcore.base.escaping import html as escape
+from pmtcore.base.numbers import figure
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.report.rows import axis_ends, axis_limit, clarity, few, step_words, steps
 
@@ -128,4 +129,4 @@ def number(value: object) -> str:
     """Write a figure in four digits, escaped."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return escape(str(value))
-    return f"{value:.4g}" if math.isfinite(value) else "unknown"
+    return figure(value, 4) if math.isfinite(value) else "unknown"

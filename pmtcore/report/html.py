@@ -18,7 +18,7 @@ import numpy as np
 from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import plain
-from pmtcore.base.numbers import figure, percent, plural, power_of_ten
+from pmtcore.base.numbers import alike, figure, percent, plural, power_of_ten
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
@@ -34,6 +34,7 @@ from pmtcore.report.rows import source as source_column
 from pmtcore.report.statistics import (
     DISAGREES,
     NAME,
+    RATIOS,
     SCALES,
     SOURCES,
     TITLES,
@@ -74,6 +75,23 @@ def report(record: ReleaseRecord, account: Mapping[str, Any] | None = None, head
         + _contents(fields, book, head)
         + "\n</main>\n</body>\n</html>\n"
     )
+
+
+def file_name(record: ReleaseRecord, what: str, ending: str) -> str:
+    """Return a name for a file about a release, by which two of them can be told apart.
+
+    Args:
+        record: a release in plain fields.
+        what: kind of the file, such as ``report``.
+        ending: of the name, such as ``html``.
+    """
+    about = str(record.get("ledger", {}).get("dataset", "")) or str(record["target"])
+    parts = (what, about, str(record["method"]), str(record.get("date", "")))
+    words = (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-")[:_NAME_PART] for part in parts)
+    return f"{'-'.join(word for word in words if word)}.{ending}"
+
+
+_NAME_PART = 40  # characters of a part of a file's name
 
 
 def embedded(record: ReleaseRecord, account: Mapping[str, Any] | None = None, head: str | None = None) -> str:
@@ -143,7 +161,11 @@ def _summary(record: ReleaseRecord, entry: Mapping[str, Any]) -> str:
         ("Purpose", escape(entry.get("purpose", "")) or "none was stated"),
         ("Data set", escape(record.get("ledger", {}).get("dataset", "")) or "without a name: in no ledger"),
         ("What left the private rows", escape(_left(record))),
-        *([("Of these in the record alone", escape("; ".join(unshown)))] if (unshown := _unshown(record)) else []),
+        *(
+            [("Of these only in the file of the release (JSON)", escape("; ".join(unshown)))]
+            if (unshown := _unshown(record))
+            else []
+        ),
         ("Computed by", escape(str(record.get("software", "unknown")))),
     ]
     scale = SCALES.get(record["public"].get("family", ""), "")
@@ -297,16 +319,14 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     parts = [p for p in _PARTS if any(p in band for band in bands.values())]
     zero_one = record["public"].get("zero_one", ())
     by_name = steps(list(record["coefficients"]), record["public"].get("spread", []), zero_one)
+    ratio = RATIOS.get(record["public"].get("family", ""), "")
     rows, drawn = [], []
     for name, value in record["coefficients"].items():
         band = bands.get(name)
         more = [number(band[part]) if band and part in band else "" for part in parts]
-        limits = f"{number(band['low'])} to {number(band['high'])}" if band else ""
-        rows.append((escape(name), number(value), limits, *more))
+        rows.append((escape(name), *_limited(value, band, 1.0, ratio), *more))
         if band and name != INTERCEPT and (by := by_name.get(name)):
-            drawn.append(
-                (escape(name), number(by * value), f"{number(by * band['low'])} to {number(by * band['high'])}")
-            )
+            drawn.append((escape(name), *_limited(value, band, by, ratio)))
     if not rows:
         return "<h2>Released</h2>\n<pre>" + escape(json.dumps(record["released"], indent=1)[:20_000]) + "</pre>", ""
     limited = [
@@ -320,18 +340,32 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in told if note)
     extra = [(NAME, escape(share.words)) for share in shortened(record["released"])]
     extra += _figures(record["released"])
-    head = ("coefficient", "value", "95 % limits", *(f"{part} sd" for part in parts))
+    times = (f"{ratio}, with its limits",) * bool(ratio)
+    head = ("coefficient", "value", "95 % limits", *times, *(f"{part} sd" for part in parts))
     left_out = few_words([name for name in record["coefficients"] if name in bands and name != INTERCEPT])
     step = step_words(record["coefficients"], zero_one)
     picture = f'<p class="note">{escape(_PER_STEP.format(step=step))} {left_out}</p>{forest(record)}' if drawn else ""
     return (
         f"<h2>Coefficients</h2>\n{picture}",
-        (table(f"The same figures: change for {step}", _DRAWN, drawn) if drawn else "")
+        (table(f"The same figures: change for {step}", (*_DRAWN, *times), drawn) if drawn else "")
         + table(_IN_UNITS, head, rows)
         + ("" if bands else '<p class="note">This method gives no error bands.</p>')
         + notes
         + (table("Released beside them, at no further cost", ("figure", "value"), extra) if extra else ""),
     )
+
+
+def _limited(value: float, band: Mapping[str, float] | None, by: float, ratio: str) -> tuple[str, ...]:
+    """Write a coefficient times a step, its limits, and their exponentials where these are ratios."""
+    if band is None:
+        return (number(by * value), "", *("",) * bool(ratio))
+    three = by * value, by * band["low"], by * band["high"]
+    shown, low, high = alike(*three)
+    if not ratio:
+        return shown, f"{low} to {high}"
+    with np.errstate(over="ignore"):
+        times, least, most = (figure(float(each)) for each in np.exp(three))
+    return shown, f"{low} to {high}", f"{times} ({least} to {most})"
 
 
 _PER_STEP = (

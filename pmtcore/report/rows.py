@@ -15,8 +15,8 @@ _LEVEL_STEP, _ZERO_ONE_STEP = "a category: against the reference", "0 or 1: from
 # Columns that a picture draws at first: more is no picture that can be looked at.
 MOST_COLUMNS = 40
 # What a reader of such a row should know.
-CLEAREST = (
-    "Of each column of categories only the level with the clearest effect is drawn. Since it was picked for that, its "
+PICKED = (
+    "Of each column of categories only the level with the {picked} effect is drawn. Since it was picked for that, its "
     "95 % band is too narrow."
 )
 # An effect whose band ends beyond this multiple of what four in five rows need is drawn at the edge, with its figure.
@@ -84,12 +84,13 @@ def clarity(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.nan_to_num(clear, posinf=0.0)
 
 
-def clearest(names: Sequence[str], clarity: np.ndarray) -> list[tuple[int, str]]:
+def clearest(names: Sequence[str], clarity: np.ndarray, called: str = "clearest") -> list[tuple[int, str]]:
     """Return, for each column of the table, the place of its clearest row and what that row is called there.
 
     Args:
         names: of coefficients.
-        clarity: of each effect (rows,), by :func:`clarity`.
+        clarity: of each effect (rows,), by :func:`clarity`; or another figure by which a level is picked.
+        called: what the picked one is among the effects of its column.
     """
     columns: dict[str, list[int]] = {}
     for at, name in enumerate(names):
@@ -97,7 +98,7 @@ def clearest(names: Sequence[str], clarity: np.ndarray) -> list[tuple[int, str]]
     rows = []
     for places in columns.values():
         at = places[int(np.argmax(clarity[places]))]
-        more = f" (clearest of {len(places)} effects)" if len(places) > 1 else ""
+        more = f" ({called} of {len(places)} effects)" if len(places) > 1 else ""
         rows.append((at, f"{names[at]}{more}"))
     return rows
 
@@ -117,7 +118,7 @@ def few(names: Sequence[str], clarity: np.ndarray) -> list[tuple[int, str]]:
 def few_words(names: Sequence[str]) -> str:
     """Say what such a picture leaves out; empty where it has every coefficient."""
     many = len({source(name) for name in names})
-    told = [CLEAREST] if many < len(names) and len(names) > MANY else []
+    told = [PICKED.format(picked="clearest")] if many < len(names) and len(names) > MANY else []
     if many > MOST_COLUMNS:
         told.append(f"Of {many} columns the picture has the {MOST_COLUMNS} with the clearest effects, the tables all.")
     return " ".join(told)

@@ -23,6 +23,8 @@ SCALES = {
     "boosting": "the score of ",
     "poisson": "the log of the mean of ",
 }
+# What e to the power of a coefficient is called, where it is a ratio.
+RATIOS = {"logistic": "odds ratio", "boosting": "odds ratio (approximate)", "poisson": "rate ratio"}
 
 
 class ShareOrigin(StrEnum):
@@ -177,4 +179,6 @@ def released_titles(released: Mapping[str, Any]) -> list[str]:
 def titles_behind(record: Mapping[str, Any]) -> list[str]:
     """Return the titles of what a record computes from released figures beside its coefficients."""
     behind = [_BEHIND_BANDS] if record.get("inference") else []
-    return [*behind, _ALIKE] if "rows_disagree" in record else behind
+    if "rows_disagree" not in record:
+        return behind
+    return [*behind, f"{_ALIKE} (it {'does' if record['rows_disagree'] else 'does not'})"]

@@ -92,11 +92,11 @@ class Deployment:
         """Return epsilon of a total mu at the delta of this deployment: two of one delta can be compared.
 
         >>> [one.here(1.0) for one in DEPLOYMENTS]
-        ['none', '6.14', '6.55']
+        ['no epsilon there', '6.14', '6.55']
         """
         if mu == 0:
             return "0"
-        return figure(epsilon_from_mu(mu, self.delta)) if self.delta else "none"
+        return figure(epsilon_from_mu(mu, self.delta)) if self.delta else "no epsilon there"
 
 
 # As their publishers state them: Abowd et al. 2022 (redistricting file, persons); Aktay et al. 2020 (mobility reports,

@@ -86,6 +86,7 @@ class Problem(StaysInSession):
     # Numbers that the ledger's fingerprint read, for the first pass; None where it reads the table anew.
     parsed: ParsedNumbers | None = None
     cluster: Cluster | None = None  # whose workers read the private table; None: this process
+    public_table: Table | None = None  # None where only a moment is public
 
     @property
     def reads_n_rows(self) -> bool:
@@ -283,6 +284,7 @@ def prepare(
         *(rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, choices.unit, design),
         parsed=parsed,
         cluster=cluster if choices.unit is None else None,
+        public_table=public if isinstance(public, Table) else None,
     )
 
 
@@ -323,7 +325,9 @@ def _by_formula(
     # How the table beneath is read decides too: the inner call saw only what the formula makes of it.
     reasons = tuple(dict.fromkeys((*made.lab_reasons, *_lab_reasons(private, choices, expansion.dialect))))
     notes = tuple(dict.fromkeys((*made.notes, *_of_text(private, public, expansion.dialect))))
-    return replace(made, table=private, choices=own, design=design, lab_reasons=reasons, notes=notes)
+    return replace(
+        made, table=private, public_table=public, choices=own, design=design, lab_reasons=reasons, notes=notes
+    )
 
 
 def _expanded_choices(choices: Choices, expansion: Expansion) -> Choices:

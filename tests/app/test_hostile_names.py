@@ -106,7 +106,9 @@ def test_no_page_acts_upon_a_name(hostile: AppTest) -> None:
     for page in PAGES:
         found += visit(hostile, page)
     hostile.switch_page("pages/work/release.py").run()
-    next(one for one in hostile.text_input if one.label == "Purpose").set_value("for ![pix](http://evil.invalid/p.png) <img> :red[x]").run()
+    next(one for one in hostile.text_input if one.label == "Purpose").set_value(
+        "for ![pix](http://evil.invalid/p.png) <img> :red[x]"
+    ).run()
     (sure,) = [box for box in hostile.checkbox if box.key.startswith("sure-")]
     sure.set_value(True).run()
     next(button for button in hostile.button if button.key.startswith("go-")).click().run()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.messages import LedgerMessage
+from pmtcore.base.messages import LedgerMessage, ReleaseMessage
 from pmtcore.cli.main import main
 from pmtcore.ledger import log
 from pmtcore.ledger.fingerprint import (
@@ -503,3 +504,31 @@ def test_rows_written_since_the_last_query_are_known_again(tmp_path):
     assert not book.account("now").together
     spent_from(people(1), "now")
     assert book.account("now").together == ("before",)
+
+
+@pytest.mark.parametrize("kept", [people(1), people(1).sample(frac=0.4, random_state=2)], ids=["all", "some"])
+def test_private_rows_are_not_taken_for_public_ones(tmp_path, kept):
+    """Whoever exchanged the two tables would publish the private one; a stated overlap, and other rows, go on."""
+    book, choices = Ledger(str(tmp_path / "l.db")), Choices(target="weight", features=("height", "age"))
+    survey, open_rows = read_table(csv(people(1)), "p", "private"), read_table(csv(people(9, 300)), "b", "public")
+    book.cap("survey", 3.0)
+    book.cap("other", 3.0)
+    admit(prepare(survey, open_rows, choices), book, "survey")
+    exchanged = read_table(csv(people(9, 300)), "p", "private"), read_table(csv(kept), "b", "public")
+    with refused(ReleaseMessage.PUBLIC_ROWS_ARE_PRIVATE, datasets=["survey"]):
+        admit(prepare(*exchanged, choices), book, "other")
+    assert not book.recognised(cells(csv(people(9, 300)), book.fingerprint_key)), "nothing was kept of it"
+    admit(prepare(*exchanged, replace(choices, overlap="published since")), book, "other")
+    others = read_table(csv(people(4)), "p", "private"), read_table(csv(people(5, 300)), "b", "public")
+    admit(prepare(*others, choices), book, "other")
+
+
+def test_a_study_of_one_table_may_cut_it_anew(tmp_path):
+    """Figures that stay in a lab protect nobody: another share of the same file as public rows is refused to nobody."""
+    book, choices = Ledger(str(tmp_path / "l.db")), Choices(target="weight", features=("height", "age"))
+    book.cap("study", 3.0)
+    for seeds in ((1, 2), (2, 1)):
+        tables = [
+            read_table(csv(people(seed)), "t", role) for seed, role in zip(seeds, ("private", "public"), strict=True)
+        ]
+        admit(prepare(*tables, choices, lab_reasons=("for study",)), book, "study")

@@ -154,6 +154,8 @@ def test_many_levels_fold_into_the_clearest():
             "high (95 %)": [1.5, 15.0, 1.2, 0.5],
         }
     )
+    by_size = forest.folded(forest.chosen(table, unit, order="size"), unit, "size")
+    assert list(by_size["coefficient"]) == ["town=north (largest of 3 effects)", "age"], "and in their order"
     folded = forest.folded(table, unit)
     assert list(folded["column"]) == ["age", "town"] and folded["coefficient"][1].startswith(
         "town=south (clearest of 3"

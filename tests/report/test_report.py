@@ -16,7 +16,7 @@ from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.auditing.comparison import Comparison, rescaled
 from pmtcore.base.exports import PrivateFigureError
 from pmtcore.base.messages import InputError
-from pmtcore.base.numbers import figure
+from pmtcore.base.numbers import alike, figure
 from pmtcore.base.private_rows import Curator, Private
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
@@ -27,7 +27,7 @@ from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.report import deployment, reproduce, rows
 from pmtcore.report.checklist import checklist
-from pmtcore.report.html import embedded, report
+from pmtcore.report.html import embedded, file_name, report
 from pmtcore.report.statistics import DISAGREES, TITLES
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.named import entry, load
@@ -109,7 +109,9 @@ def test_it_says_what_was_released(problem):
     record = release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(3)).as_dict()
     text = report(record)
     for name, value in record["coefficients"].items():
-        assert f"{value:.4g}" in text and name in text
+        band = record["bands"][name]
+        shown, low, high = alike(value, band["low"], band["high"])
+        assert f">{shown}<" in text and f"{low} to {high}" in text and name in text
     assert f"{record['guarantee']['epsilon']:.4g}" in text
     assert "not to be published" in text and "seed" in text
 
@@ -388,7 +390,7 @@ def test_a_picture_of_very_many_columns_has_the_clearest():
     assert len(rows.few(names[:30], clear[:30])) == 30 and not rows.few_words(names[:30])
     levels = [f"town={k}" for k in range(30)]
     assert rows.few(levels, clear[:30]) == [(29, "town=29 (clearest of 30 effects)")]
-    assert rows.few_words(levels) == rows.CLEAREST
+    assert rows.few_words(levels) == rows.PICKED.format(picked="clearest")
 
 
 def test_a_report_states_its_guarantee_before_its_tables(filed):
@@ -419,7 +421,7 @@ def test_a_deployment_is_compared_at_its_own_delta(filed):
     text = report(record, account)
     rows = text[text.index("<b>this release</b>") : text.index("<h2>All coefficients")]
     census = figure(epsilon_from_mu(record["guarantee"]["mu"], 1e-10))
-    assert census in rows and ">none<" in rows
+    assert census in rows and ">no epsilon there<" in rows
     pure = report({**record, "guarantee": {**record["guarantee"], "delta": 0.0, "epsilon": 0.77}}, account)
     assert pure.count(">0.77<") >= 4 and census not in pure
 
@@ -432,3 +434,21 @@ def test_a_glossary_explains_the_parts_that_a_report_has(filed):
     assert "Truncation sd" not in report({**record, "bands": without}, None)
     some = {name: {**band, "truncation": 0.1} for name, band in bands.items()}
     assert "Truncation sd" in report({**record, "bands": some}, None)
+
+
+def test_a_ratio_stands_beside_a_coefficient_that_is_a_logarithm():
+    """Odds are what a reader of medicine asks for; of a mean there is no ratio, and its table has no such column."""
+    private, public, reasons = load("demo-labels", n=2000, m=100, d=3)
+    made = prepare(private, public, entry("demo-labels").choices, lab_reasons=reasons)
+    record = release(made, Request("pmt-gradients", Budget(2.0)), SeededNoise(3)).as_dict()
+    text, name = report(record), next(iter(record["coefficients"]))
+    band, value = record["bands"][name], record["coefficients"][name]
+    three = [figure(float(np.exp(each))) for each in (value, band["low"], band["high"])]
+    assert f"{three[0]} ({three[1]} to {three[2]})" in text and text.count("odds ratio, with its limits") == 2
+
+
+def test_two_files_can_be_told_apart_by_their_names(problem):
+    """A name has the data set or the response, the method and the day, and nothing that a file system minds."""
+    record = release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(3)).as_dict()
+    name = file_name({**record, "ledger": {"dataset": "../Höhe & <b>"}, "date": "2026-01-02"}, "report", "html")
+    assert name == "report-h-he-b-joint-pmt-2026-01-02.html"

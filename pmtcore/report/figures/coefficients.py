@@ -17,7 +17,7 @@ from pmtcore.releases.record import Release
 from pmtcore.report.figures.style import PRIVACY, QUIET, finish, finish_rows, log_axis
 from pmtcore.report.rows import axis_ends, axis_limit, clearest, round_steps, source, step_words, steps
 from pmtcore.report.rows import clarity as clarity_of
-from pmtcore.report.statistics import SCALES
+from pmtcore.report.statistics import RATIOS, SCALES
 
 MOST = 120  # rows drawn at once: a taller picture cannot be read
 ORDERS = {
@@ -27,7 +27,6 @@ ORDERS = {
     "name": "by name",
     "source": "grouped by column",
 }
-_RATIOS = {"logistic": "odds ratio", "boosting": "odds ratio (approximate)", "poisson": "rate ratio"}
 _SHORT = {"gaussian": "", "logistic": "log-odds", "boosting": "score", "poisson": "log"}
 # Small pictures beside each other, their height in pixels, levels in each, and characters of a title.
 _ACROSS, _PANEL, _LEVELS, _PANEL_TITLE = 3, 185, 8, 44
@@ -72,8 +71,8 @@ def units(release: Release) -> dict[str, DisplayUnit]:
     }
     ids: dict[Step, str] = {"spread": "sd", "round": "round", "unit": "table"}
     choices = [_unit(ids[by], what, _SHORT[family], by, *words, ratio=False) for by, words in steps_of.items()]
-    if family in _RATIOS:
-        name = _RATIOS[family]
+    if family in RATIOS:
+        name = RATIOS[family]
         choices += [
             _unit(f"{ids[by]}-ratio", release.modelled, name, by, *words, ratio=True) for by, words in steps_of.items()
         ]
@@ -135,8 +134,7 @@ def chosen(coefficients: pd.DataFrame, unit: DisplayUnit, search: str = "", orde
     if order == "strength":
         return matching.iloc[np.argsort(-clarity(matching, unit), kind="stable")].reset_index(drop=True)
     if order == "size":
-        size = np.log(matching["value"].clip(1e-300, 1e300)).abs() if unit.ratio else matching["value"].abs()
-        return matching.iloc[np.argsort(-size.to_numpy(), kind="stable")].reset_index(drop=True)
+        return matching.iloc[np.argsort(-size(matching, unit), kind="stable")].reset_index(drop=True)
     if order == "name":
         return matching.sort_values("coefficient", kind="stable", ignore_index=True)
     if order == "source":
@@ -154,9 +152,24 @@ def clarity(coefficients: pd.DataFrame, unit: DisplayUnit) -> np.ndarray:
     return clarity_of(value, low, high)
 
 
-def folded(coefficients: pd.DataFrame, unit: DisplayUnit) -> pd.DataFrame:
-    """Return one row for each column of the table: of several levels the clearest, and how many it stands for."""
-    rows = clearest(list(coefficients["coefficient"]), clarity(coefficients, unit))
+def size(coefficients: pd.DataFrame, unit: DisplayUnit) -> np.ndarray:
+    """Return the size of each effect (rows,), on the scale where effects add."""
+    value = coefficients["value"].to_numpy(dtype=float)
+    return np.asarray(np.abs(np.log(value.clip(1e-300, 1e300)) if unit.ratio else value))
+
+
+def picked_by(order: str) -> str:
+    """Return what the level is called that stands for its column in this order."""
+    return "largest" if order == "size" else "clearest"
+
+
+def folded(coefficients: pd.DataFrame, unit: DisplayUnit, order: str = "table") -> pd.DataFrame:
+    """Return one row for each column of the table: of several levels one, and of how many it is which.
+
+    It is the clearest, or the largest where rows are ordered by size: else a column would stand below its own level.
+    """
+    measure = size if order == "size" else clarity
+    rows = clearest(list(coefficients["coefficient"]), measure(coefficients, unit), picked_by(order))
     folded_rows = coefficients.iloc[[at for at, _ in rows]].reset_index(drop=True)
     return folded_rows.assign(coefficient=[name for _, name in rows])
 
