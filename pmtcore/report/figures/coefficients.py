@@ -71,7 +71,7 @@ def units(release: Release) -> dict[str, DisplayUnit]:
 
 def _unit(id: str, scale: str, short: str, step: str | None, *, ratio: bool) -> DisplayUnit:
     """Return a unit with its words for an axis and for a list; without a step it is for one unit of the table."""
-    of = "one unit" if step is None else "one standard deviation"
+    of = "one unit" if step is None else "one standard deviation" if step == step_words((), ()) else "comparable steps"
     listed = f"{short}, for {of}" if short else f"for {of} of the feature"
     words = f"{short} of {scale}" if ratio else f"change of {scale}"
     return DisplayUnit(id, f"{words} for {step or 'one unit of the feature'}", step is not None, ratio, listed, scale)
