@@ -122,7 +122,7 @@ def _first(ids: list[str]) -> int:
 
 def one() -> None:
     """Run one now."""
-    st.header("Audit a method now")
+    st.header("Audit one method")
     ids = [entry.id for entry in methods() if entry.role != "reference"]
     left, right = st.columns(2)
     id = left.selectbox(**control("audit-method"), options=ids, index=_first(ids), format_func=option)
@@ -138,7 +138,7 @@ def one() -> None:
 
 def published() -> None:
     """Draw attacks on paper C's symbol and noise, paper D's selection and weights, and on ours."""
-    st.header("Published steps, attacked")
+    st.header("Attacks on published steps")
     st.markdown(
         "Errata as attacks: each step as printed, on two neighbouring tables, and the sound method here on the same "
         "tables."
@@ -160,9 +160,10 @@ def published() -> None:
 
 def errata() -> None:
     """Draw the papers' errata."""
-    st.header("Errata")
+    st.header("Errata of the papers")
     # Not a data frame, whose cells cut sentences off.
-    st.table(DataFrame([vars(entry) for entry in ERRATA.values()]).set_index("id"))
+    with st.container(key="errata"):
+        st.table(DataFrame([vars(entry) for entry in ERRATA.values()]).set_index("id"))
     st.caption("Derived in the documentation of this program: Proofs, Errata.")
 
 

@@ -88,18 +88,18 @@ def directions_words(diagnosis: Diagnosis, longest: Direction, shortest: Directi
     """
     if _ratio(diagnosis.before.kappa) <= _ROUND or not np.any(diagnosis.before.eigenvalues > 0):
         return ""
-    units = "Both depend on the units of the table; after whitening units do not matter."
-    return f"The longest is {_along(longest)}, the shortest {_along(shortest)}. {units}"
+    return f"In units of the table the longest is {_along(longest)}, the shortest {_along(shortest)}."
 
 
 def _along(direction: Direction) -> str:
     """Return the columns of a direction in words."""
+    called = ["the intercept" if name == INTERCEPT else name for name in direction.shares]
     if direction.columns == 1:
-        return f"mostly {listing(list(direction.shares))}"
-    named = [f"{name} ({percent(share, 2)})" for name, share in direction.shares.items()]
+        return f"mostly {called[0]}"
+    named = [f"{name} ({percent(share, 2)})" for name, share in zip(called, direction.shares.values(), strict=True)]
     if direction.columns > len(named):
         return f"spread over {plural(direction.columns, 'column')}, the most along {named[0]}"
-    return f"a combination of {listing(named)}"
+    return f"made of {listing(named)}"
 
 
 def _ratio(kappa: float) -> float:

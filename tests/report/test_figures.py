@@ -588,6 +588,8 @@ def test_a_record_says_which_features_are_0_or_1_and_every_picture_draws_them_so
     if "ridge_path" in found.released:
         path = traces(figures.ridge_path(found))
         assert path["member"]["y"] == list(figures.ridge_path_table(found)["member"])
+    shorts = [unit.short for unit in forest.units(found).values()]
+    assert len(set(shorts)) == len(shorts) and not any("deviation" in short for short in shorts)
     # A record from before the field has a deviation for it.
     before = Release.from_dict({**record, "public": {n: v for n, v in record["public"].items() if n != "zero_one"}})
     old = forest.table(before, forest.units(before)["sd"]).set_index("coefficient")

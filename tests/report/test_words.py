@@ -82,7 +82,7 @@ def test_the_columns_that_make_a_condition_number_large_are_named():
     assert (list(longest.shares), longest.columns, shortest.columns) == (["pay"], 1, 2)
     assert set(shortest.shares) == {"a", "twin"} and sum(shortest.shares.values()) == pytest.approx(1, abs=1e-3)
     found = words.directions_words(diagnosis([1e-6, 1, 1, 2.5e9]), longest, shortest)
-    assert "mostly pay" in found and "combination of" in found and "twin (50 %)" in found
+    assert "mostly pay" in found and "made of" in found and "twin (50 %)" in found
     assert words.directions_words(diagnosis([1, 2]), longest, shortest) == ""
     towns = np.column_stack([np.ones(4000), a, rng.integers(0, 4, 4000)[:, None] == [0, 1, 2]]).astype(float)
     columns = (INTERCEPT, "a", "town=n", "town=s", "town=w")

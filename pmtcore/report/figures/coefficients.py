@@ -65,7 +65,7 @@ def units(release: Release) -> dict[str, DisplayUnit]:
     family = release.ground.family
     what, step = f"{SCALES.get(family, '')}{release.modelled}", step_words(release.names, release.ground.zero_one)
     steps_of: dict[Step, tuple[str, str]] = {
-        "spread": ("one standard deviation", step),
+        "spread": ("one standard deviation" if step == step_words((), ()) else "comparable steps", step),
         "round": ("a round step of each", "the step beside its name (a category: against the reference)"),
         "unit": ("one unit", "one unit of the feature"),
     }
