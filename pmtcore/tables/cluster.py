@@ -29,6 +29,7 @@ _TRIES = 5  # of a part whose worker was lost
 # Rows of a part of a Parquet file, about: enough to repay handing it over, and opening the file, where row groups are
 # small. Of a small file fewer, so that many workers have some.
 _ROWS_OF_PART = 2**18
+# Parts of a smaller file, about.
 _PARTS = 64
 Summand = Callable[[np.ndarray, np.ndarray], np.ndarray]
 R = TypeVar("R")

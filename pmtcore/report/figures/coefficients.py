@@ -70,16 +70,19 @@ def units(release: Release) -> dict[str, DisplayUnit]:
         "unit": ("one unit", "one unit of the feature"),
     }
     ids: dict[Step, str] = {"spread": "sd", "round": "round", "unit": "table"}
-    choices = [_unit(ids[by], what, _SHORT[family], by, *words, ratio=False) for by, words in steps_of.items()]
+    choices = [
+        _unit(ids[by], what, _SHORT[family], by=by, of=of, step=at, ratio=False) for by, (of, at) in steps_of.items()
+    ]
     if family in RATIOS:
         name = RATIOS[family]
         choices += [
-            _unit(f"{ids[by]}-ratio", release.modelled, name, by, *words, ratio=True) for by, words in steps_of.items()
+            _unit(f"{ids[by]}-ratio", release.modelled, name, by=by, of=of, step=at, ratio=True)
+            for by, (of, at) in steps_of.items()
         ]
     return {unit.id: unit for unit in choices}
 
 
-def _unit(id: str, scale: str, short: str, by: Step, of: str, step: str, *, ratio: bool) -> DisplayUnit:
+def _unit(id: str, scale: str, short: str, *, by: Step, of: str, step: str, ratio: bool) -> DisplayUnit:
     """Return a unit with its words for a list (``of``) and for an axis (``step``)."""
     listed = f"{short}, for {of}" if short else f"for {of} of the feature" if by != "round" else f"for {of} feature"
     words = f"{short} of {scale}" if ratio else f"change of {scale}"
