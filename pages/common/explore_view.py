@@ -199,7 +199,8 @@ def answer(here: Held, fit: Regression) -> None:
         if drawn is not None:
             picture = figures.forest(here.moment, fit, drawn)
             chart(picture, "explore", "Coefficients with 95 % bands", table, label=here.label)
-            bare = [f"{level} of {column}" for column, level in bases.items()]
+            columns = {source_column(name) for name in fit.features}
+            bare = [f"{level} of {column}" for column, level in bases.items() if column in columns]
             compared = f"Other levels are compared with {listing(bare)}." if bare else ""
             if words := f"{few_words(list(scales))} {plain(compared)}".strip():
                 st.caption(words)
@@ -211,8 +212,8 @@ def answer(here: Held, fit: Regression) -> None:
     factors = figures.factor_tests(fit)
     if len(factors):
         st.markdown(
-            "Joint tests: has a column of categories anything to do with the response, all its effects together? F has "
-            "that many degrees of freedom, and df by what noise and sampling leave known."
+            "Joint tests: has a column of categories anything to do with the response, all its effects together? p is "
+            "from an F distribution; its second degrees of freedom (df) are those of the error: noise leaves fewer."
         )
         frame(factors, "Joint test of each column with several levels")
     if fit.response in here.moment.labels:

@@ -83,7 +83,7 @@ def _spent() -> None:
     if account is not None:
         total, many = account.spent, len(account.entries)
         added = " (their squares add up)" if many > 1 else ""
-        words = f"mu = {total:.3g} in {plural(many, 'release')}{added}" if many else "nothing yet"
+        words = f"mu = {total:.3g} in {plural(many, 'release')}{added}" if many else "nothing yet under this name"
         st.caption(f"Spent on this table, in the ledger as {plain(account.dataset)}: **{words}**")
         return
     spent = state.session().spent

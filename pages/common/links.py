@@ -39,8 +39,8 @@ def restore() -> None:
         if first and not deleted:
             with _above():
                 st.info(
-                    "This page was loaded anew, and your own tables are gone with the page before: nothing of them is "
-                    "kept. Open them again on Data. Reports of releases that are in the ledger are on Budget.",
+                    "This page starts without tables: own tables stay in the page that they were opened in, and go "
+                    "with it. Open them here on Data. Reports of releases in the ledger are on Report and Budget.",
                     icon=":material/info:",
                 )
                 st.page_link(

@@ -39,15 +39,19 @@ def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> s
 
 
 def show(demo: Demo, shown: Shown, answer: str) -> None:
-    """Draw the picture under the sentence to take away, or under the answer in its place."""
+    """Draw the picture under the sentence to take away, after the answer where that is asked for."""
     if st.session_state.get("projector"):
         if answer:
-            st.markdown(answer)
+            st.markdown(f"{answer} {shown.sentence}")
         else:
             st.header(f"{badge(Label.LAB)} {shown.sentence}", anchor=False)
         chart(projected(shown.picture), demo.id, shown.alt, shown.table, label=Label.LAB)
     else:
-        settings: dict[str, Any] = {"words": answer or shown.sentence, "strong": not answer, "picture_first": True}
+        settings: dict[str, Any] = {
+            "words": f"{answer} {shown.sentence}".strip(),
+            "strong": not answer,
+            "picture_first": True,
+        }
         chart(shown.picture, demo.id, shown.alt, shown.table, label=Label.LAB, **settings)
 
 
@@ -130,7 +134,7 @@ else:
                     st.markdown(f"**Question.** {lesson.question}")
                     # It opens over neither knobs nor picture; the key names the lesson: an open answer closes with it.
                     asked = st.toggle(
-                        "Answer", key=f"answer-{lesson.id}", help="Above the picture, in place of the sentence."
+                        "Answer", key=f"answer-{lesson.id}", help="Above the picture, before the sentence."
                     )
                     onward(demo, shown.note)
             with stage:

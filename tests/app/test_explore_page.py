@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 
 from pages.common import explore_view
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import ExploreWords, InputError
 from pmtcore.explore.moment import Moment
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.releases.release import Request, release
@@ -170,7 +171,9 @@ def test_pinned_models_become_one_table(explored):
     assert list(table.iloc[0, 1:]) == ["y", "x1"] and (table == "").any().any()
     held = explored.session_state["explore-held"]
     fits = {f.formula: f for f in held.moment.looked}
-    assert "Side by side" in figures.section(fits, held.moment, 2)
+    page = figures.section(fits, held.moment, 2)
+    assert "Side by side" in page and ExploreWords.FOR_STUDY.sentence() in page
+    assert re.search(r">[^<]*\de[+-]\d", page) is None, "figures are written out"
 
 
 def test_two_nested_models_are_compared(explored):

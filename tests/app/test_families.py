@@ -200,7 +200,7 @@ def test_every_lesson_runs(app, half):
         app.slider(key="radius-at").set_value(0.6).run()
         assert "too small" in words(app)
         app.toggle(key="answer-radius").set_value(True).run()
-        assert "the noise grows with the radius squared" in words(app), "in place of the sentence"
+        assert "the noise grows with the radius squared" in words(app) and "too small" in words(app)
         app.query_params["lesson"] = "whitening"
         app.run()
         app.query_params["lesson"] = "radius"

@@ -296,7 +296,7 @@ def test_a_reload_says_what_it_lost(app):
     again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     again.query_params["table"] = "own"
     again.run()
-    assert any("are gone with the page before" in box.value for box in again.info)
+    assert any("starts without tables" in box.value for box in again.info)
     again.run()
     assert not again.exception
 

@@ -211,7 +211,7 @@ def test_two_sessions_at_once(page: Page, server: str) -> None:
     assert other.get_by_text("mine.csv").count() == 0
     expect(page.get_by_test_id("stSidebar").get_by_text("mine.csv").first).to_be_visible()
     page.reload()
-    expect(page.get_by_text(re.compile("gone with the page before"))).to_be_visible()
+    expect(page.get_by_text(re.compile("starts without tables"))).to_be_visible()
     other.context.close()
 
 

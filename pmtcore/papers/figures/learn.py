@@ -16,15 +16,17 @@ _HALF_AXIS = 4.0
 
 
 def clouds(cloud: Cloud) -> go.Figure:
-    """Draw both clouds beside each other, on one scale, which no knob changes."""
+    """Draw both clouds beside each other, on one scale, which changes only where a cloud would be cut off."""
     figure = make_subplots(1, 2, horizontal_spacing=0.06)
     both = (("before", cloud.before, BEFORE), ("after whitening", cloud.after, AFTER))
     for at, (name, points, colour) in enumerate(both, 1):
         marker = {"color": colour, "size": 5}
         figure.add_scatter(x=points[:, 0], y=points[:, 1], mode="markers", name=name, marker=marker, row=1, col=at)
     finish(figure, "first column", "second column", 420)
+    farthest = max(float(np.abs(points).max()) for _, points, _ in both)
+    half = max(_HALF_AXIS, 1.05 * farthest)
     for at, anchor in enumerate(("x", "x2"), 1):
-        square = {"range": [-_HALF_AXIS, _HALF_AXIS], "constrain": "domain", "col": at}
+        square = {"range": [-half, half], "constrain": "domain", "col": at}
         figure.update_xaxes(**square)
         figure.update_yaxes(scaleanchor=anchor, constraintoward="top", **square)
     figure.update_xaxes(title_text="first new direction", col=2)

@@ -651,7 +651,8 @@ def section(fits: Mapping[str, Regression], moment: Moment, models: int, title: 
         title: what the record is of.
     """
     study = ExploreWords.FOR_STUDY.sentence()
-    standing = "" if moment.label is Label.RELEASED else f"<p><strong>{study}</strong></p>"
+    may_leave = f"<p>{ExploreWords.MAY_LEAVE.sentence()}</p>"
+    standing = may_leave if moment.label is Label.RELEASED else f"<p><strong>{study}</strong></p>"
     parts = [
         "<!doctype html><meta charset='utf-8'><title>Explored models</title>",
         "<style>body{font:16px sans-serif;max-width:60em;margin:2em auto}td,th{padding:.2em .8em;text-align:right}"
@@ -666,6 +667,8 @@ def section(fits: Mapping[str, Regression], moment: Moment, models: int, title: 
         parts.append(f"<h2>{escaping.html(name)}</h2><p><code>{escaping.html(fit.formula)}</code></p>")
         parts.append(f"<p>{escaping.html(fit_words(fit, 1, 'none'))}</p>")
         parts.append(_html(table(fit, "none", 1)))
+        if len(tests := factor_tests(fit)):
+            parts.append(f"<h3>Joint tests of columns with several levels</h3>{_html(tests)}")
         parts.append(f"<pre>{escaping.html(code(fit)['Python'])}</pre>")
     return "\n".join(parts)
 
@@ -677,7 +680,7 @@ def _html(shown: pd.DataFrame) -> str:
 
 
 def _cell(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else escaping.html(str(value))
+    return said(value, 4) if isinstance(value, float) else escaping.html(str(value))
 
 
 def combined_table(confirmed: Confirmed) -> pd.DataFrame:
