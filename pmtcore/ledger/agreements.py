@@ -118,7 +118,7 @@ class Agreements:
             raise LedgerError(LedgerMessage.SECOND_PERSON_NEEDED, dataset=dataset)
         pending = self._pending(connection, key)
         if pending.state != "agreed":
-            what = "nobody agreed to yet" if pending.state == "asked" else f"was {pending.state}"
+            what = "has no agreement yet" if pending.state == "asked" else f"was {pending.state}"
             raise LedgerError(LedgerMessage.NOT_AGREED, dataset=dataset, state=what)
         if pending.dataset != dataset or _differs(pending.fields, fields):
             raise LedgerError(LedgerMessage.OTHER_THAN_AGREED)

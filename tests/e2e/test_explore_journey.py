@@ -61,7 +61,7 @@ def test_upload_release_choose_pin_compare_confirm(explored: Page, shots: Path) 
     settled(page)
     expect(page.get_by_text(re.compile("are expected to leave"))).to_be_visible()
     spend(page)
-    expect(page.get_by_text(re.compile("told from zero by both releases together"))).to_be_visible()
+    expect(page.get_by_text(re.compile("distinguished from zero by both releases together"))).to_be_visible()
     expect(page.get_by_test_id("stException")).to_have_count(0)
     page.screenshot(path=str(shots / "explore-confirmed.png"), full_page=True)
 
