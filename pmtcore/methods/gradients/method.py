@@ -74,7 +74,7 @@ _AMPLE_NOISE, _AMPLE_NOISE_FEW = 0.035, 0.4
 # Newton's method (decision 230): passes with a curvature matrix before each, and the share of histograms of lengths.
 _NEWTON_SCHEDULE, _NEWTON_COUNTING = (10, 1.6, 0.2, tuple(range(10))), 0.08
 # Where the noise of a gradient is below this share of the sampling error, and public rows are not few, even a curvature
-# matrix has noise of no weight.
+# matrix has noise of no weight. Labels only: the curvature of counts has no bound.
 _NEWTON_NOISE = 0.004
 # Samples with a smaller p-value are not alike. The law is an upper bound: on *tune* that is one false alarm in twenty.
 _NOMINAL_RATE = 0.1
@@ -111,7 +111,7 @@ class Schedule:
 
     @classmethod
     def of(
-        cls, count: int, growth: float, curvature: float, before: tuple[int, ...], counting: float = 0.0
+        cls, count: int, growth: float, curvature: float, before: tuple[int, ...], *, counting: float = 0.0
     ) -> Schedule:
         """Return shares that grow by a factor from pass to pass: an early one only has to point the way."""
         shares = growth ** np.arange(count)
@@ -125,12 +125,12 @@ class Schedule:
 
     @property
     def histograms(self) -> int:
-        """Number of histograms."""
+        """Return the number of histograms."""
         return len(self.gradients) + len(self.before) if self.counting else 0
 
     @property
     def each_histogram(self) -> float:
-        """Share of one histogram."""
+        """Return the share of one histogram."""
         return self.counting / max(self.histograms, 1)
 
 
@@ -415,7 +415,7 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: GradientParame
     count, counting = parameters.passes or count, 0.0
     if terms is _NEWTON_SCHEDULE:
         before, counting = tuple(range(count)), _NEWTON_COUNTING
-    schedule = Schedule.of(count, growth, curvature, before, counting)
+    schedule = Schedule.of(count, growth, curvature, before, counting=counting)
     return GradientPlan(public, n, budget.mu, schedule)
 
 
@@ -430,6 +430,6 @@ def _schedule(public: PublicData, n: int, mu: float) -> tuple[int, float, float,
     noise = 2 * math.sqrt(public.d / n) / mu
     if has_few_rows(public):
         return _AMPLE_SCHEDULE_OF_FEW_ROWS if noise < _AMPLE_NOISE_FEW else _SCHEDULE_OF_FEW_ROWS
-    if noise < _NEWTON_NOISE:
+    if public.family.binary and noise < _NEWTON_NOISE:
         return _NEWTON_SCHEDULE
     return _AMPLE_SCHEDULE if noise < _AMPLE_NOISE else _USUAL_SCHEDULE
