@@ -147,7 +147,7 @@ def test_only_a_step_that_passed_the_lowest_point_is_taken_back():
 
 
 def test_a_curvature_that_hardly_changed_is_known_better_each_time():
-    """Released at one point twice, its entries have at most .6 of the variance; far away the old one counts for nothing."""
+    """Released at one point twice, its entries have at most .6 of the variance; far away the old one is none."""
     _, public, _ = glm(500, 100, 1)
     frame = plan(ID, public, 5000, 3.0).frame
     state = FilterState.first(frame, 1)
