@@ -32,6 +32,8 @@ GRADIENT = STEPS * SIZES
 GRADIENT_SENSITIVITY = 2.0
 # Replace-one sensitivity of a sum of uu', |u| <= 1.
 CURVATURE_SENSITIVITY = math.sqrt(2)
+# Replace-one sensitivity of a histogram: a row leaves one bin and enters another.
+HISTOGRAM_SENSITIVITY = math.sqrt(2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,17 +52,44 @@ class LengthCounts:
     points: np.ndarray
     edges: np.ndarray
 
+    def release(self, rows: Private[RowCache[QuantizedRows]], mu: float, source: NoiseSource) -> np.ndarray:
+        """Return counts of rows (t, K) with noise.
+
+        Args:
+            rows: private quantized rows.
+            mu: budget of each histogram.
+            source: source of the noise.
+
+        Guarantee: mu-GDP under replace-one for each point: a row leaves one bin and enters another, which moves the
+        counts by ``sqrt(2)`` (proofs/sensitivity.md, 3.4 and 14).
+        """
+        total = rows.bind(lambda cache: cache.sum(self)).map(from_words)
+        return release_integers(total, HISTOGRAM_SENSITIVITY * FINE, mu, source, trials=len(self.points)) / FINE
+
+    def lengths(self, piece: QuantizedRows, along: np.ndarray) -> np.ndarray:
+        """Return the lengths (t', k) that are counted, of rows with predictors ``x~'theta`` (t', k)."""
+        sizes = _sizes(self.family, piece, along)
+        return np.abs(sizes, out=sizes)
+
     def __call__(self, pieces: Iterable[QuantizedRows]) -> np.ndarray:
         """Return the histograms of one block of a table, given in pieces."""
         below = np.zeros((len(self.points), len(self.edges)), dtype=np.int64)  # rows below each edge
         points = in_steps(self.points)
         for piece in pieces:
             for part, along in _along(piece, piece.directions, points):
-                sizes = _sizes(self.family, piece, along)
-                np.copyto(np.abs(sizes, out=sizes), np.inf, where=piece.lengths == 0)  # below no edge
+                sizes = self.lengths(piece, along)
+                np.copyto(sizes, np.inf, where=piece.lengths == 0)  # below no edge
                 below[part, 1:-1] += _counts_below(sizes, self.edges[1:-1])
             below[:, -1] += np.count_nonzero(piece.lengths)
         return in_words(np.diff(below, axis=1) * FINE)
+
+
+class CurvatureLengthCounts(LengthCounts):
+    """Histograms of the lengths ``sqrt(b'') |x~|`` at which curvatures are truncated; otherwise alike."""
+
+    def lengths(self, piece: QuantizedRows, along: np.ndarray) -> np.ndarray:
+        """Return the lengths (t', k) that are counted, of rows with predictors ``x~'theta`` (t', k)."""
+        return _curvature_lengths(self.family, piece, along)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +169,10 @@ class CurvatureSum(PointSum):
         t, d = self.points.shape
         total = np.zeros((t, d, d), dtype=np.int64)
         for piece, directions, part, along in self.along(pieces):
-            slopes = self.family.slope(along)
-            lengths = np.sqrt(slopes if piece.weights is None else slopes * piece.weights) * piece.lengths
-            factor = grid_numbers(lengths / self.bounds[part, None], 1.0, SCALE) / STEPS
+            factor = (
+                grid_numbers(_curvature_lengths(self.family, piece, along) / self.bounds[part, None], 1.0, SCALE)
+                / STEPS
+            )
             for at, each in zip(range(t)[part], factor, strict=True):
                 u = np.trunc(directions * each)
                 total[at] += (u @ u.T).astype(np.int64)
@@ -181,6 +211,12 @@ def _counts_below(sizes: np.ndarray, edges: np.ndarray) -> np.ndarray:
         tiles = below.reshape(*below.shape[:2], ROWS_PER_TILE, -1)
         counts[part] = np.add.reduce(tiles, axis=2, dtype=np.uint8).sum(axis=2, dtype=np.int64)
     return counts
+
+
+def _curvature_lengths(family: Family, piece: QuantizedRows, along: np.ndarray) -> np.ndarray:
+    """Return the lengths ``sqrt(w b'') |x~|`` (t, k) of rows with predictors ``x~'theta`` (t, k)."""
+    slopes = family.slope(along)
+    return np.asarray(np.sqrt(slopes if piece.weights is None else slopes * piece.weights) * piece.lengths)
 
 
 def _sizes(family: Family, piece: QuantizedRows, along: np.ndarray) -> np.ndarray:

@@ -14,7 +14,14 @@ from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm.families import BOOSTING, LOGISTIC, POISSON, family
 from pmtcore.mechanisms.grid import SCALE
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
-from pmtcore.mechanisms.passes import GRADIENT, CurvatureSum, GradientSum
+from pmtcore.mechanisms.passes import (
+    GRADIENT,
+    HISTOGRAM_SENSITIVITY,
+    CurvatureLengthCounts,
+    CurvatureSum,
+    GradientSum,
+    LengthCounts,
+)
 from pmtcore.mechanisms.quantized_rows import Quantizer
 from pmtcore.methods.baselines import exact_fit, public_bands
 from pmtcore.methods.gradients.frame import Frame
@@ -77,6 +84,48 @@ def test_the_bounds_are_reached():
     rows = [np.array([[1e3, 0.0, 0.0]]), np.array([[0.0, 1e3, 0.0]])]
     first, second = (curvatures(r, LOGISTIC, point, np.ones(1)) for r in rows)
     assert np.linalg.norm(first - second) == pytest.approx(math.sqrt(2), rel=1e-3)
+
+
+EDGES = np.array([0.0, 0.3, 0.6, 1.2, 2.4, 4.8])
+
+
+def histograms(of, z, fam, points, mu=1.0, source=None):
+    """Counts of lengths (t, K); without noise unless a source is given."""
+    return of(fam, points, EDGES).release(pieces(z), mu, source or ZeroNoise())
+
+
+@given(st.integers(1, 4), st.sampled_from([LOGISTIC, BOOSTING, POISSON]), st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_one_row_moves_a_histogram_of_lengths_by_no_more_than_stated(d, fam, seed):
+    """Adversarial neighbours, rows that overflow and rows of zeros among them: at most sqrt(2)."""
+    rng = np.random.default_rng(seed)
+    sizes = np.exp(rng.uniform(-3, 400, (2, 1))) * rng.choice([0.0, 1.0], (2, 1), p=[0.2, 0.8])
+    rows = np.column_stack([rng.standard_normal((2, d)) * sizes, rng.choice([0.0, 1.0, 1e200, -1e5], 2)])
+    points = rng.standard_normal((3, d)) * np.exp(rng.uniform(-3, 5))
+    for of in (LengthCounts, CurvatureLengthCounts):
+        first, second = (histograms(of, row[None], fam, points) for row in rows)
+        assert np.all(np.linalg.norm(first - second, axis=1) <= HISTOGRAM_SENSITIVITY + 1e-9)
+
+
+@pytest.mark.parametrize(("of", "length"), [(LengthCounts, 0.5), (CurvatureLengthCounts, 0.5)])
+def test_a_histogram_counts_the_lengths_that_are_clipped(of, length):
+    """At zero |y - b'| and the root of b'' of labels are both a half; a row that moves bins attains the bound."""
+    point, x = np.zeros((1, 2)), np.array([[0.8, 0.0, 1.0], [3.0, 4.0, 0.0], [0.0, 0.0, 1.0]])
+    counts = histograms(of, x, LOGISTIC, point)[0]
+    assert np.array_equal(counts, np.histogram([0.8 * length, 5.0 * length], EDGES)[0])
+    first, second = (histograms(of, row[None], LOGISTIC, point)[0] for row in x[:2])
+    assert np.linalg.norm(first - second) == pytest.approx(HISTOGRAM_SENSITIVITY)
+
+
+@pytest.mark.parametrize("of", [LengthCounts, CurvatureLengthCounts])
+@pytest.mark.parametrize("fault", [1.0, 0.8])
+def test_the_noise_of_a_histogram_is_what_the_budget_asks_for(of, fault):
+    """Variance of 2000 releases by chi-square, both tails at one in a million; a fifth less noise fails."""
+    rows, mu, points = np.tile([[0.8, 0.0, 1.0]], (50, 1)), 1.3, np.zeros((2000, 2))
+    counts = histograms(of, rows, LOGISTIC, points, mu / fault, SeededNoise(3))
+    total = np.sum((counts - counts.mean(axis=0)) ** 2) / (math.sqrt(2) / mu) ** 2
+    dof = 1999 * (len(EDGES) - 1)
+    assert (chi2.ppf(5e-7, dof) < total < chi2.isf(5e-7, dof)) == (fault == 1.0)
 
 
 @pytest.mark.parametrize("fault", [1.0, 0.8])

@@ -14,16 +14,20 @@ from pmtcore.glm.families import LOGISTIC, POISSON
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.gradients.passes import (
+    CountedLengths,
     FilterState,
     Observation,
     _raised_by_overshoot,
+    _step_back,
     ball_bounds,
     chance_if_alike,
     choose_bounds,
     combine_curvature,
+    counted_balls,
+    counted_bounds,
     curvature_at,
 )
-from pmtcore.public.clipping import ExponentialTail, mean_excess
+from pmtcore.public.clipping import ExponentialTail, GradientNorms, mean_excess
 from pmtcore.public.moments import INTERCEPT, public_from_rows
 from pmtcore.public.ridge import COEFFICIENT_SD, INTERCEPT_SD, prior_precision
 from tests.helpers import FALSE_ALARM, TEST, names, plan
@@ -78,6 +82,85 @@ def test_unlimited_budget_gives_the_private_fit_and_more_never_hurts(kind, m):
     errors = [np.median(standard_errors(public, rows, x, mu)) for mu in (1.5, 15.0, 300.0)]
     assert errors[-1] < 0.1
     assert errors[1] < 1.1 * errors[0] + 0.05
+
+
+@pytest.mark.parametrize("kind", ["plain", "steep"])
+def test_where_noise_is_negligible_the_passes_are_newton_steps(kind):
+    """Within a hundredth of a standard error at mu 300, where clipping bounds of public rows alone leave two."""
+    public, rows, x = table(kind, 3000, 60, 7)
+    assert np.median(standard_errors(public, rows, x, 300.0)) < 0.01
+
+
+def test_newton_steps_are_for_labels_with_public_rows_enough_and_noise_of_no_weight():
+    """A curvature and two histograms for each gradient there, however many are asked for; none elsewhere."""
+    labels, few, counts = (table(kind, 3000, m, 7)[0] for kind, m in (("plain", 60), ("plain", 12), ("counts", 60)))
+    very_ample = plan(ID, labels, 3000, 300.0).schedule
+    assert very_ample.before == tuple(range(len(very_ample.gradients))) and very_ample.counting > 0
+    assert len(plan(ID, labels, 3000, 300.0, passes=14).schedule.before) == 14
+    others = (plan(ID, labels, 3000, 4.5), plan(ID, few, 3000, 300.0), plan(ID, counts, 3000, 300.0))
+    assert all(each.schedule.counting == 0.0 for each in others)
+
+
+def counted(norms, lengths, noise=0.01):
+    """Histogram of these lengths (n,), of one trial."""
+    return CountedLengths(norms, norms.counts(norms.bins(lengths))[None].astype(float), noise)
+
+
+@pytest.mark.parametrize("farther", [0.5, 1.0, 6.0])
+def test_counted_bounds_end_at_the_longest_private_row(farther):
+    """Whether public rows are longer, as long or shorter: no row is clipped, and the noise is that of its own bin."""
+    public, _, _ = table("plain", 3000, 60, 5)
+    frame = plan(ID, public, 3000, 300.0).frame
+    state = FilterState.first(frame, 1)
+    shown = frame.norms * np.abs(frame.residuals(state.points)[0])
+    norms = GradientNorms.at(shown, 5, 3000, 100.0)
+    private = farther * np.random.default_rng(0).choice(shown, 3000)
+    chosen = counted_bounds(frame, state, 100.0, counted(norms, private))
+    assert np.max(private) <= chosen.clipped.bounds[0] <= 1.3 * np.max(private)
+    assert chosen.counted and not np.any(chosen.clipped.mean)
+    assert np.max(private) <= counted_balls(frame, 100.0, counted(norms, private))[0] <= 1.3 * np.max(private)
+
+
+def test_one_far_row_is_clipped_where_its_noise_would_cost_more():
+    """At a small budget the bound stays with the other rows."""
+    public, _, _ = table("plain", 3000, 60, 5)
+    frame = plan(ID, public, 3000, 300.0).frame
+    state = FilterState.first(frame, 1)
+    norms = GradientNorms.at(np.linspace(0.1, 1.0, 60), 5, 3000, 100.0)
+    private = np.append(np.random.default_rng(0).uniform(0.1, 1.0, 2999), 20.0)
+    bounds = [counted_bounds(frame, state, mu, counted(norms, private)).clipped.bounds[0] for mu in (1.0, 100.0)]
+    assert bounds[0] < 2.0 and bounds[1] >= 20.0
+
+
+def test_only_a_step_that_passed_the_lowest_point_is_taken_back():
+    """Of four trials on a parabola: far past it, a little past it, short of it, and past it by no more than noise."""
+    true = np.diag([1.0, 4.0, 9.0])
+    start = np.tile([1.0, 1.0, 0.5], (4, 1))
+    down = -start @ true
+    exact = np.sum(down**2, axis=1) / np.einsum("ti,ij,tj->t", down, true, down)
+    ends = start + (exact * np.array([3.0, 1.2, 0.5, 3.0]))[:, None] * down
+    variance = np.array([1e-12, 1e-12, 1e-12, 1e6])
+    before, after = (Observation(points, -points @ true, variance) for points in (start, ends))
+    back = _step_back(before, after)
+    assert ends[0] + back[0] == pytest.approx(start[0] + exact[0] * down[0])
+    assert not np.any(back[1:])
+
+
+def test_a_curvature_that_hardly_changed_is_known_better_each_time():
+    """Released at one point twice, its entries have at most .6 of the variance; far away the old one is none."""
+    _, public, _ = glm(500, 100, 1)
+    frame = plan(ID, public, 5000, 3.0).frame
+    state = FilterState.first(frame, 1)
+    bounds = ball_bounds(frame, state, 30.0)
+
+    def after(place, with_last):
+        true = frame.hessians(frame.slopes(place.points))
+        return combine_curvature(frame, place, bounds, 30.0, released=true, with_last=with_last)
+
+    once = after(state, True)
+    assert after(once, True).released.variance[0] < 0.6 * after(once, False).released.variance[0]
+    moved = replace(once, points=once.points + 2.0)
+    assert after(moved, True).released.variance[0] > 0.9 * after(moved, False).released.variance[0]
 
 
 def test_separated_public_rows_have_a_finite_start():
@@ -209,7 +292,7 @@ def test_flipped_labels_are_called_different():
     assert called >= 5
 
 
-@pytest.mark.parametrize("mu", [0.1, 0.9, 40.0])
+@pytest.mark.parametrize("mu", [0.1, 0.9, 40.0, 400.0])
 @pytest.mark.parametrize("m", [8, 100])
 def test_every_schedule_spends_the_whole_budget(m, mu):
     """Gradients and curvature matrices together come to mu, whichever schedule is chosen."""

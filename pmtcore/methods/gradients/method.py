@@ -27,18 +27,21 @@ from pmtcore.base.private_rows import Private, PrivateRows, RowCache
 from pmtcore.base.symmetric import upper_triangle
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms import passes
-from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
+from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, sigma_for
 from pmtcore.mechanisms.quantized_rows import QuantizedRows, Quantizer
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, has_few_rows
 from pmtcore.methods.gradients.passes import (
     ClippingChoice,
+    CountedLengths,
     FilterState,
     advance,
     ball_bounds,
     chance_if_alike,
     choose_bounds,
     combine_curvature,
+    counted_balls,
+    counted_bounds,
     curvature_at,
     expected_update,
 )
@@ -55,6 +58,7 @@ from pmtcore.methods.outcome_interval import OF_GRADIENTS
 from pmtcore.methods.parameters import Parameters, parameter
 from pmtcore.methods.registry import Method, Origin, Outcome, Prediction, StatisticPlan, sound
 from pmtcore.public.bands import Part, limits
+from pmtcore.public.clipping import GradientNorms
 from pmtcore.public.moments import PublicData
 
 # Passes, growth of their shares, share of the curvature matrices, passes before each (decision 0034).
@@ -67,6 +71,11 @@ _LINEAR_SCHEDULE = (4, 2.5, 0.2, (0,))  # the same for least squares (decision 0
 # Where the noise of one gradient is below this share of the sampling error, more passes cost nothing that matters;
 # sooner where the public Hessian is rough and steps are what is missing.
 _AMPLE_NOISE, _AMPLE_NOISE_FEW = 0.035, 0.4
+# Newton's method (decision 230): passes with a curvature matrix before each, and the share of histograms of lengths.
+_NEWTON_SCHEDULE, _NEWTON_COUNTING = (10, 1.6, 0.2, tuple(range(10))), 0.08
+# Where the noise of a gradient is below this share of the sampling error, and public rows are not few, even a curvature
+# matrix has noise of no weight. Labels only: the curvature of counts has no bound.
+_NEWTON_NOISE = 0.004
 # Samples with a smaller p-value are not alike. The law is an upper bound: on *tune* that is one false alarm in twenty.
 _NOMINAL_RATE = 0.1
 
@@ -77,8 +86,8 @@ class GradientParameters(Parameters):
     passes: int = parameter(
         0,
         "Passes (0: automatic)",
-        "Clipped gradients; automatic: 5 with a curvature matrix, 10 with two where the budget is ample, up to "
-        "20 where public rows are few; 4 with one for least squares.",
+        "Clipped gradients; automatic: 5 with a curvature matrix, 10 with two where the budget is ample and with ten "
+        "where it is very ample, up to 20 where public rows are few; 4 with one for least squares.",
         low=0,
         high=50,
     )
@@ -92,23 +101,37 @@ class Schedule:
         gradients: shares of the passes.
         curvature: share of all curvature matrices together; 0: none.
         before: passes before each curvature matrix.
+        counting: share of all histograms together, of lengths before each gradient and each curvature matrix; 0: none.
     """
 
     gradients: tuple[float, ...]
     curvature: float
     before: tuple[int, ...]
+    counting: float = 0.0
 
     @classmethod
-    def of(cls, count: int, growth: float, curvature: float, before: tuple[int, ...]) -> Schedule:
+    def of(
+        cls, count: int, growth: float, curvature: float, before: tuple[int, ...], *, counting: float = 0.0
+    ) -> Schedule:
         """Return shares that grow by a factor from pass to pass: an early one only has to point the way."""
         shares = growth ** np.arange(count)
         within = tuple(sorted({min(at, count - 1) for at in before})) if curvature else ()
-        return cls(tuple((1 - curvature) * shares / shares.sum()), curvature, within)
+        return cls(tuple((1 - curvature - counting) * shares / shares.sum()), curvature, within, counting)
 
     @property
     def each_curvature(self) -> float:
         """Share of one curvature matrix."""
         return self.curvature / max(len(self.before), 1)
+
+    @property
+    def histograms(self) -> int:
+        """Return the number of histograms."""
+        return len(self.gradients) + len(self.before) if self.counting else 0
+
+    @property
+    def each_histogram(self) -> float:
+        """Return the share of one histogram."""
+        return self.counting / max(self.histograms, 1)
 
 
 @dataclass(frozen=True)
@@ -127,8 +150,28 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
 
     @property
     def n_passes(self) -> int:
-        """Return the number of passes and curvature matrices."""
-        return len(self.schedule.gradients) + len(self.schedule.before)
+        """Return the number of gradients, curvature matrices and histograms."""
+        return len(self.schedule.gradients) + len(self.schedule.before) + self.schedule.histograms
+
+    @cached_property
+    def gradient_norms(self) -> GradientNorms:
+        """Return the bins of histograms of gradient lengths, by public ones at the start."""
+        lengths = self.frame.norms * np.abs(self.frame.residuals(self.frame.start[0][None])[0])
+        mu = self.mu * math.sqrt(self.schedule.gradients[-1])
+        return GradientNorms.at(lengths, self.public.d, self.n, mu)
+
+    @cached_property
+    def curvature_norms(self) -> GradientNorms:
+        """Return the bins of histograms of curvature lengths, by public ones at the start."""
+        lengths = self.frame.norms * np.sqrt(self.frame.slopes(self.frame.start[0][None])[:, 0])
+        return GradientNorms.at(lengths, self.public.d, self.n, self.mu)
+
+    @property
+    def _counting_mu(self) -> float:
+        return self.mu * math.sqrt(self.schedule.each_histogram)
+
+    def _counted(self, norms: GradientNorms, counts: np.ndarray) -> CountedLengths:
+        return CountedLengths(norms, counts, sigma_for(passes.HISTOGRAM_SENSITIVITY, self._counting_mu))
 
     def measure(self, rows: PrivateRows) -> Private[RowCache[QuantizedRows]]:
         """Return the rows, to be whitened in the first pass: each pass depends on the noise before."""
@@ -137,8 +180,9 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
     def perturb(self, statistic: Private[RowCache[QuantizedRows]], source: NoiseSource, trials: int) -> GradientOutcome:
         """Return the release.
 
-        Guarantee: mu-GDP under replace-one: clipped gradients of sensitivity ``2 R_k/n`` and matrices of sensitivity
-        ``sqrt(2) B^2/n``, composed adaptively (proofs/sensitivity.md, 3.1, 3.4 and 16); all else is post-processing.
+        Guarantee: mu-GDP under replace-one: clipped gradients of sensitivity ``2 R_k/n``, matrices of sensitivity
+        ``sqrt(2) B^2/n`` and histograms of sensitivity ``sqrt(2)``, composed adaptively (proofs/sensitivity.md, 3.1,
+        3.4 and 16); all else is post-processing.
         """
         return self._passes(statistic, source, trials, self.n)
 
@@ -149,16 +193,30 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         scale = self.n / many
         frame, family = self.frame, self.public.family
         state, transcript = FilterState.first(frame, trials), []
+        counting = self.schedule.counting > 0
+
+        def counted(of: type[passes.LengthCounts], norms: GradientNorms) -> CountedLengths:
+            histogram = of(family, state.points, norms.edges)
+            counts = histogram.release(rows, self._counting_mu * scale, source) * scale
+            transcript.append(counts)
+            return self._counted(norms, counts)
+
         for at, share in enumerate(self.schedule.gradients):
             if at in self.schedule.before:
                 mu = self.mu * math.sqrt(self.schedule.each_curvature)
-                bounds = ball_bounds(frame, state, mu)
+                if counting:
+                    bounds = counted_balls(frame, mu, counted(passes.CurvatureLengthCounts, self.curvature_norms))
+                else:
+                    bounds = ball_bounds(frame, state, mu)
                 curved = passes.CurvatureSum(family, state.points, bounds)
                 matrices = curved.release(rows, mu * scale, many, source)
-                state = combine_curvature(frame, state, bounds, mu, released=matrices)
+                state = combine_curvature(frame, state, bounds, mu, released=matrices, with_last=counting)
                 transcript.append(upper_triangle(matrices) / bounds[:, None] ** 2)
             mu = self.mu * math.sqrt(share)
-            chosen = choose_bounds(frame, state, mu)
+            if counting:
+                chosen = counted_bounds(frame, state, mu, counted(passes.LengthCounts, self.gradient_norms))
+            else:
+                chosen = choose_bounds(frame, state, mu)
             sums = passes.GradientSum(family, state.points, chosen.clipped.bounds)
             mean = sums.release(rows, mu * scale, many, source)
             if at == 0:
@@ -206,12 +264,25 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         for at, share in enumerate(self.schedule.gradients):
             if at in self.schedule.before:
                 mu = self.mu * math.sqrt(self.schedule.each_curvature)
-                bounds = ball_bounds(self.frame, state, mu)
+                bounds = self._expected_balls(state, mu)
                 alike = curvature_at(self.frame, replace(state, released=None)).hessian
-                state = combine_curvature(self.frame, state, bounds, mu, released=alike)
-            chosen = choose_bounds(self.frame, state, self.mu * math.sqrt(share))
+                with_last = self.schedule.counting > 0
+                state = combine_curvature(self.frame, state, bounds, mu, released=alike, with_last=with_last)
+            chosen = self._expected_bounds(state, self.mu * math.sqrt(share))
             state, errors = expected_update(self.frame, state, chosen, errors)
         return state
+
+    def _expected_balls(self, state: FilterState, mu: float) -> np.ndarray:
+        if not self.schedule.counting:
+            return ball_bounds(self.frame, state, mu)
+        norms = self.curvature_norms
+        return counted_balls(self.frame, mu, self._counted(norms, norms.foreseen(self.n)[None]))
+
+    def _expected_bounds(self, state: FilterState, mu: float) -> ClippingChoice:
+        if not self.schedule.counting:
+            return choose_bounds(self.frame, state, mu)
+        norms = self.gradient_norms
+        return counted_bounds(self.frame, state, mu, self._counted(norms, norms.foreseen(self.n)[None]))
 
     def predicted(self) -> Prediction | None:
         """Return the errors that the passes are expected to leave, and the sampling error by public influence."""
@@ -234,7 +305,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         return part.with_variance(np.maximum(part.variance, 0.0))
 
     def parts(self) -> tuple[Spend, ...]:
-        """Return the spends: the gradients in units of their bounds, and the curvature matrix where there is one."""
+        """Return the spends: gradients in units of their bounds, curvature matrices and histograms if there are any."""
         spends = []
         for at, share in enumerate(self.schedule.gradients, 1):
             sensitivity = passes.GRADIENT_SENSITIVITY / self.n
@@ -245,11 +316,14 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
             sd = sensitivity / (self.mu * math.sqrt(self.schedule.each_curvature))
             name = f"curvature {at + 1}, in units of its squared bound"
             spends.append(Spend.gaussian(name, sensitivity, sd))
+        for at in range(self.schedule.histograms):
+            sd = sigma_for(passes.HISTOGRAM_SENSITIVITY, self._counting_mu)
+            spends.append(Spend.gaussian(f"histogram of lengths {at + 1}", passes.HISTOGRAM_SENSITIVITY, sd))
         return tuple(spends)
 
     def facts(self) -> Facts:
         """Return the noise and clipping that the last pass is expected to have, and the schedule."""
-        chosen = choose_bounds(self.frame, self.expected, self.mu * math.sqrt(self.schedule.gradients[-1]))
+        chosen = self._expected_bounds(self.expected, self.mu * math.sqrt(self.schedule.gradients[-1]))
         lengths = self.frame.norms * np.abs(self.frame.residuals(self.expected.points)[0])
         return Facts(
             noise_sd=float(chosen.noise[0]),
@@ -334,11 +408,14 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: GradientParame
     """
     if public.rows is None or public.m is None:
         raise InputError(MethodMessage.ROWS_NEEDED, method="pmt-gradients")
-    count, growth, curvature, before = _schedule(public, n, budget.mu)
+    count, growth, curvature, before = terms = _schedule(public, n, budget.mu)
     if parameters.passes > count:
         # the first share stays what it is of the last
         growth = growth ** ((count - 1) / (parameters.passes - 1))
-    schedule = Schedule.of(parameters.passes or count, growth, curvature, before)
+    count, counting = parameters.passes or count, 0.0
+    if terms is _NEWTON_SCHEDULE:
+        before, counting = tuple(range(count)), _NEWTON_COUNTING
+    schedule = Schedule.of(count, growth, curvature, before, counting=counting)
     return GradientPlan(public, n, budget.mu, schedule)
 
 
@@ -353,4 +430,6 @@ def _schedule(public: PublicData, n: int, mu: float) -> tuple[int, float, float,
     noise = 2 * math.sqrt(public.d / n) / mu
     if has_few_rows(public):
         return _AMPLE_SCHEDULE_OF_FEW_ROWS if noise < _AMPLE_NOISE_FEW else _SCHEDULE_OF_FEW_ROWS
+    if public.family.binary and noise < _NEWTON_NOISE:
+        return _NEWTON_SCHEDULE
     return _AMPLE_SCHEDULE if noise < _AMPLE_NOISE else _USUAL_SCHEDULE

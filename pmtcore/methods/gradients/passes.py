@@ -24,7 +24,7 @@ from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.passes import CURVATURE_SENSITIVITY, GRADIENT_SENSITIVITY
 from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.methods.gradients.frame import ClippedPart, Frame
-from pmtcore.public.clipping import ABSOLUTE_SHARE, PowerTail, least_error, mean_excess
+from pmtcore.public.clipping import ABSOLUTE_SHARE, GradientNorms, PowerTail, least_error, mean_excess
 from pmtcore.public.gaussian_update import chance_if_agreeing, gaussian_update, inflate_on_conflict, raised
 
 # Of the mean eigenvalue: no direction of a public Hessian is without curvature.
@@ -41,6 +41,11 @@ _ALONG_STEP, _ACROSS_STEP = 0.3, 0.3
 _HARMLESS_NOISE = 0.05
 # A step may move the public prediction that it moves most by as much before it is shortened.
 _UNDAMPED_MOVE = 3.0
+# The same where the curvature of the private rows was released at the point.
+_UNDAMPED_NEWTON_MOVE = 5.0
+# A step passed the lowest point if the slope along it now points back and is steeper than this share of the slope where
+# the step began, and than so many standard deviations of its noise.
+_STEEP_SHARE, _SLOPE_DEVIATIONS = 0.5, 3.0
 
 
 @dataclass(frozen=True)
@@ -101,11 +106,54 @@ class FilterState:
 
 @dataclass(frozen=True, eq=False)
 class ClippingChoice:
-    """Choice before a clipped gradient: what is clipped at its bounds, curvature, and noise (t,) on a coordinate."""
+    """Choice before a clipped gradient.
+
+    Attributes:
+        clipped: what is clipped at its bounds.
+        curvature: at the points.
+        noise: standard deviation (t,) on a coordinate.
+        counted: whether private lengths were counted and private curvature was released at the points.
+    """
 
     clipped: ClippedPart
     curvature: Curvature
     noise: np.ndarray
+    counted: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class CountedLengths:
+    """Released histograms of private lengths.
+
+    Attributes:
+        norms: their bins, and the public lengths.
+        counts: of rows (t, K).
+        noise: standard deviation of the noise on a count.
+    """
+
+    norms: GradientNorms
+    counts: np.ndarray
+    noise: float
+
+    def rows(self, n: int) -> np.ndarray:
+        """Return the rows (t, K) of n in each bin, as far as is known."""
+        return self.norms.expected(n, self.counts, self.noise)
+
+    def bounds(self, n: int, unit: float, power: int) -> np.ndarray:
+        """Return the edges (t,) with the least squared error of a mean that is clipped there.
+
+        A row counts as long as the upper edge of its bin, and all that is clipped as if it had one direction: few rows
+        are beyond a bound where noise is small.
+
+        Args:
+            n: number of private rows.
+            unit: root of the squared noise, of all coordinates together, at bound 1.
+            power: of the length to which a row adds, 1 for gradients and 2 for curvatures.
+        """
+        edges = self.norms.edges[1:] ** power
+        cut = np.maximum(edges - edges[:, None], 0.0)  # bounds, bins
+        lost = self.rows(n) @ cut.T / n
+        return least_error(self.norms.edges[1:], lost**2 + (unit * edges) ** 2)
 
 
 def curvature_at(frame: Frame, state: FilterState) -> Curvature:
@@ -139,6 +187,19 @@ def choose_bounds(frame: Frame, state: FilterState, mu: float) -> ClippingChoice
     return ClippingChoice(frame.clipped_part(residuals, chosen), curvature, unit * chosen)
 
 
+def counted_bounds(frame: Frame, state: FilterState, mu: float, lengths: CountedLengths) -> ClippingChoice:
+    """Return for each trial the bound with the least squared error of the gradient, by counted private lengths.
+
+    Nothing is added back for clipping: what public rows lose says little where private ones are known to lose nothing.
+    """
+    d = frame.public.d
+    unit = GRADIENT_SENSITIVITY / (mu * frame.n)
+    bounds = lengths.bounds(frame.n, unit * math.sqrt(d), 1)
+    variance = lengths.norms.clipping_mse(lengths.rows(frame.n), frame.n, bounds) / d
+    clipped = ClippedPart(bounds, np.zeros_like(state.points), variance[:, None, None] * np.eye(d))
+    return ClippingChoice(clipped, curvature_at(frame, state), unit * bounds, counted=True)
+
+
 def advance(frame: Frame, state: FilterState, chosen: ClippingChoice, gradients: np.ndarray) -> FilterState:
     """Return the state after clipped gradients (t, d) at the points."""
     innovation = _innovation(frame, state, chosen, gradients)
@@ -152,10 +213,16 @@ def advance(frame: Frame, state: FilterState, chosen: ClippingChoice, gradients:
     inflation = inflate_on_conflict(from_prior, innovation, from_prior + noise)
     wide = inflation[:, None, None]
     update = gaussian_update(wide * state.covariance, hessian, innovation, noise + wide * rough)
-    share = _damping(frame, update.step)
+    share = _damping(frame, update.step, _UNDAMPED_NEWTON_MOVE if chosen.counted else _UNDAMPED_MOVE)
     missed = (1 - share)[:, None] * update.step
     step = update.step - missed
     covariance = update.covariance + missed[:, :, None] * missed[:, None, :]
+    if chosen.counted and state.last is not None:
+        back = _step_back(state.last, now)
+        passed, gone = np.any(back != 0, axis=1)[:, None], now.points - state.last.points
+        step = np.where(passed, back, step)
+        wider = state.covariance + gone[:, :, None] * gone[:, None, :]
+        covariance = np.where(passed[:, :, None], wider, covariance)
     covariance = covariance + _process_noise(frame, step[:, :, None] * step[:, None, :])
     return replace(
         state,
@@ -205,6 +272,25 @@ def _raised_by_overshoot(
     difference, variance = before.gradients - after.gradients, before.variance + after.variance
     higher = raised(hessian, step, difference, variance, entry_variance=entry_variance)
     return np.where(points_back[:, None, None], higher, hessian)
+
+
+def _step_back(before: Observation, after: Observation) -> np.ndarray:
+    """Return steps (t, d) back along the last one to where its slope is zero by linear interpolation; else zeros.
+
+    Only where the gradient points back, steeply and beyond its noise. Far beyond the lowest point the curvature of
+    labels vanishes in all directions, so a Newton step from there would go further away; the last step is the one
+    direction in which the loss is known to fall. It holds for two gradients of one loss, of which nothing is clipped.
+
+    Args:
+        before: gradients where the step began.
+        after: gradients where it ended.
+    """
+    step = after.points - before.points
+    down, up = np.sum(step * before.gradients, axis=1), -np.sum(step * after.gradients, axis=1)
+    noise = np.linalg.norm(step, axis=1) * np.sqrt(after.variance)
+    passed = (down > 0) & (up > _STEEP_SHARE * down) & (up > _SLOPE_DEVIATIONS * noise)
+    share = np.where(passed, up / np.where(passed, up + down, 1.0), 0.0)
+    return np.asarray(-share[:, None] * step)
 
 
 def chance_if_alike(frame: Frame, state: FilterState, chosen: ClippingChoice, gradient: np.ndarray) -> float:
@@ -280,11 +366,17 @@ def _process_noise(frame: Frame, step_moment: np.ndarray) -> np.ndarray:
     return np.asarray(_ALONG_STEP * (step_moment + _ACROSS_STEP * across))
 
 
-def _damping(frame: Frame, step: np.ndarray) -> np.ndarray:
-    """Return the share (t,) of steps (t, d) to go: ``log(1 + a)/a``, a the largest move of a public prediction."""
+def _damping(frame: Frame, step: np.ndarray, undamped: float) -> np.ndarray:
+    """Return the share (t,) of steps (t, d) to go: ``log(1 + a)/a``, a the largest move of a public prediction.
+
+    Args:
+        frame: the public side.
+        step: (t, d).
+        undamped: the move that is one unit of a.
+    """
     if frame.public.family is GAUSSIAN:
         return np.ones(len(step))
-    move = np.max(np.abs(frame.left_out @ step.T), axis=0) / _UNDAMPED_MOVE
+    move = np.max(np.abs(frame.left_out @ step.T), axis=0) / undamped
     return np.where(move > 1, np.log1p(move) / np.maximum(move, 1e-12), 1.0)
 
 
@@ -305,28 +397,75 @@ def ball_bounds(frame: Frame, state: FilterState, mu: float) -> np.ndarray:
     return least_error(radii, square / frame.m + ABSOLUTE_SHARE * excess**2 + noise)
 
 
-def combine_curvature(
-    frame: Frame, state: FilterState, bounds: np.ndarray, mu: float, *, released: np.ndarray
-) -> FilterState:
-    """Combine released curvatures (t, d, d) with the public ones by precision, for all later passes."""
+def counted_balls(frame: Frame, mu: float, lengths: CountedLengths) -> np.ndarray:
+    """Return where curvatures are truncated (t,): least squared error by counted private lengths."""
     d = frame.public.d
+    unit = CURVATURE_SENSITIVITY / (mu * frame.n) * math.sqrt(d * (d + 1) / 2)
+    return lengths.bounds(frame.n, unit, 2)
+
+
+def combine_curvature(
+    frame: Frame,
+    state: FilterState,
+    bounds: np.ndarray,
+    mu: float,
+    *,
+    released: np.ndarray,
+    with_last: bool = False,
+) -> FilterState:
+    """Combine released curvatures (t, d, d) with the public ones by precision, for all later passes.
+
+    Args:
+        frame: the public side.
+        state: before the curvatures.
+        bounds: where they are truncated (t,).
+        mu: budget of a curvature.
+        released: (t, d, d).
+        with_last: whether the curvature that was released before stands for the public one where it is nearer.
+    """
     slopes = frame.slopes(state.points)
     public = frame.hessians(slopes)
     spread = frame.roughness(slopes, public)
     weights = length_weights(frame.norms[:, None] * np.sqrt(slopes), bounds) ** 2
     deviation = released - frame.hessians(slopes * weights)
     noise = (CURVATURE_SENSITIVITY * bounds**2 / (mu * frame.n)) ** 2 / 2
-    distance = np.sum(deviation**2, axis=(1, 2)) / (d * (d + 1))
-    entries = d * (d + 1) / 2
-    far = distance > (spread + noise) * (1 + _CURVATURE_DEVIATIONS * math.sqrt(2 / entries))
-    spread = np.where(far, np.maximum(distance - noise, spread), spread)
-    weight = spread / (spread + noise)
+    spread = _widened_spread(spread, noise, deviation)
     root = np.linalg.cholesky(_with_least_curvature(public))
+    expected = public
+    if with_last and state.released is not None:
+        last, before = curvature_at(frame, state), state.released.root
+        change = root @ np.swapaxes(root, 1, 2) - before @ np.swapaxes(before, 1, 2)
+        from_last = _widened_spread(last.variance + _mean_entry_variance(change), noise, released - last.hessian)
+        nearer = from_last < spread
+        spread = np.where(nearer, from_last, spread)
+        expected = np.where(nearer[:, None, None], last.hessian, expected)
+        deviation = np.where(nearer[:, None, None], released - last.hessian, deviation)
+    weight = spread / (spread + noise)
     inverse = np.linalg.inv(root)
-    ratio = inverse @ (public + weight[:, None, None] * deviation) @ np.swapaxes(inverse, 1, 2)
+    ratio = inverse @ (expected + weight[:, None, None] * deviation) @ np.swapaxes(inverse, 1, 2)
     values, vectors = np.linalg.eigh(ratio)
     ratio = (vectors * np.maximum(values, _LEAST_CURVATURE_RATIO)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
     return replace(state, released=CurvatureRatio(ratio, root, weight * noise))
+
+
+def _widened_spread(spread: np.ndarray, noise: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """Return the variance (t,) of an entry of what was expected, widened where the deviation (t, d, d) requires it.
+
+    Args:
+        spread: variance of an entry of what was expected (t,).
+        noise: variance of an entry of what was released (t,).
+        deviation: of the released from the expected (t, d, d).
+    """
+    d = deviation.shape[-1]
+    distance, entries = _mean_entry_variance(deviation), d * (d + 1) / 2
+    far = distance > (spread + noise) * (1 + _CURVATURE_DEVIATIONS * math.sqrt(2 / entries))
+    return np.where(far, np.maximum(distance - noise, spread), spread)
+
+
+def _mean_entry_variance(matrices: np.ndarray) -> np.ndarray:
+    """Return the mean square (t,) of an entry off the diagonal of symmetric matrices (t, d, d) of isotropic noise."""
+    d = matrices.shape[-1]
+    return np.asarray(np.sum(matrices**2, axis=(1, 2)) / (d * (d + 1)))
 
 
 def _with_least_curvature(hessians: np.ndarray) -> np.ndarray:
