@@ -51,6 +51,7 @@ from pmtcore.report.words import (
     example_words,
     leaning_words,
     parts_words,
+    public_fit_words,
     reference_levels,
     release_words,
 )
@@ -174,6 +175,7 @@ def about_picture(release: Release, table: pd.DataFrame, drawn: pd.DataFrame, or
         told.append(PICKED.format(picked=forest.picked_by(order)))
     if words := penalty_words(release.facts.penalty, release.facts.prior_sd):
         told.append(f"{words} It can be changed on the page Data, among the choices of columns.")
+    told.append(public_fit_words(table, release.public_rows))
     if any(told):
         st.caption(plain(" ".join(sentence for sentence in told if sentence)))
 

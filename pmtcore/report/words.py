@@ -12,7 +12,7 @@ from pmtcore.auditing.diagnostics import Diagnosis, Direction
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import Note, TableNote, kind_of
 from pmtcore.base.numbers import alike, figure, listing, percent, plural
-from pmtcore.methods.registry import Prediction, method
+from pmtcore.methods.registry import Prediction, method, of_role
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.planning import typical_ratio
@@ -239,6 +239,27 @@ def parts_words(table: pd.DataFrame, unit: DisplayUnit) -> str:
         f"{cut or lost} The intercept is in the table. Bands miss more often where the public rows "
         "follow quite another fit than the private ones; the release says so where it notices. They also miss more "
         "often where one row far from all public ones decides the fit."
+    )
+
+
+def public_fit_words(table: pd.DataFrame, public_rows: int | None) -> str:
+    """Say for how many coefficients the public fit lies outside the released band; empty where there are none.
+
+    Args:
+        table: of coefficients, in any unit.
+        public_rows: behind the public fit; ``None`` where that is unknown.
+    """
+    fit = of_role("public").title.lower()
+    rows = table[table["coefficient"] != INTERCEPT]
+    if fit not in rows or "low (95 %)" not in rows:
+        return ""
+    outside = int(((rows[fit] < rows["low (95 %)"]) | (rows[fit] > rows["high (95 %)"])).sum())
+    if not outside:
+        return ""
+    behind = "" if public_rows is None else f", from {plural(public_rows, 'row')},"
+    return (
+        f"The public fit{behind} lies outside the released band for {outside} of {plural(len(rows), 'coefficient')}: "
+        "it has an error of its own, which is not drawn."
     )
 
 

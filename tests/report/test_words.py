@@ -435,6 +435,17 @@ def test_a_level_that_begins_with_a_sign_is_quoted():
     assert modelled("income", ">50K") == "income = “>50K”" and modelled("price", "low") == "price = low"
 
 
+def test_a_public_fit_outside_its_band_is_explained():
+    """Of the coefficients that the picture has; where none is outside, or there is no band, nothing is said."""
+    rows = {"coefficient": ["age", "size", INTERCEPT], "low (95 %)": [0.0, 1.0, 5.0], "high (95 %)": [1.0, 2.0, 6.0]}
+    table = pd.DataFrame({**rows, "public fit alone": [0.5, 3.0, 0.0]})
+    said = words.public_fit_words(table, 320)
+    assert "320 rows" in said and "1 of 2 coefficients" in said
+    assert not words.public_fit_words(table[:1], 320) and not words.public_fit_words(
+        table.drop(columns="low (95 %)"), 9
+    )
+
+
 def test_a_coefficient_and_its_limits_have_one_number_of_decimals():
     """0.390 (0.330 to 0.449), not 0.39 (0.33 to 0.449)."""
     shown = pd.DataFrame(
