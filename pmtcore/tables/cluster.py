@@ -29,8 +29,8 @@ _TRIES = 5  # of a part whose worker was lost
 # Rows of a part of a Parquet file, about: enough to repay handing it over, and opening the file, where row groups are
 # small. Of a small file fewer, so that many workers have some.
 _ROWS_OF_PART = 2**18
-# Parts of a smaller file, about.
-_PARTS = 64
+# Parts of a smaller file, about, and of a larger one, at most: each takes the coordinator some 4 ms a pass.
+_PARTS, _MOST_PARTS = 64, 1024
 Summand = Callable[[np.ndarray, np.ndarray], np.ndarray]
 R = TypeVar("R")
 
@@ -66,7 +66,7 @@ def parts(source: Source) -> list[TablePart]:
 
 def _runs_of_groups(rows: Sequence[int]) -> list[tuple[int, ...]]:
     """Return row groups as runs of about as many rows, at least one run; an empty file has one without a group."""
-    size = min(max(sum(rows) // _PARTS, 1), _ROWS_OF_PART)
+    size = min(max(sum(rows) // _PARTS, 1), max(_ROWS_OF_PART, -(-sum(rows) // _MOST_PARTS)))
     runs: list[list[int]] = [[]]
     filled = 0
     for group, count in enumerate(rows):
