@@ -296,8 +296,8 @@ def _mutants() -> list[Mutant]:
     plant("gallery: another panel does not excuse", claims, depends, depends.replace(", Answer.UNSTATED", ""), drawn)
     shared = "own = curve.name in _names(run) or (bool(places) and curve.name not in listed)"
     plant("gallery: a run goes on from others' series", "papers/gallery/engine.py", shared, "own = True", drawn)
-    few = "Why.FEW_TRIALS if needed <= figure.trials"
-    plant("gallery: any number is too few", "papers/gallery/unsettled.py", few, "Why.FEW_TRIALS if needed", drawn)
+    few = "needed is not None and needed <= figure.trials"
+    plant("gallery: any number is too few", "papers/gallery/unsettled.py", few, "needed is not None", drawn)
     by_number = "tests/papers/test_papers.py -k listing"
     paper = 'p in ("", paper) for paper'
     plant("methods: any paper's listing", "methods/registry.py", paper, "True for paper", by_number)
@@ -1214,7 +1214,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "sites: a file that does not fit is told by a process",
         "sites/simulation.py",
-        "        ground.problem(study.names, table, name)\n",
+        "        context.problem(study.names, table, name)\n",
         "        pass\n",
         "tests/sites/test_command.py -k fit",
     )

@@ -32,7 +32,7 @@ from pmtcore.sites.boards import BoardMessage, MemoryBoard
 from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.parties import Coordinator, SiteOfStudy, join
 from pmtcore.sites.rounds import Exchange, Openings, SharedNoise
-from pmtcore.sites.study import GroundOfStudy, Site, Study, create
+from pmtcore.sites.study import Site, Study, StudyContext, create
 from pmtcore.sites.transcript import Opened, Transcript
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
@@ -129,19 +129,19 @@ def _cost(id: str, rows: int, count: int) -> tuple[float, float, float]:
             own = Ledger(str(folder / site.name / "ledger.db"))
             own.cap(site.name, 5.0)
             # Every party reads the study's public file itself.
-            agreed = GroundOfStudy.of(study, str(folder))
+            agreed = StudyContext.of(study, str(folder))
             joined.append(join(agreed, site.name, folder / site.name, own, dataset=site.name, by="benchmark"))
         study, board = study.with_keys(joined), MemoryBoard()
 
         def take_part(at: int, study=study, board=board, folder=folder, frames=frames) -> Any:
-            name, ground = study.names[at], GroundOfStudy.of(study, str(folder))
+            name, context = study.names[at], StudyContext.of(study, str(folder))
             own, table = folder / name, table_from(frames[at], name, "private")
             ledger = Ledger(str(own / "ledger.db"))
-            return SiteOfStudy(ground, name, table, own, ledger, name, SecureNoise()).run(board)
+            return SiteOfStudy(context, name, table, own, ledger, name, SecureNoise()).run(board)
 
         with Timed() as engine, ThreadPoolExecutor(count) as pool:
             sites = [pool.submit(take_part, at) for at in range(count)]
-            Coordinator(GroundOfStudy.of(study, str(folder)), board).run()
+            Coordinator(StudyContext.of(study, str(folder)), board).run()
             for each in sites:
                 each.result()
         total = time.process_time() - began
@@ -196,16 +196,16 @@ class Seat:
 
 
 def released(
-    ground: GroundOfStudy, tables: dict[str, Any], first: Sequence[str], later: Sequence[str], seed: int
+    context: StudyContext, tables: dict[str, Any], first: Sequence[str], later: Sequence[str], seed: int
 ) -> Any:
     """Return the release of a study in which these sites are in the first pass, and those in all later ones."""
-    study, meeting = ground.study, Meeting(first, later)
+    study, meeting = context.study, Meeting(first, later)
 
     def take_part(name: str) -> Any:
         shares = NoiseShares(SeededNoise(seed, study.names.index(name)), len(first), study.colluders)
         source = SharedNoise(study, Seat(meeting, name, shares), shares)
         try:
-            return release(ground.problem(first, tables[name]), study.request_of(first), source)
+            return release(context.problem(first, tables[name]), study.request_of(first), source)
         except Gone:
             return None
 
@@ -229,14 +229,14 @@ def _ratio(id: str, labels: bool, first: int, later: int, colluders: int, trials
     with tempfile.TemporaryDirectory() as place:
         study = study_of(Path(place), [rows] * sites, id, 0.5, labels, colluders=colluders)
         alone = study_of(Path(place), [rows] * sites, id, 0.5, labels)
-        ground, curator = GroundOfStudy.of(study, place), GroundOfStudy.of(alone, place)
+        context, curator = StudyContext.of(study, place), StudyContext.of(alone, place)
     squares, hits = np.zeros((trials, 2)), []
     for trial in range(trials):
         frames = [draw(rows, 1000 + sites * trial + at, labels) for at in range(sites)]
         tables = {name: table_from(frame, name, "private") for name, frame in zip(study.names, frames, strict=True)}
         stacked = table_from(pd.concat(frames), "all", "private")
         one = release(prepare(stacked, curator.table, alone.choices), alone.request, SeededNoise(7, trial))
-        shared = released(ground, tables, study.names[:first], study.names[:later], 10_000 + trial)
+        shared = released(context, tables, study.names[:first], study.names[:later], 10_000 + trial)
         for at, each in enumerate((one, shared)):
             slopes = [each.names.index(f"x{j}") for j in range(COLUMNS)]
             squares[trial, at] = np.mean((each.coefficients[slopes] - SLOPES) ** 2)
@@ -247,7 +247,7 @@ def _ratio(id: str, labels: bool, first: int, later: int, colluders: int, trials
     ratio = float(np.sqrt(mean[1] / mean[0]))
     # Of a ratio of means, by the delta method.
     error = ratio / 2 * float(np.std(squares[:, 1] / mean[1] - squares[:, 0] / mean[0])) / np.sqrt(trials)
-    public = ground.side.data
+    public = context.side.data
     base = planned(public, rows * sites, id, 0.5).prediction.total
     mine = planned(public, rows * first, id, study.noise_mu(first)).prediction.total
     predicted = float(np.sqrt(np.mean(mine[slopes] ** 2) / np.mean(base[slopes] ** 2)))

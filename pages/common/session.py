@@ -22,7 +22,7 @@ from pmtcore.releases.opened import Tables
 from pmtcore.releases.planning import Curves
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview, Request, preview
-from pmtcore.report.first_look import Quick, first_look, is_quick, remember
+from pmtcore.report.first_look import QuickComparison, first_look, is_quick, remember
 from pmtcore.tables import named
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import findings
@@ -278,7 +278,7 @@ def current_problem() -> Problem:
     return current.choose(current.choices or current.tables.first)
 
 
-def quick() -> Quick | None:
+def quick() -> QuickComparison | None:
     """Return the quick comparison of the open tables; ``None`` for somebody's own, or where it is not quick.
 
     Raises:

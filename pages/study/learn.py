@@ -10,7 +10,7 @@ from pages.common.controls import at_first, control
 from pages.common.widgets import badge, chart, figure_first, later
 from pmtcore.auditing import attacks
 from pmtcore.base.labels import Label
-from pmtcore.papers.demos import DEMOS, MISTAKES, Demo, Knob, Shown
+from pmtcore.papers.demos import DEMOS, MISTAKES, Demo, Knob, LessonView
 from pmtcore.papers.lesson_texts import LESSONS, Lesson
 from pmtcore.report.figures.style import projected
 
@@ -38,7 +38,7 @@ def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> s
     return chosen
 
 
-def show(demo: Demo, shown: Shown, answer: str) -> None:
+def show(demo: Demo, shown: LessonView, answer: str) -> None:
     """Draw the picture under the sentence to take away, after the answer where that is asked for."""
     if st.session_state.get("projector"):
         if answer:
@@ -74,7 +74,7 @@ def attacked() -> None:
             (st.error if attack.wins else st.success)(attack.sentence)
 
 
-def moved_all(demo: Demo) -> Shown:
+def moved_all(demo: Demo) -> LessonView:
     """Draw a lesson's knobs; return what follows from them."""
     if demo is DEMOS["leaks"]:
         return demo.show(linked_choice("Mistake", MISTAKES, "mistake", "Each claims mu = 1 and does not keep it."))

@@ -9,7 +9,7 @@ from pages.common.controls import control, segments
 from pages.common.live import redrawn, work
 from pages.common.session import named_tables, session
 from pages.common.widgets import badge, chart, curator_may_show, figure_first, later, on_tables
-from pmtcore.auditing.central_vs_local import Sides, papers_local
+from pmtcore.auditing.central_vs_local import CentralVsLocal, papers_local
 from pmtcore.auditing.comparison import rescaled
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -22,7 +22,7 @@ from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
 from pmtcore.methods.registry import method
 from pmtcore.report.figures import compare as figures
 from pmtcore.report.figures.style import QUIET
-from pmtcore.report.first_look import Quick, remember, remembered
+from pmtcore.report.first_look import QuickComparison, remember, remembered
 from pmtcore.report.names import title
 from pmtcore.report.words import comparison_words
 from pmtcore.tables.problem import Problem, prepare
@@ -86,27 +86,27 @@ def fit_another(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
     )
 
 
-def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -> Sides:
+def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -> CentralVsLocal:
     """Return the simulation for these tables and this axis: the one that is under way, or a new one."""
-    last: tuple[tuple[str, ...], Sides] | None = st.session_state.get("local-run")
+    last: tuple[tuple[str, ...], CentralVsLocal] | None = st.session_state.get("local-run")
     if last is None or last[0] != key:
         n = problem.private.n
         sizes = [] if axis == "epsilon" else [n // 16, n // 8, n // 4, n // 2, n]
         epsilons = EPSILONS if axis == "epsilon" else [epsilon]
         scaled = rescaled(problem, "z")
-        last = (key, Sides(scaled, epsilons, TRIALS, 1, sizes=sizes, others=papers_local(scaled.public)))
+        last = (key, CentralVsLocal(scaled, epsilons, TRIALS, 1, sizes=sizes, others=papers_local(scaled.public)))
         st.session_state["local-run"] = last
     return last[1]
 
 
-def so_far(run: Sides) -> Quick:
+def so_far(run: CentralVsLocal) -> QuickComparison:
     """Return the figures of a simulation so far."""
-    return Quick(
+    return QuickComparison(
         run.summaries().reveal(Curator("shown on the Local page, harmless or curator")), TRIALS, run.is_typical
     )
 
 
-def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> bool:
+def live(run: CentralVsLocal, key: tuple[str, ...], kind: Label, axis: str) -> bool:
     """Draw progress, Stop and the picture so far; return whether it goes on. The end is kept where it harms nobody."""
     if run.live:
         left, right = st.columns([5, 1], vertical_alignment="center")
@@ -119,7 +119,7 @@ def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> bool:
     return run.live
 
 
-def picture(shown: Quick, kind: Label, axis: str, run: Sides | None = None) -> None:
+def picture(shown: QuickComparison, kind: Label, axis: str, run: CentralVsLocal | None = None) -> None:
     """Draw central and local along the axis; axes and legend of a run are those of its end."""
     methods, places = (run.methods, run.places) if run is not None else ((), ())
     # The sentence speaks of the epsilon that the slider above has.
@@ -145,13 +145,13 @@ def picture(shown: Quick, kind: Label, axis: str, run: Sides | None = None) -> N
     )
 
 
-def _with_curator(shown: Quick) -> list[str]:
+def _with_curator(shown: QuickComparison) -> list[str]:
     """Return the ids of methods that have a curator."""
     ids = dict.fromkeys(one.method for one in shown.summaries)
     return [id for id in ids if method(id).role == "method" and not method(id).local]
 
 
-def _trusted(shown: Quick) -> str:
+def _trusted(shown: QuickComparison) -> str:
     """Say which of the methods have a curator."""
     names = [title(id) for id in _with_curator(shown)]
     return f"With a curator: {listing(names)}; the others trust nobody. " if names else ""

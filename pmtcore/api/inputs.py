@@ -13,7 +13,7 @@ from pmtcore.base.messages import FaceMessage, InputError, reraised_as
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
-from pmtcore.tables.findings import public_alone, told
+from pmtcore.tables.findings import open_findings, public_alone
 from pmtcore.tables.problem import Problem, prepare, prepare_moment
 from pmtcore.tables.schema import Schema, schema_from_json
 from pmtcore.tables.table import MomentTable
@@ -57,7 +57,7 @@ class Inputs:
         hidden = frames.table(private, "private")
         shown = public if isinstance(public, MomentTable) else frames.table(public, "public")
         problem = prepare(hidden, shown, self.choices, public_rows=public_rows, schema=self.schema)
-        problem = replace(problem, notes=(*told(hidden, shown, self.choices, self.schema), *problem.notes))
+        problem = replace(problem, notes=(*open_findings(hidden, shown, self.choices, self.schema), *problem.notes))
         if problem.design is None:
             raise ValueError("a problem from tables has a design")
         return problem, problem.design, f"{hidden.sha256} {frames.digest(shown)} {self.choices.formula}"

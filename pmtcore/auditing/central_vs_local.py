@@ -30,7 +30,7 @@ class _Place:
     rows: int = 0
 
 
-class Sides(SteppedTrials):
+class CentralVsLocal(SteppedTrials):
     """The recommended central method and ``ldp-whitened`` with PrivUnit, at equal epsilon, on the same table.
 
     Central: (epsilon, delta) at the reporting delta of n rows. Local: purely epsilon for each report. Errors are

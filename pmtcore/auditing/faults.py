@@ -18,7 +18,7 @@ from pmtcore.mechanisms.noise import LabNoise, NoiseSource, SeededNoise, in_the_
 _IMPOSSIBLE_VALUE = 1e4
 
 
-class Weaker(LabNoise):
+class UnderscaledNoise(LabNoise):
     """Noise that is too small by a factor."""
 
     def __init__(self, source: NoiseSource, share: float) -> None:
@@ -103,7 +103,9 @@ FAULTS = {
         Fault(
             "less-noise",
             "noise 20 % too small",
-            lambda mu, trials: audit("joint-pmt", mu, trials, noise=lambda source: Weaker(source, 0.8), passes="1"),
+            lambda mu, trials: audit(
+                "joint-pmt", mu, trials, noise=lambda source: UnderscaledNoise(source, 0.8), passes="1"
+            ),
         ),
         Fault(
             "forgotten-part",

@@ -252,7 +252,7 @@ def one_of(name: str, value: str, allowed: Iterable[str]) -> str:
     return value
 
 
-def check_held(n: int, width: int) -> None:
+def check_fits_in_memory(n: int, width: int) -> None:
     """Refuse to hold n rows of so many numbers at once: n is public, and a machine without memory would end the run.
 
     Raises:

@@ -19,7 +19,7 @@ import numpy as np
 from pmtcore.base import threads
 from pmtcore.base.block_sums import Block, Summand, Transform, block_sum, cut_to, quiet_sum, quietly, recut, total
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import check_held
+from pmtcore.base.messages import check_fits_in_memory
 from pmtcore.base.pass_memory import bytes_for_rows
 
 T = TypeVar("T")
@@ -151,7 +151,7 @@ class RowCache(StaysInSession, Generic[P]):
             in_order: blocks are summed one after the other, as a function that draws random numbers needs it.
         """
         if self._adder is not None:
-            return Private(self._adder(_Look(self._cut, function)))
+            return Private(self._adder(_BlockPieces(self._cut, function)))
         many = threads.number() if self._numbers is None else threads.worth(self._numbers)
         return Private(total(self._summands(function, 1 if in_order else many)))
 
@@ -203,8 +203,8 @@ class RowCache(StaysInSession, Generic[P]):
 
 
 @dataclass(frozen=True, eq=False)
-class _Look:
-    """A look at one block, to be sent elsewhere."""
+class _BlockPieces:
+    """A function of the pieces of one block, which can be sent to another process."""
 
     cut: Callable[[np.ndarray, np.ndarray], Iterator[Any]]
     function: Callable[[Iterable[Any]], np.ndarray]
@@ -413,7 +413,7 @@ class PrivateRows(StaysInSession):
         Raises:
             InputError: their public number is too many to hold.
         """
-        check_held(self.n, len(self.names) + 1 if width is None else width)
+        check_fits_in_memory(self.n, len(self.names) + 1 if width is None else width)
         parts = [quietly(function, x, y) for x, y in self._blocks()]
         lacking = self.n - sum(len(part) for part in parts)
         if lacking > 0:

@@ -103,7 +103,7 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Proble
         chosen: parsed arguments.
         unit: what an identifier column keeps of each person; ``None`` without one.
     """
-    from pmtcore.tables.findings import told  # noqa: PLC0415
+    from pmtcore.tables.findings import open_findings  # noqa: PLC0415
     from pmtcore.tables.problem import prepare  # noqa: PLC0415
     from pmtcore.tables.schema import schema_from_json  # noqa: PLC0415
     from pmtcore.tables.table import query_table, read_moment_path  # noqa: PLC0415
@@ -117,7 +117,7 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Proble
     public = table_of(chosen.public, "public") if chosen.public is not None else read_moment_path(chosen.public_moment)
     cluster = cluster_from(chosen)
     problem = prepare(private, public, choices, public_rows=chosen.public_rows, schema=schema, cluster=cluster)
-    return replace(problem, notes=(*told(private, public, choices, schema), *problem.notes))
+    return replace(problem, notes=(*open_findings(private, public, choices, schema), *problem.notes))
 
 
 def choose_threads(chosen: argparse.Namespace) -> None:

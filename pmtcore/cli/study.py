@@ -18,7 +18,7 @@ from pmtcore.sites import parties, simulation
 from pmtcore.sites.boards import EVERYTHING, Board, FolderBoard, HttpBoard, MemoryBoard, served
 from pmtcore.sites.parties import Coordinator, SiteOfStudy
 from pmtcore.sites.status import status as status_of
-from pmtcore.sites.study import GroundOfStudy, Site, Study, StudySettings, fields_of, knowledge
+from pmtcore.sites.study import Site, Study, StudyContext, StudySettings, fields_of, knowledge
 from pmtcore.sites.study import create as create_study
 from pmtcore.tables.table import read_path
 
@@ -82,8 +82,8 @@ def status(chosen: argparse.Namespace) -> Answer:
     return state.as_dict(), "\n".join(lines + ([f"Stopped: {state.stopped}."] if state.stopped else []))
 
 
-def _open(chosen: argparse.Namespace) -> GroundOfStudy:
-    return GroundOfStudy.of(Study.from_json(read_small(chosen.study)), str(Path(chosen.study).parent))
+def _open(chosen: argparse.Namespace) -> StudyContext:
+    return StudyContext.of(Study.from_json(read_small(chosen.study)), str(Path(chosen.study).parent))
 
 
 def _ledger(chosen: argparse.Namespace) -> Ledger:
@@ -92,8 +92,8 @@ def _ledger(chosen: argparse.Namespace) -> Ledger:
 
 def join(chosen: argparse.Namespace) -> Answer:
     """Show what a study would spend and find; with --agree write its keys and the agreement in the ledger."""
-    ground = _open(chosen)
-    study, plan = ground.study, parties.plan_of(ground)
+    context = _open(chosen)
+    study, plan = context.study, parties.plan_of(context)
     study.site(chosen.site)
     learns = knowledge(study, len(study.sites))
     lines = [f"{study.title or 'A study'}: {study.request.method} on {study.choices.target}, plan {study.plan_digest}"]
@@ -111,7 +111,7 @@ def join(chosen: argparse.Namespace) -> Answer:
     dataset = chosen.dataset or chosen.site
     table = None if chosen.private is None else read_path(chosen.private, "private")
     joined = parties.join(
-        ground, chosen.site, Path(chosen.folder), _ledger(chosen), dataset=dataset, by=user().name, table=table
+        context, chosen.site, Path(chosen.folder), _ledger(chosen), dataset=dataset, by=user().name, table=table
     )
     path = chosen.out or str(Path(chosen.folder) / f"{chosen.site}.joined.json")
     write_small(path, json.dumps(joined, indent=2) + "\n")
@@ -132,12 +132,12 @@ def run(chosen: argparse.Namespace) -> Answer:
 
 
 def _lead(chosen: argparse.Namespace) -> ReleaseRecord:
-    ground, board = _open(chosen), _board(chosen)
+    context, board = _open(chosen), _board(chosen)
     if chosen.board is not None and chosen.listen is None:
-        return Coordinator(ground, board).run()
+        return Coordinator(context, board).run()
     host, _, port = (chosen.listen or "127.0.0.1:8090").rpartition(":")
-    with served(board, ground.study, host, int(whole_number_between("port", port, 0, 65_535))):
-        return Coordinator(ground, board).run()
+    with served(board, context.study, host, int(whole_number_between("port", port, 0, 65_535))):
+        return Coordinator(context, board).run()
 
 
 def _take_part(chosen: argparse.Namespace) -> ReleaseRecord:
@@ -154,8 +154,8 @@ def simulate(chosen: argparse.Namespace) -> Answer:
     public, choices = chosen.public or chosen.public_moment, choices_from(chosen)
     with tempfile.TemporaryDirectory() as spare:
         folder = Path(chosen.folder or Path(spare) / "study")
-        ground = simulation.prepare_simulation(
+        context = simulation.prepare_simulation(
             folder, public, chosen.private, choices, request=_request(chosen), **_settings(chosen)
         )
-        record = simulation.simulate(ground, folder, chosen.private)
+        record = simulation.simulate(context, folder, chosen.private)
     return record, in_words(record)

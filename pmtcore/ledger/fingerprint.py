@@ -328,7 +328,7 @@ def columns_kept(cells: HashedCells) -> list[int]:
     return sorted(chosen)
 
 
-def known_again(cells: HashedCells, known: Sketch, key: bytes, joins: int = 0) -> bool:
+def is_recognised(cells: HashedCells, known: Sketch, key: bytes, joins: int = 0) -> bool:
     """Return whether a table is known again: whether its evidence passes a noisy threshold.
 
     The noise is a function of the key, the tables and the joins so far, so that asking the same again gives the same
@@ -345,7 +345,7 @@ def grown(cells: HashedCells, known: Sketch, key: bytes) -> bool:
     """Return whether a known table has so many more rows that they alone would be known again, were they kept.
 
     Whoever shares the ledger sees that a fingerprint was kept, so the number of rows is compared with noise, a function
-    of the key and of the two tables, as in :func:`known_again`.
+    of the key and of the two tables, as in :func:`is_recognised`.
     """
     secret = b"grown" + key + known.digest
     more = THRESHOLD * max(known.table_rows / SAMPLE, 1.0)
@@ -376,7 +376,7 @@ def evidence(cells: HashedCells, known: Sketch) -> float:
 def overlap(cells: HashedCells, known: Sketch) -> float:
     """Return the share of a known table's rows that this one holds, as the sample shows.
 
-    An exact figure: of what anybody else may see :func:`known_again` decides.
+    An exact figure: of what anybody else may see :func:`is_recognised` decides.
     """
     rows = evidence(cells, known)
     if not len(known.sample) or rows < min(_FEWEST, len(known.sample)) or rows / len(known.sample) < SHARE:

@@ -22,7 +22,7 @@ from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import Database, Verification, unusable
 from pmtcore.ledger.engines import Connection
-from pmtcore.ledger.fingerprint import MOST_ROWS, HashedCells, Sketch, grown, known_again, sketch
+from pmtcore.ledger.fingerprint import MOST_ROWS, HashedCells, Sketch, grown, is_recognised, sketch
 from pmtcore.ledger.rules import MOST_WORDS, SpendFields, named
 from pmtcore.ledger.schema import NAME_LENGTH
 from pmtcore.ledger.sidecar import data_folder
@@ -217,7 +217,7 @@ class Ledger:
             mine, key = False, self._database.seal_key
             others: set[str] = set()
             for name, earlier in self._known(connection):
-                again = known_again(cells, earlier, key, _joined(name, said))
+                again = is_recognised(cells, earlier, key, _joined(name, said))
                 if again and name == dataset:
                     mine = mine or (earlier.columns == cells.columns and not grown(cells, earlier, key))
                 elif again:
@@ -238,7 +238,7 @@ class Ledger:
             said, key = reading.joins(connection, self._database.key), self._database.seal_key
             known = self._known(connection)
             return tuple(
-                sorted({name for name, earlier in known if known_again(cells, earlier, key, _joined(name, said))})
+                sorted({name for name, earlier in known if is_recognised(cells, earlier, key, _joined(name, said))})
             )
 
     def datasets_with_tables(self) -> frozenset[str]:

@@ -53,7 +53,7 @@ class Knob:
 
 @final
 @dataclass(frozen=True)
-class Shown:
+class LessonView:
     """What the knobs lead to: a sentence to take away, its picture, what the picture shows, its table, a note."""
 
     sentence: str
@@ -77,18 +77,18 @@ class Demo:
     """
 
     id: str
-    compute: Callable[..., Shown | LessonCurve]
+    compute: Callable[..., LessonView | LessonCurve]
     knobs: tuple[Knob, ...]
     curve: Mapping[str, Any]
     way: Sequence[str] | None = None
 
-    def show(self, *places: object) -> Shown:
+    def show(self, *places: object) -> LessonView:
         """Return the picture and sentence that follow from the places of the knobs; a curve is drawn."""
         shown = self.compute(*places)
         return _drawn(shown, **self.curve) if isinstance(shown, LessonCurve) else shown
 
 
-def _drawn(curve: LessonCurve, *, x: str, y: str, alt: str, log: str = "xy", guess: bool = False) -> Shown:
+def _drawn(curve: LessonCurve, *, x: str, y: str, alt: str, log: str = "xy", guess: bool = False) -> LessonView:
     """Return a curve with its sentence.
 
     Args:
@@ -99,56 +99,56 @@ def _drawn(curve: LessonCurve, *, x: str, y: str, alt: str, log: str = "xy", gue
         guess: whether the line of guessing is drawn.
     """
     table = pd.DataFrame({x: curve.x, **curve.curves})
-    return Shown(curve.sentence, figures.line(curve, x, y, log, guess=guess), alt, table)
+    return LessonView(curve.sentence, figures.line(curve, x, y, log, guess=guess), alt, table)
 
 
-def _whitening(ratio: float, rows: int) -> Shown:
+def _whitening(ratio: float, rows: int) -> LessonView:
     cloud = lessons.whitening(float(ratio), int(rows))
     table = figures.points_table("before", cloud.before, "after", cloud.after)
-    return Shown(cloud.sentence, figures.clouds(cloud), "Rows before and after whitening", table)
+    return LessonView(cloud.sentence, figures.clouds(cloud), "Rows before and after whitening", table)
 
 
-def _inverse(ratio: float, mu: float) -> Shown:
+def _inverse(ratio: float, mu: float) -> LessonView:
     solutions = lessons.inverse(float(ratio), float(mu))
     table = figures.points_table("as it is", solutions.plain, "whitened", solutions.whitened)
-    return Shown(solutions.sentence, figures.solutions(solutions), "Slopes of repeated releases", table)
+    return LessonView(solutions.sentence, figures.solutions(solutions), "Slopes of repeated releases", table)
 
 
-def _radius(radius: float, mu: float) -> Shown:
+def _radius(radius: float, mu: float) -> LessonView:
     radii = lessons.radius(radius, float(mu))
-    return Shown(radii.sentence, figures.radii(radii), "Error along the radius", figures.radii_table(radii))
+    return LessonView(radii.sentence, figures.radii(radii), "Error along the radius", figures.radii_table(radii))
 
 
-def _composition(mu: float, count: int) -> Shown:
+def _composition(mu: float, count: int) -> LessonView:
     total, added, words = lessons.composition(mu, count)
     table = pd.DataFrame({"composed": total, "simply added": added})
-    return Shown(words, figures.budgets(total, added), "Total mu after each release", table)
+    return LessonView(words, figures.budgets(total, added), "Total mu after each release", table)
 
 
-def _bands(mu: float, with_noise: bool) -> Shown:
+def _bands(mu: float, with_noise: bool) -> LessonView:
     bands = lessons_methods.bands(float(mu), with_noise)
-    return Shown(bands.sentence, figures.bands(bands), "Repeated bands", figures.bands_table(bands))
+    return LessonView(bands.sentence, figures.bands(bands), "Repeated bands", figures.bands_table(bands))
 
 
-def _retrieval(factor: float) -> Shown:
+def _retrieval(factor: float) -> LessonView:
     plan = RetrievalPlan("logistic", 1.0, 0.0, "replace-one", 0.5, "recycle")
     factors, splits = plan.along([plan.least * f for f in (0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0)])
     split = plan.at(plan.least * float(factor))
     relative = [at / plan.least for at in factors]
     words = f"Of epsilon = 1, {split.retrieved:.2g} comes back at this curvature: a number known beforehand."
     picture = budgets.parts(relative, splits, "Lambda/Lambda0")
-    return Shown(words, picture, "Parts of epsilon", budgets.table("Lambda/Lambda0", relative, splits))
+    return LessonView(words, picture, "Parts of epsilon", budgets.table("Lambda/Lambda0", relative, splits))
 
 
-def leak(id: str) -> Shown:
+def leak(id: str) -> LessonView:
     """Return the attack on one of the :data:`MISTAKES`, by its id."""
     audit = FAULTS[id].run(1.0, _RUNS)
     words = f"{MISTAKES[id]}: mu = 1 is claimed; {_RUNS:,} attacks show that it is at least {said(audit.lower_bound)}."
     note = "More runs show more: Audit, with more of them, has larger figures for the same mistakes."
-    return Shown(words, audits.points(audit), "The attacker's test against the claim", audits.table([audit]), note)
+    return LessonView(words, audits.points(audit), "The attacker's test against the claim", audits.table([audit]), note)
 
 
-_SHOWS: Mapping[str, Callable[..., Shown | LessonCurve]] = {
+_SHOWS: Mapping[str, Callable[..., LessonView | LessonCurve]] = {
     "whitening": _whitening,
     "public-rows": lessons_methods.public_rows,
     "inverse": _inverse,

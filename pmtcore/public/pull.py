@@ -25,7 +25,7 @@ _ROUND = (5.0, 2.0, 1.0)
 
 
 @dataclass(frozen=True)
-class Pull:
+class StrongestShrinkage:
     """The coefficient that a penalty draws to 0 the most.
 
     Attributes:
@@ -58,7 +58,7 @@ class Pull:
         )
 
 
-def strongest_pull(public: PublicData, n: int) -> Pull | None:
+def strongest_pull(public: PublicData, n: int) -> StrongestShrinkage | None:
     """Return what the penalty of the problem does to the coefficient that it draws the most, from public rows alone.
 
     An effect is one on the scale of the linear predictor: for a column of zeros and ones between its two values, for
@@ -92,7 +92,7 @@ def strongest_pull(public: PublicData, n: int) -> Pull | None:
     if np.all(penalties <= allowed) or remaining >= _HALF:
         return None
     offer, drawn = _round_down(float(allowed.min())), int(np.sum(penalties > allowed))
-    return Pull(public.names[at[strongest]], remaining, offer, drawn, len(at), public.lam)
+    return StrongestShrinkage(public.names[at[strongest]], remaining, offer, drawn, len(at), public.lam)
 
 
 def _round_down(value: float) -> float:

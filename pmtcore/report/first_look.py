@@ -23,12 +23,12 @@ _MOST = 32  # first looks that are kept: some kilobytes each
 _MOST_WORK = 2e7  # 1 CPU second or so; Adult with all its columns has 1.7e8, and took 27 seconds
 # Rows held at once; places for the rows of people count, a hundred thousand each where somebody says so.
 _MOST_ROWS = 500_000
-_kept: OrderedDict[tuple[str, ...], Quick] = OrderedDict()
+_kept: OrderedDict[tuple[str, ...], QuickComparison] = OrderedDict()
 
 
 @final
 @dataclass(frozen=True)
-class Quick:
+class QuickComparison:
     """Figures of a quick comparison.
 
     Attributes:
@@ -46,12 +46,12 @@ class Quick:
         return TYPICAL if self.typical else DISTANCE
 
 
-def remembered(mark: tuple[str, ...]) -> Quick | None:
+def remembered(mark: tuple[str, ...]) -> QuickComparison | None:
     """Return what an earlier session computed, if it is still there."""
     return _kept.get(mark)
 
 
-def remember(mark: tuple[str, ...], make: Callable[[], Quick]) -> Quick:
+def remember(mark: tuple[str, ...], make: Callable[[], QuickComparison]) -> QuickComparison:
     """Return figures of study tables: made once in this process, shared by later sessions."""
     if mark not in _kept:
         _kept[mark] = make()
@@ -67,7 +67,7 @@ def is_quick(problem: Problem) -> bool:
     return problem.public.family is GAUSSIAN or problem.private.n * problem.public.d**2 <= _MOST_WORK
 
 
-def first_look(problem: Problem) -> Quick:
+def first_look(problem: Problem) -> QuickComparison:
     """Compare what Plan compares, where there is one: errors of the typical coefficient in those of the public fit.
 
     In a Euclidean distance a few coefficients of collinear columns decide, and two pages would judge one table apart.
@@ -77,4 +77,4 @@ def first_look(problem: Problem) -> Quick:
     mus, trials = ([0.1, 0.3, 1.0, 3.0, 10.0], TRIALS) if linear else ([0.3, 1.0, 3.0], GLM_TRIALS)
     run = Comparison(problem, chosen, mus, trials=trials, seed=1, typical=True).run()
     made = run.summaries().reveal(Curator("synthetic or public rows, shown at first sight"))
-    return Quick(made, trials, run.is_typical)
+    return QuickComparison(made, trials, run.is_typical)

@@ -36,7 +36,7 @@ class ShareOrigin(StrEnum):
 
 
 @dataclass(frozen=True)
-class Shortened:
+class TruncatedShare:
     """A share of rows, or of gradients, beyond their bound.
 
     Attributes:
@@ -51,9 +51,9 @@ class Shortened:
     def words(self) -> str:
         """Return the share as a percentage, with its origin.
 
-        >>> Shortened(0.0344, ShareOrigin.PREDICTED).words, Shortened(0.0, ShareOrigin.RELEASED).words
+        >>> TruncatedShare(0.0344, ShareOrigin.PREDICTED).words, TruncatedShare(0.0, ShareOrigin.RELEASED).words
         ('3.4 %, predicted from public rows', 'none, released estimate (noisy, no band)')
-        >>> Shortened(0.0, ShareOrigin.PREDICTED).words
+        >>> TruncatedShare(0.0, ShareOrigin.PREDICTED).words
         'no public row would be; a few private ones may be'
         """
         share = min(max(self.share, 0.0), 1.0)
@@ -66,14 +66,14 @@ class Shortened:
 SOURCES = {"predicted_truncation_rate": ShareOrigin.PREDICTED, "clipped_share": ShareOrigin.RELEASED}
 
 
-def shortened(*figures: Mapping[str, Any]) -> list[Shortened]:
+def shortened(*figures: Mapping[str, Any]) -> list[TruncatedShare]:
     """Return the shares among figures of plans and releases by name, predictions first; empty where there are none.
 
     Args:
         figures: facts of a plan, or what a release holds, in plain fields.
     """
     return [
-        Shortened(float(figure[name]), origin)
+        TruncatedShare(float(figure[name]), origin)
         for name, origin in SOURCES.items()
         for figure in figures
         if isinstance(figure.get(name), int | float)

@@ -34,7 +34,7 @@ from pmtcore.sites.effects import homogeneity
 from pmtcore.sites.errors import StudyError
 from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.rounds import Exchange, Openings, Replay, SharedNoise, signed
-from pmtcore.sites.study import GroundOfStudy, Study, knowledge
+from pmtcore.sites.study import Study, StudyContext, knowledge
 from pmtcore.sites.transcript import Superseded, Transcript
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import Table
@@ -47,10 +47,10 @@ _POLL = 0.02  # seconds
 _ANY_ATTEMPT = 2**31  # no attempt is newer
 
 
-def plan_of(ground: GroundOfStudy) -> Preview:
+def plan_of(context: StudyContext) -> Preview:
     """Return what the study would spend and find if all sites answer, from public figures; no private row is read."""
-    study = ground.study
-    return preview(ground.problem(study.names), study.request_of(study.names))
+    study = context.study
+    return preview(context.problem(study.names), study.request_of(study.names))
 
 
 def _fields(study: Study, problem: Problem, name: str, by: str, *, ledger: Ledger, dataset: str) -> SpendFields:
@@ -77,7 +77,7 @@ def _fields(study: Study, problem: Problem, name: str, by: str, *, ledger: Ledge
 
 
 def join(
-    ground: GroundOfStudy,
+    context: StudyContext,
     name: str,
     folder: Path,
     ledger: Ledger,
@@ -92,7 +92,7 @@ def join(
     runs, to this table, of which the agreement holds a digest under the ledger's key.
 
     Args:
-        ground: the study, whose sites need no keys yet.
+        context: the study, whose sites need no keys yet.
         name: of the site.
         folder: for its keys.
         ledger: where the agreement stands.
@@ -106,9 +106,9 @@ def join(
     Raises:
         StudyError: no such site; LedgerError: the cap would be passed; InputError: the folder has keys already.
     """
-    study = ground.study
+    study = context.study
     study.site(name)
-    problem = ground.problem(study.names, table, name)
+    problem = context.problem(study.names, table, name)
     ledger.agreements.ask(dataset, study.key(name), _fields(study, problem, name, by, ledger=ledger, dataset=dataset))
     folder.mkdir(parents=True, exist_ok=True)
     keys = seals.Keys.new()
@@ -121,12 +121,12 @@ class SiteOfStudy:
     """One institution's part.
 
     Attributes:
-        ground: the study as this site read it, with the keys of all sites.
+        context: the study as this site read it, with the keys of all sites.
         folder: its keys, and which passes it has opened.
         dataset: whose cap in the ledger the spend counts against.
     """
 
-    ground: GroundOfStudy
+    context: StudyContext
     name: str
     table: Table
     folder: Path
@@ -146,7 +146,7 @@ class SiteOfStudy:
         Raises:
             StudyError: the study does not fit, was not agreed to, or stopped; LedgerError: the ledger refuses.
         """
-        study, keys = self.ground.study, seals.Keys.read(self.folder / _KEYS)
+        study, keys = self.context.study, seals.Keys.read(self.folder / _KEYS)
         self._require_fit(keys)
         transcript = Transcript(study, board, self.name)
         transcript.update()
@@ -175,10 +175,10 @@ class SiteOfStudy:
 
     def _tell(self, board: Board, keys: seals.Keys, kind: str, body: str = "") -> None:
         """Tell the coordinator, and nobody else, how this site is doing."""
-        board.post(signed(keys, BoardMessage(self.ground.study.digest, self.name, kind, to=EVERYTHING, body=body)))
+        board.post(signed(keys, BoardMessage(self.context.study.digest, self.name, kind, to=EVERYTHING, body=body)))
 
     def _require_fit(self, keys: seals.Keys) -> None:
-        study = self.ground.study
+        study = self.context.study
         study.require_keys()
         site = study.site(self.name)
         if keys.public != {"seal": site.seal, "verify": site.verify}:
@@ -192,7 +192,7 @@ class SiteOfStudy:
         Raises:
             LedgerError: the site is over its cap, or the key belongs to something else.
         """
-        study, key = self.ground.study, self.ground.study.key(self.name)
+        study, key = self.context.study, self.context.study.key(self.name)
         if self._agreement().state == "declined":
             raise LedgerError(str(StudyError(StudyFault.NOT_AGREED, self.name)))
         entry = self.ledger.entry(key)
@@ -209,23 +209,23 @@ class SiteOfStudy:
     @cached_property
     def _problem(self) -> Problem:
         """Return the problem of the rows of all sites, of which this one holds its own; it is planned once."""
-        return self.ground.problem(self.ground.study.names, self.table, self.name)
+        return self.context.problem(self.context.study.names, self.table, self.name)
 
     def _agreement(self) -> PendingRequest:
-        return self.ledger.agreements.one(self.ground.study.key(self.name))
+        return self.ledger.agreements.one(self.context.study.key(self.name))
 
     def _released(self, board: Board, keys: seals.Keys, transcript: Transcript, attempt: int) -> Result:
         """Return the result, whatever attempts it takes after ``attempt``.
 
         An earlier life of this site may have shared other noise in attempts before.
         """
-        study, openings = self.ground.study, Openings(self.folder, self.ground.study)
+        study, openings = self.context.study, Openings(self.folder, self.context.study)
         while True:
             self._wait_for_attempt(transcript, attempt)
             attempt, names, planned = transcript.attempt, transcript.names, transcript.planned
             if transcript.stopped == FINISHED:
                 # The others went on without this site; what they opened is its release too.
-                return _run(study, planned, SharedNoise(study, Replay(transcript), None), self.ground.problem(planned))
+                return _run(study, planned, SharedNoise(study, Replay(transcript), None), self.context.problem(planned))
             if len(names) < study.least:
                 raise StudyError(StudyFault.TOO_FEW_SITES)
             if not set(names) <= set(planned):
@@ -234,7 +234,7 @@ class SiteOfStudy:
             shares = NoiseShares(self.source, len(names), study.colluders, len(planned))
             exchange = Exchange(study, self.name, keys, board, transcript=transcript, openings=openings)
             every = planned == study.names
-            problem = self._problem if every else self.ground.problem(planned, self.table, self.name)
+            problem = self._problem if every else self.context.problem(planned, self.table, self.name)
             with suppress(Superseded):
                 return _run(study, planned, SharedNoise(study, exchange, shares), problem)
 
@@ -244,10 +244,10 @@ class SiteOfStudy:
                 return True
             return transcript.attempt > last and self.name in transcript.names
 
-        transcript.wait(has_begun, _ANY_ATTEMPT, _LONG * self.ground.study.patience)
+        transcript.wait(has_begun, _ANY_ATTEMPT, _LONG * self.context.study.patience)
 
     def _keep(self, result: Result) -> ReleaseRecord:
-        key = self.ground.study.key(self.name)
+        key = self.context.study.key(self.name)
         spent = self.ledger.entry(key)
         place = {"dataset": self.dataset, "key": key, "head": "" if spent is None else spent.hash}
         record: ReleaseRecord = {**result.as_dict(), "ledger": place}
@@ -320,14 +320,14 @@ class Coordinator:
     """Relays messages, and says which sites an attempt is made with; holds no private row and no key.
 
     Args:
-        ground: the study with the keys of all sites.
+        context: the study with the keys of all sites.
         board: where the messages lie.
     """
 
-    def __init__(self, ground: GroundOfStudy, board: Board) -> None:
-        ground.study.require_keys()
-        self._ground, self._study, self._board = ground, ground.study, board
-        self._transcript = Transcript(ground.study, board)
+    def __init__(self, context: StudyContext, board: Board) -> None:
+        context.study.require_keys()
+        self._context, self._study, self._board = context, context.study, board
+        self._transcript = Transcript(context.study, board)
 
     def run(self) -> ReleaseRecord:
         """Lead the study to its release, and compute it from the opened totals, as anybody who reads them may.
@@ -345,7 +345,7 @@ class Coordinator:
                 self._follow()
                 sleep(_POLL)
             source = SharedNoise(self._study, Replay(transcript), None)
-            problem = self._ground.problem(transcript.planned)
+            problem = self._context.problem(transcript.planned)
             result = _run(self._study, transcript.planned, source, problem)
         except StudyError as error:
             self._post("stop", body=error.kind.code)

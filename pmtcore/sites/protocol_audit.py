@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from pmtcore.auditing.faults import Weaker
+from pmtcore.auditing.faults import UnderscaledNoise
 from pmtcore.auditing.lower_bound import Audit, audit_of
 from pmtcore.mechanisms.grid import FINE, integer_sd
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
@@ -100,7 +100,7 @@ def _one_draw() -> Draw:
 
 
 FAULTS = {
-    "noise-share-too-small": StudySetting(noise=lambda site, source: Weaker(source, 0.7)),
+    "noise-share-too-small": StudySetting(noise=lambda site, source: UnderscaledNoise(source, 0.7)),
     "site-without-noise": StudySetting(noise=lambda site, source: ZeroNoise() if site == 1 else source),
     "masks-reused": StudySetting(masks=_one_draw),
 }

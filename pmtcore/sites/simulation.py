@@ -14,7 +14,7 @@ from pmtcore.ledger.log import Ledger
 from pmtcore.releases.release import Request
 from pmtcore.sites.boards import FolderBoard, served
 from pmtcore.sites.parties import Coordinator, join
-from pmtcore.sites.study import GroundOfStudy, Site, StudySettings, create
+from pmtcore.sites.study import Site, StudyContext, StudySettings, create
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.table import read_path
 
@@ -33,7 +33,7 @@ def prepare_simulation(
     *,
     request: Request,
     **settings: Unpack[StudySettings],
-) -> GroundOfStudy:
+) -> StudyContext:
     """Write a study of these files into a folder, joined by a site for each, with a ledger of its own.
 
     Args:
@@ -61,20 +61,20 @@ def prepare_simulation(
     sites = [Site(name, table.n) for name, table in tables.items()]
     settings.setdefault("patience", _PATIENCE)
     study = create("simulation", str(copy), choices, request, sites=sites, **settings)
-    ground, joined = GroundOfStudy.of(study, str(folder)), []
+    context, joined = StudyContext.of(study, str(folder)), []
     for name, table in tables.items():
         # Told here, at once: the others would spend, and wait in vain for a site whose file does not fit.
-        ground.problem(study.names, table, name)
+        context.problem(study.names, table, name)
     (folder / "board").mkdir()
     for site in sites:
         own = folder / site.name
         own.mkdir()
         ledger = Ledger(str(own / LEDGER))
         ledger.first_cap(site.name, request.budget.mu * request.rows_per_person)
-        joined.append(join(ground, site.name, own, ledger, dataset=site.name, by="simulation"))
+        joined.append(join(context, site.name, own, ledger, dataset=site.name, by="simulation"))
     study = study.with_keys(joined)
     (folder / STUDY).write_text(study.as_json())
-    return GroundOfStudy.of(study, str(folder))
+    return StudyContext.of(study, str(folder))
 
 
 def _require_apart(private: Sequence[str]) -> None:
@@ -96,19 +96,19 @@ def start_site(folder: Path, name: str, private: str, address: str) -> subproces
         return subprocess.Popen([*command, "--json"], stdout=log, stderr=log, env=dict(os.environ))  # noqa: S603
 
 
-def simulate(ground: GroundOfStudy, folder: Path, private: Sequence[str]) -> ReleaseRecord:
+def simulate(context: StudyContext, folder: Path, private: Sequence[str]) -> ReleaseRecord:
     """Run a prepared study with a process for each site, and return the coordinator's record.
 
     Raises:
         StudyError: the study stopped.
     """
-    study, board = ground.study, FolderBoard(folder / "board")
+    study, board = context.study, FolderBoard(folder / "board")
     processes: list[subprocess.Popen[bytes]] = []
     try:
         with served(board, study, LOOPBACK, 0) as address:
             for site, path in zip(study.sites, private, strict=True):
                 processes.append(start_site(folder, site.name, path, address))
-            record = Coordinator(ground, board).run()
+            record = Coordinator(context, board).run()
             for process in processes:
                 process.wait(_LEAVES)
         return record

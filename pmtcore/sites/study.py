@@ -362,9 +362,9 @@ def create(
         patience,
         site_effects,
     )
-    ground = GroundOfStudy.of(study, str(Path(public).parent))
+    context = StudyContext.of(study, str(Path(public).parent))
     # Named one by one, so that a site whose table lacks a column is refused and does not sum other features.
-    features = tuple(dict.fromkeys(feature.column.name for feature in ground.side.coder.features))
+    features = tuple(dict.fromkeys(feature.column.name for feature in context.side.coder.features))
     written = replace(study, choices=replace(choices, features=features))
     # As every reader of the file will have it, defaults of the parameters included: the digest is of that.
     return Study.from_json(written.as_json().encode())
@@ -418,7 +418,7 @@ def sites_of(text: str) -> list[Site]:
 
 
 @dataclass(frozen=True, eq=False)
-class GroundOfStudy:
+class StudyContext:
     """What is public of a study, read: the public table or moment, and how any row is read."""
 
     study: Study
@@ -426,7 +426,7 @@ class GroundOfStudy:
     side: PublicSide
 
     @classmethod
-    def of(cls, study: Study, folder: str) -> GroundOfStudy:
+    def of(cls, study: Study, folder: str) -> StudyContext:
         """Read the public file beside the study.
 
         Raises:

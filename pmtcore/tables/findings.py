@@ -144,8 +144,10 @@ def findings(
     return tuple(sorted(collected, key=lambda one: not one.stops))
 
 
-def told(private: Table, public: Table | MomentTable, choices: Choices, declared: Schema | None = None) -> list[str]:
-    """Return the sentences of :data:`OPEN` that hold, where no question can be asked; :func:`prepare` has said others.
+def open_findings(
+    private: Table, public: Table | MomentTable, choices: Choices, declared: Schema | None = None
+) -> list[str]:
+    """Return the sentences of kinds :data:`OPEN` where nobody can be asked, without those that :func:`prepare` adds.
 
     Public columns that the private table lacks count where nobody chose the features.
 
@@ -173,7 +175,7 @@ def public_alone(public: Table, choices: Choices) -> tuple[PublicData, tuple[str
         InputError: as :func:`pmtcore.tables.problem.prepare`.
     """
     side = prepare_public(public, choices)
-    return side.data, (*told(public, public, choices), *side.notes)
+    return side.data, (*open_findings(public, public, choices), *side.notes)
 
 
 def repaired(private: Table, public: Table | MomentTable, choices: Choices, declared: Schema | None = None) -> Choices:

@@ -33,7 +33,7 @@ def _study(tmp_path):
     from pmtcore.ledger.log import Ledger
     from pmtcore.releases.release import Request
     from pmtcore.sites.parties import join
-    from pmtcore.sites.study import GroundOfStudy, Site, create
+    from pmtcore.sites.study import Site, StudyContext, create
     from pmtcore.tables.choices import Choices
     from tests.sites.conftest import draw
 
@@ -43,8 +43,8 @@ def _study(tmp_path):
     study = create("page", path, Choices(target="y"), Request("joint-pmt", Budget(1.0)), sites=sites)
     ledger = Ledger(str(tmp_path / "ledger.db"))
     ledger.cap("north", 3.0)
-    ground = GroundOfStudy.of(study, str(tmp_path))
-    return study, join(ground, "north", tmp_path / "keys", ledger, dataset="north", by="curator")
+    context = StudyContext.of(study, str(tmp_path))
+    return study, join(context, "north", tmp_path / "keys", ledger, dataset="north", by="curator")
 
 
 def test_a_study_is_created_on_the_page(app, tmp_path):

@@ -34,7 +34,7 @@ SLOW_TABLES = ("Adult", "Bank", "Forest")
 TIMEOUT = 180
 
 
-class Shown(str):
+class LessonView(str):
     """An option as it is printed: what a visitor clicks on."""
 
     __slots__ = ()
@@ -56,7 +56,7 @@ def prepared() -> None:
 
 def _printed(own: Callable[[Any], Callable[[Any], Any]]) -> Callable[[Any], Callable[[Any], Any]]:
     def format_func(widget: Any) -> Callable[[Any], Any]:
-        return lambda value: str(value) if isinstance(value, Shown) else own(widget)(value)
+        return lambda value: str(value) if isinstance(value, LessonView) else own(widget)(value)
 
     return format_func
 
@@ -98,7 +98,7 @@ def moves(app: AppTest, rng: random.Random) -> list[tuple[str, Callable[[], Any]
 
 
 def _values(box: Any) -> list[Any]:
-    return [Shown(option) for option in box.options if not option.startswith(SLOW_TABLES)]
+    return [LessonView(option) for option in box.options if not option.startswith(SLOW_TABLES)]
 
 
 def wide_table(rows: int, columns: int, seed: int) -> bytes:

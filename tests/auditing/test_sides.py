@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pmtcore.auditing.central_vs_local import LOCAL, Sides
+from pmtcore.auditing.central_vs_local import LOCAL, CentralVsLocal
 from pmtcore.base.messages import InputError
 from pmtcore.base.private_rows import Curator
 from pmtcore.tables import named
@@ -21,18 +21,18 @@ def problem() -> Problem:
 
 def test_the_whole_run(problem: Problem) -> None:
     """Both methods at every place with all trials; the curator is nearer; the same seed gives the same figures."""
-    run = Sides(problem, [1.0, 4.0], 3, 1).run()
+    run = CentralVsLocal(problem, [1.0, 4.0], 3, 1).run()
     found = run.summaries().reveal(LAB)
     assert [(s.x, s.trials) for s in found] == [(1.0, 3), (1.0, 3), (4.0, 3), (4.0, 3)]
     far = {(s.method == LOCAL, s.x): s.error_median for s in found}
     assert all(far[False, x] < far[True, x] for x in (1.0, 4.0))
     assert run.share == 1.0 and not run.live and not run.step()
-    assert Sides(problem, [1.0, 4.0], 3, 1).run().summaries().reveal(LAB) == found
+    assert CentralVsLocal(problem, [1.0, 4.0], 3, 1).run().summaries().reveal(LAB) == found
 
 
 def test_stopped_it_keeps_what_is_done(problem: Problem) -> None:
     """A step is one release; after Stop there are no more, and those there are stay."""
-    run = Sides(problem, [2.0], 4, 1)
+    run = CentralVsLocal(problem, [2.0], 4, 1)
     assert run.step() and run.step()
     run.stop()
     assert not run.step() and not run.live and run.share == 2 / 8
@@ -42,19 +42,19 @@ def test_stopped_it_keeps_what_is_done(problem: Problem) -> None:
 
 def test_the_whole_picture_comes_before_second_trials(problem: Problem) -> None:
     """One release of each method at each place comes first; the figures at the end do not depend on the order."""
-    run = Sides(problem, [1.0, 4.0], 3, 1)
+    run = CentralVsLocal(problem, [1.0, 4.0], 3, 1)
     for _ in range(4):
         run.step()
     assert [(s.x, s.trials) for s in run.summaries().reveal(LAB)] == [(1.0, 1), (1.0, 1), (4.0, 1), (4.0, 1)]
-    alone = Sides(problem, [4.0], 3, 1).run().summaries().reveal(LAB)
+    alone = CentralVsLocal(problem, [4.0], 3, 1).run().summaries().reveal(LAB)
     assert run.run().summaries().reveal(LAB)[2:] == alone
 
 
 def test_along_the_number_of_rows(problem: Problem) -> None:
     """Fewer rows of the same table; more than there are is a sentence, and ends the run."""
-    run = Sides(problem, [2.0], 1, 1, sizes=[500, 1000]).run()
+    run = CentralVsLocal(problem, [2.0], 1, 1, sizes=[500, 1000]).run()
     assert [s.x for s in run.summaries().reveal(LAB)] == [500, 500, 1000, 1000]
-    run = Sides(problem, [2.0], 1, 1, sizes=[10_000])
+    run = CentralVsLocal(problem, [2.0], 1, 1, sizes=[10_000])
     with pytest.raises(InputError):
         run.run()
     assert not run.live

@@ -23,7 +23,7 @@ from pmtcore.ledger.fingerprint import (
     Sketch,
     evidence,
     grown,
-    known_again,
+    is_recognised,
     overlap,
     sketch,
 )
@@ -345,7 +345,7 @@ def test_columns_in_front_give_no_fresh_cap(name, d):
         return
     for first, second in ((frame, other), (other, frame)):
         again = held_of(first)
-        assert evidence(cells(csv(second)), again) >= 2 * THRESHOLD and known_again(cells(csv(second)), again, KEY)
+        assert evidence(cells(csv(second)), again) >= 2 * THRESHOLD and is_recognised(cells(csv(second)), again, KEY)
 
 
 UNRELATED = {
@@ -374,8 +374,8 @@ def test_tables_of_other_people_are_not_joined(name, n):
     """Constants and columns that say the same again are no evidence: ten pairs, as many rows, none is joined."""
     for draw in range(10):
         one, other = (pd.DataFrame(UNRELATED[name](np.random.default_rng([draw, side]), n)) for side in range(2))
-        assert not known_again(cells(csv(other.add_prefix("z"))), held_of(one), KEY)
-        assert not known_again(cells(csv(other)), held_of(one), KEY)
+        assert not is_recognised(cells(csv(other.add_prefix("z"))), held_of(one), KEY)
+        assert not is_recognised(cells(csv(other)), held_of(one), KEY)
 
 
 def test_one_row_does_not_decide_whose_budget_it_is():
@@ -388,8 +388,8 @@ def test_one_row_does_not_decide_whose_budget_it_is():
             row = frame.iloc[[ask * 7]]
             strangers = people(100 + ask, 40)
             base = pd.concat([strangers, frame.iloc[400 : 400 + known]])
-            told["in"] += known_again(cells(csv(pd.concat([base, row]))), again, KEY)
-            told["out"] += known_again(cells(csv(base)), again, KEY)
+            told["in"] += is_recognised(cells(csv(pd.concat([base, row]))), again, KEY)
+            told["out"] += is_recognised(cells(csv(base)), again, KEY)
         assert told == {"in": 0, "out": 0}
 
 
@@ -401,7 +401,7 @@ def test_a_planted_table_of_one_row_joins_nobody():
         for copies in (1, 4, 10, 50, 300):
             for at in range(5):
                 planted = held_of(pd.concat([frame.iloc[[at] * copies], people(90 + at, 60).head(strangers)]))
-                assert not known_again(cells(csv(frame)), planted, KEY)
+                assert not is_recognised(cells(csv(frame)), planted, KEY)
 
 
 @pytest.mark.slow
@@ -412,13 +412,13 @@ def test_the_threshold_is_noisy():
     odds = {}
     for common in (10, 22, 23, 24, 25, 26, 60):
         joined = [
-            known_again(cells(csv(pd.concat([frame.iloc[:common], people(50 + ask, 150)]))), again, KEY, ask)
+            is_recognised(cells(csv(pd.concat([frame.iloc[:common], people(50 + ask, 150)]))), again, KEY, ask)
             for ask in range(60)
         ]
         odds[common] = np.mean(joined)
     assert odds[10] == 0 and odds[60] == 1 and all(0.05 < odds[common] < 0.95 for common in (23, 24, 25))
     same = cells(csv(frame.iloc[:24]))
-    assert len({known_again(same, again, KEY) for _ in range(5)}) == 1, "asking again tells nothing more"
+    assert len({is_recognised(same, again, KEY) for _ in range(5)}) == 1, "asking again tells nothing more"
 
 
 def test_a_ledger_tells_no_share(tmp_path):

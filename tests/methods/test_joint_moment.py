@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pmtcore.auditing.faults import Weaker
+from pmtcore.auditing.faults import UnderscaledNoise
 from pmtcore.auditing.lower_bound import audit
 from pmtcore.base.messages import InputError, MethodMessage, PublicMessage, RecordMessage
 from pmtcore.base.private_rows import PrivateRows
@@ -194,7 +194,7 @@ def test_audit_comes_near_the_claim_and_catches_less_noise():
     """At least 0.8 of the claim at 20,000 runs; noise a fifth too small is a violation."""
     found = audit("joint-moment", 1.0, 20_000)
     assert not found.violated and found.lower_bound >= 0.8
-    assert audit("joint-moment", 1.0, 20_000, noise=lambda source: Weaker(source, 0.8)).violated
+    assert audit("joint-moment", 1.0, 20_000, noise=lambda source: UnderscaledNoise(source, 0.8)).violated
 
 
 def test_integer_noise_from_the_system(seed):
@@ -447,7 +447,9 @@ def test_the_audit_of_a_release_with_derived_columns(derived):
     """Far rows are farther still there: the bound holds, the attack comes near it, half the noise shows."""
     found = audit("joint-moment", 1.0, 6000, derived=derived)
     assert not found.violated and found.lower_bound > 0.7
-    assert audit("joint-moment", 1.0, 6000, derived=derived, noise=lambda source: Weaker(source, 0.5)).violated
+    assert audit(
+        "joint-moment", 1.0, 6000, derived=derived, noise=lambda source: UnderscaledNoise(source, 0.5)
+    ).violated
 
 
 def test_a_plan_foresees_that_the_released_moment_is_combined_with_the_public_one(seed):

@@ -430,7 +430,7 @@ def test_without_public_responses(seed):
 @pytest.mark.slow
 def test_audit_finds_less_noise():
     """No violation; noise far too small is caught, for each loss and noise."""
-    from pmtcore.auditing.faults import Weaker
+    from pmtcore.auditing.faults import UnderscaledNoise
 
     def again(made, id, own, values):
         return plan(id, made.ground.public if own is None else own, made.n, 1.0, **values)
@@ -446,7 +446,7 @@ def test_audit_finds_less_noise():
             own = glm(100, 60, 1, d=3)[1] if "loss" in values else None
             found = audit(id, 1.0, 8000, change=lambda p, v=values, own=own: again(p, id, own, v))  # noqa: B023
             assert not found.violated, found.verdict
-        assert audit(id, 1.0, 8000, noise=lambda s: Weaker(s, 0.02)).violated
+        assert audit(id, 1.0, 8000, noise=lambda s: UnderscaledNoise(s, 0.02)).violated
 
 
 @families

@@ -197,11 +197,11 @@ def test_rows_without_a_response_count_as_the_public_fit_predicts():
 @pytest.mark.slow
 def test_its_noise_is_no_smaller_than_its_claim():
     """An attack on the worst pair of responses stays below the claim, and finds noise that is a fifth too small."""
-    from pmtcore.auditing.faults import Weaker
+    from pmtcore.auditing.faults import UnderscaledNoise
 
     honest = audit(ID, 1.0, 20_000)
     assert not honest.violated and honest.lower_bound > 0.75, honest
-    assert audit(ID, 1.0, 40_000, noise=lambda source: Weaker(source, 0.7)).violated
+    assert audit(ID, 1.0, 40_000, noise=lambda source: UnderscaledNoise(source, 0.7)).violated
 
 
 def test_an_audit_of_rows_would_find_what_it_does_not_promise():

@@ -33,7 +33,7 @@ from pmtcore.papers.gallery.engine import (
     stale,
     store,
 )
-from pmtcore.papers.gallery.unsettled import Why, open_claims
+from pmtcore.papers.gallery.unsettled import OpenReason, open_claims
 from pmtcore.tables import named
 from tests.helpers import TEST, refused
 
@@ -484,11 +484,11 @@ def test_an_open_claim_says_what_would_answer_it():
         return list(open_claims(entry, json.loads(json.dumps(record))))
 
     (few,) = told(0.3, 10)
-    assert few.why is Why.FEW_TRIALS and 20 <= few.needed <= 160 and few.seconds == 2 * (few.needed - 10)
+    assert few.why is OpenReason.FEW_TRIALS and 20 <= few.needed <= 160 and few.seconds == 2 * (few.needed - 10)
     (beyond,) = told(0.3, 10, of=10)
-    assert beyond.why is Why.BEYOND and beyond.needed == few.needed
+    assert beyond.why is OpenReason.BEYOND and beyond.needed == few.needed
     (border,) = told(0.0, 10)
-    assert border.why is Why.BORDER and border.needed is None and border.as_dict()["kind"] == "border"
+    assert border.why is OpenReason.BORDER and border.needed is None and border.as_dict()["kind"] == "border"
     assert told(5.0, 10) == []
     (near,) = told(0.1, 300)
     assert near.needed == 400 and near.cheap
@@ -496,7 +496,7 @@ def test_an_open_claim_says_what_would_answer_it():
     assert hundred.cheap and not border.cheap
     assert not dataclasses.replace(hundred, needed=111).cheap and not dataclasses.replace(hundred, seconds=601.0).cheap
     without = list(open_claims(figure("D5"), None))
-    assert len(without) == len(figure("D5").claims) and {each.why for each in without} == {Why.NO_RESULT}
+    assert len(without) == len(figure("D5").claims) and {each.why for each in without} == {OpenReason.NO_RESULT}
     for each in (few, beyond, border, without[0]):
         assert each.claim in each.words and json.dumps(each.as_dict())
     assert f"{few.needed:,}" in few.advice and "within" in few.advice and "beyond" in beyond.advice

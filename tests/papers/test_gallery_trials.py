@@ -23,7 +23,7 @@ from pmtcore.papers.figures import retrieval as pictures
 from pmtcore.papers.gallery.accuracy import CodedLosses, CodedRows, Side, released
 from pmtcore.papers.gallery.catalogue import figures
 from pmtcore.papers.gallery.erm import (
-    KeptSums,
+    CachedSums,
     Trial,
     area,
     corner_trial,
@@ -349,7 +349,7 @@ def test_hessians_of_points_near_by_lead_to_the_same_fits():
         formed.append(theta)
         return exact.derivatives(theta[None])[1][0]
 
-    near = KeptSums(exact, Rows(x, y, np.ones(400)), own)
+    near = CachedSums(exact, Rows(x, y, np.ones(400)), own)
     penalty = Penalty.of(rng.normal(0, 3, (8, 6)), 2.0, 0.0, np.full((8, 6), 1.5))
     fits = [minimize(sums, penalty, 1e-9).theta for sums in (exact, near)]
     assert np.allclose(*fits, rtol=0, atol=1e-8) and np.any(fits[0] == 0)

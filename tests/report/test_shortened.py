@@ -2,7 +2,7 @@
 
 import pytest
 
-from pmtcore.report.statistics import NAME, ShareOrigin, Shortened, shortened, shortened_words
+from pmtcore.report.statistics import NAME, ShareOrigin, TruncatedShare, shortened, shortened_words
 
 
 @pytest.mark.parametrize(
@@ -13,12 +13,12 @@ from pmtcore.report.statistics import NAME, ShareOrigin, Shortened, shortened, s
 def test_a_share_is_a_percentage_with_its_origin(share, words, origin):
     """A small share never reads as none, one below all never as all; what is released with noise stays within 1."""
     if share > 0 or origin is not ShareOrigin.PREDICTED:
-        assert Shortened(share, origin).words == f"{words}, {origin}"
+        assert TruncatedShare(share, origin).words == f"{words}, {origin}"
 
 
 def test_no_public_row_is_no_promise_for_private_ones():
     """Where no public row would be truncated, private rows may be: the error keeps a part for them."""
-    assert "a few private ones may be" in Shortened(0.0, ShareOrigin.PREDICTED).words
+    assert "a few private ones may be" in TruncatedShare(0.0, ShareOrigin.PREDICTED).words
 
 
 def test_the_released_share_takes_the_place_of_the_prediction():

@@ -16,7 +16,7 @@ from pmtcore.releases.release import Request
 from pmtcore.sites import parties, transcript
 from pmtcore.sites.boards import MemoryBoard
 from pmtcore.sites.parties import Coordinator, SiteOfStudy, join
-from pmtcore.sites.study import GroundOfStudy, Site, create
+from pmtcore.sites.study import Site, StudyContext, create
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.table import Table, read_path
 from tests.sites.clock import SharedClock
@@ -37,7 +37,7 @@ def draw(rows: int, seed: int, labels: bool = False) -> pd.DataFrame:
 class Setup:
     """A study with its sites, their files, folders and ledgers."""
 
-    ground: GroundOfStudy
+    context: StudyContext
     folder: Path
     frames: list[pd.DataFrame]
     public: pd.DataFrame
@@ -50,7 +50,7 @@ class Setup:
 
     def site(self, name: str) -> SiteOfStudy:
         own, source = self.folder / name, self.sources[name]
-        return SiteOfStudy(self.ground, name, self.table(name), own, self.ledger(name), name, source)
+        return SiteOfStudy(self.context, name, self.table(name), own, self.ledger(name), name, source)
 
     def ledger(self, name: str) -> Ledger:
         return Ledger(str(self.folder / name / "ledger.db"))
@@ -66,11 +66,11 @@ class Setup:
                 answers[name] = error
 
         with self.clock.party():
-            threads = [self.clock.thread(take_part, name) for name in names or self.ground.study.names]
+            threads = [self.clock.thread(take_part, name) for name in names or self.context.study.names]
             for thread in threads:
                 thread.start()
             try:
-                answers[""] = Coordinator(self.ground, self.board).run()
+                answers[""] = Coordinator(self.context, self.board).run()
             except BaseException as error:
                 answers[""] = error
         for thread in threads:
@@ -116,7 +116,7 @@ def study(tmp_path, clock):
         found = create(
             "test", str(tmp_path / "public.csv"), choices, request, sites=sites, **{"patience": 20.0, **settings}
         )
-        ground, joined = GroundOfStudy.of(found, str(tmp_path)), []
+        context, joined = StudyContext.of(found, str(tmp_path)), []
         for site, frame in zip(sites, frames, strict=True):
             own = tmp_path / site.name
             own.mkdir()
@@ -125,9 +125,9 @@ def study(tmp_path, clock):
             frame.to_csv(own / "private.csv", index=False)
             ledger = Ledger(str(own / "ledger.db"))
             ledger.cap(site.name, (cap or {}).get(site.name, 3.0))
-            joined.append(join(ground, site.name, own, ledger, dataset=site.name, by="curator"))
-        ground = GroundOfStudy.of(found.with_keys(joined), str(tmp_path))
+            joined.append(join(context, site.name, own, ledger, dataset=site.name, by="curator"))
+        context = StudyContext.of(found.with_keys(joined), str(tmp_path))
         sources = {site.name: SeededNoise(1, at) for at, site in enumerate(sites)}
-        return Setup(ground, tmp_path, frames, public, sources, clock)
+        return Setup(context, tmp_path, frames, public, sources, clock)
 
     return make

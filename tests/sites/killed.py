@@ -17,7 +17,7 @@ from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.parties import SiteOfStudy
 from pmtcore.sites.rounds import Exchange
 from pmtcore.sites.sharing import decode
-from pmtcore.sites.study import GroundOfStudy, Study
+from pmtcore.sites.study import Study, StudyContext
 from pmtcore.tables.table import read_path
 from tests.sites.clock import DistantClock
 
@@ -69,8 +69,8 @@ def take_part(folder, name, death, times):
     parties.monotonic, parties.sleep, transcript.time = clock.monotonic, clock.sleep, clock
     own = folder / name
     _write_down(own)
-    ground = GroundOfStudy.of(Study.from_json((folder / "study.json").read_bytes()), str(folder))
+    context = StudyContext.of(Study.from_json((folder / "study.json").read_bytes()), str(folder))
     board = FolderBoard(folder / "board")
     table, ledger = read_path(own / "private.csv", "private"), Ledger(str(own / "ledger.db"))
-    site = SiteOfStudy(ground, name, table, own, ledger, name, SecureNoise())
+    site = SiteOfStudy(context, name, table, own, ledger, name, SecureNoise())
     site.run(board if death is None else Kills(board, *death))

@@ -64,14 +64,14 @@ class Adds:
 @pytest.mark.slow
 def test_alike_sites_are_called_different_no_more_often_than_stated(study):
     """Of 60 studies of alike sites at 5 %: more than 14 have a chance of 1.9e-7 by the binomial law."""
-    ground = study(rows=ROWS, method="joint-moment", site_effects=True).ground
-    names, rare = ground.study.names, 0
+    context = study(rows=ROWS, method="joint-moment", site_effects=True).context
+    names, rare = context.study.names, 0
     for trial in range(60):
         adds = Adds(names)
         for at, name in enumerate(names):
             table = table_from(draw(ROWS[at], 1000 + 10 * trial + at), name, "private")
-            source = SharedNoise(ground.study, adds, NoiseShares(SeededNoise(3, trial, at), 3, 0))
-            found = release(ground.problem(names, table, name), ground.study.request_of(names), source)
+            source = SharedNoise(context.study, adds, NoiseShares(SeededNoise(3, trial, at), 3, 0))
+            found = release(context.problem(names, table, name), context.study.request_of(names), source)
         rare += effects.homogeneity(found)["p"] < 0.05
     assert rare <= 14
 

@@ -26,10 +26,10 @@ class Run:
 
     def __init__(self, setup, deaths, comes_back):
         self.setup, self.folder, self.deaths = setup, setup.folder, deaths
-        (self.folder / "study.json").write_text(setup.ground.study.as_json())
+        (self.folder / "study.json").write_text(setup.context.study.as_json())
         (self.folder / "board").mkdir()
         self.board = FolderBoard(self.folder / "board")
-        self.names = setup.ground.study.names
+        self.names = setup.context.study.names
         self.clock, self.comes_back, self.exits = setup.clock, comes_back, {}
         threads = [self.clock.thread(self._live, name) for name in self.names]
         self.record = self.error = None
@@ -37,7 +37,7 @@ class Run:
             for thread in threads:
                 thread.start()
             try:
-                self.record = Coordinator(setup.ground, self.board).run()
+                self.record = Coordinator(setup.context, self.board).run()
             except StudyError as error:
                 self.error = error.kind
         for thread in threads:
@@ -68,7 +68,7 @@ class Run:
 
     @property
     def transcript(self):
-        transcript = Transcript(self.setup.ground.study, self.board)
+        transcript = Transcript(self.setup.context.study, self.board)
         transcript.update()
         return transcript
 
@@ -94,7 +94,7 @@ class Run:
         """Raise unless each site spent once or never, and those who released kept the coordinator's record."""
         for name in self.names:
             ledger = self.setup.ledger(name)
-            entry, summed = ledger.entry(self.setup.ground.study.key(name)), self.lines(name, VALUES)
+            entry, summed = ledger.entry(self.setup.context.study.key(name)), self.lines(name, VALUES)
             spent = ledger.account(name).spent
             assert spent == (0.0 if entry is None else 1.0)
             assert entry is not None or not summed
@@ -160,7 +160,7 @@ def test_a_killed_process_that_runs_again_has_the_release(study, kind, step, mom
     assert found.record is not None, found.error
     assert {tuple(names) for names in found.record["study"]["passes"]} == {found.names}
     for name in found.names:
-        assert found.setup.ledger(name).entry(found.setup.ground.study.key(name)).state == "released"
+        assert found.setup.ledger(name).entry(found.setup.context.study.key(name)).state == "released"
 
 
 TEN = (60, 50, 40, 70, 80, 90, 45, 55, 65, 75)

@@ -20,7 +20,7 @@ from pmtcore.sites.errors import StudyError
 from pmtcore.sites.noise_shares import NoiseShares, share_scale
 from pmtcore.sites.parties import Coordinator, join
 from pmtcore.sites.rounds import Openings, Replay, SharedNoise
-from pmtcore.sites.study import GroundOfStudy, Site, Study, knowledge
+from pmtcore.sites.study import Site, Study, StudyContext, knowledge
 from pmtcore.sites.transcript import Opened, Transcript
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import table_from
@@ -70,9 +70,9 @@ class Shares(SeededNoise.__mro__[1]):
 
 def curator(setup, names, source):
     """Return the release of the stacked table by one curator, with the noise that these sites add up to."""
-    study = setup.ground.study
+    study = setup.context.study
     stacked = pd.concat([setup.frames[study.names.index(name)] for name in names])
-    problem = prepare(table_from(stacked, "private", "private"), setup.ground.table, study.choices)
+    problem = prepare(table_from(stacked, "private", "private"), setup.context.table, study.choices)
     return release(problem, study.request_of(names), source)
 
 
@@ -96,7 +96,7 @@ def test_a_study_has_the_bits_of_the_curator(study, method, family, colluders):
     """For the same noise: coordinator, sites and one curator of the stacked table; bands included."""
     setup = study(method=method, family=family, colluders=colluders)
     answers = setup.run()
-    found = curator(setup, setup.ground.study.names, Shares([SeededNoise(1, at) for at in range(3)]))
+    found = curator(setup, setup.context.study.names, Shares([SeededNoise(1, at) for at in range(3)]))
     for record in answers.values():
         assert not isinstance(record, BaseException), record
         assert_same_bits(record, found)
@@ -119,8 +119,8 @@ def test_a_person_with_several_rows_spends_for_each(study):
     setup = study(rows=(300, 200), person_rows=2)
     answers = setup.run()
     assert not isinstance(answers[""], BaseException), answers
-    for name in setup.ground.study.names:
-        entry = setup.ledger(name).entry(setup.ground.study.key(name))
+    for name in setup.context.study.names:
+        entry = setup.ledger(name).entry(setup.context.study.key(name))
         assert entry.mu == pytest.approx(2.0)
         assert answers[name]["guarantee"] == answers[""]["guarantee"]
 
@@ -130,7 +130,7 @@ def test_ten_sites_of_which_one_is_killed(study):
     setup = study(rows=(60, 50, 40, 70, 80, 90, 45, 55, 65, 75), least=5, colluders=3, patience=PATIENCE)
     setup.sources = {name: ZeroNoise() for name in setup.sources}
     answers = setup.run({"s4": Dies(setup.board, "share", 0)})
-    rest = tuple(name for name in setup.ground.study.names if name != "s4")
+    rest = tuple(name for name in setup.context.study.names if name != "s4")
     assert_same_bits(answers[""], curator(setup, rest, ZeroNoise()))
     assert answers[""]["study"]["noise_mu"] == pytest.approx(np.sqrt(6 / 9))
 
@@ -185,21 +185,21 @@ def test_a_coordinator_that_was_killed_goes_on_from_its_folder(study, phase):
         answers[name] = setup.site(name).run(FolderBoard(folder))
 
     with setup.clock.party():
-        threads = [setup.clock.thread(take_part, name) for name in setup.ground.study.names]
+        threads = [setup.clock.thread(take_part, name) for name in setup.context.study.names]
         for thread in threads:
             thread.start()
         with pytest.raises(Killed):
-            Coordinator(setup.ground, Leaves(folder, *phase)).run()
-        ground = GroundOfStudy.of(setup.ground.study, str(setup.folder))
-        answers[""] = Coordinator(ground, FolderBoard(folder)).run()
+            Coordinator(setup.context, Leaves(folder, *phase)).run()
+        context = StudyContext.of(setup.context.study, str(setup.folder))
+        answers[""] = Coordinator(context, FolderBoard(folder)).run()
     for thread in threads:
         thread.join()
-    found = curator(setup, setup.ground.study.names, Shares([SeededNoise(1, at) for at in range(3)]))
-    assert set(answers) == {"", *setup.ground.study.names}
+    found = curator(setup, setup.context.study.names, Shares([SeededNoise(1, at) for at in range(3)]))
+    assert set(answers) == {"", *setup.context.study.names}
     for name, record in answers.items():
         assert_same_bits(record, found)
         if name:
-            entry = setup.ledger(name).entry(setup.ground.study.key(name))
+            entry = setup.ledger(name).entry(setup.context.study.key(name))
             assert (entry.mu, entry.state) == (1.0, "released")
     begun = [message for message in FolderBoard(folder).read(0, "")[0] if message.kind == "begin"]
     assert len(begun) == 1, "it goes on with the attempt that was begun"
@@ -247,7 +247,7 @@ def test_a_site_lost_before_the_first_opening_is_done_without(study, kind):
     assert answers[""]["study"]["answered"] == ["s0", "s2"]
     assert_same_bits(answers[""], curator(setup, ("s0", "s2"), ZeroNoise()))
     assert_same_bits(answers["s0"], curator(setup, ("s0", "s2"), ZeroNoise()))
-    key = setup.ground.study.key
+    key = setup.context.study.key
     assert setup.ledger("s0").entry(key("s0")).state == "released"
     assert setup.ledger("s1").entry(key("s1")).state == "reserved"
 
@@ -261,7 +261,7 @@ def test_a_site_lost_while_a_pass_is_opened_ends_the_study_without_a_release(stu
     assert isinstance(answers["s1"], Killed)
     for name in ("s0", "s2"):
         assert answers[name].kind is StudyFault.STOPPED
-        assert setup.ledger(name).entry(setup.ground.study.key(name)).state == "failed"
+        assert setup.ledger(name).entry(setup.context.study.key(name)).state == "failed"
     late = [m for m in setup.board.messages if m.kind == "sum" and m.step == step]
     assert len({m.sender for m in late}) < 3
 
@@ -283,7 +283,7 @@ def test_a_site_lost_after_the_first_opening_is_done_without(study, monkeypatch,
     setup.sources = {name: ZeroNoise() for name in setup.sources}
     answers = setup.run({"s1": Dies(setup.board, kind, step)})
     assert isinstance(answers["s1"], Killed)
-    record, study_of = answers[""], setup.ground.study
+    record, study_of = answers[""], setup.context.study
     assert not isinstance(record, BaseException), record
     assert record["study"]["answered"] == ["s0", "s1", "s2"]
     passes = record["study"]["passes"]
@@ -304,7 +304,7 @@ def test_a_site_lost_after_the_first_opening_is_done_without(study, monkeypatch,
     transcript.update()
     monkeypatch.setattr(Study, "widening", lambda *_: 1.0)
     names, replayed = transcript.planned, SharedNoise(study_of, Replay(transcript), None)
-    plain = parties._run(study_of, names, replayed, setup.ground.problem(names)).as_dict()
+    plain = parties._run(study_of, names, replayed, setup.context.problem(names)).as_dict()
     for name, band in record["bands"].items():
         other = plain["bands"][name]
         assert band["high"] - band["low"] == pytest.approx(expected * (other["high"] - other["low"]))
@@ -321,7 +321,7 @@ def test_a_later_total_is_scaled_up_to_the_planned_rows(study):
             names = ("s0", "s1", "s2") if step == 0 else ("s0", "s2")
             return Opened(names, (7, -7, 10**30))
 
-    source = SharedNoise(study().ground.study, Opens(), None)
+    source = SharedNoise(study().context.study, Opens(), None)
     zeros = np.zeros((1, 3), dtype=np.int64)
     for expected in ([7, -7, 10**30], [9, -9, (10**30 * 18 + 7) // 14]):
         assert list(source.noisy([(zeros, 1.0)], 1)[0][0]) == expected
@@ -331,7 +331,7 @@ def test_a_later_total_is_scaled_up_to_the_planned_rows(study):
 def test_a_ring_of_masks_holds_together_without_the_colluders(study, count, colluders):
     """Masks go both ways; whichever sites collude, cut out in a row or at random, the others are linked."""
     found = dataclasses.replace(
-        study().ground.study,
+        study().context.study,
         sites=tuple(Site(f"s{at}", 1) for at in range(count)),
         least=count,
         colluders=colluders,
@@ -375,7 +375,7 @@ def test_a_sum_that_was_written_down_is_published_when_the_site_runs_again(study
     thread.start()
     answers = setup.run({"s1": Dies(setup.board, "sum", 1)})
     thread.join()
-    found = curator(setup, setup.ground.study.names, ZeroNoise())
+    found = curator(setup, setup.context.study.names, ZeroNoise())
     for record in (answers[""], answers["s0"], again["s1"]):
         assert_same_bits(record, found)
     assert len([m for m in setup.board.messages if (m.sender, m.kind, m.step) == ("s1", "sum", 1)]) == 1
@@ -399,12 +399,12 @@ def test_a_site_that_comes_back_costs_a_try_and_no_budget(study, kind, step):
     thread.start()
     answers = setup.run({"s1": Dies(setup.board, kind, step)})
     thread.join()
-    found = curator(setup, setup.ground.study.names, ZeroNoise())
+    found = curator(setup, setup.context.study.names, ZeroNoise())
     for record in (answers[""], answers["s0"], again["s1"]):
         assert_same_bits(record, found)
     ledger = setup.ledger("s1")
     assert ledger.account("s1").spent == 1.0
-    assert ledger.entry(setup.ground.study.key("s1")).state == "released"
+    assert ledger.entry(setup.context.study.key("s1")).state == "released"
 
 
 def test_a_site_over_its_cap_refuses_and_the_others_go_on(study):
@@ -413,7 +413,7 @@ def test_a_site_over_its_cap_refuses_and_the_others_go_on(study):
     setup.ledger("s1").cap("s1", 0.5)
     answers = setup.run()
     assert isinstance(answers["s1"], LedgerError)
-    assert setup.ledger("s1").entry(setup.ground.study.key("s1")) is None
+    assert setup.ledger("s1").entry(setup.context.study.key("s1")) is None
     assert answers[""]["study"]["answered"] == ["s0", "s2"]
     assert {m.kind for m in setup.board.messages if m.sender == "s1"} == {"failed"}
 
@@ -421,7 +421,7 @@ def test_a_site_over_its_cap_refuses_and_the_others_go_on(study):
 def test_too_few_sites_stop_the_study_before_anything_is_opened(study):
     """A declined agreement is a veto; with it fewer answer than the study asks for."""
     setup = study(least=3)
-    setup.ledger("s1").agreements.answer(setup.ground.study.key("s1"), False, "somebody else", "not for this purpose")
+    setup.ledger("s1").agreements.answer(setup.context.study.key("s1"), False, "somebody else", "not for this purpose")
     answers = setup.run()
     assert answers[""].kind is StudyFault.TOO_FEW_SITES
     assert not [m for m in setup.board.messages if m.kind in ("share", "sum")]
@@ -431,7 +431,7 @@ def test_too_few_sites_stop_the_study_before_anything_is_opened(study):
 @pytest.mark.parametrize("colluders", [0, 1, 2])
 def test_rows_at_two_sites_are_as_open_as_to_whoever_learns_most(study, colluders, person_rows):
     """A site that takes its own noise off sees both shifts through less noise: never less than twice any figure."""
-    asked = study(rows=(300, 200, 400, 100), colluders=colluders, person_rows=person_rows).ground.study
+    asked = study(rows=(300, 200, 400, 100), colluders=colluders, person_rows=person_rows).context.study
     *single, person = knowledge(asked, 4)
     assert person.party is Party.PERSON_IN_TWO_SITES
     assert person.mu == 2 * (person_rows or 1) * max(one.mu for one in single)
@@ -443,23 +443,23 @@ def test_rows_at_two_sites_are_as_open_as_to_whoever_learns_most(study, colluder
 def test_a_data_set_of_a_second_person_is_released_only_as_they_agreed(study, agreed):
     """The agreement holds a digest of one table; without it, or of another table, nothing is spent."""
     setup = study(least=2)
-    ledger, ground = setup.ledger("s1"), setup.ground
+    ledger, context = setup.ledger("s1"), setup.context
     ledger.cap("guarded", 3.0)
     ledger.note("guarded", "register", SECOND)
-    folder, key = setup.folder / "again", ground.study.key("s1")
+    folder, key = setup.folder / "again", context.study.key("s1")
     with pytest.raises(StudyError) as error:
-        join(ground, "s1", folder, ledger, dataset="guarded", by="curator")
+        join(context, "s1", folder, ledger, dataset="guarded", by="curator")
     assert error.value.kind is StudyFault.NEEDS_TABLE
     assert not folder.exists()
     asks = Ledger(str(setup.folder / "second.db"))
     asks.cap("guarded", 3.0)
     asks.note("guarded", "register", SECOND)
     table = setup.table("s1") if agreed != "another table" else setup.table("s0")
-    joined = join(ground, "s1", folder, asks, dataset="guarded", by="curator", table=table)
-    ground = GroundOfStudy(ground.study.with_keys([joined]), ground.table, ground.side)
+    joined = join(context, "s1", folder, asks, dataset="guarded", by="curator", table=table)
+    context = StudyContext(context.study.with_keys([joined]), context.table, context.side)
     if agreed != "nobody":
         asks.agreements.answer(key, True, "a second person")
-    site = dataclasses.replace(setup.site("s1"), ground=ground, folder=folder, ledger=asks, dataset="guarded")
+    site = dataclasses.replace(setup.site("s1"), context=context, folder=folder, ledger=asks, dataset="guarded")
     site = dataclasses.replace(site, by="curator")
     if agreed == "this table":
         assert site._spend() is None
@@ -476,7 +476,7 @@ def test_the_spend_is_in_the_ledger_before_a_row_is_summed(study, monkeypatch):
 
     def asked(self, values, scale):
         name = next(name for name, source in setup.sources.items() if source is self.source)
-        states.append(setup.ledger(name).entry(setup.ground.study.key(name)).state)
+        states.append(setup.ledger(name).entry(setup.context.study.key(name)).state)
         return add(self, values, scale)
 
     monkeypatch.setattr(NoiseShares, "add", asked)
@@ -493,7 +493,7 @@ def test_a_cap_that_the_plan_would_pass_is_a_veto_at_once(study):
 
 def test_a_pass_is_opened_once_and_under_one_plan(study, tmp_path):
     """Whatever a coordinator says, a site publishes its sum of a pass once, and later passes are of the same plan."""
-    openings = Openings(tmp_path, study().ground.study)
+    openings = Openings(tmp_path, study().context.study)
     openings.require_plan(("s0", "s1"))
     first = BoardMessage("study", "s0", "sum", 1, 0, body="one")
     openings.record(first, ("s0", "s1"))
@@ -512,12 +512,12 @@ def test_what_a_site_did_not_sign_counts_as_not_sent(study, change):
     """A changed body, sender, pass, study or signature: the message is passed over."""
     setup = study()
     keys = seals.Keys.read(setup.folder / "s0" / "keys.json")
-    plain = BoardMessage(setup.ground.study.digest, "s0", "ready", 1, 0, "", "text")
+    plain = BoardMessage(setup.context.study.digest, "s0", "ready", 1, 0, "", "text")
     good = dataclasses.replace(plain, signature=keys.sign(plain.signed_bytes))
     for message, counts in ((good, 1), (dataclasses.replace(good, **change), 0)):
         board = MemoryBoard()
         board.post(message)
-        transcript = Transcript(setup.ground.study, board)
+        transcript = Transcript(setup.context.study, board)
         transcript.update()
         assert sum(len(transcript.sent("ready", 1, step)) for step in range(5)) == counts
 
@@ -526,7 +526,7 @@ def test_boards_in_a_folder_and_over_http_keep_messages_in_order(study, tmp_path
     """What one party posts the others read, once each, and a stranger's message is refused."""
     setup, folder = study(), tmp_path / "board"
     folder.mkdir()
-    found = setup.ground.study
+    found = setup.context.study
     keys = seals.Keys.read(setup.folder / "s0" / "keys.json")
     board = FolderBoard(folder)
     with served(board, found, "127.0.0.1", 0) as address:
@@ -546,7 +546,7 @@ def test_boards_in_a_folder_and_over_http_keep_messages_in_order(study, tmp_path
 
 def test_a_study_file_reads_back_and_names_what_was_agreed_to(study):
     """Same digest after reading; another budget, site or public file is another study."""
-    found = study().ground.study
+    found = study().context.study
     assert Study.from_json(found.as_json().encode()).digest == found.digest
     other = dataclasses.replace(found, colluders=1)
     assert other.plan_digest != found.plan_digest

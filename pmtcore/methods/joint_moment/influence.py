@@ -309,7 +309,7 @@ class Moments(Influence):
     @cached_property
     def _four(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         after, lost, far = (
-            _whole(x, len(self.truncated_second)) for x in (self.truncated_four, self.lost_four, self.far_four)
+            _full_tensor(x, len(self.truncated_second)) for x in (self.truncated_four, self.lost_four, self.far_four)
         )
         return after, lost, far
 
@@ -417,7 +417,7 @@ def _fourth(rows: np.ndarray) -> np.ndarray:
     return np.asarray(np.einsum("um,um->u", pairs[i, j], pairs[k, l], optimize=True) / len(rows))
 
 
-def _whole(unique: np.ndarray, d: int) -> np.ndarray:
+def _full_tensor(unique: np.ndarray, d: int) -> np.ndarray:
     """Return the tensor (D, D, D, D) with these unique entries."""
     full = np.empty((d, d, d, d))
     places = _places(d)

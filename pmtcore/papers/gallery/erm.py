@@ -215,7 +215,7 @@ def made(seed: int, kind: str, n: int, m: int = 50) -> Draw:
     return adult(seed, max(m, 300)) if kind == "adult" else table4(seed, kind, n, m)
 
 
-class KeptSums(LossSums[Loss]):
+class CachedSums(LossSums[Loss]):
     """Sums of losses whose rows stay in memory with the products of their columns, which every pass needs.
 
     Args:
@@ -251,12 +251,12 @@ def _products() -> csc_array:
 
 
 @dataclass(frozen=True)
-class _Kept(Setting):
+class _CachedSetting(Setting):
     """The setting of a draw, with the rows that its fits are made to."""
 
     drawn: Draw
 
-    def clipped(self, rows: PrivateRows) -> KeptSums:
+    def clipped(self, rows: PrivateRows) -> CachedSums:
         """Return the sums of losses of the draw's rows."""
         y = self.loss.responses(self.drawn.y)
         own = Rows(bounded(self.rows(self.drawn.x), self.radius), y, np.ones(len(y)))
@@ -268,7 +268,7 @@ class _Kept(Setting):
             return from_upper_triangle(curvature @ _products(), len(theta))
 
         # Adult has so many columns that Hessians of a stack take nearly all of the time.
-        return KeptSums(super().clipped(rows), own, hessian if self.drawn.kind == "adult" else None)
+        return CachedSums(super().clipped(rows), own, hessian if self.drawn.kind == "adult" else None)
 
 
 @dataclass(frozen=True)
@@ -315,7 +315,7 @@ class Trial:
         plan = entry.plan(self.drawn.public, len(self.drawn.y), self.budget, make_parameters(entry, chosen | values))
         if not isinstance(plan, PrintedPlan):
             raise TypeError(f"{id} is not one of paper D's")
-        return replace(plan, ground=_Kept(**vars(plan.ground), drawn=self.drawn))
+        return replace(plan, ground=_CachedSetting(**vars(plan.ground), drawn=self.drawn))
 
     def ours(self, values: Mapping[str, Any], **more: object) -> ErmPlan:
         """Plan ``napp-public`` on the same rows, once for all budgets of a draw: a promise is asked of it in the lab.
@@ -335,7 +335,7 @@ class Trial:
     def released(self, plan: ErmPlan) -> np.ndarray:
         """Return the coefficients (1, p) of a plan of ours under the paper's relation, at epsilon and no delta."""
         mechanism = plan.in_lab(add_remove(self.epsilon, 0.0))
-        clipped = _Kept(**vars(plan.ground), drawn=self.drawn).clipped(self.drawn.rows)
+        clipped = _CachedSetting(**vars(plan.ground), drawn=self.drawn).clipped(self.drawn.rows)
         minimizers = mechanism.release(clipped, len(self.drawn.y), SeededNoise(self.seed, 5), 1)
         return plan.ground.table(minimizers)
 

@@ -18,7 +18,7 @@ _CHEAP = 600.0  # processor seconds
 _MOST_TRIALS = 4_000  # beyond it a claim is called undecidable: eight times the most that a paper has but for C6
 
 
-class Why(Enum):
+class OpenReason(Enum):
     """Why a claim is open."""
 
     NO_RESULT = "the figure has no result yet"
@@ -42,7 +42,7 @@ class OpenClaim:
     ours: bool
     trials: int
     of: int
-    why: Why
+    why: OpenReason
     needed: int | None = None
     seconds: float | None = None
 
@@ -53,11 +53,11 @@ class OpenClaim:
     @property
     def advice(self) -> str:
         """Say how many trials an answer would take, by the paired spread of those there are."""
-        if self.why is Why.NO_RESULT:
+        if self.why is OpenReason.NO_RESULT:
             return "No result yet"
         if self.needed is None:
             return f"Not even {_MOST_TRIALS:,} trials would tell, as far as these {self.trials:,} show"
-        whose = "within" if self.why is Why.FEW_TRIALS else "beyond"
+        whose = "within" if self.why is OpenReason.FEW_TRIALS else "beyond"
         cost = plural(round(self.seconds or 0), "processor second")
         return f"About {self.needed:,} trials would tell, {whose} the paper's {self.of:,}, in {cost} more"
 
@@ -81,7 +81,7 @@ def open_claims(figure: Figure, record: Mapping[str, Any] | None) -> Iterator[Op
     """
     if record is None:
         for claim in figure.claims:
-            yield OpenClaim(figure.id, claim.words, claim.ours, 0, figure.trials, Why.NO_RESULT)
+            yield OpenClaim(figure.id, claim.words, claim.ours, 0, figure.trials, OpenReason.NO_RESULT)
         return
     curves = [Curve.from_dict(fields) for fields in record["series"]]
     trials, one = int(record["trials"]), float(record["seconds_per_trial"])
@@ -97,7 +97,8 @@ def open_claims(figure: Figure, record: Mapping[str, Any] | None) -> Iterator[Op
         answered |= {at: count for at, answer in answers.items() if answer != Answer.OPEN.value}
     for at in still:
         claim, needed = figure.claims[at], answered.get(at)
-        why = Why.BORDER if needed is None else Why.FEW_TRIALS if needed <= figure.trials else Why.BEYOND
+        few = needed is not None and needed <= figure.trials
+        why = OpenReason.BORDER if needed is None else OpenReason.FEW_TRIALS if few else OpenReason.BEYOND
         seconds = None if needed is None else one * (needed - trials)
         yield OpenClaim(figure.id, claim.words, claim.ours, trials, figure.trials, why, needed, seconds)
 
