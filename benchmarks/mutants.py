@@ -474,7 +474,35 @@ def _mutants() -> list[Mutant]:
         "return _USUAL_SCHEDULE if noise",
         f"{foreseen} -k ten_passes",
     )
-    plant("gradients: a curvature costs nothing", "methods/gradients/method.py", "(1 - curvature) * s", "s", LAWS)
+    costs = "(1 - curvature - counting) * s"
+    plant("gradients: a curvature costs nothing", method, costs, "(1 - counting) * s", LAWS)
+    plant("gradients: histograms cost nothing", method, costs, "(1 - curvature) * s", LAWS)
+    plant("gradients: no Newton steps", method, "binary and noise <", "binary and 0 >", f"{LAWS} -k newton")
+    plant("gradients: Newton steps for counts", method, "public.family.binary and noise", "noise", f"{LAWS} -k newton")
+    histograms = "tests/methods/test_gradients.py -k histogram"
+    half = "0.5 * HISTOGRAM_SENSITIVITY * FINE"
+    plant("passes: histograms with half their noise", passes, "HISTOGRAM_SENSITIVITY * FINE", half, histograms)
+    plant(
+        "passes: curvatures counted by gradients",
+        passes,
+        "_curvature_lengths(self.family, piece, along)\n\n",
+        "_sizes(self.family, piece, along)\n\n",
+        histograms,
+    )
+    safeguards = f"{LAWS} -k 'taken_back or went_too_far'"
+    plant("gradients: any step is taken back", filter_passes, "up > _STEEP_SHARE * down", "up > -1e9", safeguards)
+    plant("gradients: the way back is noise", filter_passes, "(up > _SLOPE_DEVIATIONS * noise)", "True", safeguards)
+    plant("gradients: long steps after one too far", filter_passes, "_REACH_AFTER_OVERSHOOT * np", "9 * np", safeguards)
+    counted = f"{LAWS} -k 'counted_bounds or far_row'"
+    plant("gradients: counted rows are clipped", filter_passes, "lost**2 + (unit", "0 * lost + (unit", counted)
+    plant("gradients: counted bounds have no price", filter_passes, "lost**2 + (unit * edges) ** 2", "lost**2", counted)
+    plant(
+        "gradients: curvatures are forgotten",
+        filter_passes,
+        "nearer = from_last < spread",
+        "nearer = from_last < 0",
+        f"{LAWS} -k hardly_changed",
+    )
     plant(
         "gradients: unlike rows pass",
         "methods/gradients/method.py",

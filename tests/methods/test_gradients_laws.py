@@ -18,6 +18,7 @@ from pmtcore.methods.gradients.passes import (
     FilterState,
     Observation,
     _raised_by_overshoot,
+    _safeguarded,
     _step_back,
     ball_bounds,
     chance_if_alike,
@@ -96,7 +97,7 @@ def test_newton_steps_are_for_labels_with_public_rows_enough_and_noise_of_no_wei
     labels, few, counts = (table(kind, 3000, m, 7)[0] for kind, m in (("plain", 60), ("plain", 12), ("counts", 60)))
     very_ample = plan(ID, labels, 3000, 300.0).schedule
     assert very_ample.before == tuple(range(len(very_ample.gradients))) and very_ample.counting > 0
-    assert len(plan(ID, labels, 3000, 300.0, passes=14).schedule.before) == 14
+    assert len(plan(ID, labels, 3000, 300.0, passes=20).schedule.before) == 20
     others = (plan(ID, labels, 3000, 4.5), plan(ID, few, 3000, 300.0), plan(ID, counts, 3000, 300.0))
     assert all(each.schedule.counting == 0.0 for each in others)
 
@@ -144,6 +145,25 @@ def test_only_a_step_that_passed_the_lowest_point_is_taken_back():
     back = _step_back(before, after)
     assert ends[0] + back[0] == pytest.approx(start[0] + exact[0] * down[0])
     assert not np.any(back[1:])
+
+
+def test_after_a_step_that_went_too_far_the_next_ones_are_short():
+    """A quarter of the way to the lowest point, then half of it, then all; as long as they are before any such step."""
+    far, long = np.array([[6.0, 0.0]]), np.array([[100.0, 0.0]])
+    none, one = np.zeros(1), np.eye(2)[None]
+    first = Observation(np.zeros((1, 2)), np.array([[2.0, 0.0]]), none)
+    # The slope falls from 2 to -4 over 6: the lowest point is at 2.
+    past, short = Observation(far, np.array([[-4.0, 0.0]]), none), Observation(far / 6, np.array([[1.0, 0.0]]), none)
+    state = FilterState(far, one, None, first)
+    step, covariance, reach = _safeguarded(state, past, long, one)
+    assert step[0] == pytest.approx([-4.0, 0.0]) and covariance[0, 0, 0] == pytest.approx(37.0)
+    lengths = []
+    for _ in range(3):
+        step, covariance, reach = _safeguarded(replace(state, reach=reach), short, long, one)
+        lengths.append(step[0, 0])
+        assert covariance[0, 0, 0] == pytest.approx(1.0 + (100.0 - step[0, 0]) ** 2)
+    assert lengths == pytest.approx([1.0, 2.0, 4.0])
+    assert np.array_equal(_safeguarded(state, short, long, one)[0], long)
 
 
 def test_a_curvature_that_hardly_changed_is_known_better_each_time():

@@ -72,7 +72,7 @@ _LINEAR_SCHEDULE = (4, 2.5, 0.2, (0,))  # the same for least squares (decision 0
 # sooner where the public Hessian is rough and steps are what is missing.
 _AMPLE_NOISE, _AMPLE_NOISE_FEW = 0.035, 0.4
 # Newton's method (decision 230): passes with a curvature matrix before each, and the share of histograms of lengths.
-_NEWTON_SCHEDULE, _NEWTON_COUNTING = (10, 1.6, 0.2, tuple(range(10))), 0.08
+_NEWTON_SCHEDULE, _NEWTON_COUNTING = (14, 1.35, 0.2, tuple(range(14))), 0.08
 # Where the noise of a gradient is below this share of the sampling error, and public rows are not few, even a curvature
 # matrix has noise of no weight. Labels only: the curvature of counts has no bound.
 _NEWTON_NOISE = 0.004
@@ -86,8 +86,8 @@ class GradientParameters(Parameters):
     passes: int = parameter(
         0,
         "Passes (0: automatic)",
-        "Clipped gradients; automatic: 5 with a curvature matrix, 10 with two where the budget is ample and with ten "
-        "where it is very ample, up to 20 where public rows are few; 4 with one for least squares.",
+        "Clipped gradients; automatic: 5 with a curvature matrix, 10 with two where the budget is ample, 14 with one "
+        "each where it is very ample, up to 20 where public rows are few; 4 with one for least squares.",
         low=0,
         high=50,
     )
