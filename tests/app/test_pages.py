@@ -112,7 +112,7 @@ def test_demo_knobs_change_the_demo(app):
 def test_upload_choose_and_keep(app):
     """Uploaded tables open; the target guessed can be changed; choices survive page changes."""
     upload(app)
-    assert "400** private rows, **60** public rows" in words(app)
+    assert "**400 private rows**, **60 public rows**" in words(app)
     target = next(box for box in app.selectbox if box.label == "Target")
     assert target.value == "weight"
     target.set_value("height").run()
@@ -138,7 +138,7 @@ def test_one_private_cell_says_nothing(app):
     bad = csv(400, 1).replace(b"\n", b"\ntall,30,70\n", 1)
     upload(app, private=bad)
     assert not app.error and "tall" not in words(app)
-    assert "401** private rows" in words(app)
+    assert "401 private rows" in words(app)
 
 
 def test_everything_wrong_is_said_at_once_and_repaired_by_a_click(app):
@@ -218,7 +218,7 @@ def test_files_and_choices_are_remembered(app):
     go(app, "data")
     assert "Open: **mine.csv**" in words(app) and "**height** from" in words(app)
     app.file_uploader(key="upload-private").set_value(("newer.csv", csv(300, 5), "text/csv")).run()
-    assert not app.exception and "300** private rows" in words(app) and "**height** from" in words(app)
+    assert not app.exception and "**300 private rows**" in words(app) and "**height** from" in words(app)
 
 
 @pytest.mark.slow
@@ -230,7 +230,7 @@ def test_a_link_restores_a_public_state():
     app.run()
     assert not app.exception and not app.error
     go(app, "data")
-    assert "**1,000** private rows" in words(app) and "**x1** from" in words(app)
+    assert "**1,000 private rows**" in words(app) and "**x1** from" in words(app)
     go(app, "release")
     assert app.selectbox(key="release-method-gaussian").value == "pmt-ridge"
     assert app.number_input(key="release-mu").value == 0.5
