@@ -52,7 +52,7 @@ def test_no_link_leads_past_a_role(app, survey, monkeypatch, role):
     if role is Role.ANALYST:
         app.run()
         app.segmented_control(key="source").set_value("registered").run()
-        assert "400** private rows" in words(app)
+        assert "**400 private rows**" in words(app)
     for link in LINKS:
         for page in PAGES:
             app.query_params.clear()

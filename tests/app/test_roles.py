@@ -86,7 +86,7 @@ def test_the_switch_for_private_figures_does_nothing_for_an_analyst(app, files, 
     as_(monkeypatch, Role.ANALYST)
     app.run()
     app.segmented_control(key="source").set_value("registered").run()
-    assert "400** private rows" in words(app) and not app.exception
+    assert "**400 private rows**" in words(app) and not app.exception
     app.toggle(key="curator").set_value(True).run()
     for page in ("data", "conditioning", "compare", "release"):
         go(app, page)
@@ -232,7 +232,7 @@ def test_a_role_taken_back_closes_the_table_on_every_page(files, monkeypatch, le
         # A reviewer reads the ledger, in which the data set has its account; nobody sees the table itself.
         in_the_ledger = page.endswith("budget.py") and left is Role.REVIEWER
         assert in_the_ledger or "survey" not in words(app), page
-        assert "400** private rows" not in words(app), page
+        assert "**400 private rows**" not in words(app), page
 
 
 @pytest.mark.slow
