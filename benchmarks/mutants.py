@@ -482,13 +482,7 @@ def _mutants() -> list[Mutant]:
     histograms = "tests/methods/test_gradients.py -k histogram"
     half = "0.5 * HISTOGRAM_SENSITIVITY * FINE"
     plant("passes: histograms with half their noise", passes, "HISTOGRAM_SENSITIVITY * FINE", half, histograms)
-    plant(
-        "passes: curvatures counted by gradients",
-        passes,
-        "_curvature_lengths(self.family, piece, along)\n\n",
-        "_sizes(self.family, piece, along)\n\n",
-        histograms,
-    )
+    plant("passes: curvatures counted by gradients", passes, "_curvature_lengths if", "_sizes if", histograms)
     safeguards = f"{LAWS} -k 'taken_back or went_too_far'"
     plant("gradients: any step is taken back", filter_passes, "up > _STEEP_SHARE * down", "up > -1e9", safeguards)
     plant("gradients: the way back is noise", filter_passes, "(up > _SLOPE_DEVIATIONS * noise)", "True", safeguards)
@@ -628,6 +622,18 @@ def _mutants() -> list[Mutant]:
     plant("joint: a plan with exact counts", second, "self.counting_sd * rng.", "0 * rng.", expected)
     plant("joint: a plan trusts the pilot", "methods/joint/plan.py", " + doubt * (noise + lost)", "", expected)
     plant("joint: a plan clips nothing", "methods/joint/plan.py", "+ gain * np.sqrt(cut)) ** 2", ") ** 2", expected)
+    gaps, joint_passes = "tests/methods/test_joint_filter.py -k gaps", "methods/joint/passes.py"
+    plant("joint: complete rows of zeros have gaps", joint_passes, "/ n - zeros / m", "/ n", gaps)
+    plant(
+        "joint: public zeros are the private ones", joint_passes, "variance += chance", "variance += 0 * chance", gaps
+    )
+    plant(
+        "joint: a hundredth of gaps is said",
+        joint_passes,
+        "_FEW_LEFT_OUT = 4.0, 0.02",
+        "_FEW_LEFT_OUT = 4.0, 0.0",
+        gaps,
+    )
     plant(
         "joint: a plan of many gradients has one bound",
         "methods/joint/plan.py",

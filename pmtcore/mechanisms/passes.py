@@ -38,7 +38,7 @@ HISTOGRAM_SENSITIVITY = math.sqrt(2)
 
 @dataclass(frozen=True, eq=False)
 class LengthCounts:
-    """Histograms of ``|x~ (y - b'(x~'theta))|``, in words (2, t, K), in units of 2^-30 rows.
+    """Histograms of ``|x~ (y - b'(x~'theta))|`` or ``sqrt(b'') |x~|``, in words (2, t, K), in units of 2^-30 rows.
 
     A row of zeros (a missing value, a person's filler) is in no bin: it has no gradient to clip.
 
@@ -46,11 +46,13 @@ class LengthCounts:
         family: family of the response.
         points: coefficients (t, d).
         edges: edges of the bins (K + 1,), the first 0; lengths beyond the last edge count in the last bin.
+        of_curvatures: whether lengths are those at which curvatures are truncated; else those of gradients.
     """
 
     family: Family
     points: np.ndarray
     edges: np.ndarray
+    of_curvatures: bool = False
 
     def release(self, rows: Private[RowCache[QuantizedRows]], mu: float, source: NoiseSource) -> np.ndarray:
         """Return counts of rows (t, K) with noise.
@@ -66,30 +68,18 @@ class LengthCounts:
         total = rows.bind(lambda cache: cache.sum(self)).map(from_words)
         return release_integers(total, HISTOGRAM_SENSITIVITY * FINE, mu, source, trials=len(self.points)) / FINE
 
-    def lengths(self, piece: QuantizedRows, along: np.ndarray) -> np.ndarray:
-        """Return the lengths (t', k) that are counted, of rows with predictors ``x~'theta`` (t', k)."""
-        sizes = _sizes(self.family, piece, along)
-        return np.abs(sizes, out=sizes)
-
     def __call__(self, pieces: Iterable[QuantizedRows]) -> np.ndarray:
         """Return the histograms of one block of a table, given in pieces."""
         below = np.zeros((len(self.points), len(self.edges)), dtype=np.int64)  # rows below each edge
         points = in_steps(self.points)
         for piece in pieces:
             for part, along in _along(piece, piece.directions, points):
-                sizes = self.lengths(piece, along)
-                np.copyto(sizes, np.inf, where=piece.lengths == 0)  # below no edge
+                lengths = _curvature_lengths if self.of_curvatures else _sizes
+                sizes = lengths(self.family, piece, along)
+                np.copyto(np.abs(sizes, out=sizes), np.inf, where=piece.lengths == 0)  # below no edge
                 below[part, 1:-1] += _counts_below(sizes, self.edges[1:-1])
             below[:, -1] += np.count_nonzero(piece.lengths)
         return in_words(np.diff(below, axis=1) * FINE)
-
-
-class CurvatureLengthCounts(LengthCounts):
-    """Histograms of the lengths ``sqrt(b'') |x~|`` at which curvatures are truncated; otherwise alike."""
-
-    def lengths(self, piece: QuantizedRows, along: np.ndarray) -> np.ndarray:
-        """Return the lengths (t', k) that are counted, of rows with predictors ``x~'theta`` (t', k)."""
-        return _curvature_lengths(self.family, piece, along)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,6 @@ from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.passes import (
     GRADIENT,
     HISTOGRAM_SENSITIVITY,
-    CurvatureLengthCounts,
     CurvatureSum,
     GradientSum,
     LengthCounts,
@@ -89,9 +88,9 @@ def test_the_bounds_are_reached():
 EDGES = np.array([0.0, 0.3, 0.6, 1.2, 2.4, 4.8])
 
 
-def histograms(of, z, fam, points, mu=1.0, source=None):
+def histograms(of_curvatures, z, fam, points, mu=1.0, source=None):
     """Counts of lengths (t, K); without noise unless a source is given."""
-    return of(fam, points, EDGES).release(pieces(z), mu, source or ZeroNoise())
+    return LengthCounts(fam, points, EDGES, of_curvatures).release(pieces(z), mu, source or ZeroNoise())
 
 
 @given(st.integers(1, 4), st.sampled_from([LOGISTIC, BOOSTING, POISSON]), st.integers(0, 10**6))
@@ -102,27 +101,30 @@ def test_one_row_moves_a_histogram_of_lengths_by_no_more_than_stated(d, fam, see
     sizes = np.exp(rng.uniform(-3, 400, (2, 1))) * rng.choice([0.0, 1.0], (2, 1), p=[0.2, 0.8])
     rows = np.column_stack([rng.standard_normal((2, d)) * sizes, rng.choice([0.0, 1.0, 1e200, -1e5], 2)])
     points = rng.standard_normal((3, d)) * np.exp(rng.uniform(-3, 5))
-    for of in (LengthCounts, CurvatureLengthCounts):
-        first, second = (histograms(of, row[None], fam, points) for row in rows)
+    for of_curvatures in (False, True):
+        first, second = (histograms(of_curvatures, row[None], fam, points) for row in rows)
         assert np.all(np.linalg.norm(first - second, axis=1) <= HISTOGRAM_SENSITIVITY + 1e-9)
 
 
-@pytest.mark.parametrize(("of", "length"), [(LengthCounts, 0.5), (CurvatureLengthCounts, 0.5)])
-def test_a_histogram_counts_the_lengths_that_are_clipped(of, length):
-    """At zero |y - b'| and the root of b'' of labels are both a half; a row that moves bins attains the bound."""
-    point, x = np.zeros((1, 2)), np.array([[0.8, 0.0, 1.0], [3.0, 4.0, 0.0], [0.0, 0.0, 1.0]])
-    counts = histograms(of, x, LOGISTIC, point)[0]
-    assert np.array_equal(counts, np.histogram([0.8 * length, 5.0 * length], EDGES)[0])
-    first, second = (histograms(of, row[None], LOGISTIC, point)[0] for row in x[:2])
+@pytest.mark.parametrize(("of_curvatures", "factor"), [(False, 0.9), (True, 0.3)])
+def test_a_histogram_counts_the_lengths_that_are_clipped(of_curvatures, factor):
+    """At a chance of .1 |y - b'| of a label 1 is .9, the root of b'' .3; a row that moves bins attains the bound."""
+    x = np.array([[0.8, 0.0, 1.0], [5.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    counts, first, second = (
+        sum(histograms(of_curvatures, row[None], LOGISTIC, np.array([[-math.log(9) / row[0], 0.0]]))[0] for row in rows)
+        for rows in (x[:2], x[:1], x[1:2])
+    )
+    assert np.array_equal(counts, np.histogram([0.8 * factor, 5.0 * factor], EDGES)[0])
+    assert not np.any(histograms(of_curvatures, x[2:], LOGISTIC, np.zeros((1, 2))))
     assert np.linalg.norm(first - second) == pytest.approx(HISTOGRAM_SENSITIVITY)
 
 
-@pytest.mark.parametrize("of", [LengthCounts, CurvatureLengthCounts])
+@pytest.mark.parametrize("of_curvatures", [False, True], ids=["gradients", "curvatures"])
 @pytest.mark.parametrize("fault", [1.0, 0.8])
-def test_the_noise_of_a_histogram_is_what_the_budget_asks_for(of, fault):
+def test_the_noise_of_a_histogram_is_what_the_budget_asks_for(of_curvatures, fault):
     """Variance of 2000 releases by chi-square, both tails at one in a million; a fifth less noise fails."""
     rows, mu, points = np.tile([[0.8, 0.0, 1.0]], (50, 1)), 1.3, np.zeros((2000, 2))
-    counts = histograms(of, rows, LOGISTIC, points, mu / fault, SeededNoise(3))
+    counts = histograms(of_curvatures, rows, LOGISTIC, points, mu / fault, SeededNoise(3))
     total = np.sum((counts - counts.mean(axis=0)) ** 2) / (math.sqrt(2) / mu) ** 2
     dof = 1999 * (len(EDGES) - 1)
     assert (chi2.ppf(5e-7, dof) < total < chi2.isf(5e-7, dof)) == (fault == 1.0)

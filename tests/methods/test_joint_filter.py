@@ -14,7 +14,7 @@ from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.clipping import GradientNorms, common_direction, harmless_bound
 from pmtcore.public.gaussian_update import gaussian_update, raised, secant_update
-from pmtcore.public.moments import public_from_rows
+from pmtcore.public.moments import INTERCEPT, public_from_rows
 from tests.helpers import names, plan
 
 TEST = Curator("a test of the filter on synthetic rows")
@@ -177,7 +177,27 @@ def test_rows_of_zeros_are_counted_by_what_was_released(mu: float, seed) -> None
         x[100 : 100 + lost], y[100 : 100 + lost] = 0.0, 0.0
         outcome = plan.run(PrivateRows.from_arrays(x[100:], y[100:], names(3)), SeededNoise(seed), 1)
         assert (ReleaseNote.ROWS_LEFT_OUT in map(kind_of, outcome.notes())) == (lost > 0)
-        assert outcome.fit.gradient.share_left_out == pytest.approx(lost / 9000, abs=0.1)
+        assert outcome.fit.gradient.share_left_out(public) == pytest.approx(lost / 9000, abs=0.1)
+
+
+@pytest.mark.parametrize(("lost", "said"), [(0.0, False), (0.01, False), (0.04, True)])
+@pytest.mark.parametrize("own_zeros", [False, True])
+def test_gaps_are_said_beyond_a_fiftieth_and_complete_rows_of_zeros_are_none(own_zeros, lost, said, seed) -> None:
+    """With an intercept every row without gaps has a length; without one, a tenth of the complete rows has none."""
+    rng = np.random.default_rng(seed)
+    x = np.abs(rng.standard_normal((22_000, 3)))
+    if own_zeros:
+        x[::10] = 0.0
+    else:
+        x[:, 0] = 1.0
+    y = x.sum(axis=1) + rng.standard_normal(22_000)
+    gaps = 2000 + np.flatnonzero(rng.random(20_000) < (2.5 if own_zeros else 1.0) * lost)
+    columns = ("x1", "x2", "x3") if own_zeros else (INTERCEPT, "x2", "x3")
+    public = public_from_rows(x[:2000], y[:2000], columns, "y")
+    x[gaps], y[gaps] = 0.0, 0.0
+    plan = method("joint-pmt").plan(public, 20_000, Budget(300.0), make_parameters(method("joint-pmt"), {}))
+    outcome = plan.run(PrivateRows.from_arrays(x[2000:], y[2000:], columns), SeededNoise(seed), 1)
+    assert (ReleaseNote.ROWS_LEFT_OUT in map(kind_of, outcome.notes())) == said
 
 
 def test_noise_in_many_columns_is_no_truncation() -> None:

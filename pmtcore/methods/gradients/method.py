@@ -195,8 +195,8 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         state, transcript = FilterState.first(frame, trials), []
         counting = self.schedule.counting > 0
 
-        def counted(of: type[passes.LengthCounts], norms: GradientNorms) -> CountedLengths:
-            histogram = of(family, state.points, norms.edges)
+        def counted(norms: GradientNorms, of_curvatures: bool) -> CountedLengths:
+            histogram = passes.LengthCounts(family, state.points, norms.edges, of_curvatures)
             counts = histogram.release(rows, self._counting_mu * scale, source) * scale
             transcript.append(counts)
             return self._counted(norms, counts)
@@ -205,7 +205,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
             if at in self.schedule.before:
                 mu = self.mu * math.sqrt(self.schedule.each_curvature)
                 if counting:
-                    bounds = counted_balls(frame, mu, counted(passes.CurvatureLengthCounts, self.curvature_norms))
+                    bounds = counted_balls(frame, mu, counted(self.curvature_norms, True))
                 else:
                     bounds = ball_bounds(frame, state, mu)
                 curved = passes.CurvatureSum(family, state.points, bounds)
@@ -214,7 +214,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
                 transcript.append(upper_triangle(matrices) / bounds[:, None] ** 2)
             mu = self.mu * math.sqrt(share)
             if counting:
-                chosen = counted_bounds(frame, state, mu, counted(passes.LengthCounts, self.gradient_norms))
+                chosen = counted_bounds(frame, state, mu, counted(self.gradient_norms, False))
             else:
                 chosen = choose_bounds(frame, state, mu)
             sums = passes.GradientSum(family, state.points, chosen.clipped.bounds)

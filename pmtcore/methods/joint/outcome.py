@@ -136,8 +136,10 @@ class JointOutcome(Outcome):
         if self._looks_shifted:
             notes.append(Note(ReleaseNote.CORRECTION_TOO_LARGE))
         notes += self._likeness
-        if isinstance(self.fit, RefinedFit) and (share := self.fit.gradient.share_left_out) > 0:
-            notes.append(Note(ReleaseNote.ROWS_LEFT_OUT, share=share))
+        if isinstance(self.fit, RefinedFit):
+            share = self.fit.gradient.share_left_out(self.pilot.first.public)
+            if share > 0:
+                notes.append(Note(ReleaseNote.ROWS_LEFT_OUT, share=share))
         if self.fit.truncates_heavily:
             notes.append(Note(ReleaseNote.HEAVY_TRUNCATION))
         if self.pilot.gram_precision[0] < 0.5:

@@ -36,9 +36,11 @@ from pmtcore.public.moments import PublicData, back_transform
 COUNTING = 0.04  # of mu^2 for each histogram: it needs little, and less would choose bounds at random
 # Standard deviations by which the count in the open bin must exceed what public rows lead one to expect
 _FAR_DEVIATIONS = 3.0
-# Standard deviations of the noise from which on rows are said to be left out (once in 30,000 releases without any), and
-# a share of them that changes next to nothing
+# Standard deviations from which on rows are said to be left out (once in 30,000 releases without any), and a share of
+# them without which standard errors are a hundredth longer.
 _SURE_DEVIATIONS, _FEW_LEFT_OUT = 4.0, 0.02
+# A whitened row that is no longer is a row of zeros.
+_ZERO_LENGTH = 1e-9
 # Simulated histograms behind what a plan expects
 _REHEARSALS = 16
 
@@ -289,17 +291,22 @@ class Gradient:
         beyond = self.plan.sizes.clipping_mse_beyond_reach(self.rows, self.plan.n) / self.plan.sizes.d
         return np.asarray(self.clipping_mse + np.where(self.exceeds_reach, beyond, 0.0))
 
-    @property
-    def share_left_out(self) -> float:
-        """Return the share of private rows that are in no bin, since they count as zeros; 0 where noise may explain it.
+    def share_left_out(self, public: PublicData) -> float:
+        """Return the share of private rows that count as zeros though complete ones would not; 0 if that may be chance.
 
-        Of the first trial: what the histogram's noisy counts lack of n.
+        Of the first trial: what the histogram's noisy counts lack of n, less the share of complete public rows whose
+        features are zero, as some are without an intercept (proofs/radius.md, 5.1).
         """
-        if self.counts is None:
+        if self.counts is None or public.whitened is None:
             return 0.0
-        share = 1 - float(np.sum(self.counts[0])) / self.plan.n
-        noise = self.plan.counting_sd * math.sqrt(self.counts.shape[1]) / self.plan.n
-        return share if share > max(_SURE_DEVIATIONS * noise, _FEW_LEFT_OUT) else 0.0
+        n, m = self.plan.n, len(public.whitened)
+        zeros = int(np.sum(np.linalg.norm(public.whitened[:, :-1], axis=1) <= _ZERO_LENGTH))
+        share = 1 - float(np.sum(self.counts[0])) / n - zeros / m
+        variance = self.plan.counting_sd**2 * self.counts.shape[1] / n**2
+        if not public.has_intercept:
+            chance = (zeros + 1) / (m + 2)
+            variance += chance * (1 - chance) * (1 / m + 1 / n)
+        return share if share > max(_SURE_DEVIATIONS * math.sqrt(variance), _FEW_LEFT_OUT) else 0.0
 
     @cached_property
     def weights(self) -> np.ndarray:
