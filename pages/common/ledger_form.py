@@ -106,7 +106,7 @@ def _spend_plan(mu: float) -> SpendPlan | None:
         ledger = Ledger(default_url())
     if not name.strip():
         raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
-    refuse_known_public_rows(current_problem(), ledger)
+    refuse_swapped(ledger, tables)
     recognised = known_as(ledger, tables)
     account = ledger.account(name, recognised - {name.strip()})
     try:
@@ -204,6 +204,20 @@ def known_as(ledger: Ledger, tables: Tables) -> set[str]:
         cells = hashed(tables.private, ledger.fingerprint_key, dialect, most_rows=ledger.most_rows_hashed)
         recognised[mark] = set(ledger.recognised(cells))
     return set(recognised[mark])
+
+
+def refuse_swapped(ledger: Ledger, tables: Tables) -> None:
+    """Refuse open tables whose public rows the ledger knows as private ones; looked for once for each pair of tables.
+
+    Raises:
+        InputError: which data sets the rows are of.
+    """
+    problem = current_problem()
+    checked = st.session_state.setdefault("ledger-public", set())
+    mark = (tables.key, ledger.verify()["events"], problem.choices.overlap)
+    if mark not in checked:
+        refuse_known_public_rows(problem, ledger)
+        checked.add(mark)
 
 
 def within(account: Account, mu: float) -> None:
