@@ -8,7 +8,7 @@ from pages.common.controls import control
 from pages.common.session import current_problem, prospect, session
 from pages.common.widgets import badge, chart
 from pages.common.workflow_state import planned
-from pmtcore.accounting.budgets import Budget, reporting_delta
+from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.perturbed import CHOICES
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
@@ -34,13 +34,10 @@ def applies(problem: Problem) -> bool:
 def previews(problem: Problem, mu: float) -> Sequence[Preview]:
     """Return what is planned at a total budget with the retrieved part recycled, and with it returned.
 
-    Epsilon is stated at the delta at which it is on the other pages.
-
     Raises:
         InputError: the tables or the budget do not suit the method.
     """
-    stated = {"delta": reporting_delta(problem.private.n)}
-    return [prospect(problem, Request(METHOD, Budget(mu), {"retrieved": choice, **stated})) for choice in CHOICES]
+    return [prospect(problem, Request(METHOD, Budget(mu), {"retrieved": choice})) for choice in CHOICES]
 
 
 def show_retrieved(facts: Facts, recycled: bool, key: str) -> None:

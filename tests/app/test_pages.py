@@ -218,7 +218,7 @@ def test_files_and_choices_are_remembered(app):
     go(app, "data")
     assert "Open: **mine.csv**" in words(app) and "**height** from" in words(app)
     app.file_uploader(key="upload-private").set_value(("newer.csv", csv(300, 5), "text/csv")).run()
-    assert not app.exception and "300** private rows" in words(app) and "**height** from" in words(app)
+    assert not app.exception and "300 private rows**" in words(app) and "**height** from" in words(app)
 
 
 @pytest.mark.slow
@@ -230,7 +230,7 @@ def test_a_link_restores_a_public_state():
     app.run()
     assert not app.exception and not app.error
     go(app, "data")
-    assert "**1,000** private rows" in words(app) and "**x1** from" in words(app)
+    assert "**1,000 private rows**" in words(app) and "**x1** from" in words(app)
     go(app, "release")
     assert app.selectbox(key="release-method-gaussian").value == "pmt-ridge"
     assert app.number_input(key="release-mu").value == 0.5
