@@ -202,7 +202,8 @@ def answer(here: Held, fit: Regression) -> None:
             columns = {source_column(name) for name in fit.features}
             bare = [f"{level} of {column}" for column, level in bases.items() if column in columns]
             compared = f"Other levels are compared with {listing(bare)}." if bare else ""
-            if words := f"{few_words(list(scales))} {plain(compared)}".strip():
+            together = figures.together_words(fit)
+            if words := f"{few_words(list(scales))} {plain(f'{compared} {together}'.strip())}".strip():
                 st.caption(words)
         else:
             frame(table, "Coefficients with 95 % bands")

@@ -32,7 +32,7 @@ from pmtcore.tables.choices import (
 )
 from pmtcore.tables.findings import OPEN, Finding, findings, repaired
 from pmtcore.tables.formula import target_of
-from pmtcore.tables.problem import Problem, common_columns, features_taken
+from pmtcore.tables.problem import Problem, check_exchanged, common_columns, features_taken
 from pmtcore.tables.schema import schema_from_json
 from pmtcore.tables.table import Table
 
@@ -126,6 +126,8 @@ def columns(messages: DeltaGenerator) -> Problem | None:
             choices = _choices(current.tables, before)
         if choices.target != before.target:
             _retarget(current.tables, before, choices)
+        if isinstance(current.tables.public, Table):
+            check_exchanged(current.tables.private, current.tables.public, choices)
         with messages, st.spinner(_LOOKING, show_time=True):
             every = findings(
                 current.tables.private,

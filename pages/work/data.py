@@ -116,8 +116,8 @@ studied = session().studied
 # On tables that are ready to be studied the picture comes before the choices; on one's own, choices come first.
 head, messages = st.container(), st.container()
 picture = st.container() if studied else None
-# Under uploaders without two files that can be read, a study table is not what was asked for.
-problem = table_picker.columns(messages) if readable or not studied else None
+# Under uploaders without two files that can be read, the tables before are not what was asked for.
+problem = table_picker.columns(messages) if readable else None
 with thread:
     workflow_state.steps("data", problem)
 if problem is not None:

@@ -11,6 +11,7 @@ from pages.common.ledger_form import SpendPlan, spend_form
 from pages.common.persons import declared
 from pages.common.session import prospect, session
 from pages.common.widgets import budget_input, errors_shown, number, on_tables, parameter_form
+from pmtcore.base.numbers import plural
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import method
 from pmtcore.releases.job import Job
@@ -50,6 +51,8 @@ def confirm(problem: Problem, request: Request, expected: Preview) -> None:
     if where.second:
         ask_for(where, problem, request)
         return
+    if many := len(cautions.of_open_tables(problem)):
+        st.caption(f":material/warning: {plural(many, 'warning')} below: what biases the coefficients.")
     pressed = form.agreed(problem, expected, id)
     source = noise_source()
     if pressed:

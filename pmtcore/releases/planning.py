@@ -324,7 +324,8 @@ def beside_public(prediction: Prediction, alone: Prediction) -> tuple[float, str
     least, most = figure(worst, 2), figure(best, 2)
     if best > _FAR_APART * worst:
         return ratio, Phrase.RANGE_OF_PRECISION.sentence(low=least, high=most)
-    return ratio, Phrase.TIMES_IN_RANGE.sentence(value=times, low=least)
+    phrase = Phrase.TIMES_OR_WORSE if worst < 1 else Phrase.TIMES_IN_RANGE
+    return ratio, phrase.sentence(value=times, low=least)
 
 
 def _half(public: PublicData, n: int, id: str, mu: float, *, j: int) -> float:

@@ -11,7 +11,9 @@ from pmtcore.accounting.budgets import attacker_power, detected_percent
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.numbers import figure
 from pmtcore.public.moments import INTERCEPT
+from pmtcore.releases.record import modelled
 from pmtcore.report.rows import axis_ends, axis_limit, clarity, few, step_words, steps
+from pmtcore.report.statistics import SCALES
 
 # Marks on the axis of a drawing, at most one more.
 _MARKS = 5
@@ -93,9 +95,13 @@ def forest(release: Mapping[str, Any]) -> str:
         lines.append(f'<line x1="{x(a):.1f}" y1="{y}" x2="{x(b):.1f}" y2="{y}" stroke="#0072B2" stroke-width="3"/>')
         lines.append(f'<circle cx="{x(value):.1f}" cy="{y}" r="{_DOT}" fill="#0072B2"/>')
     lines += [f'<text x="{x(mark):.1f}" y="{foot + 16}" text-anchor="middle">{number(mark)}</text>' for mark in marks]
-    words = [*wrap(f"for {step_words(names, zero_one)};", _LETTERS), "dot: coefficient, bar: 95 % limits"]
+    of = SCALES.get(release["public"].get("family", ""), "") + modelled(
+        str(release["target"]), release["public"].get("positive")
+    )
+    title = f"change of {of} for {step_words(names, zero_one)};"
+    words = [*wrap(title, _LETTERS), "dot: coefficient, bar: 95 % limits"]
     lines += [
-        f'<text x="{_WIDTH / 2:.0f}" y="{foot + 34 + 16 * at}" text-anchor="middle">{text}</text>'
+        f'<text x="{_WIDTH / 2:.0f}" y="{foot + 34 + 16 * at}" text-anchor="middle">{escape(text)}</text>'
         for at, text in enumerate(words)
     ]
     label = f"Coefficients for {step_words(names, zero_one)}, with 95 % limits; the table below has the same figures"

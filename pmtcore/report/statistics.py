@@ -119,7 +119,7 @@ DISAGREES = (
 _PUBLIC = ("names",)
 # What bands and predictions are made of, which a record keeps for readers who compute with it.
 _BEHIND_BANDS = "centre, covariance and degrees of freedom of the error bands"
-_ALIKE = "whether what was released shows that private rows are not like the public ones"
+_ALIKE = "whether private rows look unlike the public ones"
 
 
 def aside_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
@@ -181,4 +181,4 @@ def titles_behind(record: Mapping[str, Any]) -> list[str]:
     behind = [_BEHIND_BANDS] if record.get("inference") else []
     if "rows_disagree" not in record:
         return behind
-    return [*behind, f"{_ALIKE} (it {'does' if record['rows_disagree'] else 'does not'})"]
+    return [*behind, f"{_ALIKE} ({'yes' if record['rows_disagree'] else 'no'})"]

@@ -251,10 +251,8 @@ def prepare(
     Raises:
         InputError: what is wrong, in which table and column, and what to do.
     """
-    if isinstance(public, Table) and is_same_file(public.source, private.source):
-        raise InputError(TableMessage.SAME_FILE)
     if isinstance(public, Table):
-        _check_swapped(private, public, choices)
+        check_exchanged(private, public, choices)
     _check_declared(choices, public)
     if choices.formula:
         return _by_formula(private, public, choices, lab_reasons, schema=schema, cluster=cluster)
@@ -353,14 +351,17 @@ def _expansion(public: Table | MomentTable, choices: Choices, schema: Schema | N
     return learned
 
 
-def _check_swapped(private: Table, public: Table, choices: Choices) -> None:
-    """Refuse tables that two of three public signs show to be swapped: the name of each, and more public rows.
+def check_exchanged(private: Table, public: Table, choices: Choices) -> None:
+    """Refuse one file as both tables, and tables that two of three public signs show to be swapped.
 
-    Public rows are read as they are, so private ones in their place would be published without any noise.
+    The signs are the name of each, and more public rows. Public rows are read as they are, so private ones in their
+    place would be published without any noise.
 
     Raises:
-        InputError: they seem to be swapped.
+        InputError: they are one file, or seem to be swapped.
     """
+    if is_same_file(public.source, private.source):
+        raise InputError(TableMessage.SAME_FILE)
     signs = [_name_says(public, "private", "public"), _name_says(private, "public", "private")]
     # Where persons have several rows, their number is private.
     if sum([*signs, choices.unit is None and public.n > private.n]) > 1:

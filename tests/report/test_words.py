@@ -22,11 +22,12 @@ from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import Prediction, methods
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT, Conditioning, public_from_rows
+from pmtcore.releases.planning import beside_public
 from pmtcore.releases.record import Ground, Release, modelled
 from pmtcore.releases.release import Request, preview, release
 from pmtcore.report import glossary, words
 from pmtcore.report.figures import coefficients
-from pmtcore.report.figures.coefficients import STEP, DisplayUnit
+from pmtcore.report.figures.coefficients import STEP, DisplayUnit, units
 from pmtcore.report.figures.explore import prospects_words
 from pmtcore.report.figures.release import results
 from pmtcore.report.names import option, spoken, title
@@ -459,3 +460,17 @@ def test_nobody_is_promised_that_at_most_all_are_detected():
     """A bound that is 100 % when rounded is none: the words say nearly every person."""
     assert "100 %" not in strength(6.0).sentence and "nearly every person: 20 times" in strength(6.0).sentence
     assert "in at most 26 % of the cases: 5.2 times" in strength(1.0).sentence
+
+
+def test_a_list_of_units_names_the_first_round_step():
+    """Whoever looks for ten years finds them without a guess."""
+    found = units(replace(released([1, 1], [0.5, 0.5]), target="y"))
+    assert "round" in found and found["round"].short.startswith("for a round step of each (")
+
+
+def test_a_chance_of_being_worse_is_said():
+    """Where one release in ten is less precise than the public fit, that is said in words."""
+    alone = Prediction(np.zeros(3), np.ones(3))
+    for most, worse in ((1.5, False), (4.0, True)):
+        made = Prediction(np.full(3, 0.3), np.full(3, 0.1), interval_factors=(0.8, most))
+        assert ("less precise than the public fit" in beside_public(made, alone)[1]) == worse

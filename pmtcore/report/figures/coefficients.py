@@ -66,7 +66,10 @@ def units(release: Release) -> dict[str, DisplayUnit]:
     what, step = f"{SCALES.get(family, '')}{release.modelled}", step_words(release.names, release.ground.zero_one)
     steps_of: dict[Step, tuple[str, str]] = {
         "spread": ("one standard deviation" if step == step_words((), ()) else "comparable steps", step),
-        "round": ("a round step of each", "the step beside its name (a category: against the reference)"),
+        "round": (
+            f"a round step of each{_first_step(release)}",
+            "the step beside its name (a category: against the reference)",
+        ),
         "unit": ("one unit", "one unit of the feature"),
     }
     ids: dict[Step, str] = {"spread": "sd", "round": "round", "unit": "table"}
@@ -80,6 +83,13 @@ def units(release: Release) -> dict[str, DisplayUnit]:
             for by, (of, at) in steps_of.items()
         ]
     return {unit.id: unit for unit in choices}
+
+
+def _first_step(release: Release) -> str:
+    """Return the round step of the first number, for a list of units; empty where there is none."""
+    by = round_steps(release.names, release.ground.spread, release.ground.zero_one)
+    numbers = [name for name in by if source(name) == name and name not in (INTERCEPT, *release.ground.zero_one)]
+    return f" ({numbers[0]}: {said(by[numbers[0]])})" if numbers and by[numbers[0]] else ""
 
 
 def _unit(id: str, scale: str, short: str, *, by: Step, of: str, step: str, ratio: bool) -> DisplayUnit:

@@ -405,6 +405,13 @@ def factor_tests(fit: Regression) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["column", "effects", "F", "df", "p"])
 
 
+def together_words(fit: Regression) -> str:
+    """Say of each column with several levels whether its effects together are told from none; empty without any."""
+    tests = factor_tests(fit)
+    told = [f"{column} (p = {p})" for column, p in zip(tests["column"], tests["p"], strict=True)]
+    return f"All effects of a column together, against none: {english(told)}." if told else ""
+
+
 def first_columns(moment: Moment, response: str) -> list[str]:
     """Return the columns of the table to begin with: the record's own, as many as the picture holds."""
     others = [name for name in moment.columns if name != response]

@@ -22,7 +22,7 @@ QUIET = "#8a8f98"
 PRIVACY, SAMPLING, TRUNCATION = "#0072B2", "#E69F00", "#CC79A7"
 _OURS = {"hovertemplate", "texttemplate", "annotations", "template"}  # tags of our own; no name stands in them
 _AT_MARKS = {"x", "y", "text", "categoryarray", "ticktext", "labels"}  # beside a mark there is little room
-_TITLE, _LINE = 132, 44  # characters of an axis title, and of one line of it, as a phone shows in that size
+_TITLE, _LINE = 220, 44  # characters of an axis title, and of one line of it, as a phone shows in that size
 _TITLE_SIZE = 13  # pixels of an axis title
 _NARROW = 40  # characters there, as in the report's drawings
 # Characters of a name above its marks, which a phone shows, and pixels of its line.
