@@ -127,7 +127,8 @@ def page(problem: Problem) -> None:
         "A rehearsal on rows that anybody may study: nothing here is published. On your own tables a release spends "
         "budget permanently."
         if state.studied
-        else "A release spends budget permanently. Everything before the button is public and free."
+        else "A release spends budget permanently, and answers this one regression: to ask many, release a moment on "
+        "Explore in its place. Everything before the button is public and free."
     )
     cautions.say(problem)
     if asked is not None:
