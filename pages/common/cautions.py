@@ -56,11 +56,21 @@ def unknown_text(problem: Problem) -> str:
     return f"Private text that no public row has, capitals, blanks and a final point aside, {becomes}."
 
 
-def say(problem: Problem) -> None:
-    """Say before a spend what biases coefficients, with the way to its repair, and what public rows cannot show."""
-    few(problem)
+def biases(problem: Problem) -> list[str]:
+    """Return in sentences all that biases coefficients, codes for missing values among it."""
     codes = [note for note in problem.notes if kind_of(note) is TableNote.CODE_FOR_MISSING]
-    for words in (*codes, *(one.words for one in of_open_tables(problem))):
+    return [*codes, *(one.words for one in of_open_tables(problem))]
+
+
+def say(problem: Problem, biased: Sequence[str]) -> None:
+    """Say before a spend what biases coefficients, with the way to its repair, and what public rows cannot show.
+
+    Args:
+        problem: what is worked on.
+        biased: its :func:`biases`.
+    """
+    few(problem)
+    for words in biased:
         st.warning(plain(f"{words} Data mends it by a click."), icon=":material/warning:")
     tables = session().tables
     texts = problem.positive is not None or TableNote.UNKNOWN_LEVELS in map(kind_of, problem.notes)

@@ -189,6 +189,7 @@ def answer(here: Held, fit: Regression) -> None:
     scales = figures.in_steps(here.moment, fit)
     drawn = figures.drawn(table, scales) if scales else None
     bases = figures.bases(here.references, here.moment.columns, fit.features)
+    factors = figures.factor_tests(fit)
     example = figures.example_words(here.moment, fit, table, bases, said_of=here.event(fit.response))
     if words := f"{figures.fit_words(fit, many, correction)} {example}".strip():
         below(st, "fit").markdown(f"{badge(here.label)} {plain(words)}")
@@ -202,7 +203,7 @@ def answer(here: Held, fit: Regression) -> None:
             columns = {source_column(name) for name in fit.features}
             bare = [f"{level} of {column}" for column, level in bases.items() if column in columns]
             compared = f"Other levels are compared with {listing(bare)}." if bare else ""
-            together = figures.together_words(fit)
+            together = figures.together_words(factors)
             if words := f"{few_words(list(scales))} {plain(f'{compared} {together}'.strip())}".strip():
                 st.caption(words)
         else:
@@ -210,7 +211,6 @@ def answer(here: Held, fit: Regression) -> None:
     title = f"{badge(here.label)} Correlations with {plain(fit.response)}"
     with st.expander(title, icon=":material/table_rows:", key=f"explore-correlations-{fit.response}"):
         frame(correlations, f"Correlations with {fit.response}, with 95 % bands")
-    factors = figures.factor_tests(fit)
     if len(factors):
         st.markdown(
             "Joint tests: has a column of categories anything to do with the response, all its effects together? p is "

@@ -106,8 +106,9 @@ def _spend_plan(mu: float) -> SpendPlan | None:
         ledger = Ledger(default_url())
     if not name.strip():
         raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
-    refuse_swapped(ledger, tables)
-    recognised = known_as(ledger, tables)
+    events = ledger.verify()["events"]
+    refuse_swapped(ledger, tables, events)
+    recognised = known_as(ledger, tables, events)
     account = ledger.account(name, recognised - {name.strip()})
     try:
         within(account, mu)
@@ -194,10 +195,16 @@ def other_rows(ledger: Ledger, name: str, tables: Tables) -> None:
     st.button(**control("ledger-rename"), label=label, on_click=lambda: st.session_state.update({key: free}))
 
 
-def known_as(ledger: Ledger, tables: Tables) -> set[str]:
-    """Return the data sets whose rows an open table holds; looked for once for each table."""
+def known_as(ledger: Ledger, tables: Tables, events: int) -> set[str]:
+    """Return the data sets whose rows an open table holds; looked for once for each table and length of the ledger.
+
+    Args:
+        ledger: that may know the rows.
+        tables: that are open.
+        events: of the ledger.
+    """
     recognised = st.session_state.setdefault("ledger-known", {})
-    mark = (tables.key, ledger.verify()["events"])
+    mark = (tables.key, events)
     if mark not in recognised:
         recognised.clear()
         dialect = tables.public.dialect if isinstance(tables.public, Table) else None
@@ -206,15 +213,20 @@ def known_as(ledger: Ledger, tables: Tables) -> set[str]:
     return set(recognised[mark])
 
 
-def refuse_swapped(ledger: Ledger, tables: Tables) -> None:
-    """Refuse open tables whose public rows the ledger knows as private ones; looked for once for each pair of tables.
+def refuse_swapped(ledger: Ledger, tables: Tables, events: int) -> None:
+    """Refuse open tables whose public rows the ledger knows as private ones; looked for as in :func:`known_as`.
+
+    Args:
+        ledger: that may know the rows.
+        tables: that are open.
+        events: of the ledger.
 
     Raises:
         InputError: which data sets the rows are of.
     """
     problem = current_problem()
     checked = st.session_state.setdefault("ledger-public", set())
-    mark = (tables.key, ledger.verify()["events"], problem.choices.overlap)
+    mark = (tables.key, events, problem.choices.overlap)
     if mark not in checked:
         refuse_known_public_rows(problem, ledger)
         checked.add(mark)

@@ -33,7 +33,7 @@ def opening() -> None:
         st.header("Release one here")
         with errors_shown():
             problem = current_problem()
-            cautions.say(problem)
+            cautions.say(problem, cautions.biases(problem))
             release = releasing(problem)
             if release is not None:
                 parts.take_up(Moment.of(release.as_dict()), title_of(list(session().releases)[-1]), release.notes)

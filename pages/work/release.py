@@ -1,5 +1,7 @@
 """Release: choose, look at the cost, confirm, release once, download."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -41,8 +43,15 @@ def noise_source() -> NoiseSource:
     return SeededNoise(seed) if seeded else SecureNoise()
 
 
-def confirm(problem: Problem, request: Request, expected: Preview) -> None:
-    """Draw where the spend is kept, the confirmation and the button. One request id releases once."""
+def confirm(problem: Problem, request: Request, expected: Preview, biased: Sequence[str]) -> None:
+    """Draw where the spend is kept, the confirmation and the button. One request id releases once.
+
+    Args:
+        problem: what is worked on.
+        request: what is asked for.
+        expected: what it costs and buys.
+        biased: what biases the coefficients; the page has it below.
+    """
     state = session()
     id = state.next_request
     where = spend_form(expected.guarantee.person.mu)
@@ -51,8 +60,8 @@ def confirm(problem: Problem, request: Request, expected: Preview) -> None:
     if where.second:
         ask_for(where, problem, request)
         return
-    if many := len(cautions.of_open_tables(problem)):
-        st.caption(f":material/warning: {plural(many, 'warning')} below: what biases the coefficients.")
+    if biased:
+        st.caption(f":material/warning: {plural(len(biased), 'warning')} below: what biases the coefficients.")
     pressed = form.agreed(problem, expected, id)
     source = noise_source()
     if pressed:
@@ -107,6 +116,7 @@ def page(problem: Problem) -> None:
         return
     waiting()
     cautions.warn(problem.notes)
+    biased = cautions.biases(problem)
     with st.container(border=True):
         wide, right = st.columns([11, 5], gap="medium")
         with wide:
@@ -122,7 +132,7 @@ def page(problem: Problem) -> None:
             with middle:
                 form.cost(asked[1])
             with right:
-                confirm(problem, *asked)
+                confirm(problem, *asked, biased)
     st.caption(
         "A rehearsal on rows that anybody may study: nothing here is published. On your own tables a release spends "
         "budget permanently."
@@ -130,7 +140,7 @@ def page(problem: Problem) -> None:
         else "A release spends budget permanently, and answers this one regression: to ask many, release a moment on "
         "Explore in its place. Everything before the button is public and free."
     )
-    cautions.say(problem)
+    cautions.say(problem, biased)
     if asked is not None:
         form.expected(asked[1])
     form.more(problem.public)

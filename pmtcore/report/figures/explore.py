@@ -405,9 +405,12 @@ def factor_tests(fit: Regression) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["column", "effects", "F", "df", "p"])
 
 
-def together_words(fit: Regression) -> str:
-    """Say of each column with several levels whether its effects together are told from none; empty without any."""
-    tests = factor_tests(fit)
+def together_words(tests: pd.DataFrame) -> str:
+    """Say of each column with several levels whether its effects together are told from none; empty without any.
+
+    Args:
+        tests: of :func:`factor_tests`.
+    """
     told = [f"{column} (p = {p})" for column, p in zip(tests["column"], tests["p"], strict=True)]
     return f"All effects of a column together, against none: {english(told)}." if told else ""
 
