@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from pmtcore.base.exports import plain
-from pmtcore.base.messages import Note, ReleaseNote, StudyFault
+from pmtcore.base.messages import InputError, Note, ReleaseNote, StudyFault
 from pmtcore.base.numbers import figure
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.agreements import PendingRequest
@@ -145,6 +145,7 @@ class SiteOfStudy:
 
         Raises:
             StudyError: the study does not fit, was not agreed to, or stopped; LedgerError: the ledger refuses.
+            InputError: the ledger knows the public rows as private ones, or the table does not fit.
         """
         study, keys = self.context.study, seals.Keys.read(self.folder / _KEYS)
         self._require_fit(keys)
@@ -152,7 +153,7 @@ class SiteOfStudy:
         transcript.update()
         try:
             earlier = self._spend()
-        except LedgerError:
+        except (InputError, LedgerError):
             self._tell(board, keys, "failed", StudyFault.NOT_AGREED.code)
             raise
         if earlier is not None:

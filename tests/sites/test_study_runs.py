@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from pmtcore.accounting.budgets import Unit
-from pmtcore.base.messages import Party, StudyFault
+from pmtcore.base.messages import Party, ReleaseMessage, StudyFault
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.releases import release as module
-from pmtcore.releases.release import release
+from pmtcore.releases.release import admit, release
 from pmtcore.sites import parties, seals, sharing
 from pmtcore.sites.boards import BoardMessage, FolderBoard, HttpBoard, MemoryBoard, served
 from pmtcore.sites.errors import StudyError
@@ -22,8 +22,10 @@ from pmtcore.sites.parties import Coordinator, join
 from pmtcore.sites.rounds import Openings, Replay, SharedNoise
 from pmtcore.sites.study import Site, Study, StudyContext, knowledge
 from pmtcore.sites.transcript import Opened, Transcript
+from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
-from pmtcore.tables.table import table_from
+from pmtcore.tables.table import read_path, table_from
+from tests.sites.conftest import draw
 
 pytestmark = pytest.mark.slow
 
@@ -123,6 +125,23 @@ def test_a_person_with_several_rows_spends_for_each(study):
         entry = setup.ledger(name).entry(setup.context.study.key(name))
         assert entry.mu == pytest.approx(2.0)
         assert answers[name]["guarantee"] == answers[""]["guarantee"]
+
+
+@pytest.mark.parametrize("settings", [{}, {"method": "joint-moment", "site_effects": True}], ids=["rows", "effects"])
+def test_a_site_whose_ledger_knows_the_public_rows_spends_nothing(study, settings):
+    """It tells the coordinator, who does not wait for it."""
+    setup = study(patience=600.0, **settings)
+    public, others = setup.folder / "public.csv", setup.folder / "others.csv"
+    draw(100, 55).to_csv(others, index=False)
+    ledger = setup.ledger("s1")
+    ledger.cap("survey", 3.0)
+    admit(prepare(read_path(public, "private"), read_path(others, "public"), Choices(target="y")), ledger, "survey")
+    began = setup.clock.monotonic()
+    answers = setup.run()
+    assert setup.clock.monotonic() - began < 600, "nobody waited for a site that had failed"
+    assert answers["s1"].kind is ReleaseMessage.PUBLIC_ROWS_ARE_PRIVATE
+    assert answers[""].kind is StudyFault.TOO_FEW_SITES
+    assert setup.ledger("s1").account("s1").left == pytest.approx(3.0)
 
 
 def test_ten_sites_of_which_one_is_killed(study):
