@@ -1318,16 +1318,44 @@ def _mutants() -> list[Mutant]:
     plant(
         "fingerprint: other noise each time",
         known,
-        "    secret = b",
-        "    secret = os.urandom(8) + b",
+        "    secret = label",
+        "    secret = os.urandom(8) + label",
         f"{fingerprint} -k noisy",
     )
     plant(
         "fingerprint: whole rows in an order that a row changes",
         known,
-        "_counts_evidence(cells.named_types, known.named_types, known.complete)",
-        "0.0",
+        "_counts_evidence(cells.named_types, known.named_types, known.complete),",
+        "0.0,",
         f"{fingerprint} -k turn_columns",
+    )
+    plant(
+        "fingerprint: rows with others of their kind speak for private rows among public ones",
+        known,
+        "single = kinds[often == 1]",
+        "single = kinds",
+        f"{fingerprint} -k same_people",
+    )
+    plant(
+        "fingerprint: rows of a larger table speak as much",
+        known,
+        "1 - (1 - drawn) ** copies[at], 0.0)",
+        "1.0, 0.0)",
+        f"{fingerprint} -k same_people",
+    )
+    plant(
+        "fingerprint: some columns of a row are enough",
+        known,
+        "cells.names for k in varying):\n        return 0.0\n    here",
+        "cells.names for k in varying):\n        return 0.0\n    varying = varying[:4]\n    here",
+        f"{fingerprint} -k same_people",
+    )
+    plant(
+        "fingerprint: a private row counts fourfold",
+        known,
+        "_EXCHANGED = 3.0",
+        "_EXCHANGED = 0.75",
+        f"{fingerprint} --slow -k changes_little",
     )
     plant(
         "fingerprint: equal counts of few rows",

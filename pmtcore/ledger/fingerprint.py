@@ -49,6 +49,8 @@ _COUNTS_APART = 12.0  # rows: two tables of which no more differ are one
 _BY_CHANCE = 36.0  # rows that two draws must be expected to differ in, beyond that, before equal counts say anything
 THRESHOLD = 24.0  # rows of the sample that make two tables one; before noise
 FEWEST_TO_TELL = int(2 * THRESHOLD)  # rows of a table that is surely known again: fewer may fall below the threshold
+_WHOLE = SAMPLE / 2  # rows of the sample that another table holds as they are: chance has a quarter at most
+_EXCHANGED = 3.0  # what one private row more or less changes that number by, at most (decision 0240)
 NOISE = 2.0  # scale of the Laplace noise on threshold and count: about epsilon 1.5 a join (decision 0024)
 
 
@@ -99,12 +101,7 @@ class HashedCells:
 
     def _counted(self, columns: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """Return the different rows of columns in this order as hashes, sorted, and how often each is there."""
-        rows = np.zeros(len(self.hashes), dtype=np.uint64)
-        with np.errstate(over="ignore"):
-            for j in columns:
-                rows = (rows ^ (rows >> np.uint64(29))) * _ODD + self.hashes[:, j]
-            rows = (rows ^ (rows >> np.uint64(32))) * _ODD
-        return np.unique(rows, return_counts=True)
+        return np.unique(_row_hashes(self.hashes[:, columns]), return_counts=True)
 
     @property
     def digest(self) -> bytes:
@@ -193,6 +190,15 @@ class Sketch:
         sample = flat.reshape(-1, len(names)) if names else np.empty((0, 0), dtype=np.uint64)
         size, columns = int(fields.get("table_rows", 0)), str(fields.get("columns", ""))
         return cls(int(fields["rows"]), names, sample, types, bool(fields.get("complete", False)), named, size, columns)
+
+
+def _row_hashes(cells: np.ndarray) -> np.ndarray:
+    """Return one hash (r,) of the cells (r, d) of each row, in their order."""
+    rows = np.zeros(len(cells), dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for column in cells.T:
+            rows = (rows ^ (rows >> np.uint64(29))) * _ODD + column
+        return np.asarray((rows ^ (rows >> np.uint64(32))) * _ODD)
 
 
 def _closed(data: bytes, key: bytes) -> bytes:
@@ -336,9 +342,22 @@ def is_recognised(cells: HashedCells, known: Sketch, key: bytes, joins: int = 0)
     another for each table. That is the sparse vector technique (Dwork and Roth 2014, section 3.6): answers below the
     threshold cost nothing beyond the first join.
     """
-    secret = b"threshold" + key + known.digest
+    return _passes(evidence(cells, known), cells, known, b"threshold" + key, joins)
+
+
+def holds_rows(cells: HashedCells, known: Sketch, key: bytes, joins: int = 0) -> bool:
+    """Return whether a table holds the rows of a known one as they are.
+
+    :func:`rows_in_whole` is compared with a threshold, with noise on both as in :func:`is_recognised`.
+    """
+    return _passes(rows_in_whole(cells, known), cells, known, b"whole" + key, joins)
+
+
+def _passes(rows: float, cells: HashedCells, known: Sketch, label: bytes, joins: int) -> bool:
+    """Return whether evidence passes the threshold, both with noise that only the key and the tables give."""
+    secret = label + known.digest
     threshold = THRESHOLD + _laplace(secret + joins.to_bytes(8, "little"))
-    return evidence(cells, known) + _laplace(secret + cells.digest) >= threshold
+    return rows + _laplace(secret + cells.digest) >= threshold
 
 
 def grown(cells: HashedCells, known: Sketch, key: bytes) -> bool:
@@ -371,6 +390,30 @@ def evidence(cells: HashedCells, known: Sketch) -> float:
         _counts_evidence(cells.named_types, known.named_types, known.complete),
     )
     return max(float(matches), *counts)
+
+
+def rows_in_whole(cells: HashedCells, known: Sketch) -> float:
+    """Return the evidence that a table holds a known one's rows as they are; from :data:`THRESHOLD` on, but for noise.
+
+    A row of the sample counts if it is the only one of its kind and this table holds it in all columns that vary, by
+    their names. The sample keeps rows of a kind together, so such a row is single in the known table too. Of an
+    independent sample of as many rows a quarter count at most, since ``exp(-l) (1 - exp(-l)) <= 1/4`` where l of a kind
+    are expected: other years of a panel, and rows of few levels, are no evidence. Of a larger table a row counts with
+    the chance that a sample of as many rows as the known table has would hold it. Where most rows have others of
+    their kind, two tables are the same if these are there equally often.
+    """
+    varying = [k for k in range(len(known.names)) if len(np.unique(known.sample[:, k])) > 1]
+    if not len(known.sample) or not all(known.names[k] in cells.names for k in varying):
+        return 0.0
+    here = cells.hashes[:, [cells.names.index(known.names[k]) for k in varying]]
+    kinds, often = np.unique(_row_hashes(known.sample[:, varying]), return_counts=True)
+    single = kinds[often == 1]
+    mine, copies = np.unique(_row_hashes(here), return_counts=True)
+    at = np.minimum(np.searchsorted(mine, single), len(mine) - 1)
+    drawn = min((known.table_rows or known.rows) / max(cells.table_rows, 1), 1.0)
+    rows = float(np.sum(np.where(mine[at] == single, 1 - (1 - drawn) ** copies[at], 0.0)))
+    counts = _counts_evidence(cells.named_types, known.named_types, known.complete)
+    return max(THRESHOLD + (rows - _WHOLE) / _EXCHANGED, counts)
 
 
 def overlap(cells: HashedCells, known: Sketch) -> float:

@@ -10,7 +10,7 @@ anew: keep a head elsewhere (every report prints it) and give it to :meth:`Ledge
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pmtcore.base.exports import plain
@@ -22,7 +22,7 @@ from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import Database, Verification, unusable
 from pmtcore.ledger.engines import Connection
-from pmtcore.ledger.fingerprint import MOST_ROWS, HashedCells, Sketch, grown, is_recognised, sketch
+from pmtcore.ledger.fingerprint import MOST_ROWS, HashedCells, Sketch, grown, holds_rows, is_recognised, sketch
 from pmtcore.ledger.rules import MOST_WORDS, SpendFields, named
 from pmtcore.ledger.schema import NAME_LENGTH
 from pmtcore.ledger.sidecar import data_folder
@@ -234,12 +234,20 @@ class Ledger:
 
     def recognised(self, cells: HashedCells) -> tuple[str, ...]:
         """Return the data sets that a table would be joined with, or that it is of; reads only."""
+        return self._datasets_where(is_recognised, cells)
+
+    def with_rows_of(self, cells: HashedCells) -> tuple[str, ...]:
+        """Return the data sets whose rows a table holds as they are; reads only."""
+        return self._datasets_where(holds_rows, cells)
+
+    def _datasets_where(
+        self, test: Callable[[HashedCells, Sketch, bytes, int], bool], cells: HashedCells
+    ) -> tuple[str, ...]:
+        """Return the data sets of which a kept fingerprint passes a test against a table."""
         with self._database.reading() as connection:
             said, key = reading.joins(connection, self._database.key), self._database.seal_key
             known = self._known(connection)
-            return tuple(
-                sorted({name for name, earlier in known if is_recognised(cells, earlier, key, _joined(name, said))})
-            )
+            return tuple(sorted({name for name, earlier in known if test(cells, earlier, key, _joined(name, said))}))
 
     def datasets_with_tables(self) -> frozenset[str]:
         """Return the data sets of which the fingerprint of a table is kept."""

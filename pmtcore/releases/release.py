@@ -419,7 +419,8 @@ def refuse_known_public_rows(problem: Problem, ledger: Ledger) -> None:
     """Refuse public rows that the ledger knows as private ones, unless the overlap is stated or figures are a lab's.
 
     Two tables that were exchanged would publish the private one: a public fit, scales and levels are read of it without
-    noise. A table is known again with noise, as :meth:`Ledger.recognised` has it.
+    noise. Rows are known as they are, and with noise (:meth:`Ledger.with_rows_of`): another sample of the same people
+    holds other rows.
 
     Raises:
         InputError: which data sets the rows are of.
@@ -428,7 +429,7 @@ def refuse_known_public_rows(problem: Problem, ledger: Ledger) -> None:
     if public is None or problem.choices.overlap or problem.lab_reasons:
         return
     cells = hashed(public, ledger.fingerprint_key, problem.dialect, most_rows=ledger.most_rows_hashed)
-    if known := ledger.recognised(cells):
+    if known := ledger.with_rows_of(cells):
         raise InputError(ReleaseMessage.PUBLIC_ROWS_ARE_PRIVATE, datasets=sorted(known))
 
 

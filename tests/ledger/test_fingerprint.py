@@ -23,8 +23,10 @@ from pmtcore.ledger.fingerprint import (
     Sketch,
     evidence,
     grown,
+    holds_rows,
     is_recognised,
     overlap,
+    rows_in_whole,
     sketch,
 )
 from pmtcore.ledger.log import Ledger, LedgerError
@@ -506,7 +508,7 @@ def test_rows_written_since_the_last_query_are_known_again(tmp_path):
     assert book.account("now").together == ("before",)
 
 
-@pytest.mark.parametrize("kept", [people(1), people(1).sample(frac=0.4, random_state=2)], ids=["all", "some"])
+@pytest.mark.parametrize("kept", [people(1), people(1).sample(frac=0.7, random_state=2)], ids=["all", "most"])
 def test_private_rows_are_not_taken_for_public_ones(tmp_path, kept):
     """Whoever exchanged the two tables would publish the private one; a stated overlap, and other rows, go on."""
     book, choices = Ledger(str(tmp_path / "l.db")), Choices(target="weight", features=("height", "age"))
@@ -521,6 +523,84 @@ def test_private_rows_are_not_taken_for_public_ones(tmp_path, kept):
     admit(prepare(*exchanged, replace(choices, overlap="published since")), book, "other")
     others = read_table(csv(people(4)), "p", "private"), read_table(csv(people(5, 300)), "b", "public")
     admit(prepare(*others, choices), book, "other")
+
+
+def panel(seed: int, persons: int = 250, years: int = 8) -> pd.DataFrame:
+    """Draw rows of persons in several years: most columns of a person stay as they are."""
+    rng = np.random.default_rng(seed)
+    frame = people(seed, persons).loc[np.repeat(np.arange(persons), years)].reset_index(drop=True)
+    frame.insert(0, "person", np.repeat(np.arange(persons), years))
+    frame["year"] = np.tile(np.arange(2000, 2000 + years), persons)
+    frame["weight"] += rng.normal(0, 2, len(frame))
+    return frame.sample(frac=1, random_state=seed).reset_index(drop=True)
+
+
+def levels(seed: int, n: int, kinds: int) -> pd.DataFrame:
+    """Draw rows of two columns with so many combinations."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({"a": rng.integers(0, kinds // 10, n), "b": rng.integers(0, 10, n)})
+
+
+HONEST = {
+    "panel": (panel(1).iloc[:1800], panel(1).iloc[1800:]),
+    "panel without a year": tuple(
+        panel(1).drop(columns=["year", "weight"]).iloc[at] for at in (slice(1000), slice(1000, None))
+    ),
+    "two years of each": (panel(1, 2000, 2).iloc[:2000], panel(1, 2000, 2).iloc[2000:]),
+    "three rows a kind": (levels(1, 3000, 1000), levels(2, 3000, 1000)),
+    "four rows to three kinds": (levels(1, 1300, 1000), levels(2, 1300, 1000)),
+    "a row in five kinds": (levels(1, 200, 1000), levels(2, 200, 1000)),
+    "ten times as many": (levels(1, 200, 1000), levels(2, 2000, 1000)),
+    "forty times as many": (levels(1, 500, 100_000), levels(2, 20_000, 100_000)),
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_another_sample_of_the_same_people_holds_other_rows(name):
+    """A panel's rows share most of their cells, those of few levels are alike: they are no private rows for that."""
+    private, public = HONEST[name]
+    for known, other in ((private, public), (public.iloc[: len(private)], private)):
+        held, there = held_of(known), cells(csv(other))
+        assert rows_in_whole(there, held) < THRESHOLD - 10
+        assert rows_in_whole(cells(csv(known)), held) > THRESHOLD + 10
+        assert not any(holds_rows(there, held, KEY, ask) for ask in range(20))
+        assert all(holds_rows(cells(csv(known)), held, KEY, ask) for ask in range(20))
+
+
+def test_a_release_may_be_repeated_with_the_same_public_sample_of_a_panel(tmp_path):
+    """The ledger knows the private rows by then; the public ones are of the same persons in other years."""
+    book, choices = Ledger(str(tmp_path / "l.db")), Choices(target="weight", features=("height", "age"))
+    private, public = (
+        read_table(csv(panel(1).iloc[:1800]), "p", "private"),
+        read_table(csv(panel(1).iloc[1800:]), "b", "public"),
+    )
+    book.cap("survey", 3.0)
+    for _ in range(2):
+        admit(prepare(private, public, choices), book, "survey")
+    assert book.recognised(cells(csv(panel(1).iloc[1800:]), book.fingerprint_key)) == ("survey",), (
+        "private rows would spend together"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [400, 250], ids=["beyond the sample", "all in the sample"])
+@pytest.mark.parametrize("kinds", [400, 1000, 100_000], ids=["few", "more", "many"])
+def test_a_private_row_changes_little_of_whether_rows_are_held(n, kinds):
+    """The noise is for a change of one row, which may be one of two of their kind."""
+    private = levels(1, n, kinds)
+    there = cells(csv(pd.concat([private, levels(2, n // 10, kinds)])))
+    now = rows_in_whole(there, held_of(private))
+    strange = pd.DataFrame({"a": [10**6], "b": [10**6]})
+    for at in range(0, n, 13):
+        less = private.drop(private.index[at])
+        for neighbour in (
+            less,
+            pd.concat([private, private.iloc[[at]]]),
+            pd.concat([less, private.iloc[[at - 1]]]),
+            pd.concat([less, strange]),
+        ):
+            far = 2.0 if len(neighbour) == n else 1.0
+            assert abs(rows_in_whole(there, held_of(neighbour)) - now) <= far + 1e-9
 
 
 def test_a_study_of_one_table_may_cut_it_anew(tmp_path):
