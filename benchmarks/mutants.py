@@ -1318,8 +1318,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "fingerprint: other noise each time",
         known,
-        "    secret = label",
-        "    secret = os.urandom(8) + label",
+        "    threshold = THRESHOLD + ",
+        "    secret += os.urandom(8)\n    threshold = THRESHOLD + ",
         f"{fingerprint} -k noisy",
     )
     plant(

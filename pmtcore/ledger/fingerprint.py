@@ -342,7 +342,7 @@ def is_recognised(cells: HashedCells, known: Sketch, key: bytes, joins: int = 0)
     another for each table. That is the sparse vector technique (Dwork and Roth 2014, section 3.6): answers below the
     threshold cost nothing beyond the first join.
     """
-    return _passes(evidence(cells, known), cells, known, b"threshold" + key, joins)
+    return _passes(evidence(cells, known), b"threshold" + key + known.digest, cells, joins)
 
 
 def holds_rows(cells: HashedCells, known: Sketch, key: bytes, joins: int = 0) -> bool:
@@ -350,12 +350,11 @@ def holds_rows(cells: HashedCells, known: Sketch, key: bytes, joins: int = 0) ->
 
     :func:`rows_in_whole` is compared with a threshold, with noise on both as in :func:`is_recognised`.
     """
-    return _passes(rows_in_whole(cells, known), cells, known, b"whole" + key, joins)
+    return _passes(rows_in_whole(cells, known), b"whole" + key + known.digest, cells, joins)
 
 
-def _passes(rows: float, cells: HashedCells, known: Sketch, label: bytes, joins: int) -> bool:
-    """Return whether evidence passes the threshold, both with noise that only the key and the tables give."""
-    secret = label + known.digest
+def _passes(rows: float, secret: bytes, cells: HashedCells, joins: int) -> bool:
+    """Return whether evidence passes the threshold, both with noise that only the secret and the table give."""
     threshold = THRESHOLD + _laplace(secret + joins.to_bytes(8, "little"))
     return rows + _laplace(secret + cells.digest) >= threshold
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pmtcore.accounting.budgets import FIRST, Unit
 from pmtcore.base.messages import (
     InputError,
     Message,
@@ -34,7 +35,18 @@ from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table
 
 About = Literal[
-    "tables", "target", "features", "labels", "numbers", "missing", "collinear", "rows", "columns", "dates", "other"
+    "tables",
+    "people",
+    "target",
+    "features",
+    "labels",
+    "numbers",
+    "missing",
+    "collinear",
+    "rows",
+    "columns",
+    "dates",
+    "other",
 ]
 _ALMOST = 0.5  # share of numbers from which a text column is offered as one of numbers
 # Private rows below which the noise is larger than any sum of them, at the largest budget that is taken.
@@ -42,6 +54,8 @@ _FEW = 10
 # What every face tells although nothing stops: a release with it would be spent for nothing.
 OPEN = (
     TableNote.LIKE_IDENTIFIER,
+    TableNote.NAMED_IDENTIFIER,
+    TableNote.ROWS_SHARE_A_PERSON,
     TableNote.CODE_FOR_MISSING,
     TableNote.NAMES_ALIKE,
     TableNote.SPELLINGS,
@@ -58,6 +72,7 @@ _ROUNDS = 12  # repairs that follow from one another
 _ABOUT: Mapping[Message | None, About] = {
     TableNote.LEFT_OUT: "features",
     TableNote.IDENTIFIER_LEFT_OUT: "features",
+    TableNote.NAMED_IDENTIFIER_LEFT_OUT: "features",
     TableNote.SPELLINGS: "features",
     TableNote.ZERO: "collinear",
     TableNote.CONSTANT: "collinear",
@@ -138,6 +153,7 @@ def findings(
     going_in = features_taken(private, public, choices, declared)
     if isinstance(public, Table):
         collected += [*_target(public, choices)]
+        collected += [] if choices.unit is not None else [*_persons(private, public, choices)]
         collected += [] if choices.formula else [*_features(private, public, choices, going_in)]
     stopped = any(one.stops for one in collected)
     collected += _rest(private, public, choices, public_rows, declared=declared, stopped=stopped, going_in=going_in)
@@ -162,9 +178,13 @@ def open_findings(
     collected += _columns(private, public, choices) if own else ()
     if isinstance(public, Table):
         collected += _target(public, choices)
+        collected += [] if private is public or choices.unit is not None else _persons(private, public, choices)
         going_in = features_taken(private, public, choices, declared)
         collected += [] if choices.formula else _features(private, public, choices, going_in)
-    noted = (TableNote.SWAPPED, TableNote.LIKE_IDENTIFIER, TableNote.CODE_FOR_MISSING)  # by prepare
+    noted = (  # by prepare
+        *(TableNote.SWAPPED, TableNote.CODE_FOR_MISSING),
+        *(TableNote.LIKE_IDENTIFIER, TableNote.NAMED_IDENTIFIER),
+    )
     return [one.sentence for one in collected if one.kind in OPEN and one.kind not in noted and not one.stops]
 
 
@@ -398,9 +418,39 @@ def _features(private: Table, public: Table, choices: Choices, going_in: tuple[s
         if kind in DATES:
             leave = _without(going_in, (name,))
             yield Finding("dates", date_note(name, kind), (name,), False, (leave,))
-        elif choices.features and schema.like_identifier(numbers):
+        elif choices.features and (identifier := _identifier(name, numbers)) is not None:
             leave = _without(going_in, (name,))
-            yield Finding("features", Note(TableNote.LIKE_IDENTIFIER, column=name), (name,), False, (leave,))
+            yield Finding("features", Note(identifier, column=name), (name,), False, (leave,))
+
+
+def _identifier(name: str, numbers: np.ndarray) -> TableNote | None:
+    """Return in what way a column of numbers is an identifier; ``None``: in none."""
+    if schema.like_identifier(numbers):
+        return TableNote.LIKE_IDENTIFIER
+    return TableNote.NAMED_IDENTIFIER if schema.identifies(name, numbers) else None
+
+
+def _persons(private: Table, public: Table, choices: Choices) -> Iterator[Finding]:
+    """Yield a finding on each column that says whose a row is, where public rows have the same."""
+    for name in public.columns:
+        if not schema.named_as_identifier(name) or name not in private.columns or name == choices.target:
+            continue
+        often = [count for text, count in schema.frequencies(public.column(name)).items() if text]
+        if len(often) <= schema.MOST_COUNTED or max(often) < 2:
+            continue
+        shared = sum(count for count in often if count > 1)
+        note = Note(TableNote.ROWS_SHARE_A_PERSON, shared=shared, rows=public.n, column=name)
+        yield Finding("people", note, (name,), False, _as_person(name, choices))
+
+
+def _as_person(name: str, choices: Choices) -> tuple[Repair, ...]:
+    """Return the repair by which one row of each person counts, where it goes with the other choices."""
+    try:
+        changed = choices.of_person(Unit(1, name, FIRST))
+    except InputError:
+        return ()
+    changes = {each: getattr(changed, each) for each in ("features", "person", "person_rows", "person_rule")}
+    return (Repair(RepairLabel.PERSON.sentence(column=name), changes),)
 
 
 def _without(going_in: tuple[str, ...], names: tuple[str, ...]) -> Repair:

@@ -48,7 +48,7 @@ from pmtcore.tables.schema import (
     Schema,
     code_for_missing,
     frequencies,
-    has_many_whole_numbers,
+    identifies,
     like_identifier,
     named_as_identifier,
     read_alike,
@@ -66,6 +66,11 @@ _DEPENDENT = 2e-6  # share of a column left after those before it; beyond what p
 _FEW_FOR_A_COLUMN = 3  # public rows for each column, below which whitening and predictions are called rough
 # Names of columns that are there to be explained.
 _TARGETS = ("y", "target", "outcome", "label", "response")
+# Columns that are no features unless they are chosen: what is said where they are, and where they are not.
+_LEFT_OUT = {
+    TableNote.LIKE_IDENTIFIER: TableNote.IDENTIFIER_LEFT_OUT,
+    TableNote.NAMED_IDENTIFIER: TableNote.NAMED_IDENTIFIER_LEFT_OUT,
+}
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
 
 
@@ -193,15 +198,9 @@ def _are_two_labels(levels: Sequence[str]) -> bool:
 
 
 def _numbers_rows(public: Table, name: str) -> bool:
-    """Return whether a column of numbers looks like row numbers or identifiers, so that it is no target by default.
-
-    Those of persons with several rows are told by the column's name, where it has many different whole numbers, or, in
-    a table of few public rows, different ones alone.
-    """
+    """Return whether a column of numbers looks like row numbers or identifiers, so that it is no target by default."""
     numbers = values(public.column(name), "number", public.decimal)
-    if not named_as_identifier(name):
-        return like_identifier(numbers)
-    return has_many_whole_numbers(numbers) or len(np.unique(numbers)) == len(numbers)
+    return like_identifier(numbers) or identifies(name, numbers)
 
 
 def features_taken(
@@ -634,13 +633,14 @@ def _usable(
                 raise
             notes.append(Note(TableNote.LEFT_OUT, statement=error.statement, cause=error.message, columns=(name,)))
             continue
-        unchosen = choices.features is None and TableNote.LIKE_IDENTIFIER in map(kind_of, one.notes)
+        unchosen = choices.features is None and any(kind_of(note) in _LEFT_OUT for note in one.notes)
         (identifiers if unchosen else usable).append(one)
     if not usable and not identifiers:
         raise InputError(TableMessage.NO_FEATURES)
     if not usable:
         return identifiers, tuple(notes)
-    notes += [Note(TableNote.IDENTIFIER_LEFT_OUT, column=one.name) for one in identifiers]
+    for one in identifiers:
+        notes += [Note(_LEFT_OUT[kind], column=one.name) for kind in map(kind_of, one.notes) if kind in _LEFT_OUT]
     return usable, tuple(notes)
 
 

@@ -46,7 +46,7 @@ _LEVELS_LOOKED_AT = 1000  # for a text that stands beside numbers
 _EXAMPLES_TRIED = 20  # of the most frequent cells: nearly any of them will do
 _CURRENCY = re.compile(r"[A-Z]{2,3}\$?|[^\w\s]{1,2}")  # what may stand before a number: CHF, US$, a sign
 _SHORTEST_CODE = 99  # shorter ones are ages, grades and counts
-_MOST_COUNTED = 30  # beyond, a normal law is as good for a count
+MOST_COUNTED = 30  # beyond, a normal law is as good for a count
 # Last words of the names of columns that tell whose a row is.
 _NAMES = (
     *("id", "ids", "pid", "uid", "identifier", "key", "nr", "person", "patient", "subject", "participant"),
@@ -274,7 +274,7 @@ def like_counts(values: np.ndarray) -> bool:
     """Return whether public numbers (m,) look like counts: small whole numbers from 0 on, more than two of them."""
     distinct = np.unique(values[np.isfinite(values)])
     integers = len(distinct) > 2 and bool(np.all(distinct == np.round(distinct)))
-    return integers and bool(distinct[0] == 0 and distinct[-1] <= _MOST_COUNTED)
+    return integers and bool(distinct[0] == 0 and distinct[-1] <= MOST_COUNTED)
 
 
 def code_for_missing(values: np.ndarray) -> float | None:
@@ -325,10 +325,16 @@ def named_as_identifier(name: str) -> bool:
     return bool(words) and words[-1].lower() in _NAMES
 
 
-def has_many_whole_numbers(numbers: np.ndarray) -> bool:
-    """Return whether all public numbers (m,) are whole, and more of them differ than counts or grades do."""
+def identifies(name: str, numbers: np.ndarray) -> bool:
+    """Return whether a column's name and its public numbers (m,) say whose a row is: several rows may share one.
+
+    The numbers are whole, and either more of them differ than counts or grades do, or, of few public rows, all.
+    """
     known = numbers[np.isfinite(numbers)]
-    return bool(np.all(known == np.round(known))) and len(np.unique(known)) > _MOST_COUNTED
+    if not named_as_identifier(name) or np.any(known != np.round(known)):
+        return False
+    different = len(np.unique(known))
+    return different > MOST_COUNTED or different == len(numbers)
 
 
 def number_share(column: pa.ChunkedArray, decimal: str | None, kind: Kind = "number") -> float:

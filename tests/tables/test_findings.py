@@ -116,6 +116,46 @@ def test_identifiers_are_left_out_unless_they_are_chosen(name):
     assert prepare(private, public, Choices(target="y", features=("code",))).public.d == 2
 
 
+PERSONS = {"numbers": np.arange(60) // 1.4, "texts": [f"p{j // 1.4:.0f}" for j in range(60)]}
+
+
+@pytest.mark.parametrize("kind", PERSONS)
+def test_persons_with_several_rows_are_noticed_by_the_name_of_a_column(kind):
+    """Their numbers are no feature unless chosen; where public rows share one, one click says who is a person."""
+    codes = np.round(PERSONS[kind]) if kind == "numbers" else PERSONS[kind]
+    private, public = tables(
+        lambda t: t.assign(patient_id=codes), lambda t: t.assign(patient_id=[*codes, *codes, *codes, *codes][:200])
+    )
+    every = Choices(target="y")
+    problem = prepare(private, public, every)
+    assert "patient_id" not in problem.public.names and "a" in problem.public.names
+    assert (TableNote.NAMED_IDENTIFIER_LEFT_OUT in map(kind_of, problem.notes)) is (kind == "numbers")
+    (one,) = [one for one in findings(private, public, every) if one.kind is TableNote.ROWS_SHARE_A_PERSON]
+    assert not one.stops and one.sentence.facts == {"shared": 34, "rows": 60, "column": "patient_id"}
+    mended = one.repairs[0].apply(every)
+    assert mended.person == "patient_id" and prepare(private, public, mended).unit.rows == 1
+    assert TableNote.ROWS_SHARE_A_PERSON not in [one.kind for one in findings(private, public, mended)]
+    refusing = Choices(target="y", missing="refuse")
+    (one,) = [one for one in findings(private, public, refusing) if one.kind is TableNote.ROWS_SHARE_A_PERSON]
+    assert not one.repairs, "with persons no row is refused"
+    if kind == "numbers":
+        some = Choices(target="y", features=("a", "patient_id"))
+        said = {one.kind: one for one in findings(private, public, some)}
+        assert said[TableNote.NAMED_IDENTIFIER].repairs[0].apply(some).features == ("a",)
+        assert said[TableNote.ROWS_SHARE_A_PERSON].repairs[0].apply(some).features == ("a",)
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [np.arange(60) % 7, np.linspace(0, 1, 60), np.arange(60), [f"p{j}" for j in range(60)]],
+    ids=["few numbers", "no whole numbers", "each its own", "texts, each its own"],
+)
+def test_a_name_alone_makes_no_persons(codes):
+    """Where no public rows share a value, or few values are there, nothing is asked."""
+    private, public = tables(lambda t: t.assign(student=codes), lambda t: t.assign(student=1))
+    assert TableNote.ROWS_SHARE_A_PERSON not in [one.kind for one in findings(private, public, Choices(target="y"))]
+
+
 @pytest.mark.parametrize("name", MEASURED)
 def test_measured_columns_are_no_identifiers(name):
     """Whole numbers with repeats, or spread so far that none are expected, and broken ones."""
