@@ -19,6 +19,7 @@ import hashlib
 import json
 import math
 import os
+import string
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,6 +53,13 @@ FEWEST_TO_TELL = int(2 * THRESHOLD)  # rows of a table that is surely known agai
 _WHOLE = SAMPLE / 2  # rows of the sample that another table holds as they are: chance has a quarter at most
 _EXCHANGED = 3.0  # what one private row more or less changes that number by, at most (decision 0240)
 NOISE = 2.0  # scale of the Laplace noise on threshold and count: about epsilon 1.5 a join (decision 0024)
+
+
+# The digit of each byte in base 85; 99 for those that are none.
+_DIGITS = np.full(256, 99, dtype=np.uint64)
+_DIGITS[
+    list((string.digits + string.ascii_uppercase + string.ascii_lowercase + "!#$%&()*+-;<=>?@^_`{|}~").encode())
+] = range(85)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,13 +183,13 @@ class Sketch:
         Raises:
             ValueError: it is damaged, or closed with another key.
         """
-        packed = base64.b85decode(text)
+        packed = _from_base85(text)
         try:
             opened = zlib.decompressobj().decompress(_closed(packed[16:], key + packed[:16]))
             fields: dict[str, Any] = json.loads(opened)
         except zlib.error:
             raise ValueError("a fingerprint cannot be opened") from None
-        flat = np.frombuffer(base64.b85decode(fields["sample"]), dtype="<u8")
+        flat = np.frombuffer(_from_base85(fields["sample"]), dtype="<u8")
         types, named = (
             {int(value): int(often) for value, often in fields.get(which, {}).items()}
             for which in ("types", "named_types")
@@ -190,6 +198,21 @@ class Sketch:
         sample = flat.reshape(-1, len(names)) if names else np.empty((0, 0), dtype=np.uint64)
         size, columns = int(fields.get("table_rows", 0)), str(fields.get("columns", ""))
         return cls(int(fields["rows"]), names, sample, types, bool(fields.get("complete", False)), named, size, columns)
+
+
+def _from_base85(text: str) -> bytes:
+    """Return what ``base64.b85encode`` made a text of; ``base64.b85decode`` takes 20 milliseconds for a fingerprint.
+
+    Raises:
+        ValueError: the text is none of its.
+    """
+    digits = _DIGITS[np.frombuffer(text.encode("ascii"), dtype=np.uint8)]
+    more = -len(digits) % 5
+    groups = np.concatenate([digits, np.full(more, 84, dtype=np.uint64)]).reshape(-1, 5)
+    words = groups @ (np.uint64(85) ** np.arange(4, -1, -1, dtype=np.uint64))
+    if np.any(digits > 84) or np.any(words >= 2**32):
+        raise ValueError("no text in base 85")
+    return words.astype(">u4").tobytes()[: 4 * len(words) - more]
 
 
 def _row_hashes(cells: np.ndarray) -> np.ndarray:

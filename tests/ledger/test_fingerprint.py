@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import sqlite3
 from contextlib import closing
@@ -14,6 +15,7 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.messages import LedgerMessage, ReleaseMessage
 from pmtcore.cli.main import main
+from pmtcore.ledger import fingerprint as fingerprints
 from pmtcore.ledger import log
 from pmtcore.ledger.fingerprint import (
     MOST_ROWS,
@@ -421,6 +423,22 @@ def test_the_threshold_is_noisy():
     assert odds[10] == 0 and odds[60] == 1 and all(0.05 < odds[common] < 0.95 for common in (23, 24, 25))
     same = cells(csv(frame.iloc[:24]))
     assert len({is_recognised(same, again, KEY) for _ in range(5)}) == 1, "asking again tells nothing more"
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 5, 998, 999, 1000, 1001])
+def test_base_85_is_read_as_it_is_written(size):
+    """Faster than the standard library reads it, and the same."""
+    for data in (np.random.default_rng(size).bytes(size), b"\xff" * size, bytes(size)):
+        assert fingerprints._from_base85(base64.b85encode(data).decode()) == data
+
+
+@pytest.mark.parametrize(
+    "text", ["~~~~~", '"0000', "0000 ", "0000é"], ids=["too large", "a quote", "a blank", "no ASCII"]
+)
+def test_what_is_no_base_85_is_damaged(text):
+    """Where the standard library refuses a text, so does this reader."""
+    with pytest.raises(ValueError):
+        fingerprints._from_base85(text)
 
 
 def test_a_ledger_tells_no_share(tmp_path):
