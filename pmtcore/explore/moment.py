@@ -70,7 +70,7 @@ class Moment:
         self.guarantees: tuple[Mapping[str, Any], ...] = (record.guarantee,)  # of each table, where several were added
         self.disjoint = ""  # why nobody is in two of them
         self._looked: list[Regression] = []
-        self._searches: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._searches: set[tuple[str, frozenset[str], bool]] = set()  # response, features and constant of each
 
     def __repr__(self) -> str:
         return f"<Moment of {len(self.columns)} columns, n = {self.record.n:,}, mu = {self.record.guarantee['mu']:.4g}>"
@@ -176,8 +176,18 @@ class Moment:
 
     @property
     def models(self) -> int:
-        """Return how many that are, with all that best subsets tried: what a Bonferroni correction needs."""
-        return len(self._looked) + sum(self._searches.values())
+        """Return how many different ones that are, with all that best subsets tried: for a Bonferroni correction."""
+        searched = {
+            (response, constant): [used for to, used, with_it in self._searches if (to, with_it) == (response, constant)]
+            for response, _, constant in self._searches
+        }
+        tried = sum(_subsets(families) for families in searched.values())
+        return tried + sum(not self._tried(fit) for fit in self._looked)
+
+    def _tried(self, fit: Regression) -> bool:
+        """Return whether best subsets tried this model, too."""
+        same = (used for to, used, with_it in self._searches if (to, with_it) == (fit.response, fit.constant))
+        return fit.lam == 0 and any(used.issuperset(fit.features) for used in same)
 
     def regress(
         self,
@@ -330,7 +340,7 @@ class Moment:
         """Return the best features of each number of a regression; all subsets count as looked at."""
         free = self._free(fit)
         subsets = best_subsets(self.state, fit.names, fit.fit.response, fit.fit.features, free=free)
-        self._searches[fit.fit.response, tuple(sorted(fit.fit.features))] = 2 ** (len(fit.fit.features) - len(free))
+        self._searches.add((fit.response, frozenset(fit.features), fit.constant))
         return subsets
 
     def _free(self, fit: Regression) -> tuple[int, ...]:
@@ -419,6 +429,19 @@ class Moment:
             InputError: as :func:`synthetic_rows`.
         """
         return synthetic_rows(self.marginals, self.record.derived, count, seed, labels=self.labels)
+
+
+def _subsets(families: Sequence[frozenset[str]]) -> int:
+    """Count the sets that lie in at least one of these.
+
+    >>> _subsets([frozenset("ab"), frozenset("bc")])
+    6
+    """
+    largest = [one for one in set(families) if not any(one < other for other in families)]
+    if not largest:
+        return 0
+    last, *rest = largest
+    return 2 ** len(last) + _subsets(rest) - _subsets([last & one for one in rest])
 
 
 def _identity(fit: Regression) -> tuple[Any, ...]:

@@ -54,13 +54,16 @@ _LEVELS = (1, 2, 3)
 _ALONE = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13" '
 
 
-def report(record: ReleaseRecord, account: Mapping[str, Any] | None = None, head: str | None = None) -> str:
+def report(
+    record: ReleaseRecord, account: Mapping[str, Any] | None = None, head: str | None = None, *, answers: str = ""
+) -> str:
     """Return the report of one release.
 
     Args:
         record: a release in plain fields.
         account: the data set's account in the ledger, in plain fields.
         head: of the ledger's chain, so that cut-off events can be noticed.
+        answers: what a released moment was asked, as :func:`pmtcore.report.figures.explore.answers` has it.
 
     Raises:
         TypeError: a private figure is among the fields.
@@ -72,7 +75,7 @@ def report(record: ReleaseRecord, account: Mapping[str, Any] | None = None, head
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{heading}</title>\n'
         f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{heading}</h1>\n"
-        + _contents(fields, book, head)
+        + _contents(fields, book, head, answers)
         + "\n</main>\n</body>\n</html>\n"
     )
 
@@ -94,18 +97,21 @@ def file_name(record: ReleaseRecord, what: str, ending: str) -> str:
 _NAME_PART = 40  # characters of a part of a file's name
 
 
-def embedded(record: ReleaseRecord, account: Mapping[str, Any] | None = None, head: str | None = None) -> str:
+def embedded(
+    record: ReleaseRecord, account: Mapping[str, Any] | None = None, head: str | None = None, *, answers: str = ""
+) -> str:
     """Return what the report says, without its frame and style; headings are one level lower, drawings are images.
 
     Args:
         record: a release in plain fields.
         account: the data set's account in the ledger, in plain fields.
         head: of the ledger's chain.
+        answers: as of :func:`report`.
 
     Raises:
         TypeError: a private figure is among the fields.
     """
-    text = report(record, account, head)
+    text = report(record, account, head, answers=answers)
     body = text[text.index("<main>") + len("<main>") : text.rindex("</main>")]
     # Every "<" of a name or a value is escaped, so these are headings of the report alone.
     for level in reversed(_LEVELS):
@@ -123,13 +129,13 @@ def _as_image(drawing: re.Match[str]) -> str:
     return f'<img{small} alt="{label.group(1) if label else ""}" src="data:image/svg+xml;base64,{data}">'
 
 
-def _contents(record: ReleaseRecord, book: Mapping[str, Any] | None, head: str | None) -> str:
+def _contents(record: ReleaseRecord, book: Mapping[str, Any] | None, head: str | None, answers: str) -> str:
     """Return all parts below the title, those that a stakeholder needs first."""
     picture, tables = _coefficients(record)
     # What was promised stands before all figures: it is what a privacy officer reads for.
     parts = [_summary(record, _entry(record, book)), picture, _guarantee(record, book)]
     parts += [f"<h2>All coefficients</h2>\n{tables}"] * bool(tables)
-    parts += [_data(record), _ledger(book, head), _checklist(record), _method(record), _plan(record), _glossary(record)]
+    parts += [answers, _data(record), _ledger(book, head), _checklist(record), _method(record), _plan(record), _glossary(record)]
     parts.append(_reproduce(record, book))
     return "\n".join(part for part in parts if part)
 
