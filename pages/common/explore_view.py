@@ -25,6 +25,7 @@ from pages.common.widgets import (
     later,
     number,
 )
+from pages.common.workflow_state import another_table
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import listing, p_value, plural
@@ -140,6 +141,7 @@ def head(here: Held) -> None:
         if st.session_state.pop(FOCUS, False):
             scripts.run(scripts.TO_VERDICT)
         st.markdown(f"{badge(here.label)} **{plain(here.title)}**: {plain(figures.record_words(here.moment))}")
+        another_table()
         id = made_here(here.moment)
         if id is not None and is_of_other_table(id):
             st.warning("Another table is open now: Close leads to a release from it.", icon=":material/swap_horiz:")
@@ -330,13 +332,14 @@ def models(here: Held, fit: Regression) -> None:
     looked, pinned = here.moment.looked, here.pins
     right.download_button(
         **control("explore-report"),
-        data=lambda: figures.section(
-            pinned or {figures.called(looked, here.names)[key]: fit}, here.moment, here.title
-        ),
+        data=lambda: figures.section(pinned or {figures.called(looked, here.names)[key]: fit}, here.moment, here.title),
     )
     more = here.moment.models - len(looked)
     st.header(f"Models shown: {len(looked)}{f', and {more:,} more compared by best subsets' if more else ''}")
-    frame(figures.listing(looked, here.names, here.pinned), "Models whose figures were shown, newest first, with their fits")
+    frame(
+        figures.listing(looked, here.names, here.pinned),
+        "Models shown, newest first, with their fits",
+    )
     if len(pinned) < 2:  # without a click: what a column more or less does to the others
         before = [one for one in looked if one.response == fit.response and figures.key_of(one) != key][-1:]
         pinned = dict(zip(("this model", "the one before"), [fit, *before], strict=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path as File
@@ -70,7 +70,8 @@ class Moment:
         self.guarantees: tuple[Mapping[str, Any], ...] = (record.guarantee,)  # of each table, where several were added
         self.disjoint = ""  # why nobody is in two of them
         self._looked: list[Regression] = []
-        self._searches: set[tuple[str, frozenset[str], bool]] = set()  # response, features and constant of each
+        # Features that best subsets chose among, by the response and whether there is a constant.
+        self._searches: dict[tuple[str, bool], set[frozenset[str]]] = {}
 
     def __repr__(self) -> str:
         return f"<Moment of {len(self.columns)} columns, n = {self.record.n:,}, mu = {self.record.guarantee['mu']:.4g}>"
@@ -177,17 +178,13 @@ class Moment:
     @property
     def models(self) -> int:
         """Return how many different ones that are, with all that best subsets tried: for a Bonferroni correction."""
-        searched = {
-            (response, constant): [used for to, used, with_it in self._searches if (to, with_it) == (response, constant)]
-            for response, _, constant in self._searches
-        }
-        tried = sum(_subsets(families) for families in searched.values())
+        tried = sum(_subsets(families) for families in self._searches.values())
         return tried + sum(not self._tried(fit) for fit in self._looked)
 
     def _tried(self, fit: Regression) -> bool:
         """Return whether best subsets tried this model, too."""
-        same = (used for to, used, with_it in self._searches if (to, with_it) == (fit.response, fit.constant))
-        return fit.lam == 0 and any(used.issuperset(fit.features) for used in same)
+        families = self._searches.get((fit.response, fit.constant), ())
+        return fit.lam == 0 and any(family.issuperset(fit.features) for family in families)
 
     def regress(
         self,
@@ -340,7 +337,7 @@ class Moment:
         """Return the best features of each number of a regression; all subsets count as looked at."""
         free = self._free(fit)
         subsets = best_subsets(self.state, fit.names, fit.fit.response, fit.fit.features, free=free)
-        self._searches.add((fit.response, frozenset(fit.features), fit.constant))
+        self._searches.setdefault((fit.response, fit.constant), set()).add(frozenset(fit.features))
         return subsets
 
     def _free(self, fit: Regression) -> tuple[int, ...]:
@@ -431,7 +428,7 @@ class Moment:
         return synthetic_rows(self.marginals, self.record.derived, count, seed, labels=self.labels)
 
 
-def _subsets(families: Sequence[frozenset[str]]) -> int:
+def _subsets(families: Collection[frozenset[str]]) -> int:
     """Count the sets that lie in at least one of these.
 
     >>> _subsets([frozenset("ab"), frozenset("bc")])

@@ -307,10 +307,10 @@ def model_words(fit: Regression) -> str:
     """Return which column a model explains by which others, in plain words.
 
     >>> model_words(fit)  # doctest: +SKIP
-    'pay on age, town (3 levels)'
+    'pay on age, town (3 effects)'
     """
     told = [
-        name if names == [name] else f"{name} ({plural(len(names), 'level')})"
+        name if names == [name] else f"{name} ({plural(len(names), 'effect')})"
         for name, names in by_source(fit.features).items()
     ]
     return f"{fit.response} on {', '.join(told) or 'its mean alone'}"
@@ -330,6 +330,7 @@ def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequ
         rows.append(
             {
                 "model": named[key],
+                "explains": model_words(fit),
                 "R^2": math.nan if share is None else _share(share.values),
                 "R^2 low": math.nan if share is None else _share(share.bands.low),
                 "R^2 high": math.nan if share is None else _share(share.bands.high),
@@ -338,7 +339,6 @@ def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequ
                 "features": len(fit.names) - fit.constant,
                 "ridge": fit.lam,
                 "pinned": key in pinned,
-                "what it explains": model_words(fit),
             }
         )
     return pd.DataFrame(rows)
@@ -663,7 +663,7 @@ def record_words(moment: Moment) -> str:
     promise, note = of_person(record.guarantee), person_note(record.guarantee)
     rows = "an unknown number of" if record.m is None else f"{record.m:,}"
     sentence = ExploreWords.RECORD.sentence(
-        count=len(moment.columns),
+        columns=_many_columns(moment),
         private_rows=record.n,
         public_rows=rows,
         mu=said(promise["mu"], 4),
@@ -672,6 +672,12 @@ def record_words(moment: Moment) -> str:
         unit=f"replace-one; {note}" if note else "replace-one",
     )
     return f"{sentence} {ExploreWords.ASSUMES_GAUSSIAN.sentence()}" if moment.assumes_gaussian else sentence
+
+
+def _many_columns(moment: Moment) -> str:
+    """Count the columns of the table, and all of the moment where a category has several."""
+    many, sources = len(moment.columns), len(by_source(moment.columns))
+    return plural(sources, "column") + (f" ({many} with each level)" if many > sources else "")
 
 
 def code(fit: Regression) -> dict[str, str]:
