@@ -100,8 +100,8 @@ def pinned_answers(record: Mapping[str, Any]) -> str:
         record: of a release, in plain fields.
     """
     digest = str(record["released"].get("joint_moment", {}).get("digest", ""))
-    held: Held | None = st.session_state.get(_RECORDS, {}).get(digest)
-    return "" if held is None else figures.answers(held.pins, held.moment)
+    asked: Held | None = st.session_state.get(_RECORDS, {}).get(digest)
+    return "" if asked is None else figures.answers(asked.pins, asked.moment)
 
 
 def take_up(moment: Moment, title: str, notes: Sequence[str] = ()) -> None:

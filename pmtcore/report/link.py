@@ -34,7 +34,8 @@ def choices_of(asked: Mapping[str, str], first: Choices, names: Sequence[str]) -
     Raises:
         InputError: a column that the table does not have, or a number that is none.
     """
-    chosen = replace(first, target=asked.get("target", first.target), family=asked.get("family", first.family))
+    target, family = asked.get("target", first.target), asked.get("family", first.family)
+    chosen = replace(first, target=target, family=family, features=None)
     features = tuple(name for name in asked.get("features", "").split(",") if name)
     unknown = [name for name in (chosen.target, *features) if name not in (*names, _ALL)]
     if unknown:
