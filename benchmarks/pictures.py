@@ -20,7 +20,7 @@ from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 # Pages on which something is released, and a text that stands below what came out.
-_AFTER = {"release": "Take it with you", "explore": "Models looked at"}
+_AFTER = {"release": "Take it with you", "explore": "Models shown"}
 # Looks, half a second apart, at which nothing may be under way: between two steps of work a page looks idle.
 _STILL = 6
 _SIZE = {"width": 1280, "height": 720}

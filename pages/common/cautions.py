@@ -53,7 +53,7 @@ def few(problem: Problem) -> None:
 def unknown_text(problem: Problem) -> str:
     """Return what becomes of private text that the public table does not have."""
     becomes = "counts as a gap" if problem.choices.missing == "public-median" else "turns its row into zeros"
-    return f"Private text that no public row has, capitals, blanks and a final point aside, {becomes}."
+    return f"Private text that no public row has {becomes}."
 
 
 def biases(problem: Problem) -> list[str]:

@@ -21,6 +21,7 @@ from pmtcore.explore.regression import Regression
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.methods.registry import method
+from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview, Request
 from pmtcore.report.figures import explore as figures
@@ -44,7 +45,7 @@ def releasing(problem: Problem) -> Release | None:
     label, problem, tables = problem.positive, linear(problem), session().tables
     here = "" if tables is None else tables.key
     target = problem.public.target if label is None else f"{problem.public.target} (1 where it is {label}, else 0)"
-    names = [name for name in problem.public.names if name != "(intercept)"]
+    names = list(figures.by_source([name for name in problem.public.names if name != INTERCEPT]))
     those = ", ".join(names) if len(names) <= _NAMED else plural(len(names), "column")
     st.caption(plain(f"What goes in: {target} and {those}, as chosen on the Data page."))
     budget, delta = budget_input("explore", problem.private.n)

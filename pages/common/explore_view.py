@@ -25,6 +25,7 @@ from pages.common.widgets import (
     later,
     number,
 )
+from pages.common.workflow_state import another_table
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import listing, p_value, plural
@@ -43,7 +44,7 @@ _REFERENCE = "the reference level"
 _FEATURES = "The columns that explain it: any of them, at no further cost."
 _WORDS = {
     "none": "a model chosen beforehand",
-    "bonferroni": "all models looked at (Bonferroni)",
+    "bonferroni": "all models compared (Bonferroni)",
     "scheffe": "every contrast of one response (Scheffé)",
 }
 
@@ -67,6 +68,13 @@ class Held:
         """Return the kind of its figures."""
         return self.moment.label
 
+    @property
+    def pins(self) -> dict[str, Regression]:
+        """Return the pinned models by what they are called."""
+        named = figures.called(self.moment.looked, self.names)
+        every = {figures.key_of(fit): fit for fit in self.moment.looked}
+        return {named[key]: every[key] for key in every if key in self.pinned}
+
     def event(self, response: str) -> str:
         """Return what a label says where it is 1; empty for a number."""
         return figures.event(response, self.modelled) if response in self.moment.labels else ""
@@ -83,6 +91,17 @@ def opened() -> Held | None:
     """Return the record that is open."""
     record: Held | None = st.session_state.get(_KEY)
     return record
+
+
+def pinned_answers(record: Mapping[str, Any]) -> str:
+    """Return the models pinned of a release's moment in this session, as a part of its report; empty without any.
+
+    Args:
+        record: of a release, in plain fields.
+    """
+    digest = str(record["released"].get("joint_moment", {}).get("digest", ""))
+    asked: Held | None = st.session_state.get(_RECORDS, {}).get(digest)
+    return "" if asked is None else figures.answers(asked.pins, asked.moment)
 
 
 def take_up(moment: Moment, title: str, notes: Sequence[str] = ()) -> None:
@@ -122,6 +141,7 @@ def head(here: Held) -> None:
         if st.session_state.pop(FOCUS, False):
             scripts.run(scripts.TO_VERDICT)
         st.markdown(f"{badge(here.label)} **{plain(here.title)}**: {plain(figures.record_words(here.moment))}")
+        another_table()
         id = made_here(here.moment)
         if id is not None and is_of_other_table(id):
             st.warning("Another table is open now: Close leads to a release from it.", icon=":material/swap_horiz:")
@@ -183,7 +203,7 @@ def _clear(key: str, first: list[str]) -> None:
 
 def answer(here: Held, fit: Regression) -> None:
     """Draw coefficients with bands, beside all columns that may go in."""
-    many = here.moment.models
+    shown, many = len(here.moment.looked), here.moment.models
     correction = st.session_state.get("explore-correction") or "none"
     table = figures.table(fit, correction, many)
     scales = figures.in_steps(here.moment, fit)
@@ -191,12 +211,14 @@ def answer(here: Held, fit: Regression) -> None:
     bases = figures.bases(here.references, here.moment.columns, fit.features)
     factors = figures.factor_tests(fit)
     example = figures.example_words(here.moment, fit, table, bases, said_of=here.event(fit.response))
-    if words := f"{figures.fit_words(fit, many, correction)} {example}".strip():
+    if words := f"{figures.fit_words(fit, shown, many, correction)} {example}".strip():
         below(st, "fit").markdown(f"{badge(here.label)} {plain(words)}")
     left, right = st.columns([2, 3], gap="medium")
     with left, below(st, "map"):
+        st.markdown(f"**Alone:** correlation with {plain(fit.response)}")
         correlations = neighbours(here, fit, () if drawn is None else list(drawn["coefficient"]))
     with right:
+        st.markdown("**Together:** coefficients of the model, with 95 % bands")
         if drawn is not None:
             picture = figures.forest(here.moment, fit, drawn)
             chart(picture, "explore", "Coefficients with 95 % bands", table, label=here.label)
@@ -307,15 +329,17 @@ def models(here: Held, fit: Regression) -> None:
     if middle.button(**control("explore-pin"), label="Unpin" if key in here.pinned else "Pin"):
         (here.pinned.remove if key in here.pinned else here.pinned.append)(key)
         st.rerun()
-    looked, many = here.moment.looked, here.moment.models
-    pinned = {here.names.get(figures.key_of(f), f.formula): f for f in looked if figures.key_of(f) in here.pinned}
+    looked, pinned = here.moment.looked, here.pins
     right.download_button(
         **control("explore-report"),
-        data=lambda: figures.section(pinned or {here.names.get(key, fit.response): fit}, here.moment, many, here.title),
+        data=lambda: figures.section(pinned or {figures.called(looked, here.names)[key]: fit}, here.moment, here.title),
     )
-    subsets = f", and {many - len(looked):,} subsets" if many > len(looked) else ""
-    st.header(f"Models looked at: {len(looked)}{subsets}")
-    frame(figures.listing(looked, here.names, here.pinned), "Models looked at, newest first, with their fits")
+    more = here.moment.models - len(looked)
+    st.header(f"Models shown: {len(looked)}{f', and {more:,} more compared by best subsets' if more else ''}")
+    frame(
+        figures.listing(looked, here.names, here.pinned),
+        "Models shown, newest first, with their fits",
+    )
     if len(pinned) < 2:  # without a click: what a column more or less does to the others
         before = [one for one in looked if one.response == fit.response and figures.key_of(one) != key][-1:]
         pinned = dict(zip(("this model", "the one before"), [fit, *before], strict=False))
@@ -408,16 +432,16 @@ def _paths(here: Held, fit: Regression) -> None:
             before = here.moment.models
             table = figures.subsets_table(here.moment.best_subsets(fit))
             if here.moment.models != before:
-                st.rerun()  # what stands above says how many models were looked at
+                st.rerun()  # what stands above says how many models were compared
             st.markdown(
-                f"{badge(here.label)} Of the columns in the model, the best of each number. All subsets count as "
-                "models looked at, so bands for the chosen one are too narrow."
+                f"{badge(here.label)} Of the columns in the model, the best of each number. All subsets were "
+                "compared and count, so bands for the chosen one are too narrow."
             )
             frame(table, "The best columns of each number")
         return
     path = here.moment.lasso_path(fit) if kind == "lasso" else here.moment.ridge_path(fit)
     words = (
-        "The penalty acts on coefficients in the units of the table, so a feature in small numbers shrinks first."
+        "The penalty is added to the mean square of each feature, in its own unit: one in small numbers shrinks first."
         if kind == "ridge"
         else "The table says in what share of draws of noise and sampling a feature is chosen."
     )

@@ -16,6 +16,7 @@ from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import plural
 from pmtcore.report.words import columns_words
+from pmtcore.tables.named import entry
 
 _ASSETS = Path(__file__).resolve().parents[2] / "assets"
 
@@ -66,6 +67,8 @@ def _tables() -> None:
         return
     st.markdown(f"**{plain(current.tables.title)}**")
     workflow_state.another_table()
+    if current.tables.title == entry("demo").title and not current.releases:
+        st.caption("Each tab begins here: tables and releases of another tab, or from before a reload, are not in it.")
     try:
         problem = state.current_problem()
     except InputError:

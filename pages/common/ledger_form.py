@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.common.actors import actor, require
+from pages.common.actors import actor, alone, require
 from pages.common.controls import control
 from pages.common.session import current_problem, session
 from pages.common.widgets import amount, errors_shown, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError, listed, number_between
-from pmtcore.base.numbers import figure
+from pmtcore.base.numbers import figure, percent
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account
 from pmtcore.ledger.agreements import PendingRequest
@@ -129,13 +129,22 @@ def _spend_plan(mu: float) -> SpendPlan | None:
         number_between("cap", cap, *CAP_RANGE)
         if cap < mu:
             raise InputError(f"A release of mu = {figure(mu)} is beyond this cap. Lower the budget, or raise the cap.")
-        st.caption(f"The spend is written to {plain(ledger.place)} before a private row is used.")
+        st.caption(f"The spend is written to {plain(place(ledger))} before a private row is used.")
         return SpendPlan(name, purpose, cap, account.second)
-    st.caption(plain(f"{balance(account)} Written to {ledger.place}."))
+    st.caption(plain(f"{balance(account)} Written to {place(ledger)}."))
     if account.spent:
         total = account.total_with(mu)
-        st.markdown(f"With the releases before it, mu = {figure(total)} in all. {strength(total).sentence}")
+        odds = strength(total)
+        st.markdown(
+            f"With the releases before it mu = {figure(total)} in all: at most {percent(odds.detections, 3)} of "
+            f"the cases are then detected, {figure(odds.times_guessing, 2)} times as often as by guessing."
+        )
     return SpendPlan(name, purpose, second=account.second)
+
+
+def place(ledger: Ledger) -> str:
+    """Return where the ledger is: the file on a machine of one's own, and no path of a server to its visitors."""
+    return ledger.place if alone() else "the ledger on this server"
 
 
 def _at(tables: Tables) -> str:

@@ -138,7 +138,9 @@ def coefficients(release: Release, here: str = "") -> None:
     unit = units[id]
     table = forest.table(release, unit)
     shown = forest.chosen(table, unit, search, order)
-    example = example_words(shown, unit, reference_levels(release.notes), release.ground.zero_one)
+    ordered = order in ("strength", "size")
+    references = reference_levels(release.notes)
+    example = example_words(shown, unit, references, release.ground.zero_one, ordered=ordered)
     parts = release_words(release, unit.step == "spread")
     st.markdown(f"{badge(label(release))} **{plain(example or parts)}**")
     few = forest.folded(shown, unit, order)

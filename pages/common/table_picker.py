@@ -62,6 +62,9 @@ def source() -> bool:
             id = _which() if chosen == "name" else None
             if chosen == "demo":
                 _demo()
+        if chosen == "name" and id is None:
+            st.info(f"Until a table is chosen, {_open()} is open on the other pages.", icon=":material/table:")
+            return False
         if id is not None:
             st.caption(
                 f"{named.entry(id).summary} A release from it is a lab figure, for study and not to be published."
@@ -91,12 +94,20 @@ def _demo() -> None:
     _open_named("demo", **knobs)
 
 
-def _which() -> str:
-    """Draw the tables by name; return the chosen one's id."""
+def _which() -> str | None:
+    """Draw the tables by name; return the chosen one's id, ``None`` before one is chosen."""
     # Real tables first: whoever asks for a known table means one of them.
     ids = sorted((id for id in named.names() if id != "demo"), key=lambda id: (id.startswith("demo"), id != _FIRST))
-    chosen: str = st.selectbox(**control("table-name"), options=ids, format_func=lambda id: named.entry(id).title)
+    chosen: str | None = st.selectbox(
+        **control("table-name", index=None), options=ids, format_func=lambda id: named.entry(id).title
+    )
     return chosen
+
+
+def _open() -> str:
+    """Return the title of the open tables."""
+    tables = state.session().tables
+    return plain(tables.title) if tables else "nothing"
 
 
 def _open_named(id: str, **knobs: float) -> None:

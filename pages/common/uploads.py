@@ -20,7 +20,7 @@ from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import repairing
 from pmtcore.tables.limits import MAX_UPLOAD_MB, in_words
 from pmtcore.tables.problem import common_columns
-from pmtcore.tables.table import MomentTable, Table, read_moment, read_table
+from pmtcore.tables.table import MomentTable, Table, read_as, read_moment, read_table
 
 _TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
 
@@ -28,17 +28,20 @@ _TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
 def own_tables() -> bool:
     """Draw both uploaders and open the two tables; return whether each chosen file could be read."""
     require(Action.OPEN_TABLES)
+    # Of files that were exchanged the uploaders are new ones: those before would show each under the other's name.
+    made = st.session_state.get("uploads-made", 0)
+    at = f"-{made}" if made else ""
     left, right = st.columns(2)
     words = f"CSV, TSV or Parquet, also gzip'ed, with a header row. {in_words()}"
     with left:
-        file = st.file_uploader(**control("upload-private"), type=_TYPES, max_upload_size=MAX_UPLOAD_MB, help=words)
+        file = st.file_uploader(**control("upload-private", at), type=_TYPES, max_upload_size=MAX_UPLOAD_MB, help=words)
         private = _remembered("private", file, lambda data, name: read_table(data, name, "private"))
         readable = file is None or private is not None
         st.caption("It stays in this session's memory.")
     with right:
         kind = segments("upload-kind", ["rows", "moment matrix"], "rows")
         file = st.file_uploader(
-            **control("upload-public", f"-{kind}"),
+            **control("upload-public", f"-{kind}{at}"),
             label=f"Public {kind}",
             type=_TYPES,
             max_upload_size=MAX_UPLOAD_MB,
@@ -65,7 +68,28 @@ def own_tables() -> bool:
         with st.spinner("Looking at both tables", show_time=True):
             _open_own(private[1], public[1], int(behind) or None)
         st.session_state["opened"] = mark
+    if isinstance(public[1], Table) and st.button(**control("upload-exchange")):
+        exchanged(private, (public[0], public[1]))
+        st.session_state["uploads-made"] = made + 1
+        st.rerun()
     return True
+
+
+def exchanged(private: tuple[str, Table], public: tuple[str, Table]) -> None:
+    """Take each of two files in the other's place, read anew: of public rows more is looked at.
+
+    Args:
+        private: mark and table of the file that was the private one.
+        public: of the one that was public.
+
+    Raises:
+        InputError: one of them cannot be read so; then nothing is exchanged.
+    """
+    tables = st.session_state["own-tables"]
+    tables["private"], tables["public rows"] = (
+        (public[0], read_as(public[1], "private")),
+        (private[0], read_as(private[1], "public")),
+    )
 
 
 def _remembered(role: str, file: UploadedFile | None, read: Callable[[bytes, str], Any]) -> tuple[str, Any] | None:

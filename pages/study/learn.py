@@ -39,20 +39,18 @@ def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> s
 
 
 def show(demo: Demo, shown: LessonView, answer: str) -> None:
-    """Draw the picture under the sentence to take away, after the answer where that is asked for."""
+    """Draw the picture under the sentence to take away; under the answer where that is asked for, before it."""
     if st.session_state.get("projector"):
         if answer:
-            st.markdown(f"{answer} {shown.sentence}")
+            st.markdown(answer)
         else:
             st.header(f"{badge(Label.LAB)} {shown.sentence}", anchor=False)
         chart(projected(shown.picture), demo.id, shown.alt, shown.table, label=Label.LAB)
     else:
-        settings: dict[str, Any] = {
-            "words": f"{answer} {shown.sentence}".strip(),
-            "strong": not answer,
-            "picture_first": True,
-        }
+        settings: dict[str, Any] = {"words": answer or shown.sentence, "strong": not answer, "picture_first": True}
         chart(shown.picture, demo.id, shown.alt, shown.table, label=Label.LAB, **settings)
+    if answer:
+        st.markdown(shown.sentence)
 
 
 def onward(demo: Demo, note: str) -> None:

@@ -21,11 +21,11 @@ from pmtcore.releases.record import Release
 from pmtcore.releases.retrieval import retrieved
 from pmtcore.report.figures import budget as figures
 from pmtcore.report.figures import release as tradeoff
-from pmtcore.report.ledger_words import balance
+from pmtcore.report.ledger_words import balance, short_mark
 
 _HEAD = (
-    "Events: caps, spends and what became of them. Head: a fingerprint of the whole log. Note it down elsewhere: then "
-    "nobody can cut events off unnoticed."
+    "Events: caps, spends and what became of them. Mark: the beginning of a fingerprint of the whole log, which each "
+    "report has too. Note it down elsewhere: then nobody can cut events off unnoticed."
 )
 
 
@@ -132,7 +132,7 @@ def page() -> None:
     checked = ledger.verify()
     if checked["intact"] and checked["events"]:
         st.caption(
-            f"The log is intact: {plural(checked['events'], 'event')}, head {checked['head'][:16]}.",
+            f"The log is intact: {plural(checked['events'], 'event')}, mark {short_mark(checked['head'])}.",
             help=_HEAD,
         )
     elif not checked["intact"]:

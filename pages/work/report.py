@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.common import workflow_state
 from pages.common.actors import actor
+from pages.common.explore_view import pinned_answers
 from pages.common.session import current_problem, session
 from pages.common.widgets import errors_shown
 from pmtcore.base.exports import json_text
@@ -85,10 +86,11 @@ def page() -> None:
     chosen = filed[key]
     head = None if book is None or chosen.account is None else book.verify()["head"]
     arguments = (chosen.record, None if chosen.account is None else chosen.account.as_dict(), head)
+    answers = pinned_answers(chosen.record)
     more: dict[str, Any] = {"on_click": "ignore", "width": "stretch"}
     middle.download_button(
         "Report (HTML)",
-        lambda: report(*arguments),
+        lambda: report(*arguments, answers=answers),
         file_name(chosen.record, "report", "html"),
         "text/html",
         icon=":material/description:",
@@ -102,7 +104,7 @@ def page() -> None:
         **more,
     )
     with st.container(key="report-text", border=True):
-        st.html(embedded(*arguments))
+        st.html(embedded(*arguments, answers=answers))
 
 
 st.title("Report")

@@ -65,6 +65,7 @@ class Spent:
     cap: float | None = None
     repeated: bool = False
     synthetic: bool = False
+    other_rows: bool = False
 
     @property
     def sentence(self) -> str:
@@ -78,7 +79,8 @@ class Spent:
         of_cap = Phrase.ACCOUNT if self.cap is None else Phrase.ACCOUNT_OF_CAP
         account = "" if self.total is None else f", {of_cap.sentence(spent=self.total, cap=self.cap)}"
         kind = SpendMessage.REPEATED if self.repeated else SpendMessage.SPENT
-        return kind.sentence(mu=self.mu, dataset=self.dataset, place=self.place, account=account, key=self.key)
+        said = kind.sentence(mu=self.mu, dataset=self.dataset, place=self.place, account=account, key=self.key)
+        return f"{said} {SpendMessage.OTHER_ROWS.sentence(dataset=self.dataset)}" if self.other_rows else said
 
 
 def spend(
@@ -120,7 +122,7 @@ def spend(
     _MADE[same] = key
     account = account_after(ledger, made.dataset)
     total, cap = (None, None) if account is None else (account.spent, account.cap)
-    spent = Spent(cost.person.mu, ledger.place, made.dataset, key, total, cap, repeated)
+    spent = Spent(cost.person.mu, ledger.place, made.dataset, key, total, cap, repeated, other_rows=made.other_rows)
     return made.release, {**made.as_dict(), "ledger_key": key}, spent
 
 

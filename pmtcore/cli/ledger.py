@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def run(chosen: argparse.Namespace) -> Answer:
     """Run one step on the ledger."""
     from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
+    from pmtcore.report.ledger_words import short_mark  # noqa: PLC0415
 
     place, makes = chosen.ledger or default_url(), chosen.step in ("cap", "register")
     ledger = Ledger(place, make=makes, unsealed=chosen.step == "accept" and bool(chosen.reason))
@@ -31,7 +32,10 @@ def run(chosen: argparse.Namespace) -> Answer:
         seals = (
             f"{report['sealed']} seals checked" if report["key"] else "its key is not here, so seals were not checked"
         )
-        return report, f"intact: {report['events']} events, head {report['head']}; {seals}"
+        return (
+            report,
+            f"intact: {report['events']} events, mark {short_mark(report['head'])}, head {report['head']}; {seals}",
+        )
     if chosen.step in ("asked", "agree", "decline", "release"):
         return _agreement(chosen, ledger)
     if chosen.step == "record":

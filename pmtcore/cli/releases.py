@@ -107,6 +107,8 @@ def _recorded(chosen: argparse.Namespace, problem: Problem, request: Request, so
         with after_spend(SpendPlace(ledger, recorded.dataset, key, cost.person.mu)):
             if begun:
                 say(chosen, f"A ledger is begun: {ledger.place}. {_BESIDE}")
+            if recorded.other_rows:
+                say(chosen, SpendMessage.OTHER_ROWS.sentence(dataset=recorded.dataset))
             account = account_after(ledger, recorded.dataset)
             place = {"place": ledger.place, "dataset": recorded.dataset, "key": key}
             total = {} if account is None else {"spent": account.spent, "cap": account.cap}

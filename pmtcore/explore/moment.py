@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path as File
@@ -70,7 +70,8 @@ class Moment:
         self.guarantees: tuple[Mapping[str, Any], ...] = (record.guarantee,)  # of each table, where several were added
         self.disjoint = ""  # why nobody is in two of them
         self._looked: list[Regression] = []
-        self._searches: dict[tuple[int, tuple[int, ...]], int] = {}
+        # Features that best subsets chose among, by the response and whether there is a constant.
+        self._searches: dict[tuple[str, bool], set[frozenset[str]]] = {}
 
     def __repr__(self) -> str:
         return f"<Moment of {len(self.columns)} columns, n = {self.record.n:,}, mu = {self.record.guarantee['mu']:.4g}>"
@@ -176,8 +177,14 @@ class Moment:
 
     @property
     def models(self) -> int:
-        """Return how many that are, with all that best subsets tried: what a Bonferroni correction needs."""
-        return len(self._looked) + sum(self._searches.values())
+        """Return how many different ones that are, with all that best subsets tried: for a Bonferroni correction."""
+        tried = sum(_subsets(families) for families in self._searches.values())
+        return tried + sum(not self._tried(fit) for fit in self._looked)
+
+    def _tried(self, fit: Regression) -> bool:
+        """Return whether best subsets tried this model, too."""
+        families = self._searches.get((fit.response, fit.constant), ())
+        return fit.lam == 0 and any(family.issuperset(fit.features) for family in families)
 
     def regress(
         self,
@@ -330,7 +337,7 @@ class Moment:
         """Return the best features of each number of a regression; all subsets count as looked at."""
         free = self._free(fit)
         subsets = best_subsets(self.state, fit.names, fit.fit.response, fit.fit.features, free=free)
-        self._searches[fit.fit.response, tuple(sorted(fit.fit.features))] = 2 ** (len(fit.fit.features) - len(free))
+        self._searches.setdefault((fit.response, fit.constant), set()).add(frozenset(fit.features))
         return subsets
 
     def _free(self, fit: Regression) -> tuple[int, ...]:
@@ -419,6 +426,19 @@ class Moment:
             InputError: as :func:`synthetic_rows`.
         """
         return synthetic_rows(self.marginals, self.record.derived, count, seed, labels=self.labels)
+
+
+def _subsets(families: Collection[frozenset[str]]) -> int:
+    """Count the sets that lie in at least one of these.
+
+    >>> _subsets([frozenset("ab"), frozenset("bc")])
+    6
+    """
+    largest = [one for one in set(families) if not any(one < other for other in families)]
+    if not largest:
+        return 0
+    last, *rest = largest
+    return 2 ** len(last) + _subsets(rest) - _subsets([last & one for one in rest])
 
 
 def _identity(fit: Regression) -> tuple[Any, ...]:

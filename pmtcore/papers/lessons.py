@@ -6,7 +6,7 @@ Everything here is synthetic and seeded: nothing is a release.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,12 +25,14 @@ _SAMPLES = 201  # of public rows, of which the middle one is drawn: one sample a
 
 @dataclass(frozen=True)
 class Cloud:
-    """Points before and after whitening with a public sample (k, 2), and both condition numbers."""
+    """Points before and after whitening with a public sample (k, 2), both condition numbers, the sample both ways."""
 
     before: np.ndarray
     after: np.ndarray
     kappa_before: float
     kappa_after: float
+    public_before: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
+    public_after: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
 
     @property
     def sentence(self) -> str:
@@ -57,25 +59,24 @@ def roundness(kappa: float) -> str:
 
 
 def whitening(ratio: float, public_rows: int) -> Cloud:
-    """Whiten a cloud whose axes differ by ``ratio`` with so many public rows of the same population.
+    """Whiten a cloud whose axes differ by ``ratio`` with so many public rows of the population that it stands for.
 
-    Of many samples of public rows the one with the middle condition number is taken.
+    The cloud itself has that ratio, so that knob and sentence have one number. Of many samples of public rows the one
+    with the middle condition number is taken.
     """
     rng = np.random.default_rng(11)
     turn = np.array([[0.8, -0.6], [0.6, 0.8]])
     axes = np.diag([1.0, 1 / ratio]) @ turn
-    private = rng.standard_normal((_ROWS, 2)) @ axes
-    roots = np.linalg.cholesky(_moments(np.random.default_rng(16), public_rows, axes))
+    drawn = rng.standard_normal((_ROWS, 2))
+    private = np.linalg.solve(np.linalg.cholesky(drawn.T @ drawn / _ROWS), drawn.T).T @ axes
+    public = np.random.default_rng(16).standard_normal((_SAMPLES, public_rows, 2)) @ axes
+    roots = np.linalg.cholesky(public.swapaxes(1, 2) @ public / public_rows)
     clouds = np.linalg.solve(roots, np.broadcast_to(private.T, (_SAMPLES, 2, _ROWS)))
     kappas = np.linalg.cond(clouds @ clouds.swapaxes(1, 2))
     middle = int(np.argsort(kappas)[_SAMPLES // 2])
-    return Cloud(private, clouds[middle].T, float(np.linalg.cond(private.T @ private)), float(kappas[middle]))
-
-
-def _moments(rng: np.random.Generator, rows: int, axes: np.ndarray) -> np.ndarray:
-    """Return the second moments (samples, 2, 2) of so many public rows each."""
-    public = rng.standard_normal((_SAMPLES, rows, 2)) @ axes
-    return np.asarray(public.swapaxes(1, 2) @ public / rows)
+    after = np.linalg.solve(roots[middle], public[middle].T).T
+    before, left = float(np.linalg.cond(private.T @ private)), float(kappas[middle])
+    return Cloud(private, clouds[middle].T, before, left, public[middle], after)
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from pmtcore.base.messages import (
 from pmtcore.base.private_rows import PassObserver
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.strict_json import parsed
+from pmtcore.ledger.fingerprint import FEWEST_TO_TELL
 from pmtcore.ledger.log import Entry, Ledger, LedgerError, UnclearSpend
 from pmtcore.ledger.rules import SpendFields, spend
 from pmtcore.mechanisms.noise import NoiseSource
@@ -242,6 +243,7 @@ class Recorded:
     dataset: str
     key: str
     release: Release  # made just now, or for a repeated key made again from the record
+    other_rows: bool = False  # whether the data set has a table that this one is not recognised as (decision 226)
 
     def as_dict(self) -> ReleaseRecord:
         """Return the record as the ledger keeps it."""
@@ -286,7 +288,7 @@ def recorded_release(
             stack.callback(problem.parsed.drop)  # nothing is kept for a pass that does not come
         with before_spend():
             _plan(problem, request)[2].prepare()
-            admit(problem, ledger, dataset, progress)
+            other_rows = admit(problem, ledger, dataset, progress)
             agreed = tables_digest(problem, ledger) if ledger.account(dataset).second else ""
         if progress is not None:
             progress.spend()
@@ -304,7 +306,7 @@ def recorded_release(
                 ):  # the spend stands without this note, and the first error is the one to show
                     ledger.fail(key, type(error).__name__)
                 raise
-            return Recorded(_kept(place, made), place.dataset, key, made)
+            return Recorded(_kept(place, made), place.dataset, key, made, other_rows)
 
 
 def _reserved(place: SpendPlace, fields: SpendFields, room: int) -> Entry | None:
@@ -385,13 +387,13 @@ def tables_digest(problem: Problem, ledger: Ledger) -> str:
     return content_digest(problem.table, key, problem.dialect) + public_digest(problem.public, key)
 
 
-def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | None = None) -> None:
-    """Let the ledger know the table of a problem again, whatever it is called.
+def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | None = None) -> bool:
+    """Let the ledger know the table of a problem again, whatever it is called; return whether its data set has others.
 
     Which tables hold the same rows is taken to be public: it decides whose budget a release spends.
     """
     if problem.table is None:
-        return
+        return False
     refuse_known_public_rows(problem, ledger)
     table, read = problem.table, problem.dialect or Dialect()
     # The digest of a text on a disk would take a pass of its own, and the fingerprint's pass serves the release's.
@@ -410,9 +412,13 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
             numeric=numeric,
             cluster=problem.cluster,
         )
+        taken = cells.table_rows >= FEWEST_TO_TELL and dataset.strip() in ledger.datasets_with_tables()
+        other_rows = taken and not ledger.recognised(cells)
         ledger.admit(dataset, cells)
         if mark is not None:
             _ADMITTED.add(mark)
+        return other_rows
+    return False
 
 
 def refuse_known_public_rows(problem: Problem, ledger: Ledger) -> None:

@@ -6,6 +6,7 @@ of its own.
 """
 
 import base64
+import dataclasses
 import json
 import re
 from collections import Counter
@@ -27,6 +28,7 @@ from pmtcore.releases.record import modelled
 from pmtcore.report import glossary
 from pmtcore.report.checklist import checklist
 from pmtcore.report.drawings import curve, forest, number, table
+from pmtcore.report.ledger_words import MARK, root_words, short_mark
 from pmtcore.report.names import source
 from pmtcore.report.reproduce import cap_command, command, configuration
 from pmtcore.report.rows import few_words, step_words, steps
@@ -54,13 +56,16 @@ _LEVELS = (1, 2, 3)
 _ALONE = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13" '
 
 
-def report(record: ReleaseRecord, account: Mapping[str, Any] | None = None, head: str | None = None) -> str:
+def report(
+    record: ReleaseRecord, account: Mapping[str, Any] | None = None, head: str | None = None, *, answers: str = ""
+) -> str:
     """Return the report of one release.
 
     Args:
         record: a release in plain fields.
         account: the data set's account in the ledger, in plain fields.
         head: of the ledger's chain, so that cut-off events can be noticed.
+        answers: what a released moment was asked, as :func:`pmtcore.report.figures.explore.answers` has it.
 
     Raises:
         TypeError: a private figure is among the fields.
@@ -72,7 +77,7 @@ def report(record: ReleaseRecord, account: Mapping[str, Any] | None = None, head
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{heading}</title>\n'
         f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{heading}</h1>\n"
-        + _contents(fields, book, head)
+        + _contents(fields, book, head, answers)
         + "\n</main>\n</body>\n</html>\n"
     )
 
@@ -94,18 +99,21 @@ def file_name(record: ReleaseRecord, what: str, ending: str) -> str:
 _NAME_PART = 40  # characters of a part of a file's name
 
 
-def embedded(record: ReleaseRecord, account: Mapping[str, Any] | None = None, head: str | None = None) -> str:
+def embedded(
+    record: ReleaseRecord, account: Mapping[str, Any] | None = None, head: str | None = None, *, answers: str = ""
+) -> str:
     """Return what the report says, without its frame and style; headings are one level lower, drawings are images.
 
     Args:
         record: a release in plain fields.
         account: the data set's account in the ledger, in plain fields.
         head: of the ledger's chain.
+        answers: as of :func:`report`.
 
     Raises:
         TypeError: a private figure is among the fields.
     """
-    text = report(record, account, head)
+    text = report(record, account, head, answers=answers)
     body = text[text.index("<main>") + len("<main>") : text.rindex("</main>")]
     # Every "<" of a name or a value is escaped, so these are headings of the report alone.
     for level in reversed(_LEVELS):
@@ -123,13 +131,21 @@ def _as_image(drawing: re.Match[str]) -> str:
     return f'<img{small} alt="{label.group(1) if label else ""}" src="data:image/svg+xml;base64,{data}">'
 
 
-def _contents(record: ReleaseRecord, book: Mapping[str, Any] | None, head: str | None) -> str:
+def _contents(record: ReleaseRecord, book: Mapping[str, Any] | None, head: str | None, answers: str) -> str:
     """Return all parts below the title, those that a stakeholder needs first."""
     picture, tables = _coefficients(record)
     # What was promised stands before all figures: it is what a privacy officer reads for.
     parts = [_summary(record, _entry(record, book)), picture, _guarantee(record, book)]
     parts += [f"<h2>All coefficients</h2>\n{tables}"] * bool(tables)
-    parts += [_data(record), _ledger(book, head), _checklist(record), _method(record), _plan(record), _glossary(record)]
+    parts += [
+        answers,
+        _data(record),
+        _ledger(book, head),
+        _checklist(record),
+        _method(record),
+        _plan(record),
+        _glossary(record),
+    ]
     parts.append(_reproduce(record, book))
     return "\n".join(part for part in parts if part)
 
@@ -403,12 +419,13 @@ def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
     words = (
         f"Data set {escape(account['dataset'])}: spent in all mu = {number(spent['mu'])} "
         f"(epsilon = {number(spent['epsilon'])} at delta = {power_of_ten(spent['delta'])}), "
-        + ("no cap." if cap is None else f"cap {number(cap)}, left for one more release: {number(account['left'])}.")
+        + ("no cap." if cap is None else f"cap {number(cap)}, left for one more release: {number(account['left'])}")
+        + ("" if cap is None else f"{root_words(cap, spent['mu'])}.")
         + (" Squares of mu add up." if cap is not None or len(account["entries"]) > 1 else "")
     )
     words = f"{words} {only_responses(spent)}".strip()
-    shows = "Mark of the whole ledger, which changes where a spend is taken out later"
-    mark = f'<p class="note">{shows}: <code>{escape(head)}</code></p>' if head else ""
+    told = "" if not head else escape(MARK.format(mark=short_mark(head)))
+    mark = f'<p class="note">{told} <code>{escape(head)}</code></p>' if head else ""
     return (
         f"<h2>Ledger</h2>\n<p>{words}</p>\n"
         + table("Spends", ("time (UTC)", "method", "mu", "state", "purpose"), rows)
@@ -442,9 +459,19 @@ def _reproduce(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
     return (
         '<h2>How to ask for the same again</h2>\n<p class="note">A repetition draws new noise and spends again. The '
         "file request.json:</p>\n"
-        f"<pre>{escape(json.dumps(configuration(record), indent=1))}</pre>\n{first}"
+        f"<pre>{escape(json.dumps(configuration(record), indent=1))}</pre>\n{_automatic(record)}{first}"
         f'<p class="note">The release:</p>\n<pre>{_unbroken(command(record))}</pre>'
     )
+
+
+def _automatic(record: ReleaseRecord) -> str:
+    """Say which parameters were left to the plan, and what it took where that is a single figure."""
+    told = []
+    for item in dataclasses.fields(method(record["method"]).parameters):
+        if "(0: automatic)" in item.metadata["label"] and record["parameters"].get(item.name) == 0:
+            taken = [value for name, value in record["public"].items() if name.endswith(item.name)]
+            told.append(f"{item.name}: automatic" + (f" ({number(taken[0])} in this release)" if taken else ""))
+    return f'<p class="note">0 stands for {escape("; ".join(told))}.</p>\n' if told else ""
 
 
 def _unbroken(words: str) -> str:

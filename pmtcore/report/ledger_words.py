@@ -4,6 +4,21 @@ from pmtcore.base.messages import listed
 from pmtcore.ledger.account import Account
 from pmtcore.ledger.agreements import PendingRequest
 
+# What a report says of the mark of the whole ledger, before the whole of it.
+MARK = (
+    "Mark of the whole ledger: {mark}. The page Budget and the command ledger verify show the same until something is "
+    "added. From then on its option --head says whether the log still goes through it; in full:"
+)
+
+
+def short_mark(head: str) -> str:
+    """Return the first sixteen digits of a ledger's head in fours, to be compared by eye.
+
+    >>> short_mark("0123456789abcdef0123")
+    '0123 4567 89ab cdef'
+    """
+    return " ".join(head[at : at + 4] for at in range(0, 16, 4))
+
 
 def asked_words(one: PendingRequest) -> str:
     """Return who asked for what, and how it stands."""
@@ -30,4 +45,14 @@ def balance(account: Account) -> str:
     )
     if account.left == 0:
         return f"{spent}nothing more is released from it under this cap."
-    return f"{spent}one more may take up to {account.left:.4g}, since squares of mu add up."
+    root = root_words(account.cap, account.spent)
+    return f"{spent}one more may take up to {account.left:.4g}{root}, since squares of mu add up."
+
+
+def root_words(cap: float, spent: float) -> str:
+    """Say how what is left comes from cap and spends; empty where nothing was spent.
+
+    >>> root_words(3.0, 1.0)
+    ', the root of 3² − 1²'
+    """
+    return f", the root of {cap:.4g}² − {spent:.4g}²" if spent else ""

@@ -10,6 +10,7 @@ from pmtcore.tables.choices import SAME_ON_ALL_FACES, Choices, kinds_from_text, 
 
 _NUMBERS = {"ridge": "public_ridge", "penalty": "lam", "person_rows": "person_rows"}  # name in the link: choice
 _WORDS = (*(name for name in SAME_ON_ALL_FACES if name not in _NUMBERS.values()), "formula", "person", "person_rule")
+_ALL = "*"
 _WHOLE = ("n", "m", "d", "kappa_bar", "person_rows")
 
 
@@ -33,12 +34,15 @@ def choices_of(asked: Mapping[str, str], first: Choices, names: Sequence[str]) -
     Raises:
         InputError: a column that the table does not have, or a number that is none.
     """
-    chosen = replace(first, target=asked.get("target", first.target), family=asked.get("family", first.family))
+    target, family = asked.get("target", first.target), asked.get("family", first.family)
+    chosen = replace(first, target=target, family=family, features=None)
     features = tuple(name for name in asked.get("features", "").split(",") if name)
-    unknown = [name for name in (chosen.target, *features) if name not in names]
+    unknown = [name for name in (chosen.target, *features) if name not in (*names, _ALL)]
     if unknown:
         raise InputError(FaceMessage.LINK_COLUMNS, columns=unknown, present=list(names))
-    given: dict[str, Any] = {"features": features} if features else {}
+    # Without a word about them those that the table starts with; all of them where it starts with fewer.
+    usual = None if first.features is None else tuple(name for name in first.features if name != chosen.target)
+    given: dict[str, Any] = {"features": None if features == (_ALL,) else features or usual}
     given |= {name: asked[name] for name in _WORDS if name in asked}
     given |= {field: number(name, asked[name]) for name, field in _NUMBERS.items() if name in asked}
     given |= {"intercept": asked["intercept"] != "0"} if "intercept" in asked else {}
@@ -59,8 +63,8 @@ def fields_of(choices: Choices, first: Choices) -> dict[str, str]:
         fields["intercept"] = "1" if choices.intercept else "0"
     if choices.formula:
         fields["target"] = choices.target
-    elif choices.features and choices.features != first.features:
-        fields["features"] = ",".join(choices.features)
+    elif choices.features != first.features:
+        fields["features"] = ",".join(choices.features or (_ALL,))
     if choices.levels != first.levels:
         fields["levels"] = "\n".join(f"{name} = {' | '.join(levels)}" for name, levels in choices.levels.items())
     if choices.kinds != first.kinds:

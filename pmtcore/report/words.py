@@ -19,7 +19,7 @@ from pmtcore.releases.planning import typical_ratio
 from pmtcore.releases.record import Release
 from pmtcore.report.figures.coefficients import STEP, DisplayUnit
 from pmtcore.report.names import spoken
-from pmtcore.report.rows import is_level, step_words, steps
+from pmtcore.report.rows import is_level, source, step_words, steps
 from pmtcore.report.statistics import aside_words
 
 _ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts all directions about alike
@@ -42,12 +42,15 @@ _NO_ERROR = 1e-12  # relative: below, a distance is rounding
 
 
 def columns_words(names: Sequence[str]) -> str:
-    """Say how many columns a fit has; the intercept is none of the table's.
+    """Say how many columns of the table a fit has, and with how many coefficients where a category has several.
 
-    >>> columns_words(["(intercept)", "age"]), columns_words(["age", "pay"])
-    ('1 column and an intercept', '2 columns')
+    >>> columns_words(["(intercept)", "age"]), columns_words(["age", "town=north", "town=west"])
+    ('1 column and an intercept', '2 columns (3 coefficients)')
     """
-    many = plural(sum(name != INTERCEPT for name in names), "column")
+    features = [name for name in names if name != INTERCEPT]
+    columns = {source(name) for name in features}
+    many = plural(len(columns), "column")
+    many += f" ({len(features)} coefficients)" if len(features) > len(columns) else ""
     return f"{many} and an intercept" if INTERCEPT in names else many
 
 
@@ -292,6 +295,8 @@ def example_words(
     unit: DisplayUnit,
     references: Mapping[str, str] | None = None,
     zero_one: Collection[str] = (),
+    *,
+    ordered: bool = False,
 ) -> str:
     """Say of the first clear coefficient in the table what it means, with its limits; empty where there is none.
 
@@ -301,12 +306,13 @@ def example_words(
         unit: of the displayed coefficients.
         references: levels that categories are compared with, by column.
         zero_one: features that are 0 or 1 in every public row.
+        ordered: whether the order of the rows means something, so that the first of them is explained in any case.
     """
     rows = shown[shown["coefficient"] != INTERCEPT]
     if rows.empty or "low (95 %)" not in rows:
         return ""
     clear = (rows["low (95 %)"] > unit.neutral) | (rows["high (95 %)"] < unit.neutral)
-    row = rows.iloc[int(np.argmax(clear))]
+    row = rows.iloc[0 if ordered else int(np.argmax(clear))]
     value, low, high = alike(row["value"], row["low (95 %)"], row["high (95 %)"])
     limits = f"95 % limits {low} to {high}"
     name, reference = row["coefficient"], (references or {}).get(row["column"])

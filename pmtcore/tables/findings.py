@@ -349,7 +349,11 @@ def _as_coded(name: str, code: float, choices: Choices) -> tuple[Repair, ...]:
     """Return the repair that reads one number of a column as a missing value."""
     text = f"{code:g}"
     changes = {"kinds": {**choices.kinds, name: CODED}, "levels": {**choices.levels, name: (text,)}}
-    return () if choices.formula else (Repair(RepairLabel.AS_MISSING.sentence(label=text, column=name), changes),)
+    repair = Repair(RepairLabel.AS_MISSING.sentence(label=text, column=name), changes)
+    filled = Repair(
+        RepairLabel.AS_MISSING_FILLED.sentence(label=text, column=name), {**changes, "missing": "public-median"}
+    )
+    return () if choices.formula else (repair, *[filled] * (choices.missing != "public-median"))
 
 
 def _as_kind(name: str, kind: str, choices: Choices, example: str = "") -> Repair:

@@ -36,11 +36,12 @@ class NamedTable:
     file: str | None = None  # None: made here
     family: str = "gaussian"
     positive: str | None = None
+    features: tuple[str, ...] | None = None  # None: all others
 
     @property
     def choices(self) -> Choices:
         """Return the regression to fit when nothing else is chosen."""
-        return Choices(target=self.target, family=self.family, positive=self.positive)
+        return Choices(target=self.target, features=self.features, family=self.family, positive=self.positive)
 
     @property
     def path(self) -> Path | None:
@@ -57,7 +58,10 @@ class NamedTable:
 
 
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-_ENTRIES = {id: NamedTable(id, **fields) for id, fields in _TEXTS.items()}
+_ENTRIES = {
+    id: NamedTable(id, **fields | ({"features": tuple(fields["features"])} if "features" in fields else {}))
+    for id, fields in _TEXTS.items()
+}
 
 
 _MOST_KEPT = 2**20  # bytes of a file whose rows are cached between sessions

@@ -100,6 +100,15 @@ def test_a_link_restores_the_same(choices):
     assert link.choices_of(asked, first, ["y", "a", "b", "id", "w", "school", "days"]) == choices
 
 
+def test_an_address_without_features_means_those_of_the_table():
+    """Also with another target; all columns are said where the table starts with fewer."""
+    first, names = Choices(target="a", features=("b", "c")), ["a", "b", "c", "w"]
+    assert link.choices_of({}, first, names) == first and not {"features"} & set(link.fields_of(first, first))
+    assert link.choices_of({"target": "b"}, first, names).features == ("c",)
+    every = replace(first, features=None)
+    assert link.choices_of(link.fields_of(every, first), first, names) == every
+
+
 def test_a_script_protects_people_as_the_release_did():
     """Rows of a person that no column names are stated in the script too."""
     record = record_of(Choices(target="y"))

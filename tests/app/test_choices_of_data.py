@@ -236,3 +236,25 @@ def test_a_repair_is_taken_back_by_a_click(app):
         assert app.session_state["second_moment"].choices == then and not app.exception
     app.segmented_control(key="source").set_value("demo").run()
     assert not [b for b in app.button if b.key == "undo"]
+
+
+def test_two_files_are_exchanged_by_one_click(app):
+    """Each is read anew in its role, and a second click takes it back; no other file is asked for."""
+    upload(app, csv(90, 2), csv(600, 1))
+    for private, public in ((600, 90), (90, 600)):
+        app.button(key="upload-exchange").click().run()
+        assert not app.exception
+        opened = app.session_state["second_moment"].tables
+        assert (opened.private.n, opened.public.n) == (private, public)
+        assert (opened.private.role, opened.public.role) == ("private", "public")
+
+
+def test_a_known_table_is_opened_once_it_is_chosen(app):
+    """Before that the tables of before stay open, and the page says so."""
+    before = app.session_state["second_moment"].tables
+    go(app, "data")
+    app.segmented_control(key="source").set_value("name").run()
+    assert app.selectbox(key="table-name").value is None and app.session_state["second_moment"].tables is before
+    assert not app.exception and "Until a table is chosen" in app.info[0].value
+    app.selectbox(key="table-name").set_value("demo-labels").run()
+    assert app.session_state["second_moment"].tables.title == named.entry("demo-labels").title

@@ -38,7 +38,7 @@ def test_released_here_and_asked(explored):
     for column in ("x1", "x2"):
         explored.selectbox(key="explore-response").set_value(column).run()
         assert not explored.exception
-    assert "Models looked at: 3" in words(explored) and "3 models were looked at" in words(explored)
+    assert "Models shown: 3" in words(explored) and "3 models were shown" in words(explored)
     assert words(explored).split("Spent on this table")[1][:60] == spent
     explored.button(key="explore-pin").click().run()
     assert not explored.exception
@@ -141,7 +141,7 @@ def test_the_record_can_be_put_away(explored):
     (button,) = [b for b in explored.button if b.label.startswith("Open Synthetic demo, released 2")]
     button.click().run()
     assert not explored.exception and "free" in words(explored)
-    assert "2 models were looked at" in words(explored), "closing a record undid the search"
+    assert "2 models were shown" in words(explored), "closing a record undid the search"
 
 
 @pytest.mark.slow
@@ -151,11 +151,11 @@ def test_the_order_of_a_choice_is_no_other_model(explored):
     for chosen in (["x1", "x2"], ["x2", "x1"]):
         explored.session_state[pills] = chosen
         explored.run()
-    assert "Models looked at: 2" in words(explored)
+    assert "Models shown: 2" in words(explored)
     go(explored, "plan")
     go(explored, "explore")
     held = explored.session_state["explore-held"]
-    assert held.features["y"] == ["x1", "x2"] and "Models looked at: 2" in words(explored)
+    assert held.features["y"] == ["x1", "x2"] and "Models shown: 2" in words(explored)
     assert "Not in the model: x3" in words(explored)
 
 
@@ -170,10 +170,12 @@ def test_pinned_models_become_one_table(explored):
     ]
     assert list(table.iloc[0, 1:]) == ["y", "x1"] and (table == "").any().any()
     held = explored.session_state["explore-held"]
-    fits = {f.formula: f for f in held.moment.looked}
-    page = figures.section(fits, held.moment, 2)
+    page = figures.section(held.pins, held.moment)
     assert "Side by side" in page and ExploreWords.FOR_STUDY.sentence() in page
     assert re.search(r"<td>[^<]*e[+]", page) is None
+    go(explored, "report")
+    (shown,) = [part.proto.body for part in explored.get("html") if "Answers from the" in part.proto.body]
+    assert all(f"{name}: {figures.model_words(fit)}" in shown for name, fit in held.pins.items())
 
 
 def test_two_nested_models_are_compared(explored):

@@ -46,7 +46,7 @@ def test_no_serious_finding_after_a_release(page: Page, server: str, theme: str)
     """The same where results are shown: a release, and an opened moment with its questions."""
     page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
     found = []
-    for name, shown in (("release", "Take it with you"), ("explore", "Models looked at")):
+    for name, shown in (("release", "Take it with you"), ("explore", "Models shown")):
         page.goto(f"{server}/{name}")
         settled(page)
         page.get_by_text("I spend mu = 1").click()

@@ -35,7 +35,7 @@ def explored(page: Page, server: str) -> Page:
     upload_for(page, server, (("pay.csv", rows(900, 1)), ("sample.csv", rows(120, 2))), "Explore")
     spend(page)
     settled(page)
-    expect(page.get_by_text("Models looked at: 1")).to_be_visible()
+    expect(page.get_by_text("Models shown: 1")).to_be_visible()
     settled(page)
     return page
 
@@ -52,9 +52,9 @@ def test_upload_release_choose_pin_compare_confirm(explored: Page, shots: Path) 
         settled(page)
         if name == "all of it":
             pill(page, "years")
-            expect(page.get_by_text("Models looked at: 2")).to_be_visible()
+            expect(page.get_by_text("Models shown: 2")).to_be_visible()
             settled(page)
-    expect(page.get_by_text(re.compile("2 models were looked at")).first).to_be_visible()
+    expect(page.get_by_text(re.compile("2 models were shown")).first).to_be_visible()
     expect(page.get_by_role("textbox", name="Name of this model")).to_have_value("age alone")
     pictures(page, shots)
     page.get_by_role("radio", name="Confirm").click()
@@ -75,12 +75,12 @@ def test_a_click_on_the_map_and_the_keyboard(explored: Page) -> None:
         marks = chart.locator(".scatterlayer .point")
         expect(marks.first).to_be_visible()
         marks.first.click(force=True)
-        expect(page.get_by_text(f"Models looked at: {looked}")).to_be_visible()
+        expect(page.get_by_text(f"Models shown: {looked}")).to_be_visible()
         settled(page)
     feature = page.get_by_test_id("stButtonGroup").get_by_text("years", exact=True).first
     feature.focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Models looked at")).to_be_visible()
+    expect(page.get_by_text("Models shown")).to_be_visible()
     settled(page)
     expect(page.get_by_test_id("stException")).to_have_count(0)
 

@@ -336,11 +336,25 @@ def test_paths_begin_and_end_where_they_should(moment):
     lasso = found.lasso_path(fit, 20)
     assert np.all(lasso.coefficients[0][1:] == 0) and np.all((lasso.chosen >= 0) & (lasso.chosen <= 1))
     assert np.allclose(lasso.coefficients[-1], fit.fit.coefficients, atol=0.05)
-    before = found.models
     best = found.best_subsets(fit)
-    assert found.models == before + 2**3 and found.best_subsets(fit) == best and found.models == before + 2**3
     assert [len(s.names) for s in best] == [0, 1, 2, 3] and best[1].names == ("a",)
     assert all(x.residual_variance >= y.residual_variance - 1e-6 for x, y in pairwise(best))
+
+
+def test_a_model_counts_once_however_it_was_looked_at(moment):
+    """Shown, compared by best subsets, or by two searches that share columns: one of the different models."""
+    found = Moment(moment[0].record)
+    fit = found.regress("b ~ a + `g=x` + hit")
+    found.regress("b ~ a")
+    best = found.best_subsets(fit)
+    assert found.models == 2**3 and found.best_subsets(fit) == best and found.models == 2**3
+    found.best_subsets(found.regress("b ~ a + `g=x`"))
+    assert found.models == 2**3, "a part of what was searched before"
+    found.best_subsets(found.regress("a ~ b + hit"))
+    assert found.models == 2**3 + 2**2, "another response"
+    found.regress("b ~ a")
+    found.regress(response="b", features=["a"], ridge=1.0)
+    assert found.models == 2**3 + 2**2 + 1 and len(found.looked) == 5
 
 
 def test_a_ridge_path_begins_at_its_own_fit_for_every_response(moment):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 
+import pandas as pd
 import pytest
 
+import pmtcore as pc
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import InputError, LabReason, kind_of
+from pmtcore.base.messages import InputError, LabReason, SpendMessage, kind_of
 from pmtcore.cli.main import main
 from pmtcore.ledger.account import START_CAP
 from pmtcore.ledger.log import Ledger, LedgerError
@@ -91,3 +94,20 @@ def test_the_first_cap_is_never_below_the_first_spend(tmp_path):
     assert ledger.account("a").cap == 7.0
     with pytest.raises((LedgerError, InputError)):
         ledger.first_cap(" ", 1.0)
+
+
+def test_a_name_that_has_other_rows_is_said(files, tmp_path, capsys):
+    """On the command line and in Python as on the page; not of the same rows again, nor under a new name."""
+    ask = ["release", *files, "--method", "joint-pmt", "--mu", "0.5", "--dataset", "survey"]
+    for _ in range(2):
+        assert main(ask) == 0
+        assert "does not recognise" not in capsys.readouterr().err
+    other = tmp_path / "other.csv"
+    other.write_bytes(table(400, 7))
+    ask[ask.index("--private") + 1] = str(other)
+    assert main(ask) == 0
+    assert SpendMessage.OTHER_ROWS.sentence(dataset="survey") in capsys.readouterr().err
+    public, private = (pd.read_csv(io.BytesIO(table(n, seed))) for n, seed in ((50, 2), (400, 9)))
+    for name, said in (("survey", True), ("another", False)):
+        model = pc.PrivateRegressor(mu=0.5).fit(private, public, target="y", dataset=name, quiet=True)
+        assert (SpendMessage.OTHER_ROWS.sentence(dataset=name) in model.spent_.sentence) == said

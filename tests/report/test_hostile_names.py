@@ -77,7 +77,7 @@ def test_pages_of_html(joint, moment):
     _found, record, account = joint
     fit = moment.regress(response=moment.columns[0], features=list(moment.columns[1:6]))
     pages = [report(record, account, "head"), results_of(record)._repr_html_()]
-    pages.append(explore.section({NAMES[2]: fit}, moment, 1))
+    pages.append(explore.section({NAMES[2]: fit}, moment))
     for page in pages:
         made = Tags(page)
         assert not made.tags & {"img", "script", "a", "iframe"} and not made.attributes & {"onerror", "onload"}

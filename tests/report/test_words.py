@@ -369,6 +369,7 @@ def test_the_example_is_a_coefficient_that_can_be_told_from_none():
     table = pd.DataFrame(rows).assign(**{"low (95 %)": [-3.0, 1.0], "high (95 %)": [5.0, 3.0]})
     one = DisplayUnit("table", "w", "unit", False, "", "y")
     assert "more of age" in words.example_words(table, one)
+    assert "more of date" in words.example_words(table, one, ordered=True), "ordered by size the first row is meant"
     alone = words.example_words(table.head(1), one)
     assert "more of date" in alone and "other columns" not in alone
     assert "with the other columns held fixed" in words.example_words(table, one)

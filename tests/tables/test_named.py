@@ -11,7 +11,7 @@ import pytest
 
 from pmtcore.base.messages import InputError
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.named import _split, load
+from pmtcore.tables.named import _split, entry, load
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_path, read_table, split
 
@@ -66,3 +66,9 @@ def test_large_published_tables_go_with_their_session(published: Path, monkeypat
     monkeypatch.setattr("pmtcore.tables.named._MOST_KEPT", 1000)
     assert load("banknote")[0] is not load("banknote")[0]
     assert _split.cache_info().currsize == 0
+
+
+def test_a_survey_weight_is_no_feature_at_first():
+    """Adult's own weight says how many people a row stands for, nothing of this one."""
+    features = entry("adult").choices.features
+    assert features is not None and "fnlwgt" not in features and len(features) == 13

@@ -13,17 +13,34 @@ from pmtcore.report.figures.style import AFTER, BEFORE, PRIVACY, QUIET, TRUNCATI
 
 # Half of each axis of the clouds: rows of standard deviation 1 are inside, with room for a cloud that is still long.
 _HALF_AXIS = 4.0
+# Public rows that are marked among the others: more would hide them.
+_MOST_PUBLIC = 30
 
 
 def clouds(cloud: Cloud) -> go.Figure:
     """Draw both clouds beside each other, on one scale, which changes only where a cloud would be cut off."""
     figure = make_subplots(1, 2, horizontal_spacing=0.06)
-    both = (("before", cloud.before, BEFORE), ("after whitening", cloud.after, AFTER))
-    for at, (name, points, colour) in enumerate(both, 1):
+    both = (
+        ("before", cloud.before, BEFORE, cloud.public_before),
+        ("after whitening", cloud.after, AFTER, cloud.public_after),
+    )
+    for at, (name, points, colour, public) in enumerate(both, 1):
         marker = {"color": colour, "size": 5}
         figure.add_scatter(x=points[:, 0], y=points[:, 1], mode="markers", name=name, marker=marker, row=1, col=at)
+        shown = public[:_MOST_PUBLIC]
+        more = f", the first {_MOST_PUBLIC}" if len(public) > len(shown) else ""
+        figure.add_scatter(
+            x=shown[:, 0],
+            y=shown[:, 1],
+            mode="markers",
+            name=f"public rows{more}",
+            showlegend=at == 1,
+            marker={"symbol": "circle-open", "size": 9, "color": "#009E73", "line": {"width": 2}},
+            row=1,
+            col=at,
+        )
     finish(figure, "first column", "second column", 420)
-    farthest = max(float(np.abs(points).max()) for _, points, _ in both)
+    farthest = max(float(np.abs(points).max()) for _, points, _, _ in both)
     half = max(_HALF_AXIS, 1.05 * farthest)
     for at, anchor in enumerate(("x", "x2"), 1):
         square = {"range": [-half, half], "constrain": "domain", "col": at}

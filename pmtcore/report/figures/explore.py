@@ -45,6 +45,8 @@ _HIDES = 3.0  # times as wide as by sampling alone: from here on a band hides ef
 _LIMITS = ("low", "high")
 _BESIDE = 14  # pixels of one model's line among others
 
+# Columns up to which each cell of their correlations holds its number.
+_MOST_NUMBERED = 14
 # Names up to which a network has them level; more stand along their rays.
 _MOST_LEVEL = 24
 # Of such a network: half its height and the width of a letter in pixels, and the letters of a name.
@@ -104,7 +106,7 @@ def forest(moment: Moment, fit: Regression, rows: pd.DataFrame) -> go.Figure:
     names, error = list(rows["row"]), between(low, value, high)
     figure = go.Figure()
     figure.add_scatter(x=value, y=names, error_x=error, mode="markers", marker={"color": AFTER, "size": 9}, name="95 %")
-    figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
+    figure.add_vline(x=0, line={"color": QUIET})
     at_the_edge(figure, value, low, high)
     figure.update_layout(showlegend=False)
     return finish_rows(figure, names, _axis(moment, [fit]))
@@ -169,7 +171,7 @@ def neighbours(
             customdata=part[["named"]].to_numpy(),
             marker={"color": AFTER, "size": 13, "symbol": symbol, "line": {"width": 2}},
         )
-    figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
+    figure.add_vline(x=0, line={"color": QUIET})
     figure.update_xaxes(range=[-1.05, 1.05])
     return finish_rows(figure, names, f"correlation with {response}"), rows
 
@@ -227,8 +229,15 @@ def shares_table(fit: Regression) -> pd.DataFrame:
     )
 
 
-def fit_words(fit: Regression, models: int, correction: str) -> str:
-    """Describe how well it fits, and what the bands are worth after so many models."""
+def fit_words(fit: Regression, shown: int, models: int, correction: str) -> str:
+    """Describe how well it fits, and what the bands are worth after so many models.
+
+    Args:
+        fit: the model.
+        shown: models whose figures were shown, this one among them.
+        models: these, and those that best subsets compared besides.
+        correction: of the bands.
+    """
     parts = []
     share = fit.r_squared
     if share is not None:
@@ -237,7 +246,7 @@ def fit_words(fit: Regression, models: int, correction: str) -> str:
     if words := _noise_words(fit):
         parts.append(words)
     if models > 1 and correction == "none":
-        parts.append(ExploreWords.NOT_BEST.sentence(state=_looked_words(models)))
+        parts.append(ExploreWords.NOT_BEST.sentence(state=looked_words(shown, models)))
     return " ".join(parts)
 
 
@@ -284,20 +293,44 @@ def _noise_words(fit: Regression) -> str:
     return ExploreWords.NOISE_WIDENS.sentence(factor=size)
 
 
-def _looked_words(models: int) -> str:
-    """Return how many models were looked at, without a full stop."""
-    return f"{plural(models, 'model')} {'was' if models == 1 else 'were'} looked at"
+def looked_words(shown: int, models: int) -> str:
+    """Return how many different models were shown, and how many more best subsets compared, without a full stop.
+
+    >>> looked_words(1, 1), looked_words(3, 19)
+    ('1 model was shown', '3 models were shown, and 16 more compared by best subsets')
+    """
+    more = f", and {models - shown:,} more compared by best subsets" if models > shown else ""
+    return f"{plural(shown, 'model')} {'was' if shown == 1 else 'were'} shown{more}"
+
+
+def model_words(fit: Regression) -> str:
+    """Return which column a model explains by which others, in plain words.
+
+    >>> model_words(fit)  # doctest: +SKIP
+    'pay on age, town (3 effects)'
+    """
+    told = [
+        name if names == [name] else f"{name} ({plural(len(names), 'effect')})"
+        for name, names in by_source(fit.features).items()
+    ]
+    return f"{fit.response} on {', '.join(told) or 'its mean alone'}"
+
+
+def called(looked: Sequence[Regression], names: Mapping[str, str]) -> dict[str, str]:
+    """Return what each model is called, by its key: its name, else its place among those that were shown."""
+    return {key_of(fit): names.get(key_of(fit), f"model {at}") for at, fit in enumerate(looked, 1)}
 
 
 def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequence[str]) -> pd.DataFrame:
     """Return the models examined, newest first, with their fits and how each differs from the one before it."""
-    rows = []
+    rows, named = [], called(looked, names)
     for at, fit in reversed(list(enumerate(looked, 1))):
         share = fit.r_squared
         key = key_of(fit)
         rows.append(
             {
-                "model": names.get(key, f"model {at}"),
+                "model": named[key],
+                "explains": model_words(fit),
                 "R^2": math.nan if share is None else _share(share.values),
                 "R^2 low": math.nan if share is None else _share(share.bands.low),
                 "R^2 high": math.nan if share is None else _share(share.bands.high),
@@ -306,7 +339,6 @@ def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequ
                 "features": len(fit.names) - fit.constant,
                 "ridge": fit.lam,
                 "pinned": key in pinned,
-                "formula": fit.formula,
             }
         )
     return pd.DataFrame(rows)
@@ -366,7 +398,7 @@ def side_by_side(fits: Mapping[str, Regression], moment: Moment) -> tuple[go.Fig
             marker={"color": COLOURS[at % len(COLOURS)], "symbol": marks[at % len(marks)], "size": 9},
         )
         tables.append(with_noise[["coefficient", "value", "low", "high"]].assign(model=name))
-    figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
+    figure.add_vline(x=0, line={"color": QUIET})
     figure.update_layout(scattermode="group")
     joined = pd.concat(tables, ignore_index=True)
     names = list(dict.fromkeys(name for trace in figure.data for name in trace.y))
@@ -472,6 +504,8 @@ def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
     figure = go.Figure(
         go.Heatmap(z=values, x=names, y=names, zmin=-1, zmax=1, colorscale="RdBu", colorbar={"title": "r"})
     )
+    if len(names) <= _MOST_NUMBERED:
+        figure.update_traces(texttemplate="%{z:.2f}", hoverongaps=False)
     figure.update_yaxes(autorange="reversed")
     shown = pd.DataFrame(rows)[["first", "second", "value", "low", "high", "told"]].rename(
         columns={"told": "clear of zero"}
@@ -629,7 +663,7 @@ def record_words(moment: Moment) -> str:
     promise, note = of_person(record.guarantee), person_note(record.guarantee)
     rows = "an unknown number of" if record.m is None else f"{record.m:,}"
     sentence = ExploreWords.RECORD.sentence(
-        count=len(moment.columns),
+        columns=_many_columns(moment),
         private_rows=record.n,
         public_rows=rows,
         mu=said(promise["mu"], 4),
@@ -638,6 +672,12 @@ def record_words(moment: Moment) -> str:
         unit=f"replace-one; {note}" if note else "replace-one",
     )
     return f"{sentence} {ExploreWords.ASSUMES_GAUSSIAN.sentence()}" if moment.assumes_gaussian else sentence
+
+
+def _many_columns(moment: Moment) -> str:
+    """Count the columns of the table, and all of the moment where a category has several."""
+    many, sources = len(moment.columns), len(by_source(moment.columns))
+    return plural(sources, "column") + (f" ({many} with each level)" if many > sources else "")
 
 
 def code(fit: Regression) -> dict[str, str]:
@@ -651,13 +691,12 @@ def code(fit: Regression) -> dict[str, str]:
     }
 
 
-def section(fits: Mapping[str, Regression], moment: Moment, models: int, title: str = "") -> str:
-    """Return a report section: one HTML page of the models given, public and released figures only.
+def section(fits: Mapping[str, Regression], moment: Moment, title: str = "") -> str:
+    """Return one HTML page of the models given, public and released figures only.
 
     Args:
         fits: the models, by name.
         moment: the record that answers them.
-        models: how many were looked at.
         title: what the record is of.
     """
     study = ExploreWords.FOR_STUDY.sentence()
@@ -669,16 +708,30 @@ def section(fits: Mapping[str, Regression], moment: Moment, models: int, title: 
         "td:first-child,th:first-child{text-align:left}</style><h1>Explored models</h1>",
         standing,
         f"<p>{escaping.html(f'{title}: ' if title else '')}{escaping.html(record_words(moment))}</p>",
-        f"<p>{_looked_words(models)}. Bands are 95 % for a model chosen beforehand.</p>",
+        answers(fits, moment),
     ]
+    return "\n".join(parts)
+
+
+def answers(fits: Mapping[str, Regression], moment: Moment) -> str:
+    """Return the models given as a part of the report of the release that answers them; empty without any.
+
+    Args:
+        fits: the models, by name.
+        moment: the record.
+    """
+    if not fits:
+        return ""
+    looked = looked_words(len(moment.looked), moment.models)
+    parts = ["<h2>Answers from the released moment</h2>", f"<p>{ExploreWords.ANSWERS.sentence(state=looked)}</p>"]
     if len(fits) > 1:
-        parts.append(f"<h2>Side by side</h2><p>{ExploreWords.BESIDE.sentence()}</p>{_html(regression_table(fits))}")
+        parts.append(f"<h3>Side by side</h3><p>{ExploreWords.BESIDE.sentence()}</p>{_html(regression_table(fits))}")
     for name, fit in fits.items():
-        parts.append(f"<h2>{escaping.html(name)}</h2><p><code>{escaping.html(fit.formula)}</code></p>")
-        parts.append(f"<p>{escaping.html(fit_words(fit, 1, 'none'))}</p>")
+        parts.append(f"<h3>{escaping.html(name)}: {escaping.html(model_words(fit))}</h3>")
+        parts.append(f"<p>{escaping.html(fit_words(fit, 1, 1, 'none'))}</p>")
         parts.append(_html(table(fit, "none", 1)))
         if len(tests := factor_tests(fit)):
-            parts.append(f"<h3>Joint tests of columns with several levels</h3>{_html(tests)}")
+            parts.append(f"<p>Joint tests of columns with several levels:</p>{_html(tests)}")
         parts.append(f"<pre>{escaping.html(code(fit)['Python'])}</pre>")
     return "\n".join(parts)
 
