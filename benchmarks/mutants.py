@@ -1085,6 +1085,11 @@ def _mutants() -> list[Mutant]:
         "chance",
         f"{likeness} -k frequent_levels",
     )
+    beyond = f"{likeness} -k beyond_all"
+    plant("homogeneity: every ball is closed", homogeneity, "if self.is_open:", "if False:", beyond)
+    plant("homogeneity: every ball is open", homogeneity, "weights(rows) == 1))", "weights(rows) >= 0))", beyond)
+    shift = "tests/methods/test_joint_filter.py -k law_of_a_shift"
+    plant("joint: a covariance is known", "methods/joint/outcome.py", "max(dof - d + 1, 1.0)", "dof", shift)
     plant(
         "homogeneity: sums without random signs",
         homogeneity,

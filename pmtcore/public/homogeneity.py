@@ -8,7 +8,8 @@ simulated from the public rows by a weighted bootstrap, in the coordinates and w
 
     T = sum over entries of (released - mean)^2/variance,
 
-with mean and variance of the simulated matrices. Only the released matrix comes from private rows.
+with mean and variance of the simulated matrices; the variance grows with the released diagonal where the ball may hold
+rows far longer than any public one. Only the released matrix comes from private rows.
 """
 
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ _MOST_GROUPS = 1000
 _NUMBERS_AT_ONCE = 2**21
 # Round upper bounds of a p-value, by the value above which each is used.
 _SHARES = ((1e-2, "one in twenty"), (1e-3, "one in a hundred"), (1e-6, "one in a thousand"))
+# A ball with twice the length of every public row may hold private rows that none of them resembles (decision 245).
+_OPEN = 2.0
 # Degrees of freedom of the fitted law: no law here has a heavier tail than one squared Gaussian.
 _LEAST_LAW_DOF = 1.0
 
@@ -46,11 +49,13 @@ class BootstrapNull:
         moments: upper triangles of the drawn Gram matrices, shape (draws, entries).
         diagonal: for each entry, True where it lies on the diagonal, shape (entries,).
         means: for each entry, True where it is a mean: one of the intercept with another column.
+        is_open: whether the ball may hold private rows far longer than any public one.
     """
 
     moments: np.ndarray
     diagonal: np.ndarray
     means: np.ndarray
+    is_open: bool
 
     def test(self, gram: np.ndarray, noise: float) -> float:
         """Return the p-value of a released Gram matrix under the null distribution.
@@ -66,17 +71,28 @@ class BootstrapNull:
             them, which reaches beyond the number of draws.
         """
         noise_variance = noise * np.where(self.diagonal, 2.0, 1.0)
-        mean_entry = np.mean(self.moments, axis=0)
-        variance = np.var(self.moments, axis=0, ddof=1) + noise_variance + 1e-300
-        distances = (upper_triangle(gram) - mean_entry) ** 2 / variance
+        distances = self._distances(upper_triangle(gram), noise_variance)
         rng = np.random.default_rng(0)
         noisy = self.moments + np.sqrt(noise_variance) * rng.standard_normal(self.moments.shape)
-        simulated = (noisy - mean_entry) ** 2 / variance
+        simulated = self._distances(noisy, noise_variance)
         chance = self._chance(float(np.sum(distances)), np.sum(simulated, axis=1))
         if not np.any(self.means):
             return chance
         of_means = self._chance(float(np.sum(distances[self.means])), np.sum(simulated[:, self.means], axis=1))
         return min(2 * min(chance, of_means), 1.0)
+
+    def _distances(self, moments: np.ndarray, noise_variance: np.ndarray) -> np.ndarray:
+        """Return squared deviations (..., entries) of moments from the mean, in units of their variances.
+
+        Where the ball is open, an entry has the variance of public rows as long as the released diagonal says: rows
+        that none of them resembles make a column's standard deviation as much larger as its second moment.
+        """
+        mean, variance = np.mean(self.moments, axis=0), np.var(self.moments, axis=0, ddof=1)
+        if self.is_open:
+            growth = np.maximum(moments[..., self.diagonal] / np.maximum(mean[self.diagonal], 1e-100), 1.0)
+            rows, columns = np.triu_indices(growth.shape[-1])
+            variance = variance * growth[..., rows] * growth[..., columns]
+        return np.asarray((moments - mean) ** 2 / (variance + noise_variance + 1e-300))
 
     @staticmethod
     def _chance(statistic: float, simulated: np.ndarray) -> float:
@@ -176,7 +192,8 @@ def _simulate(public: PublicData, rows: np.ndarray, ball: Ball, n: int) -> Boots
     least = np.where(diagonal, 0.0, relative_variance * square[upper[0]] * square[upper[1]])
     lacking = np.sqrt(np.maximum(least - np.var(moments, axis=0, ddof=1), 0.0))
     means = (upper[0] == 0) & ~diagonal & public.has_intercept
-    return BootstrapNull(moments + rng.standard_normal(moments.shape) * lacking, diagonal, means)
+    is_open = bool(np.all(Ball(ball.radius / _OPEN, ball.response_scale).weights(rows) == 1))
+    return BootstrapNull(moments + rng.standard_normal(moments.shape) * lacking, diagonal, means, is_open)
 
 
 def words(chance: float, public: PublicData) -> str | None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.messages import ReleaseNote, kind_of
 from pmtcore.base.private_rows import Curator, PrivateRows
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import exact_fit
+from pmtcore.methods.joint import outcome
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.clipping import GradientNorms, common_direction, harmless_bound
@@ -434,3 +438,19 @@ def test_bands_of_columns_that_determine_each_other_are_those_of_the_rows(number
     bands = plan("joint-pmt", public, 4000, 1.0).run(rows, SeededNoise(number), 1).bands()
     assert np.all(bands.sampling > 0.5 * errors)
     assert np.all((bands.low <= exact) & (exact <= bands.high))
+
+
+def test_an_estimated_covariance_is_in_the_law_of_a_shift(monkeypatch, seed) -> None:
+    """Public errors whose covariance 24 degrees of freedom estimate: as many alarms as the level, where rows differ."""
+    rng, d, freedom, draws = np.random.default_rng(seed), 10, 24, 4000
+    alarms = 0
+    for _ in range(draws):
+        rows = rng.standard_normal((freedom, d))
+        monkeypatch.setattr(outcome, "_two_estimates", lambda *_, of=rows: (np.zeros((d, d)), of.T @ of / len(of)))
+        public = SimpleNamespace(m=freedom + d, d=d, rows=rows)
+        fit = SimpleNamespace(
+            unshrunk=rng.standard_normal((1, d)), unclipped_share=np.ones(1), gram_estimate=np.eye(d)[None]
+        )
+        alarms += outcome.looks_shifted(SimpleNamespace(public=public, prior_dof=freedom), fit)
+    level = outcome._FALSE_ALARMS
+    assert binom.cdf(alarms, draws, level) > 1e-3 and binom.sf(alarms - 1, draws, level) > 1e-3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -81,6 +83,21 @@ def test_rare_rows_among_many_raise_no_alarm():
         z = np.column_stack([rng.normal(size=N), rng.random(N) < 3 / 6000, rng.random(N) < 4 / 6000, np.zeros(N)])
         alarms += chance(public, z, 1e-6, seed) < FALSE_ALARMS
     assert binom.sf(alarms - 1, 20, 0.05) > 1e-3
+
+
+def test_rows_beyond_all_public_ones_raise_fewer_alarms():
+    """Heavy tails in a ball that truncates nothing: less than half of the alarms, and a larger column is found."""
+    alike, larger, closed = [], [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x, new = rng.standard_t(2.5, (60, 6)), rng.standard_t(2.5, (N, 6))
+        public = public_from_rows(x, x.sum(axis=1) + rng.standard_normal(60), names(6), "y")
+        null = bootstrap_null(public, Ball(1e4, 1.0), N)
+        assert null.is_open and not bootstrap_null(public, Ball(3.0, 1.0), N).is_open
+        for found, scale, law in ((alike, 1, null), (closed, 1, replace(null, is_open=False)), (larger, 2.5, null)):
+            z = np.linalg.solve(public.feature_root, (new * [1, scale, 1, 1, 1, 1]).T).T
+            found.append(law.test(z.T @ z / N, 1e-9) < FALSE_ALARMS)
+    assert sum(alike) < sum(closed) / 2 and sum(larger) >= 15
 
 
 def categories(rng, rows, share):

@@ -26,7 +26,7 @@ _PATH_POINTS = 31  # of the ridge path: three a decade over ten decades
 _DECISIVE_LEVERAGE = 0.5  # leverage of a public row
 # Chance that public rows show no less of a direction than the floor of the bands assumes
 _FLOOR_CHANCE = 0.95
-_FALSE_ALARMS = 1e-3  # of each of two tests for a shift
+_FALSE_ALARMS = 3e-3  # of each of two tests for a shift
 _MANY_DEGREES = 1e9  # more are infinitely many
 
 # Of a column of length one, what others must leave of it to be none of their combinations: root of the rounding error.
@@ -287,9 +287,10 @@ def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, de
 
 
 def looks_shifted(first: FirstFit, fit: Fit) -> bool:
-    """Return whether the correction is far larger than alike samples give: about one false alarm in 1,000.
+    """Return whether the correction is far larger than alike samples give: three false alarms in 1,000 by the law.
 
-    With public rows the ratio of section 6.1, by the robust covariances that bands have, truncation included. With a
+    With public rows the ratio of section 6.1, by the robust covariances that bands have, truncation included, by
+    Hotelling's law: public rows estimate d directions of their own covariance. With a
     moment alone ``|delta|^2 (m - d)/d`` is F-distributed for Gaussian errors, since ``delta`` is the error of the
     public fit in its own units; noise and private sampling come on top.
     """
@@ -303,7 +304,8 @@ def looks_shifted(first: FirstFit, fit: Fit) -> bool:
         solved = np.linalg.solve(mine + theirs, np.column_stack([theirs, delta]))
         share = float(np.clip(np.trace(solved[:, :d]) / d, 1e-6, 1.0))
         dof = min(first.prior_dof / share**2, _MANY_DEGREES)
-        return bool(delta @ solved[:, d] / d > f_distribution.isf(_FALSE_ALARMS, d, dof))
+        rest = max(dof - d + 1, 1.0)
+        return bool(delta @ solved[:, d] * rest / (d * dof) > f_distribution.isf(_FALSE_ALARMS, d, rest))
     rest = public.m - d
     own = d / rest * f_distribution.isf(_FALSE_ALARMS, d, rest)
     noise = float(np.linalg.eigvalsh(inverse @ fit.noise_covariance(delta) @ inverse)[-1])
