@@ -1666,6 +1666,13 @@ def _mutants() -> list[Mutant]:
             "held",
         ),
         (
+            "responses: sampling errors of few public rows alone",
+            method,
+            "sampling = robust.at_least(equal)",
+            "sampling = robust",
+            "equal_variances",
+        ),
+        (
             "responses: means of people with public covariates",
             "tables/choices.py",
             "if self.person and self.person_rule != FIRST:\n            raise RefusedError(Refusal.PUBLIC",

@@ -175,10 +175,15 @@ class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
         return ResponseOutcome(self, where, estimate, tuple(gradients))
 
     def errors(self, where: PublicCoordinates, estimate: Estimate) -> tuple[Part, Part, Part]:
-        """Return what noise and public fit, sampling, and clipping leave, in the units of the table, first trial."""
-        public = self.public
-        rows = whiten(where.whitening, public.whitened_in_sample[:, :-1] * public.left_out_residual[:, None])
-        sampling = robust_part(where.to_table(rows - rows.mean(axis=0)), 1.0, self.n, public.clusters)
+        """Return what noise and public fit, sampling, and clipping leave, in the units of the table, first trial.
+
+        No sampling variance is below that of equal variances, ``s^2 H^{-1}/n``, whose H is that of the private rows.
+        """
+        public, residual = self.public, self.public.left_out_residual
+        rows = whiten(where.whitening, public.whitened_in_sample[:, :-1] * residual[:, None])
+        robust = robust_part(where.to_table(rows - rows.mean(axis=0)), 1.0, self.n, public.clusters)
+        equal = where.to_table(where.to_table(where.design * np.mean(residual**2)).T) / self.n
+        sampling = robust.at_least(equal)
         noise, clipping = (
             Part.of(where.to_table(where.to_table(covariance[0]).T))
             for covariance in (estimate.public + estimate.noise, estimate.clipping)

@@ -153,6 +153,17 @@ def test_its_limits_held_the_fit_of_the_population():
     assert np.median(widths) < 12
 
 
+def test_no_sampling_error_is_below_that_of_equal_variances():
+    """Of few public rows one decides a direction, and its residual says nothing: H, of all covariates, does."""
+    for seed in range(5):
+        draw, public, rows = make(1000, 12, seed)
+        made = plan(ID, public, 1000, 1.0)
+        residual = made.public.residual_scale * made.public.left_out_residual
+        inverse = np.linalg.inv(draw.private_x.T @ draw.private_x)
+        equal = np.sqrt(np.mean(residual**2) * np.diag(inverse))
+        assert np.all(made.run(rows, SeededNoise(seed), 1).bands().sampling >= 0.999 * equal)
+
+
 def test_a_column_that_is_constant_in_private_rows_does_no_harm():
     """It stays at the public fit, and the bands say that nothing is known of it."""
     private = frame(400, 4).assign(a=0.0)
