@@ -110,10 +110,8 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
         notes.append(Note(TableNote.WRITTEN, column=rule.name, example=like))
     if kind in DATES:
         notes.append(date_note(rule.name, kind))
-    elif schema.like_identifier(values):
-        notes.append(Note(TableNote.LIKE_IDENTIFIER, column=rule.name))
-    elif schema.identifies(rule.name, values):
-        notes.append(Note(TableNote.NAMED_IDENTIFIER, column=rule.name))
+    elif (identifier := schema.as_identifier(rule.name, values)) is not None:
+        notes.append(Note(identifier, column=rule.name))
     readable = schema.values(public, "number", decimal) if codes else values
     lost = int(np.sum(np.isnan(readable))) - _blank(public)
     if lost > 0:

@@ -422,16 +422,9 @@ def _features(private: Table, public: Table, choices: Choices, going_in: tuple[s
         if kind in DATES:
             leave = _without(going_in, (name,))
             yield Finding("dates", date_note(name, kind), (name,), False, (leave,))
-        elif choices.features and (identifier := _identifier(name, numbers)) is not None:
+        elif choices.features and (identifier := schema.as_identifier(name, numbers)) is not None:
             leave = _without(going_in, (name,))
             yield Finding("features", Note(identifier, column=name), (name,), False, (leave,))
-
-
-def _identifier(name: str, numbers: np.ndarray) -> TableNote | None:
-    """Return in what way a column of numbers is an identifier; ``None``: in none."""
-    if schema.like_identifier(numbers):
-        return TableNote.LIKE_IDENTIFIER
-    return TableNote.NAMED_IDENTIFIER if schema.identifies(name, numbers) else None
 
 
 def _persons(private: Table, public: Table, choices: Choices) -> Iterator[Finding]:

@@ -46,10 +46,9 @@ from pmtcore.tables.persons import Persons, bounded
 from pmtcore.tables.queries import DeclaredSource
 from pmtcore.tables.schema import (
     Schema,
+    as_identifier,
     code_for_missing,
     frequencies,
-    identifies,
-    like_identifier,
     named_as_identifier,
     read_alike,
     spelled_alike,
@@ -200,7 +199,7 @@ def _are_two_labels(levels: Sequence[str]) -> bool:
 def _numbers_rows(public: Table, name: str) -> bool:
     """Return whether a column of numbers looks like row numbers or identifiers, so that it is no target by default."""
     numbers = values(public.column(name), "number", public.decimal)
-    return like_identifier(numbers) or identifies(name, numbers)
+    return as_identifier(name, numbers) is not None
 
 
 def features_taken(

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from pmtcore.base.messages import InputError, TableMessage, reraised_as
+from pmtcore.base.messages import InputError, TableMessage, TableNote, reraised_as
 from pmtcore.base.strict_json import parsed
 from pmtcore.tables import cells
 from pmtcore.tables.dialect import Dialect
@@ -317,6 +317,13 @@ def like_identifier(numbers: np.ndarray) -> bool:
     if len(known) < 2 or np.any(known != np.round(known)) or len(np.unique(known)) < len(known):
         return False
     return bool(len(known) * (len(known) - 1) / 2 >= _EQUAL_PAIRS * (np.ptp(known) + 1))
+
+
+def as_identifier(name: str, numbers: np.ndarray) -> TableNote | None:
+    """Return in what way a column of public numbers (m,) is an identifier, by them or its name; ``None``: in none."""
+    if like_identifier(numbers):
+        return TableNote.LIKE_IDENTIFIER
+    return TableNote.NAMED_IDENTIFIER if identifies(name, numbers) else None
 
 
 def named_as_identifier(name: str) -> bool:
