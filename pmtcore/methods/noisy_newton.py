@@ -69,10 +69,12 @@ class BoundedNewtonParameters(NewtonParameters):
         "Coefficient bound (0: automatic)",
         "Iterates are kept within this length in whitened coordinates; automatic: twice the public fit's.",
         high=1e6,
+        automatic="",
     )
     response_bound: float = unset(
         "Response bound (0: automatic)",
         "Responses are clipped to it; automatic: 1 for labels, else 1.5 times the largest public one.",
+        automatic="",
     )
 
 

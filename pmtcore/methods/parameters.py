@@ -26,6 +26,7 @@ def parameter(
     high: float | None = None,
     choices: tuple[str, ...] = (),
     log: bool = False,
+    automatic: str | None = None,
 ) -> Value:
     """Return a dataclass field with what a form needs to draw it and a check needs to refuse a value.
 
@@ -37,11 +38,11 @@ def parameter(
         high: largest value of a number; ``None``: none.
         choices: the texts that may be chosen; empty: any text or number.
         log: whether a form draws it on a logarithmic scale.
+        automatic: where 0 leaves the value to the plan, the public figure that says what it took, empty where no single
+            one does; ``None``: 0 is a value like others.
     """
-    return dataclasses.field(
-        default=default,
-        metadata={"label": label, "help": help, "low": low, "high": high, "choices": choices, "log": log},
-    )
+    shown = {"label": label, "help": help, "low": low, "high": high, "choices": choices, "log": log}
+    return dataclasses.field(default=default, metadata={**shown, "automatic": automatic})
 
 
 def choice(label: str, **meanings: str) -> str:
@@ -56,19 +57,19 @@ def choice(label: str, **meanings: str) -> str:
     return parameter(choices[0], label, f"{help}.", choices=choices)
 
 
-def unset(label: str, help: str, high: float = 1e12) -> float:
+def unset(label: str, help: str, high: float = 1e12, *, automatic: str | None = None) -> float:
     """Return a field of a number from 0 to ``high``, where 0 means that it is not given."""
-    return parameter(0.0, label, help, low=0.0, high=high)
+    return parameter(0.0, label, help, low=0.0, high=high, automatic=automatic)
 
 
-def penalty(label: str, help: str, high: float = 1e9) -> float:
+def penalty(label: str, help: str, high: float = 1e9, *, automatic: str | None = None) -> float:
     """Return a field of a penalty or weight from 0, which is the default, to ``high``, on a logarithmic scale."""
-    return parameter(0.0, label, help, low=0.0, high=high, log=True)
+    return parameter(0.0, label, help, low=0.0, high=high, log=True, automatic=automatic)
 
 
 def truncation_radius() -> float:
     """Return the field of a truncation radius in whitened units."""
-    return unset("Radius (0: automatic)", "Truncation radius in whitened units.", 1e6)
+    return unset("Radius (0: automatic)", "Truncation radius in whitened units.", 1e6, automatic="radius")
 
 
 def small_budgets(auto: str, none: str) -> str:

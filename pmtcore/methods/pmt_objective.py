@@ -56,7 +56,10 @@ class ObjectiveParameters(GlmParameters):
     """Public parameters of ``pmt-objective``."""
 
     reach: float = unset(
-        "Reach (0: automatic)", "Rows are clipped at this many radii; between, their loss is weighted down.", high=100.0
+        "Reach (0: automatic)",
+        "Rows are clipped at this many radii; between, their loss is weighted down.",
+        high=100.0,
+        automatic="reach",
     )
     modulus: float = parameter(
         1.0,

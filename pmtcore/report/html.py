@@ -468,9 +468,10 @@ def _automatic(record: ReleaseRecord) -> str:
     """Say which parameters were left to the plan, and what it took where that is a single figure."""
     told = []
     for item in dataclasses.fields(method(record["method"]).parameters):
-        if "(0: automatic)" in item.metadata["label"] and record["parameters"].get(item.name) == 0:
-            taken = [value for name, value in record["public"].items() if name.endswith(item.name)]
-            told.append(f"{item.name}: automatic" + (f" ({number(taken[0])} in this release)" if taken else ""))
+        figure = item.metadata["automatic"]
+        if figure is not None and record["parameters"].get(item.name) == 0:
+            taken = record["public"].get(figure)
+            told.append(f"{item.name}: automatic" + ("" if taken is None else f" ({number(taken)} in this release)"))
     return f'<p class="note">0 stands for {escape("; ".join(told))}.</p>\n' if told else ""
 
 

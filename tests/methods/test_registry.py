@@ -48,6 +48,15 @@ def test_the_planner_says_the_parameters(entry):
         make_parameters(entry, {"no-such-name": 1})
 
 
+@pytest.mark.parametrize("entry", methods(), ids=lambda entry: entry.id)
+def test_a_parameter_that_0_leaves_to_the_plan_says_so(entry):
+    """The report reads the declaration, a user the label: one is there exactly where the other is."""
+    for item in dataclasses.fields(entry.parameters):
+        declared = item.metadata["automatic"] is not None
+        assert declared == ("(0: automatic)" in item.metadata["label"]), item.name
+        assert not declared or item.default == 0
+
+
 def test_a_planner_without_an_annotation_is_refused():
     """Nothing is guessed where the planner does not say the class of its parameters."""
 

@@ -85,6 +85,22 @@ def test_it_is_well_formed_and_refers_to_nothing(problem, id, tmp_path):
     assert "may be published" in text
 
 
+@pytest.mark.parametrize(
+    ("id", "name", "public"),
+    [
+        ("pmt-gradients", "passes", "gradient_passes"),
+        ("joint-pmt", "radius", "radius"),
+        ("napp-public", "bound", None),
+        ("dp-erm", "bound", None),
+    ],
+)
+def test_an_automatic_parameter_is_told_with_the_figure_of_its_plan(problem, id, name, public):
+    """Its own figure or none: a bound on residuals is not the bound of the score, whose name ends alike."""
+    record = release(problem, Request(id, Budget(1.0)), SeededNoise(1, 1)).as_dict()
+    (told,) = re.findall(rf"\b{name}: automatic(?: \(([^ )]+) in this release\))?", report(record))
+    assert told == ("" if public is None else figure(record["public"][public], 4))
+
+
 def test_colours_have_enough_contrast():
     """Text on its background: at least 4.5 to 1 (WCAG AA)."""
     from pmtcore.report import html as module

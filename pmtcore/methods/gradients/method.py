@@ -90,6 +90,7 @@ class GradientParameters(Parameters):
         "each where it is very ample, up to 20 where public rows are few; 4 with one for least squares.",
         low=0,
         high=50,
+        automatic="gradient_passes",
     )
 
 

@@ -71,6 +71,7 @@ class JointParameters(Parameters):
         "Response scale c (0: automatic)",
         "How much the response counts in the radius: larger means less noise on it and more truncation.",
         high=100.0,
+        automatic="response_scale",
     )
     passes: str = parameter(
         "auto",
@@ -80,7 +81,10 @@ class JointParameters(Parameters):
         choices=("auto", "1", "2", "3"),
     )
     clip: float = unset(
-        "Gradient bound (0: automatic)", "Where the second pass clips gradients, in whitened units.", high=1e6
+        "Gradient bound (0: automatic)",
+        "Where the second pass clips gradients, in whitened units.",
+        high=1e6,
+        automatic="",
     )
     shrinkage: str = small_budgets(
         "pull the correction towards the public fit by its known precision", none="use the released moment as it is"

@@ -53,7 +53,7 @@ class LocalParameters(Parameters):
     """Public parameters of the local methods."""
 
     response_bound: float = unset(
-        "Response bound (0: automatic)", "Responses are clipped to it on the device; labels need none."
+        "Response bound (0: automatic)", "Responses are clipped to it on the device; labels need none.", automatic=""
     )
 
 

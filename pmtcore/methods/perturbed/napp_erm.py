@@ -91,7 +91,9 @@ class PrintedParameters(Parameters):
         "Bound zeta1 on rows (0: the longest public row)", "Rows are clipped to it, in these coordinates."
     )
     floor: float = unset(
-        "Lambda0 (0: automatic)", "zeta3/(2 (1 - r) epsilon), what the claim needs, or a value that the paper states."
+        "Lambda0 (0: automatic)",
+        "zeta3/(2 (1 - r) epsilon), what the claim needs, or a value that the paper states.",
+        automatic="",
     )
     rows: int = parameter(
         0,

@@ -89,7 +89,9 @@ class NappParameters(ErmParameters):
         high=1.9,
     )
     modulus: float = penalty(
-        "Least weight (0: automatic)", "In units of Lambda0 = zeta3/epsilon; automatic: the least predicted error."
+        "Least weight (0: automatic)",
+        "In units of Lambda0 = zeta3/epsilon; automatic: the least predicted error.",
+        automatic="modulus",
     )
     retrieved: str = parameter(
         "recycle",

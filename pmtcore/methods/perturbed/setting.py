@@ -37,7 +37,7 @@ def loss_field() -> str:
 
 def bound_field(help: str) -> float:
     """Return the field of the bound on residuals (linear) or counts (Poisson)."""
-    return unset("Bound (0: automatic)", help)
+    return unset("Bound (0: automatic)", help, automatic="")
 
 
 @dataclass(frozen=True)
