@@ -1356,6 +1356,13 @@ def _mutants() -> list[Mutant]:
         f"{fingerprint} -k same_people",
     )
     plant(
+        "fingerprint: as many rows of a small table are asked for as of a large one",
+        known,
+        "asked = min(_WHOLE * len(known.sample), len(known.sample) / 4 + _CLEAR)",
+        "asked = SAMPLE / 2",
+        f"{fingerprint} -k new_column",
+    )
+    plant(
         "fingerprint: a private row counts fourfold",
         known,
         "_EXCHANGED = 3.0",

@@ -50,7 +50,9 @@ _COUNTS_APART = 12.0  # rows: two tables of which no more differ are one
 _BY_CHANCE = 36.0  # rows that two draws must be expected to differ in, beyond that, before equal counts say anything
 THRESHOLD = 24.0  # rows of the sample that make two tables one; before noise
 FEWEST_TO_TELL = int(2 * THRESHOLD)  # rows of a table that is surely known again: fewer may fall below the threshold
-_WHOLE = SAMPLE / 2  # rows of the sample that another table holds as they are: chance has a quarter at most
+# Share of the sample's rows that another table holds as they are: between all and the quarter that chance has at most.
+_WHOLE = 5 / 8
+_CLEAR = 64.0  # rows beyond that quarter are enough: 21 of :func:`rows_in_whole`, where the noise is a few
 _EXCHANGED = 3.0  # what one private row more or less changes that number by, at most (decision 0240)
 NOISE = 2.0  # scale of the Laplace noise on threshold and count: about epsilon 1.5 a join (decision 0024)
 
@@ -434,8 +436,9 @@ def rows_in_whole(cells: HashedCells, known: Sketch) -> float:
     at = np.minimum(np.searchsorted(mine, single), len(mine) - 1)
     drawn = min((known.table_rows or known.rows) / max(cells.table_rows, 1), 1.0)
     rows = float(np.sum(np.where(mine[at] == single, 1 - (1 - drawn) ** copies[at], 0.0)))
+    asked = min(_WHOLE * len(known.sample), len(known.sample) / 4 + _CLEAR)
     counts = _counts_evidence(cells.named_types, known.named_types, known.complete)
-    return max(THRESHOLD + (rows - _WHOLE) / _EXCHANGED, counts)
+    return max(THRESHOLD + (rows - asked) / _EXCHANGED, counts)
 
 
 def overlap(cells: HashedCells, known: Sketch) -> float:

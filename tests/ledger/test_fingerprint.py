@@ -585,6 +585,16 @@ def test_another_sample_of_the_same_people_holds_other_rows(name):
         assert all(holds_rows(cells(csv(known)), held, KEY, ask) for ask in range(20))
 
 
+@pytest.mark.parametrize("rows", [96, 120, 200])
+def test_the_rows_of_a_small_table_are_known_beside_a_new_column(rows):
+    """As public rows with a column that says whose they are: counts of whole rows differ then."""
+    private = people(3).iloc[:rows]
+    held, there = held_of(private), cells(csv(private.assign(site=np.arange(rows) % 3)))
+    assert all(holds_rows(there, held, KEY, ask) for ask in range(20))
+    others = cells(csv(levels(2, rows, 10 * rows)))
+    assert not any(holds_rows(others, held_of(levels(1, rows, 10 * rows)), KEY, ask) for ask in range(20))
+
+
 def test_a_release_may_be_repeated_with_the_same_public_sample_of_a_panel(tmp_path):
     """The ledger knows the private rows by then; the public ones are of the same persons in other years."""
     book, choices = Ledger(str(tmp_path / "l.db")), Choices(target="weight", features=("height", "age"))
@@ -601,7 +611,7 @@ def test_a_release_may_be_repeated_with_the_same_public_sample_of_a_panel(tmp_pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [400, 250], ids=["beyond the sample", "all in the sample"])
+@pytest.mark.parametrize("n", [400, 250, 120], ids=["beyond the sample", "all in the sample", "half a sample"])
 @pytest.mark.parametrize("kinds", [400, 1000, 100_000], ids=["few", "more", "many"])
 def test_a_private_row_changes_little_of_whether_rows_are_held(n, kinds):
     """The noise is for a change of one row, which may be one of two of their kind."""
