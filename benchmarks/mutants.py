@@ -1356,6 +1356,20 @@ def _mutants() -> list[Mutant]:
         f"{fingerprint} -k same_people",
     )
     plant(
+        "joint-moment: a floor by the expectation alone",
+        "methods/joint_moment/linear.py",
+        "np.sqrt(sizes * _NOISE_FLOOR * sigma / (sizes + _NOISE_FLOOR * sigma))",
+        "np.sqrt(sizes)",
+        "tests/methods/test_joint_moment.py -k stands_out",
+    )
+    plant(
+        "Explore: inflation of one feature is computed",
+        "explore/regression.py",
+        "if len(self.features) == 1:",
+        "if len(self.features) == 0:",
+        "tests/releases/test_explore.py -k by_formula",
+    )
+    plant(
         "fingerprint: as many rows of a small table are asked for as of a large one",
         known,
         "asked = min(_WHOLE * len(known.sample), len(known.sample) / 4 + _CLEAR)",

@@ -102,6 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     cases = [case for case in zoo.cases(chosen.part, "linear", chosen.cases, loader) if case.intercept]
     draws = [int(number) for number in chosen.draws.split(",")]
     table = pd.DataFrame([line for case in cases for number in draws for line in measured(case, number, loader)])
+    if table.empty:
+        parser.exit(1, "none of these settings has an intercept and 3 to 30 columns: take more --cases\n")
     for by in ("mu", "rule"):
         print(table.pivot_table(index="kind", columns=by, values="covers").round(3).to_string())
 

@@ -169,4 +169,4 @@ def drawn(state: State, draws: int) -> np.ndarray:
         half = state.cholesky_factor
         unit = symmetric_noise(source, draws, d, "isometric") * np.sqrt(2 / state.n)
         sampling = half @ unit @ half.T
-    return floored(state.moment + noise + sampling, state.expected)
+    return floored(state.moment + noise + sampling, state.expected, state.sigma)

@@ -299,7 +299,9 @@ class Regression(Reported):
 
     @cached_property
     def inflation(self) -> Estimates:
-        """Return the variance inflation factor of each feature, with its band."""
+        """Return the variance inflation factor of each feature, with its band: exactly 1 of a feature that is alone."""
+        if len(self.features) == 1:
+            return figures(self.state, np.ones(1), np.zeros((1, *self.state.moment.shape)), (1.0, math.inf))
         root, first = self.state.root[list(self.fit.features)], int(self.constant)
         s = root @ self.state.moment @ root.T
         centred = root - np.outer(s[0] / s[0, 0], root[0]) if self.constant else root

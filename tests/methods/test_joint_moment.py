@@ -19,7 +19,7 @@ from pmtcore.explore.functionals import Marginals
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.joint_moment.derived import Rule, parse
 from pmtcore.methods.joint_moment.influence import GaussianInfluence, Moments, RowInfluence
-from pmtcore.methods.joint_moment.linear import solve
+from pmtcore.methods.joint_moment.linear import floored, solve
 from pmtcore.methods.joint_moment.method import _kurtosis, candidates, row_norm
 from pmtcore.methods.joint_moment.record import Record, _digest, record_from_bytes
 from pmtcore.public.moments import INTERCEPT, public_from_moment, public_from_rows
@@ -126,6 +126,22 @@ def test_without_noise_spreads_are_the_private_ones_however_few_public_rows(m):
     assert planned.expected[0, 0] == pytest.approx(1.0)
     assert np.allclose(marginals.spreads().values, z[:, 1:].std(axis=0), rtol=0.02)
     assert np.allclose(marginals.means().values, z[:, 1:].mean(axis=0), rtol=0.02, atol=0.02)
+
+
+def test_what_stands_out_of_the_noise_is_no_higher_for_an_expectation_that_is():
+    """Few public rows expect a hundred times too much; what the noise hides is raised, by twice its scale at most."""
+    rng = np.random.default_rng(3)
+    axes = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    moment = (axes * [0.5, 1.0, 2.0, 9.0]) @ axes.T
+    expected = np.diag([1.0, 50.0, 100.0, 300.0])
+    assert floored(moment, expected, 0.01) is moment
+    for sigma in (0.1, 1.0, 100.0):
+        raised = floored(np.stack([moment, moment - 5 * np.eye(4)]), expected, sigma)
+        assert np.all(np.linalg.eigvalsh(raised) > 0)
+        by = np.linalg.eigvalsh(raised[0] - moment)
+        assert by[0] > -1e-9 and by[-1] <= 2 * sigma
+    hidden = floored(-moment, expected, 1e9)
+    assert np.allclose(hidden, expected / 20, rtol=1e-6), "with much noise a twentieth of what is expected is left"
 
 
 def test_what_truncation_takes_is_added_back_in_the_units_of_the_table():

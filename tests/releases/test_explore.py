@@ -84,6 +84,8 @@ def test_regressions_by_formula_and_by_name(moment):
     assert one.r_squared.values[0] == pytest.approx(share, abs=0.01)
     inside = np.linalg.inv(np.corrcoef(z[:, [1, 3]].T))
     assert one.inflation.values[0] == pytest.approx(inside[0, 0], rel=0.01)
+    alone = found.regress("b ~ a").inflation
+    assert alone.values == [1.0] and alone.bands.privacy == [0.0], "by definition, without a band of rounding errors"
 
 
 @pytest.mark.parametrize("formula", ["b", "b ~ q", "b ~ a ~ a", "b ~ b", "b ~ a:b", "q ~ a", "b ~ a*2"])

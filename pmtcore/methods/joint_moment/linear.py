@@ -18,7 +18,8 @@ from pmtcore.public.bands import Part, limits
 
 _FLOOR = 0.05  # of the public residual variance: what is left to a released one
 _NEGLIGIBLE_SHARE = 1e-4  # share of the expected moment in an entry that moves no figure by a hundredth of its error
-_LEAST_EIGENVALUE = 0.05  # smallest eigenvalue left to a moment, relative to the expected one
+_LEAST_EIGENVALUE = 0.05  # smallest eigenvalue left to a moment, relative to the expected one ...
+_NOISE_FLOOR = 2.0  # ... where it is below so many times the scale of the noise (decision 0250)
 
 
 @dataclass(frozen=True)
@@ -241,12 +242,24 @@ def _root(moment: np.ndarray) -> np.ndarray:
         return eigenvector_root(moment, len(moment) * np.finfo(float).eps)
 
 
-def floored(moment: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Return moments (..., D, D) with eigenvalues relative to the expected one of at least 0.05: positive definite."""
-    half = _root(expected)
-    inner = np.linalg.solve(half, np.swapaxes(np.linalg.solve(half, moment), -1, -2))
-    values, vectors = np.linalg.eigh((inner + np.swapaxes(inner, -1, -2)) / 2)
-    if np.all(values >= _LEAST_EIGENVALUE):
+def floored(moment: np.ndarray, expected: np.ndarray, sigma: float) -> np.ndarray:
+    """Return moments (..., D, D) made positive definite: what lies below noise and expectation is raised to them.
+
+    The least matrix is the parallel sum of a twentieth of the expected moment and of twice the scale of the noise. An
+    eigenvalue that stands out of the noise is left as it is, however small it is beside the expected one: with few
+    public rows that is ten times too large.
+
+    Args:
+        moment: released and combined moments (..., D, D).
+        expected: what public rows lead one to expect of them (D, D).
+        sigma: scale of the noise.
+    """
+    sizes, axes = np.linalg.eigh(expected)
+    sizes = _LEAST_EIGENVALUE * np.maximum(sizes, len(expected) * np.finfo(float).eps * sizes[-1])
+    half = axes * np.sqrt(sizes * _NOISE_FLOOR * sigma / (sizes + _NOISE_FLOOR * sigma))
+    turned = np.linalg.solve(half, np.swapaxes(np.linalg.solve(half, moment), -1, -2))
+    values, vectors = np.linalg.eigh((turned + np.swapaxes(turned, -1, -2)) / 2)
+    if np.all(values >= 1):
         return moment
-    inner = (vectors * np.maximum(values, _LEAST_EIGENVALUE)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
-    return np.asarray(half @ inner @ half.T)
+    raised = (vectors * np.maximum(values, 1.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    return np.asarray(half @ raised @ half.T)

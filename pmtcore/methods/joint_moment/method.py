@@ -281,7 +281,7 @@ class MomentOutcome(StatisticOutcome[MomentPlan]):
     @cached_property
     def _combined(self) -> Combined:
         moment = self.plan.with_public(self.statistic)
-        return replace(moment, moments=floored(moment.moments, self.plan.expected))
+        return replace(moment, moments=floored(moment.moments, self.plan.expected, self.plan.sigma))
 
     def state(self, trial: int = 0) -> State:
         """Return the moment of a trial, combined with the public one, ready for questions."""

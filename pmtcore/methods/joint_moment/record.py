@@ -79,7 +79,7 @@ class Record:
     def state(self) -> State:
         """Return the state of all regressions: the moment, combined with the expected one where the noise is large."""
         moment = combined(self.noisy[None], self.expected, self.prior, self.sigma, shrunk=self.shrunk)
-        floored_moment = floored(moment.moments, self.expected)[0]
+        floored_moment = floored(moment.moments, self.expected, self.sigma)[0]
         relative_variance = float(moment.widened[0]) * mean_difference_variance(self.n, self.m)
         return State(
             self.root,
