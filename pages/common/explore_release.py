@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.common.agreements import ask_for
 from pages.common.controls import control
+from pages.common.jobs import without_result
 from pages.common.ledger_form import spend_form
 from pages.common.release_form import agreed
 from pages.common.session import current_problem, prepared, prospect, session
@@ -22,6 +23,7 @@ from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.methods.registry import method
 from pmtcore.public.moments import INTERCEPT
+from pmtcore.releases.outcome import SpendFailure
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview, Request
 from pmtcore.report.figures import explore as figures
@@ -138,7 +140,12 @@ def _spending(problem: Problem, request: Request, expected: Preview, prefix: str
     state = session()
     if id not in state.releases:
         with st.spinner("Releasing", show_time=True):
-            made = where.release(problem, request, SecureNoise(), id)
+            try:
+                made = where.release(problem, request, SecureNoise(), id)
+            except SpendFailure as failure:
+                if without_result(failure):
+                    st.session_state[f"{prefix}-request"] = uuid4().hex
+                raise
             state.keep(request, made, id, dataset=where.dataset.strip())
     st.session_state[f"{prefix}-request"] = uuid4().hex
     return state.releases[id]

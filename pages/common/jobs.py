@@ -4,12 +4,16 @@ The page's own script may be cut off by any click, and a release must not be: wh
 The work is in a thread that touches no page; the page asks how far it is.
 """
 
+from uuid import uuid4
+
 import streamlit as st
 
 from pages.common.controls import control
 from pages.common.live import redrawn
 from pages.common.session import session
+from pmtcore.base.labels import SpendState
 from pmtcore.releases.job import Job
+from pmtcore.releases.outcome import SpendFailure
 
 _EVERY = 0.5  # seconds between two looks at how far it is
 # In the session where a release has just ended, until its verdict is drawn.
@@ -25,7 +29,14 @@ def ended(job: Job) -> None:
     session().job = None
     st.session_state[FOCUS] = job.error is None
     if job.error is not None:
+        if without_result(job.error):
+            session().next_request = uuid4().hex
         raise job.error
+
+
+def without_result(error: BaseException) -> bool:
+    """Return whether the key of a request is used up: its budget is gone, and the same key gives nothing."""
+    return isinstance(error, SpendFailure) and error.kind is SpendState.NO_RESULT
 
 
 def show(job: Job) -> None:

@@ -120,7 +120,12 @@ def agreed(problem: Problem, prospect: Preview, id: str) -> bool:
     else:
         # Labels are read from public rows: where private rows have others, nothing but zeros is left.
         labels = [repr(label) for label in (problem.positive, problem.other_label) if label is not None]
-        words += plain(f", where {problem.public.target} is {' or '.join(labels)}" if labels else "")
+        target = problem.public.target
+        if len(labels) == 1:
+            # Other texts count as 0: "where it is 'yes'" would read as a choice of rows.
+            words += plain(f", where {target} = {labels[0]} counts as 1")
+        elif labels:
+            words += plain(f", where {target} is {' or '.join(labels)}")
         words += ". It cannot be taken back."
     table = "" if tables is None else tables.key
     key = f"sure-{id}-{table}-{prospect.method.id}-{prospect.guarantee.person.mu!r}"

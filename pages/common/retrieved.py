@@ -13,6 +13,7 @@ from pmtcore.accounting.perturbed import CHOICES
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import power_of_ten
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import suiting
 from pmtcore.releases.planning import LADDER
@@ -57,6 +58,13 @@ def planned_on_open_table(problem: Problem, mu: float, key: str) -> None:
     st.markdown(f"{badge(Label.PUBLIC)} {plain(words)}")
     recycled, returned = previews(problem, mu)
     show_retrieved(recycled.facts, True, key)
+    guarantee = recycled.guarantee
+    parts_delta = recycled.facts.as_dict().get("parts_delta")
+    if parts_delta and guarantee.delta != parts_delta:
+        st.caption(
+            f"Plan and Release state the same budget, mu = {said(guarantee.mu)}, as epsilon {said(guarantee.epsilon)} "
+            f"at delta = {power_of_ten(guarantee.delta)}."
+        )
     if words := figures.bought_words(recycled, returned):
         st.markdown(f"{badge(Label.PUBLIC)} {words}")
 

@@ -19,6 +19,7 @@ from pmtcore.base.messages import InputError, Note, TableNote
 from pmtcore.base.numbers import digits_in_columns, power_of_ten, written_number
 from pmtcore.base.numbers import figure as said
 from pmtcore.methods.registry import Method
+from pmtcore.releases.outcome import SpendFailure
 from pmtcore.report.reproduce import Recipe
 from pmtcore.report.sheet import csv
 from pmtcore.report.strength import beside_deployments, strength
@@ -47,7 +48,8 @@ def study_label() -> Label:
 
 def show_error(error: InputError) -> None:
     """Draw one sentence: what, where, what to do."""
-    st.error(plain(str(error)), icon=":material/error:")
+    words = error.on_page if isinstance(error, SpendFailure) else str(error)
+    st.error(plain(words), icon=":material/error:")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from pmtcore.base.escaping import one_line, terminal
-from pmtcore.base.messages import CapError, CommandMessage, InputError
+from pmtcore.base.messages import CapError, CommandMessage, InputError, TableMessage
 from pmtcore.cli.files import STANDARD_INPUT, writable, write_small
 from pmtcore.cli.parser import parser
 from pmtcore.cli.startup import loading, own_process
@@ -45,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         if error.by_program and os.environ.get("PMT_DEBUG"):
             raise
+        if error.kind is TableMessage.TARGET_IS_TEXT:
+            error.add(CommandMessage.FAMILY_OPTION.sentence())
         return _complain(f"{error}{how_to_print}", INTERNAL if error.by_program else BAD_INPUT)
     except BrokenPipeError:
         # Whoever read the answer has enough of it; only a spend is worth a word.

@@ -4,7 +4,7 @@ An error that comes after the reserve does not tell by itself whether the budget
 kept. The ledger does: it is asked, and the sentence names the spend, its key, and what to do.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -45,12 +45,14 @@ class SpendFailure(LedgerError):
         kind: what the ledger says of the key.
         dataset, key, mu, place: of the spend.
         by_program: whether the cause is an error of the program itself.
+        on_page: the sentence for a page: no place of the ledger, no option of the command line.
     """
 
     def __init__(self, spend: SpendPlace, kind: SpendState, cause: BaseException) -> None:
         self.kind, self.dataset, self.key, self.mu = kind, spend.dataset, spend.key, spend.mu
         self.place = spend.ledger.place
         self.by_program = not isinstance(cause, InputError | OSError | KeyboardInterrupt)
+        self.on_page = sentence(spend, kind, cause, _ON_PAGE)
         super().__init__(sentence(spend, kind, cause))
 
 
@@ -60,11 +62,23 @@ _BECAME = {
     SpendState.RECORD_KEPT: SpendMessage.RECORD_KEPT,
     SpendState.UNKNOWN: SpendMessage.UNKNOWN,
 }
+# A visitor of a server learns nothing of its files, and has no command line.
+_ON_PAGE = {
+    SpendState.NOT_SPENT: SpendMessage.NOTHING,
+    SpendState.NO_RESULT: SpendMessage.PAGE_NO_RESULT,
+    SpendState.RECORD_KEPT: SpendMessage.PAGE_RECORD_KEPT,
+    SpendState.UNKNOWN: SpendMessage.PAGE_UNKNOWN,
+}
 
 
-def sentence(spend: SpendPlace, kind: SpendState, cause: BaseException) -> str:
+def sentence(
+    spend: SpendPlace,
+    kind: SpendState,
+    cause: BaseException,
+    became_by_kind: Mapping[SpendState, SpendMessage] = _BECAME,
+) -> str:
     """Return what is spent, under which key, and what to do; of the cause nothing that could quote a cell."""
-    became = _BECAME[kind].sentence(mu=spend.mu, dataset=spend.dataset, place=spend.ledger.place, key=spend.key)
+    became = became_by_kind[kind].sentence(mu=spend.mu, dataset=spend.dataset, place=spend.ledger.place, key=spend.key)
     return f"{_said(cause)} {became}"
 
 

@@ -8,6 +8,7 @@ of its own.
 import base64
 import dataclasses
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -52,6 +53,8 @@ from pmtcore.report.strength import beside_deployments, strength, unprotected_wo
 _STYLE = "\n" + Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 # Headings of the report, each of which goes down one level in a page of somebody else.
 _LEVELS = (1, 2, 3)
+# Half of a band around a ratio that is not told from no band at all.
+_EVEN = 1e-12
 # What a drawing needs as a file of its own, where the style of the report is not.
 _ALONE = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13" '
 
@@ -380,8 +383,17 @@ def _limited(value: float, band: Mapping[str, float] | None, by: float, ratio: s
     if not ratio:
         return shown, f"{low} to {high}"
     with np.errstate(over="ignore"):
-        times, least, most = (figure(float(each)) for each in np.exp(three))
+        times, least, most = _ratios([float(each) for each in np.exp(three)])
     return shown, f"{low} to {high}", f"{times} ({least} to {most})"
+
+
+def _ratios(three: list[float]) -> list[str]:
+    """Write a ratio and its limits; near 1 with the digits that tell an effect from none."""
+    written, half = [figure(each) for each in three], (three[2] - three[1]) / 2
+    if len(set(written)) == len(written) or not (three[1] > 0.5 and three[2] < 2 and half > _EVEN):
+        return written
+    places = 1 - math.floor(math.log10(half))
+    return [f"{each:.{places}f}" for each in three]
 
 
 _PER_STEP = (

@@ -100,6 +100,34 @@ def test_more_rows_of_a_person_than_any_budget_protects(app):
     assert not app.error and confirmation(app).label.startswith("I spend mu = 2")
 
 
+def test_a_spend_without_a_result_names_no_file_and_leaves_a_form_that_works(app, monkeypatch):
+    """The key is used up, so the next confirmation has another one; a visitor reads no path of the server."""
+    from pmtcore.releases import release as releasing
+
+    upload(app)
+    go(app, "release")
+    used, real = session(app).next_request, releasing.release
+    monkeypatch.setattr(releasing, "release", lambda *_: (_ for _ in ()).throw(OSError(5, "x")))
+    do_release(app)
+    said = app.error[0].value
+    assert "spent without a result" in said and ".db" not in said and "/" not in said
+    assert session(app).next_request != used and not session(app).releases
+    app.run()
+    assert not confirmation(app).value
+    monkeypatch.setattr(releasing, "release", real)
+    do_release(app)
+    assert not app.error and len(session(app).releases) == 1
+
+
+def test_a_response_of_one_label_does_not_read_as_a_choice_of_rows(app):
+    """A moment of labels counts one of them as 1; no row is left out, and the confirmation must not sound so."""
+    rows = [f"{k % 13 + k / 1000:.3f},{k % 7 + k / 900:.3f},{'yes' if k % 3 else 'no'}" for k in range(490)]
+    upload(app, *("\n".join(("a,b,y", *some)).encode() for some in (rows[:400], rows[400:])))
+    go(app, "explore")
+    assert not app.error, app.error[0].value
+    assert "where y = 'yes' counts as 1" in confirmation(app).label
+
+
 @pytest.mark.slow
 def test_a_preview_is_computed_once(app, monkeypatch):
     """Ticks and page changes read what was computed; another budget is another preview, another table too."""

@@ -203,3 +203,14 @@ def test_numbers_of_any_size_plan_and_release_quietly(factor, column, tmp_path, 
         said = capfd.readouterr().err.splitlines()
         assert status in (0, 2) and len(said) <= 1 and "program itself" not in "".join(said), said
         assert status == 0 or (column == "y" and factor in (1e-200, 1e140))
+
+
+def test_a_target_of_text_names_the_option_of_the_command_line(folder, capsys):
+    """The page has a menu for it; here the option is named, once."""
+    for name, first in (("p.csv", 0), ("b.csv", 1000)):
+        rows = (f"{i / 7:.3f},{'yes' if i % 3 else 'no'}\n" for i in range(first, first + 40))
+        (folder / name).write_text("a,y\n" + "".join(rows))
+    files = ("--private", "p.csv", "--public", "b.csv", "--target", "y")
+    assert main(["release", *files, "--method", "joint-pmt", "--mu", "1"]) == 2
+    said = capsys.readouterr().err
+    assert "must be numeric" in said and said.count("--family logistic") == 1 and said.count("\n") == 1

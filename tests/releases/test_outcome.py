@@ -95,6 +95,9 @@ def assert_named(failure: SpendFailure, kind: SpendState) -> None:
     said = str(failure)
     assert "mu = 0.5 of 'survey'" in said and "under key k" in said and failure.place in said
     assert SpendMessage.NOTHING.sentence() not in said
+    page = failure.on_page
+    assert "mu = 0.5 of 'survey'" in page and "under key k" in page
+    assert failure.place not in page and "--" not in page and SpendMessage.NOTHING.sentence() not in page
 
 
 @pytest.mark.parametrize("error", [BROKE, ValueError("x"), MemoryError(), OSError(5, "x")])

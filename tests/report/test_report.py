@@ -27,7 +27,7 @@ from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.report import deployment, reproduce, rows
 from pmtcore.report.checklist import checklist
-from pmtcore.report.html import embedded, file_name, report
+from pmtcore.report.html import _limited, embedded, file_name, report
 from pmtcore.report.statistics import DISAGREES, TITLES
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.named import entry, load
@@ -461,6 +461,16 @@ def test_a_ratio_stands_beside_a_coefficient_that_is_a_logarithm():
     band, value = record["bands"][name], record["coefficients"][name]
     three = [figure(float(np.exp(each))) for each in (value, band["low"], band["high"])]
     assert f"{three[0]} ({three[1]} to {three[2]})" in text and text.count("odds ratio, with its limits") == 2
+
+
+def test_a_ratio_near_one_keeps_the_digits_that_tell_it_from_one(problem):
+    """An effect per euro is small: its odds ratio is never written as 1 with limits 1 and 1."""
+    small = _limited(-3.84e-5, {"low": -4.94e-5, "high": -2.74e-5}, 1.0, "odds ratio")
+    assert small[-1] == "0.999962 (0.999951 to 0.999973)"
+    smaller = _limited(-3.84e-7, {"low": -4.94e-7, "high": -2.74e-7}, 1.0, "odds ratio")
+    assert smaller[-1] == "0.99999962 (0.99999951 to 0.99999973)"
+    assert _limited(1.46, {"low": 1.33, "high": 1.59}, 1.0, "odds ratio")[-1] == "4.31 (3.78 to 4.9)"
+    assert _limited(0.0, {"low": 0.0, "high": 0.0}, 1.0, "odds ratio")[-1] == "1 (1 to 1)"
 
 
 def test_two_files_can_be_told_apart_by_their_names(problem):
