@@ -893,14 +893,14 @@ def _mutants() -> list[Mutant]:
     objective = "mechanisms/objective.py"
     plant(
         "objective: noise of add-remove",
-        "accounting/objective.py",
+        "accounting/perturbed.py",
         "return 2 * radius / mu",
         "return radius / mu",
         f"{LABELS} -k meets_the_budget",
     )
     plant(
         "objective: modulus halved",
-        "accounting/objective.py",
+        "accounting/perturbed.py",
         "return 2 * noise**2 * reach",
         "return noise**2 * reach",
         f"{LABELS} -k meets_the_budget",

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from pmtcore.accounting.budgets import Spend
-from pmtcore.accounting.objective import least_modulus, noise_sd
+from pmtcore.accounting.perturbed import least_modulus, noise_sd
 from pmtcore.base.private_rows import RowCache
 from pmtcore.glm.families import Family
 from pmtcore.glm.rows import Rows

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Spend
-from pmtcore.accounting.objective import noise_sd
+from pmtcore.accounting.perturbed import noise_sd
 from pmtcore.base.bands import Bands
 from pmtcore.base.messages import Note, ReleaseNote
 from pmtcore.base.private_rows import PrivateRows, RowCache

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from scipy.special import expit
 
-from pmtcore.accounting.objective import least_modulus, noise_sd
+from pmtcore.accounting.perturbed import least_modulus, noise_sd
 from pmtcore.glm.augment import Target
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.papers.lessons_methods import LessonCurve

@@ -15,11 +15,11 @@ from scipy.stats import gamma, kstest
 from sklearn.linear_model import ElasticNet
 
 from pmtcore.accounting.budgets import Neighbours, delta_from_mu
-from pmtcore.accounting.objective import delta_any_sign
 from pmtcore.accounting.perturbed import (
     ApproxDP,
     Noise,
     ObjectiveConstants,
+    delta_any_sign,
     jacobian_cost,
     noise_for,
     spend,

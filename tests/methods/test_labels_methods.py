@@ -13,7 +13,7 @@ from scipy.stats import binomtest, norm
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 from pmtcore.accounting.budgets import delta_from_mu
-from pmtcore.accounting.objective import delta_any_sign, least_modulus, noise_sd
+from pmtcore.accounting.perturbed import delta_any_sign, least_modulus, noise_sd
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import solvers
 from pmtcore.glm.families import BOOSTING, FAMILIES, LOGISTIC, POISSON, family
