@@ -1356,6 +1356,13 @@ def _mutants() -> list[Mutant]:
         f"{fingerprint} -k same_people",
     )
     plant(
+        "left-out rows: no limit to how far one lies",
+        "public/moments.py",
+        "inner_out = np.minimum(inner_out, inner * self.most_growth)",
+        "inner_out = np.asarray(inner_out)",
+        "tests/public/test_moments.py -k no_infinity",
+    )
+    plant(
         "joint-moment: a floor by the expectation alone",
         "methods/joint_moment/linear.py",
         "np.sqrt(sizes * _NOISE_FLOOR * sigma / (sizes + _NOISE_FLOOR * sigma))",

@@ -27,7 +27,9 @@ from pmtcore.public.deduplicate import one_copy
 
 INTERCEPT = cholesky.INTERCEPT
 OTHER = "other"  # the level that stands for all with fewer public rows than a dummy needs
-_LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five times as far as it looks, squared
+# By which the squared length of a left-out row may grow: so many times what rows of a normal population grow on
+# average, and so many times at all (decision 0251).
+_MEAN_GROWTHS, _MOST_GROWTH = 2.0, 5.0
 _LEAST_SLACK = 0.1  # a row that decides its own fit says little: no more than ten times its residual
 # Standard deviation of one effect in the default penalty of labels and counts, as in Gelman et al. (2008). Where
 # effects are about 1 it moves the fit by a fifth of a standard error at most (decision 99).
@@ -398,12 +400,22 @@ class PublicData:
         inner = np.sum(z[:, : self.d] ** 2, axis=1)
         residual_square = left_out_norm(inner + z[:, -1] ** 2, self.m) - left_out_norm(inner, self.m)
         inner_out = left_out_norm(inner, self.m, self.category_norm)
-        if self.around is not None:
-            inner_out = np.minimum(inner_out, inner / _LEAST_SHARE)
+        inner_out = np.minimum(inner_out, inner * self.most_growth)
         features = z[:, : self.d] * np.sqrt(inner_out / np.maximum(inner, 1e-300))[:, None]
         if self.around is not None:
             return joint(features, z[:, -1] / np.maximum(1 - self.around.leverage, _LEAST_SLACK))
         return joint(features, np.sign(z[:, -1]) * np.sqrt(np.maximum(residual_square, 0.0)))
+
+    @property
+    def most_growth(self) -> float:
+        """Return the largest factor by which a left-out row's squared length may grow.
+
+        Rows of a normal population grow by ``m/(m - d - 1)`` on average. A row that alone shows a direction grows
+        beyond any limit, and says no more of how far new rows lie than its own length does.
+        """
+        if self.m is None:
+            return _MOST_GROWTH
+        return min(_MEAN_GROWTHS * self.m / max(self.m - self.d - 1, 1), _MOST_GROWTH)
 
     @cached_property
     def category_norm(self) -> np.ndarray:

@@ -56,17 +56,29 @@ def test_a_moment_matrix_stands_in_for_rows(seed):
 
 
 def test_left_out_rows_against_really_leaving_them_out(seed):
-    """Norm, feature part and residual part of each row, whitened by the other rows: the formula is exact."""
+    """Feature part and residual part of each row, whitened by the other rows: exact, up to the largest growth."""
     draw, data, _ = make(50, 25, seed)
     rows = joint(draw.public_x, draw.public_y)
+    inside = np.sum(data.whitened_in_sample[:, :-1] ** 2, axis=1)
     for i in range(25):
         others = np.delete(rows, i, axis=0)
         alone = public_from_rows(others[:, :-1], others[:, -1], names(10), "y")
         expected = whiten(alone.factor, rows[i : i + 1])[0]
         found = data.whitened[i]
-        assert np.sum(found**2) == pytest.approx(np.sum(expected**2), rel=1e-8)
-        assert np.sum(found[:-1] ** 2) == pytest.approx(np.sum(expected[:-1] ** 2), rel=1e-8)
+        far = min(float(np.sum(expected[:-1] ** 2)), inside[i] * data.most_growth)
+        assert np.sum(found[:-1] ** 2) == pytest.approx(far, rel=1e-8)
         assert found[-1] == pytest.approx(expected[-1], rel=1e-8)
+
+
+def test_a_row_that_alone_shows_a_direction_is_no_infinity():
+    """Its leverage is 1, so that left out it would lie at any distance: it is five times as far as it looks at most."""
+    rng = np.random.default_rng(4)
+    x = np.column_stack([np.eye(6)[np.arange(14) % 6 * (np.arange(14) < 6)][:, 1:], 50 + rng.random(14)])
+    data = public_from_rows(x, x @ np.ones(6) + rng.standard_normal(14), names(6), "y")
+    inside = np.sum(data.whitened_in_sample[:, :-1] ** 2, axis=1)
+    growth = np.sum(data.whitened[:, :-1] ** 2, axis=1) / inside
+    assert np.sum(np.isclose(growth, data.most_growth)) == 5, "of five months there is one row each"
+    assert 1 < data.most_growth <= 5
 
 
 def _categories(m: int, rng: np.random.Generator, *, counts: bool = False) -> np.ndarray:
