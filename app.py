@@ -19,13 +19,13 @@ if __name__ != "__main__":
     PagesManager.uses_pages_directory = False
     from starlette.middleware import Middleware
 
-    from pages.common.deployed import refuse_unsafe
-    from pages.common.server import Guard, Squeezed, lifespan
+    from pages.elements.deployed import refuse_unsafe
+    from pages.elements.server import Guard, Squeezed, lifespan
 
     refuse_unsafe()
     app = st.App(ROOT / "app.py", lifespan=lifespan, middleware=[Middleware(Guard), Middleware(Squeezed)])
 else:
-    from pages.common import actors, frame, links, scripts
+    from pages.elements import actors, frame, links, scripts
 
     st.set_page_config(page_title="Second Moment", page_icon=str(ROOT / "assets" / "icon.svg"), layout="wide")
     inside = frame.admitted()

@@ -78,7 +78,7 @@ def test_an_installed_application_is_found(tmp_path, monkeypatch):
     """Beside an installed package lies `second_moment_app`; without it there is no application."""
     monkeypatch.setattr(paths, "_PACKAGE", tmp_path / "pmtcore")
     assert paths.application() is None
-    (tmp_path / "second_moment_app" / "pages" / "common").mkdir(parents=True)
+    (tmp_path / "second_moment_app" / "pages" / "elements").mkdir(parents=True)
     (tmp_path / "second_moment_app" / "app.py").touch()
     assert paths.application() == tmp_path / "second_moment_app"
 

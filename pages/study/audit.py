@@ -3,11 +3,11 @@
 import streamlit as st
 from pandas import DataFrame
 
-from pages.common import actors
-from pages.common.controls import control
-from pages.common.live import redrawn, work
-from pages.common.session import current_problem
-from pages.common.widgets import badge, chart, errors_shown, frame, number, picture
+from pages.elements import actors
+from pages.elements.controls import control
+from pages.elements.live import redrawn, work
+from pages.elements.session import current_problem
+from pages.elements.widgets import badge, chart, errors_shown, frame, number, picture
 from pmtcore.auditing import attacks
 from pmtcore.auditing.audits import TRIALS, AuditRecord, Sweep, store, stored
 from pmtcore.auditing.faults import FAULTS, wrong_shape

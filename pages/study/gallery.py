@@ -8,10 +8,10 @@ from typing import Any
 
 import streamlit as st
 
-from pages.common import actors, gallery_wall
-from pages.common.controls import control, pick
-from pages.common.live import redrawn, work
-from pages.common.widgets import chart, errors_shown
+from pages.elements import actors, gallery_wall
+from pages.elements.controls import control, pick
+from pages.elements.live import redrawn, work
+from pages.elements.widgets import chart, errors_shown
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import percent, plural

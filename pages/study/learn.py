@@ -4,10 +4,10 @@ from typing import Any
 
 import streamlit as st
 
-from pages.common import scripts
-from pages.common.cards import lesson_cards
-from pages.common.controls import at_first, control
-from pages.common.widgets import badge, chart, figure_first, later
+from pages.elements import scripts
+from pages.elements.cards import lesson_cards
+from pages.elements.controls import at_first, control
+from pages.elements.widgets import badge, chart, figure_first, later
 from pmtcore.auditing import attacks
 from pmtcore.base.labels import Label
 from pmtcore.papers.demos import DEMOS, MISTAKES, Demo, Knob, LessonView

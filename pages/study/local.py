@@ -5,10 +5,10 @@ import math
 
 import streamlit as st
 
-from pages.common.controls import control, segments
-from pages.common.live import redrawn, work
-from pages.common.session import named_tables, session
-from pages.common.widgets import badge, chart, curator_may_show, figure_first, later, on_tables
+from pages.elements.controls import control, segments
+from pages.elements.live import redrawn, work
+from pages.elements.session import named_tables, session
+from pages.elements.widgets import badge, chart, curator_may_show, figure_first, later, on_tables
 from pmtcore.auditing.central_vs_local import CentralVsLocal, papers_local
 from pmtcore.auditing.comparison import rescaled
 from pmtcore.base.escaping import markdown as plain

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from pages.common.controls import control, pick, segments
-from pages.common.retrieved import open_table
-from pages.common.session import curator, session
-from pages.common.widgets import badge, chart, curator_may_show, errors_shown, figure_first
+from pages.elements.controls import control, pick, segments
+from pages.elements.retrieved import open_table
+from pages.elements.session import curator, session
+from pages.elements.widgets import badge, chart, curator_may_show, errors_shown, figure_first
 from pmtcore.accounting.perturbed import BudgetSplit
 from pmtcore.auditing.comparison import grid
 from pmtcore.base.labels import Label

@@ -7,8 +7,8 @@ from pathlib import Path
 import streamlit as st
 from pandas import DataFrame
 
-from pages.common.controls import control, pick
-from pages.common.widgets import (
+from pages.elements.controls import control, pick
+from pages.elements.widgets import (
     ask_coefficient,
     chart,
     errors_shown,

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.common.actors import actor, require
-from pages.common.agreements import answers
-from pages.common.controls import control
-from pages.common.curate import forms
-from pages.common.session import session
-from pages.common.widgets import badge, chart, errors_shown
+from pages.elements.actors import actor, require
+from pages.elements.agreements import answers
+from pages.elements.controls import control
+from pages.elements.curate import forms
+from pages.elements.session import session
+from pages.elements.widgets import badge, chart, errors_shown
 from pmtcore.accounting.budgets import PERSON, Guarantee, compose
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label

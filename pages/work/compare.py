@@ -6,11 +6,11 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.common import runs, workflow_state
-from pages.common.controls import control, pick, segments
-from pages.common.live import redrawn, work
-from pages.common.session import quick, session
-from pages.common.widgets import (
+from pages.elements import runs, workflow_state
+from pages.elements.controls import control, pick, segments
+from pages.elements.live import redrawn, work
+from pages.elements.session import quick, session
+from pages.elements.widgets import (
     chart,
     curator_may_show,
     errors_shown,

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from pages.common import workflow_state
-from pages.common.controls import control
-from pages.common.session import curator, prospect
-from pages.common.widgets import (
+from pages.elements import workflow_state
+from pages.elements.controls import control
+from pages.elements.session import curator, prospect
+from pages.elements.widgets import (
     badge,
     download_table,
     frame,

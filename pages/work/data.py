@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.common import cautions, table_picker, workflow_state
-from pages.common.controls import control
-from pages.common.session import quick, session
-from pages.common.widgets import badge, chart, show_error
+from pages.elements import cautions, table_picker, workflow_state
+from pages.elements.controls import control
+from pages.elements.session import quick, session
+from pages.elements.widgets import badge, chart, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, TableNote

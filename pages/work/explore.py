@@ -4,12 +4,12 @@ from contextlib import suppress
 
 import streamlit as st
 
-from pages.common import cautions, workflow_state
-from pages.common import explore_view as parts
-from pages.common.controls import control
-from pages.common.explore_release import releasing
-from pages.common.session import current_problem, session
-from pages.common.widgets import errors_shown
+from pages.elements import cautions, workflow_state
+from pages.elements import explore_view as parts
+from pages.elements.controls import control
+from pages.elements.explore_release import releasing
+from pages.elements.session import current_problem, session
+from pages.elements.widgets import errors_shown
 from pmtcore.base.messages import InputError
 from pmtcore.explore.moment import Moment
 

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from pages.common import cautions, retrieved, workflow_state
-from pages.common.controls import control
-from pages.common.live import redrawn, work
-from pages.common.session import prediction_curves, session
-from pages.common.widgets import (
+from pages.elements import cautions, retrieved, workflow_state
+from pages.elements.controls import control
+from pages.elements.live import redrawn, work
+from pages.elements.session import prediction_curves, session
+from pages.elements.widgets import (
     ask_coefficient,
     badge,
     below,

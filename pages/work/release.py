@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.common import cautions, jobs, released, workflow_state
-from pages.common import release_form as form
-from pages.common.agreements import ask_for, waiting
-from pages.common.controls import control
-from pages.common.ledger_form import SpendPlan, spend_form
-from pages.common.persons import declared
-from pages.common.session import prospect, session
-from pages.common.widgets import budget_input, errors_shown, number, on_tables, parameter_form
+from pages.elements import cautions, jobs, released, workflow_state
+from pages.elements import release_form as form
+from pages.elements.agreements import ask_for, waiting
+from pages.elements.controls import control
+from pages.elements.ledger_form import SpendPlan, spend_form
+from pages.elements.persons import declared
+from pages.elements.session import prospect, session
+from pages.elements.widgets import budget_input, errors_shown, number, on_tables, parameter_form
 from pmtcore.base.numbers import plural
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import method

@@ -6,11 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from pages.common import workflow_state
-from pages.common.actors import actor
-from pages.common.explore_view import pinned_answers
-from pages.common.session import current_problem, session
-from pages.common.widgets import errors_shown
+from pages.elements import workflow_state
+from pages.elements.actors import actor
+from pages.elements.explore_view import pinned_answers
+from pages.elements.session import current_problem, session
+from pages.elements.widgets import errors_shown
 from pmtcore.base.exports import json_text
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from pages.common.controls import control
-from pages.common.session import session
-from pages.common.widgets import badge, picture
+from pages.elements.controls import control
+from pages.elements.session import session
+from pages.elements.widgets import badge, picture
 from pmtcore.auditing.opening import opening
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label

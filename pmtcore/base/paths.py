@@ -9,7 +9,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 def application() -> Path | None:
     """Return the folder of ``app.py``; ``None`` where only the package is installed."""
     for folder in (_PACKAGE.parent, _PACKAGE.parent / "second_moment_app"):
-        if (folder / "app.py").is_file() and (folder / "pages" / "common").is_dir():
+        if (folder / "app.py").is_file() and (folder / "pages" / "elements").is_dir():
             return folder
     return None
 

@@ -66,7 +66,7 @@ def test_no_choice_is_left_out_of_the_page():
     import ast
     import inspect
 
-    from pages.common import table_picker
+    from pages.elements import table_picker
 
     tree = ast.parse(inspect.getsource(table_picker._choices))
     (call,) = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "replace")

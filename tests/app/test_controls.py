@@ -8,7 +8,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.common.controls import CONTROLS
+from pages.elements.controls import CONTROLS
 from pmtcore.auditing.comparison import AXES
 from pmtcore.base.numbers import written_number
 from tests.app.conftest import ROOT
@@ -71,7 +71,7 @@ def test_a_number_too_small_to_be_read_is_refused() -> None:
 def _ask_a_number() -> None:
     import streamlit as st
 
-    from pages.common.widgets import number
+    from pages.elements.widgets import number
 
     st.text(f"{number(st, 'audit-mu', 0.1, 10.0, start=1.0):g}")
 

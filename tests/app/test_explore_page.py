@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pages.common import explore_view
+from pages.elements import explore_view
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.messages import ExploreWords, InputError
 from pmtcore.explore.moment import Moment

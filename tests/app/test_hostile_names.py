@@ -14,7 +14,9 @@ from streamlit.testing.v1 import AppTest
 from tests.app.conftest import ROOT
 from tests.hostile import NAMES, RAW, in_charts, table
 
-PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pages").glob("*/*.py") if path.parent.name != "common")
+PAGES = sorted(
+    str(path.relative_to(ROOT)) for path in (ROOT / "pages").glob("*/*.py") if path.parent.name != "elements"
+)
 # Fields that a browser shows as plain text, or not at all.
 PLAIN = {
     ("Selectbox", "options"),

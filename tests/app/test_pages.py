@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.common.session import _known_previews, _public_sides, named_tables, prepared
+from pages.elements.session import _known_previews, _public_sides, named_tables, prepared
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.numbers import figure
 from pmtcore.methods.registry import methods

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.common import quota, visitors
-from pages.common.server import Guard, Squeezed, policy_for
-from pages.common.visitors import Visitor
+from pages.elements import quota, visitors
+from pages.elements.server import Guard, Squeezed, policy_for
+from pages.elements.visitors import Visitor
 from pmtcore.auditing.comparison import Comparison
 from pmtcore.base import pass_memory
 from pmtcore.base.messages import AuditMessage, InputError, ReleaseMessage, TableMessage

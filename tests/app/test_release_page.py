@@ -131,7 +131,7 @@ def test_a_response_of_one_label_does_not_read_as_a_choice_of_rows(app):
 @pytest.mark.slow
 def test_a_preview_is_computed_once(app, monkeypatch):
     """Ticks and page changes read what was computed; another budget is another preview, another table too."""
-    from pages.common import session as module
+    from pages.elements import session as module
 
     asked = []
     real = module.preview

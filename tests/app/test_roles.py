@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from pages.common import actors
+from pages.elements import actors
 from pmtcore.accounting.budgets import Unit
 from pmtcore.base.messages import ArgumentMessage, ReleaseMessage
 from pmtcore.base.roles import MAY, OWNER, Action, Actor, Denied, Forbidden, Role, role_of
@@ -65,7 +65,7 @@ def as_(monkeypatch, role) -> None:
     monkeypatch.setattr(actors, "signs_in", lambda: False)
     monkeypatch.setattr(actors, "alone", lambda: role is Role.OWNER)
     places = ("session", "agreements", "ledger_form", "curate", "actors")  # each is imported before the last is changed
-    for place in [f"pages.common.{name}.actor" for name in places]:
+    for place in [f"pages.elements.{name}.actor" for name in places]:
         monkeypatch.setattr(place, lambda: WHO[role])
 
 

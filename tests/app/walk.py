@@ -21,13 +21,13 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import ButtonGroup, Multiselect, Selectbox, SelectSlider
 from streamlit.testing.v1.errors import AppTestError
 
-from pages.common import actors
+from pages.elements import actors
 from pmtcore.base.roles import OWNER, Actor, Role
 from pmtcore.ledger.log import Ledger
 from pmtcore.releases.register import register
 from tests.app.conftest import ROOT
 
-PAGES = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "pages").glob("*/*.py")) if "common" not in str(path)]
+PAGES = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "pages").glob("*/*.py")) if "elements" not in str(path)]
 HEAVY = ("Select 10 times", "Run the attacks", "Recompute", "Audit everything", "Run", "More trials")  # minutes of work
 OTHER_TABLES = ("Tables", "press A known table", "press Delete my data")  # what would close the table that is open
 SLOW_TABLES = ("Adult", "Bank", "Forest")

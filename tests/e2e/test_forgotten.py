@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.common.server import _EVERY
+from pages.elements.server import _EVERY
 from tests.e2e.conftest import Server, served
 from tests.e2e.test_browser import file, settled
 

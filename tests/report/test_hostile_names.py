@@ -159,7 +159,7 @@ def test_one_function_for_each_kind_of_place():
                 assert not {"html", "escape"} & set(names) or name == "pmtcore/base/escaping.py", name
             if isinstance(node, ast.keyword):
                 assert node.arg != "unsafe_allow_html", name
-                assert node.arg != "unsafe_allow_javascript" or name == "pages/common/scripts.py", name
+                assert node.arg != "unsafe_allow_javascript" or name == "pages/elements/scripts.py", name
             if isinstance(node, ast.FunctionDef) and name.startswith("pmtcore/report/figures/"):
                 calls = {c.func.id for c in ast.walk(node) if isinstance(c, ast.Call) and isinstance(c.func, ast.Name)}
                 text = ast.unparse(node)

@@ -50,7 +50,7 @@ def test_axes_of_shares_stay_within_0_and_1(title):
 
 def test_a_plan_keeps_room_for_what_is_still_computed():
     """With the first curve and with all of them axes and the room around them are the same."""
-    from pages.common.session import demo_tables
+    from pages.elements.session import demo_tables
     from pmtcore.releases.planning import plan
 
     tables = demo_tables()

@@ -8,12 +8,12 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.common import session as state
-from pages.common.controls import at_first, control, pick, segments
-from pages.common.persons import whose
-from pages.common.registered import named_by_a_curator, on_offer
-from pages.common.uploads import mended, own_tables
-from pages.common.widgets import badge, errors_shown, number, number_or_nothing, show_error, study_label
+from pages.elements import session as state
+from pages.elements.controls import at_first, control, pick, segments
+from pages.elements.persons import whose
+from pages.elements.registered import named_by_a_curator, on_offer
+from pages.elements.uploads import mended, own_tables
+from pages.elements.widgets import badge, errors_shown, number, number_or_nothing, show_error, study_label
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label

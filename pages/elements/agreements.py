@@ -5,11 +5,11 @@ from uuid import uuid4
 
 import streamlit as st
 
-from pages.common.actors import actor, require
-from pages.common.controls import control
-from pages.common.ledger_form import SpendPlan
-from pages.common.session import session
-from pages.common.widgets import errors_shown
+from pages.elements.actors import actor, require
+from pages.elements.controls import control
+from pages.elements.ledger_form import SpendPlan
+from pages.elements.session import session
+from pages.elements.widgets import errors_shown
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action

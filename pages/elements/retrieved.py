@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.common.controls import control
-from pages.common.session import current_problem, prospect, session
-from pages.common.widgets import badge, chart
-from pages.common.workflow_state import planned
+from pages.elements.controls import control
+from pages.elements.session import current_problem, prospect, session
+from pages.elements.widgets import badge, chart
+from pages.elements.workflow_state import planned
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.perturbed import CHOICES
 from pmtcore.base.escaping import markdown as plain

@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import streamlit as st
 
-from pages.common.controls import control
-from pages.common.live import redrawn
-from pages.common.session import session
+from pages.elements.controls import control
+from pages.elements.live import redrawn
+from pages.elements.session import session
 from pmtcore.base.labels import SpendState
 from pmtcore.releases.job import Job
 from pmtcore.releases.outcome import SpendFailure

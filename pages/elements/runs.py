@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import streamlit as st
 
-from pages.common import actors, scripts
-from pages.common.session import session
+from pages.elements import actors, scripts
+from pages.elements.session import session
 from pmtcore.auditing.comparison import Comparison
 from pmtcore.releases import job_slots
 from pmtcore.report.reproduce import Recipe

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from pages.common.controls import control
+from pages.elements.controls import control
 from pmtcore.base.paths import assets
 from pmtcore.papers.lesson_texts import Lesson
 

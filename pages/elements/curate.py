@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.common.actors import actor
-from pages.common.controls import control, pick
-from pages.common.persons import RULES
-from pages.common.widgets import amount, errors_shown, number
+from pages.elements.actors import actor
+from pages.elements.controls import control, pick
+from pages.elements.persons import RULES
+from pages.elements.widgets import amount, errors_shown, number
 from pmtcore.accounting.budgets import FIRST, MOST_ROWS, Unit
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action

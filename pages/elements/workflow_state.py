@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.common.session import session
+from pages.elements.session import session
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import ReleaseStatus

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.common import actors, links, scripts, workflow_state
-from pages.common import session as state
-from pages.common.controls import control
-from pages.common.ledger_form import counted
-from pages.common.widgets import badge
+from pages.elements import actors, links, scripts, workflow_state
+from pages.elements import session as state
+from pages.elements.controls import control
+from pages.elements.ledger_form import counted
+from pages.elements.widgets import badge
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label

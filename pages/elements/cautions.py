@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.common.session import curator, session
+from pages.elements.session import curator, session
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.report.cautions import Caution, cautions, rows_of_zeros

@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.common import scripts
-from pages.common.controls import at_first, control, pick, segments
-from pages.common.explore_release import completing, confirming, made_here
-from pages.common.jobs import FOCUS
-from pages.common.released import is_of_other_table
-from pages.common.widgets import (
+from pages.elements import scripts
+from pages.elements.controls import at_first, control, pick, segments
+from pages.elements.explore_release import completing, confirming, made_here
+from pages.elements.jobs import FOCUS
+from pages.elements.released import is_of_other_table
+from pages.elements.widgets import (
     PLAIN,
     badge,
     below,
@@ -25,7 +25,7 @@ from pages.common.widgets import (
     later,
     number,
 )
-from pages.common.workflow_state import another_table
+from pages.elements.workflow_state import another_table
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import listing, p_value, plural

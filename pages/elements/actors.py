@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit import config, runtime
 
-from pages.common.controls import control
+from pages.elements.controls import control
 from pmtcore.base.deployment import hours
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError

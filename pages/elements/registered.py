@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import streamlit as st
 
-from pages.common import actors
-from pages.common import session as state
-from pages.common.controls import control
+from pages.elements import actors
+from pages.elements import session as state
+from pages.elements.controls import control
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger, default_url

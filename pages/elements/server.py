@@ -20,7 +20,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
 
-from pages.common import actors, quota, visitors
+from pages.elements import actors, quota, visitors
 from pmtcore.base.memory import asked, give_back, map_large_blocks
 from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger, default_url
@@ -255,5 +255,5 @@ def purge(runtime: Runtime) -> int:
 
 def _warm() -> None:
     """Import what every page needs, and compute the picture that a first visitor sees."""
-    importlib.import_module("pages.common.frame")
+    importlib.import_module("pages.elements.frame")
     importlib.import_module("pmtcore.auditing.opening").opening()

@@ -7,7 +7,7 @@ from threading import Lock
 from starlette.types import Message, Receive, Scope
 from streamlit.runtime import exists, get_instance
 
-from pages.common.visitors import Visitor
+from pages.elements.visitors import Visitor
 from pmtcore.tables.limits import (
     MAX_ADDRESS_SESSIONS,
     MAX_PERSON_SESSIONS,

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from pages.common.controls import pick
-from pages.common.session import session
-from pages.common.widgets import number
+from pages.elements.controls import pick
+from pages.elements.session import session
+from pages.elements.widgets import number
 from pmtcore.accounting.budgets import FIRST, MEAN, MOST_ROWS, Unit
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.glm.families import GAUSSIAN

@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.common import session as state
-from pages.common.controls import at_first, control, segments
+from pages.elements import session as state
+from pages.elements.controls import at_first, control, segments
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, person_note, reporting_delta
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label

@@ -8,9 +8,9 @@ from urllib.parse import parse_qs, urlencode
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.common import scripts, workflow_state
-from pages.common.session import begun, named_tables, session
-from pages.common.widgets import errors_shown
+from pages.elements import scripts, workflow_state
+from pages.elements.session import begun, named_tables, session
+from pages.elements.widgets import errors_shown
 from pmtcore.accounting.budgets import Budget
 from pmtcore.releases.release import Request
 from pmtcore.report.demo_knobs import KNOBS

@@ -11,7 +11,7 @@ from starlette.types import Scope
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 from streamlit.web.server.starlette.starlette_websocket import _get_signed_cookie_with_chunks
 
-from pages.common import actors
+from pages.elements import actors
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import OWNER, Action, Actor
 

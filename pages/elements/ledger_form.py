@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.common.actors import actor, alone, require
-from pages.common.controls import control
-from pages.common.session import current_problem, session
-from pages.common.widgets import amount, errors_shown, show_error
+from pages.elements.actors import actor, alone, require
+from pages.elements.controls import control
+from pages.elements.session import current_problem, session
+from pages.elements.widgets import amount, errors_shown, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError, listed, number_between
 from pmtcore.base.numbers import figure, percent

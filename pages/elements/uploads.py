@@ -8,10 +8,10 @@ from uuid import uuid4
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from pages.common import session as state
-from pages.common.actors import require
-from pages.common.controls import control, segments
-from pages.common.widgets import number, show_error
+from pages.elements import session as state
+from pages.elements.actors import require
+from pages.elements.controls import control, segments
+from pages.elements.widgets import number, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action

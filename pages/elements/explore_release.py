@@ -5,13 +5,13 @@ from uuid import uuid4
 
 import streamlit as st
 
-from pages.common.agreements import ask_for
-from pages.common.controls import control
-from pages.common.jobs import without_result
-from pages.common.ledger_form import spend_form
-from pages.common.release_form import agreed
-from pages.common.session import current_problem, prepared, prospect, session
-from pages.common.widgets import badge, budget_input, errors_shown, frame, guarantee_line, parameter_form
+from pages.elements.agreements import ask_for
+from pages.elements.controls import control
+from pages.elements.jobs import without_result
+from pages.elements.ledger_form import spend_form
+from pages.elements.release_form import agreed
+from pages.elements.session import current_problem, prepared, prospect, session
+from pages.elements.widgets import badge, budget_input, errors_shown, frame, guarantee_line, parameter_form
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import plural

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.runtime import exists, get_instance
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from pages.common.actors import actor, require
+from pages.elements.actors import actor, require
 from pmtcore.auditing.comparison import Comparison
 from pmtcore.base.memory import asked, give_back
 from pmtcore.base.messages import InputError

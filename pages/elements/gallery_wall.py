@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from pages.common.bounds_of_papers import bounds_of_papers
-from pages.common.controls import control
-from pages.common.widgets import badge
+from pages.elements.bounds_of_papers import bounds_of_papers
+from pages.elements.controls import control
+from pages.elements.widgets import badge
 from pmtcore.base.citations import CITATIONS
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from pages.common.controls import control
-from pages.common.session import current_problem
-from pages.common.widgets import chart, frame
+from pages.elements.controls import control
+from pages.elements.session import current_problem
+from pages.elements.widgets import chart, frame
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
 from pmtcore.papers import bounds as words

@@ -7,12 +7,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.common import cautions, scripts
-from pages.common.controls import control, pick, segments
-from pages.common.jobs import FOCUS
-from pages.common.retrieved import show_retrieved
-from pages.common.session import current_problem, prospect, session
-from pages.common.widgets import (
+from pages.elements import cautions, scripts
+from pages.elements.controls import control, pick, segments
+from pages.elements.jobs import FOCUS
+from pages.elements.retrieved import show_retrieved
+from pages.elements.session import current_problem, prospect, session
+from pages.elements.widgets import (
     badge,
     chart,
     deployments,

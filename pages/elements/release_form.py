@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from pages.common import workflow_state
-from pages.common.controls import control, pick
-from pages.common.session import session
-from pages.common.widgets import (
+from pages.elements import workflow_state
+from pages.elements.controls import control, pick
+from pages.elements.session import session
+from pages.elements.widgets import (
     badge,
     chart,
     deployments,
