@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.ledger import rules
+from pmtcore.ledger.account import spend_fields
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.release import Request, recorded_release, release
@@ -90,7 +90,7 @@ def spend(url: str, key: str, gate: object, answers: object) -> None:
     """Spend at the cap in one process."""
     gate.wait()
     try:
-        Ledger(url).spend("crowd", key, rules.spend(REQUEST, 0.2, "replace-one"))
+        Ledger(url).spend("crowd", key, spend_fields(REQUEST, 0.2, "replace-one"))
         answers.put("spent")
     except LedgerError as error:
         answers.put("refused" if "pass the cap" in str(error) else str(error))

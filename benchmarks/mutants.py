@@ -1147,14 +1147,14 @@ def _mutants() -> list[Mutant]:
     )
     plant(
         "persons: leading zeros tell apart",
-        "tables/identifiers.py",
+        "tables/persons.py",
         '(integer + fraction).lstrip("0")',
         "(integer + fraction)",
         f"{persons} -k one_however",
     )
     plant(
         "persons: case tells apart",
-        "tables/identifiers.py",
+        "tables/persons.py",
         "text.casefold() if",
         "text if",
         f"{persons} -k one_however",
@@ -2149,7 +2149,7 @@ def _page_mutants() -> list[Mutant]:
             ("a width in part is whole", " or self.clipping_in_privacy or truncation_rate == 0", " or True"),
         ),
         *_of(
-            "explore/completed.py",
+            "explore/moment.py",
             "tests/releases/test_explore.py -k public_rows_join",
             ("rows of another table join a record", " or not np.array_equal(plan.root, moment.record.root)", ""),
         ),
@@ -2666,7 +2666,7 @@ def _ledger_mutants() -> list[Mutant]:
         ("documents: an option that a guide types", '"--colluders" =', '"--collusion" ='),
     )
     mutants += _of(
-        "tables/identifiers.py",
+        "tables/persons.py",
         documents,
         (
             "documents: numbers that a guide calls one person",
@@ -2716,7 +2716,7 @@ def _ledger_mutants() -> list[Mutant]:
         ("agreement: files are not bound", '"choices", "unit", "tables")', '"choices", "unit")'),
     )
     mutants += _of(
-        "tables/digests.py",
+        "tables/fingerprint.py",
         exchanged,
         ("agreement: names of columns bound alone", "digest.update(sink.getvalue())", "pass"),
         (
@@ -2774,10 +2774,10 @@ def _ledger_mutants() -> list[Mutant]:
         ),
     )
     mutants += _of(
-        "tables/demo.py",
+        "tables/named.py",
         f"{AGAIN} -k 'looks_like or demo_is_known'",
-        ("demo: any table of its shape", "return _digest(table) == _DIGEST", "return True"),
-        ("demo: not known", "return _digest(table) == _DIGEST", "return False"),
+        ("demo: any table of its shape", "return _demo_digest(table) == _DEMO_DIGEST", "return True"),
+        ("demo: not known", "return _demo_digest(table) == _DEMO_DIGEST", "return False"),
     )
     mutants += _of(
         "api/spending.py",

@@ -17,7 +17,7 @@ from pmtcore.accounting.budgets import Budget, Spend, compose, gaussian_mu, mu_o
 from pmtcore.base.messages import InputError, Message
 from pmtcore.base.private_rows import Curator, PrivateRows, RowCache
 from pmtcore.glm.rows import Rows
-from pmtcore.ledger import rules
+from pmtcore.ledger import account
 from pmtcore.ledger.log import Entry, Ledger
 from pmtcore.mechanisms.loss_sums import LossSums, row_pieces
 from pmtcore.methods.registry import make_parameters, method
@@ -49,7 +49,7 @@ def reserve(
     ledger: Ledger, dataset: str, key: str, request: dict[str, Any], mu: float, *, neighbours: str, **more: Any
 ) -> Entry | None:
     """Spend in a ledger, without a release."""
-    return ledger.spend(dataset, key, rules.spend(request, mu, neighbours, **more))
+    return ledger.spend(dataset, key, account.spend_fields(request, mu, neighbours, **more))
 
 
 def names(d: int, intercept: bool = False) -> tuple[str, ...]:

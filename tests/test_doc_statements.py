@@ -21,7 +21,7 @@ from pmtcore.ledger import engines
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import ReleaseStatus, methods
 from pmtcore.tables import limits
-from pmtcore.tables.identifiers import canonical
+from pmtcore.tables.persons import canonical
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {

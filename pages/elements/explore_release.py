@@ -15,9 +15,8 @@ from pages.elements.widgets import badge, budget_input, errors_shown, frame, gua
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import plural
-from pmtcore.explore.completed import with_public_rows
 from pmtcore.explore.confirm import confirmed, problem_of
-from pmtcore.explore.moment import Moment
+from pmtcore.explore.moment import Moment, with_public_rows
 from pmtcore.explore.regression import Regression
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import SecureNoise

@@ -13,8 +13,7 @@ from pages.elements.session import begun, named_tables, session
 from pages.elements.widgets import errors_shown
 from pmtcore.accounting.budgets import Budget
 from pmtcore.releases.release import Request
-from pmtcore.report.demo_knobs import KNOBS
-from pmtcore.report.link import choices_of, demo_knobs, fields_of, number
+from pmtcore.report.link import KNOBS, choices_of, demo_knobs, fields_of, number
 from pmtcore.tables import named
 from pmtcore.tables.problem import common_columns
 

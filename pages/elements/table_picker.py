@@ -21,7 +21,7 @@ from pmtcore.base.messages import InputError, TableNote, kind_of, listed
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.releases.opened import Tables
-from pmtcore.report.demo_knobs import KNOBS
+from pmtcore.report.link import KNOBS
 from pmtcore.tables import named
 from pmtcore.tables.choices import (
     COLLINEAR_POLICIES,

@@ -33,8 +33,7 @@ from pmtcore.base.results import Results
 from pmtcore.base.strict_json import parsed
 from pmtcore.glm.families import FAMILIES
 from pmtcore.local import setup
-from pmtcore.local.estimators import LINKS, Link
-from pmtcore.local.forged import MOST_NUMBERS, shifts
+from pmtcore.local.estimators import LINKS, MOST_NUMBERS, Link, shifts
 from pmtcore.local.protocol import Configuration, report_lines
 from pmtcore.local.reading import tally_file
 from pmtcore.local.tally import Tally

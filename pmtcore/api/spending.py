@@ -20,8 +20,8 @@ from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.releases.outcome import account_after, before_spend
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, preview, recorded_release, release
-from pmtcore.tables.demo import is_demo
-from pmtcore.tables.digests import public_digest
+from pmtcore.tables.fingerprint import public_digest
+from pmtcore.tables.named import is_demo
 from pmtcore.tables.problem import Problem
 
 _MARK = 8  # hexadecimal digits: two of a thousand frames are taken for one with odds of 1 in 9,000

@@ -30,7 +30,7 @@ from pmtcore.releases.release import (
     release,
     request_from_json,
 )
-from pmtcore.tables.demo import is_demo
+from pmtcore.tables.named import is_demo
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.streams import without_keys
 

@@ -1,16 +1,24 @@
-"""A released joint moment, opened: regressions and pictures by name, and how many models were looked at."""
+"""A released joint moment, opened: regressions and pictures by name, and how many models were looked at.
+
+A record may be released without the public rows, since whoever has it could read them. They are public, and the
+released moment does not depend on whether they go along, so they can join it later, at no further cost: logistic
+regressions need them (proofs/moment.md, 18.4).
+"""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path as File
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
 
+from pmtcore.accounting.budgets import Budget
 from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import (
     ExploreMessage,
@@ -36,16 +44,95 @@ from pmtcore.explore.regression import (
     regression,
     two_stage,
 )
-from pmtcore.explore.terms import column, dummies, read
 from pmtcore.methods.joint_moment.derived import Derived
 from pmtcore.methods.joint_moment.influence import GaussianInfluence, RowInfluence
 from pmtcore.methods.joint_moment.linear import State
+from pmtcore.methods.joint_moment.method import MomentPlan
 from pmtcore.methods.joint_moment.record import Record, record_from_bytes
-from pmtcore.public.moments import INTERCEPT
+from pmtcore.methods.registry import make_parameters, method
+from pmtcore.public.moments import INTERCEPT, PublicData
+from pmtcore.tables.formula import Factor, category, columns_of, parse
 
 _LOADINGS = 5  # components with bands: more explain little, and each costs as much
 MARK = "synthetic"
 _MOST = 1_000_000  # rows; more make no code easier to try
+_METHOD = "joint-moment"
+
+
+def read_formula(formula: str, names: Sequence[str], given: Sequence[str]) -> tuple[str, tuple[str, ...], bool]:
+    """Return response, features in the order of the formula, and whether there is an intercept.
+
+    ``.`` stands for all given columns but the response; ``C(g)``, or ``g`` alone, for the dummies of g; ``a:b`` for the
+    derived column of that name, in either order; ``a*b`` for both and their product.
+
+    Args:
+        formula: what the user wrote.
+        names: all columns of the record.
+        given: those that were given before the release, without derived ones.
+
+    Raises:
+        InputError: no formula, an unknown name, or a column twice.
+    """
+    bases = [base for base in dict.fromkeys(map(category, given)) if base is not None]
+    known = [*names, *(base for base in bases if base not in names)]
+    asked = parse(formula, known, tuple(given))
+    response = column(asked.response, names)
+    features: list[str] = []
+    for term in asked.terms:
+        features += _columns(term, names)
+    twice = [name for name in features if features.count(name) > 1 or name == response]
+    if twice:
+        raise RefusedError(Refusal.REPEATED_COLUMN, ExploreMessage.TERM_TWICE, columns=sorted(set(twice)))
+    return response, tuple(features), asked.intercept
+
+
+def column(name: str, names: Sequence[str]) -> str:
+    """Return the column of this name.
+
+    Raises:
+        InputError: none.
+    """
+    if name in names:
+        return name
+    raise RefusedError(Refusal.UNKNOWN_COLUMN, ExploreMessage.NO_RECORD_COLUMN, column=name[:80], present=names)
+
+
+def dummies(name: str, names: Sequence[str]) -> list[str]:
+    """Return the 0/1 columns that levels of a column have in the record."""
+    return [other for other in names if category(other) == name and ":" not in other]
+
+
+def _columns(term: tuple[Factor, ...], names: Sequence[str]) -> list[str]:
+    """Return columns of a term: one for numbers, one for each level of a factor, their products."""
+    choices = [_factor(factor, names) for factor in term]
+    return [_product(parts, names) for parts in product(*choices)]
+
+
+def _factor(factor: Factor, names: Sequence[str]) -> list[str]:
+    expression = factor.expression
+    if factor.is_column:
+        return dummies(expression, names) or [column(expression, names)] if expression not in names else [expression]
+    compact = expression.replace(" ", "")
+    matching = [name for name in names if name.replace(" ", "") == compact]
+    if matching:
+        return matching
+    used = columns_of(expression)
+    if expression.startswith("C(") and len(used) == 1:
+        levels = dummies(used[0], names)
+        if levels:
+            return levels
+        raise RefusedError(Refusal.UNKNOWN_COLUMN, ExploreMessage.NO_DUMMIES, column=used[0][:80])
+    raise RefusedError(Refusal.UNKNOWN_COLUMN, ExploreMessage.UNDECLARED_FUNCTION, expression=expression[:80])
+
+
+def _product(parts: tuple[str, ...], names: Sequence[str]) -> str:
+    """Return the derived column that is the product of these."""
+    if len(parts) == 1:
+        return parts[0]
+    for name in (":".join(parts), ":".join(reversed(parts))):
+        if name in names:
+            return name
+    raise RefusedError(Refusal.UNKNOWN_COLUMN, ExploreMessage.UNDECLARED_PRODUCT, expression=":".join(parts)[:80])
 
 
 class Model(TypedDict, total=False):
@@ -209,7 +296,7 @@ class Moment:
         """
         if formula is not None:
             given = [name for name in self.record.derived.base if name != INTERCEPT]
-            response, features, intercept = read(formula, self.names, given)
+            response, features, intercept = read_formula(formula, self.names, given)
         response = self.record.target if response is None else response
         if features is None:
             features = [self.names[j] for j in self.record.features if self.names[j] not in (response, INTERCEPT)]
@@ -487,3 +574,30 @@ def _shaped(marginals: Marginals, normal: np.ndarray, j: int, mean: float, *, sd
     shaped = np.quantile(public, (rank + 0.5) / len(rank))
     spread = float(np.std(public))
     return np.asarray(mean + (shaped - np.mean(public)) * (sd / spread if spread > 0 else 0.0))
+
+
+def with_public_rows(moment: Moment, public: PublicData, budget: Budget, parameters: Mapping[str, Any]) -> Moment:
+    """Return the same moment, with the models that were looked at, and with public rows in its record.
+
+    Args:
+        moment: released from these public data.
+        public: the public data of the release.
+        budget: of the release.
+        parameters: of the release, by name.
+
+    Raises:
+        InputError: the public data or the parameters are others than those of the release, or there are no rows.
+    """
+    entry = method(_METHOD)
+    plan = entry.plan(public, moment.record.n, budget, make_parameters(entry, {**parameters, "public_rows": "yes"}))
+    if not isinstance(plan, MomentPlan) or plan.rows is None:
+        raise InputError(ExploreMessage.NO_PUBLIC_ROWS)
+    if plan.derived != moment.record.derived or not np.array_equal(plan.root, moment.record.root):
+        raise InputError(ExploreMessage.OTHER_TABLES)
+    completed = copy.copy(moment)
+    shared = plan.shared()
+    # All public rows say what the degrees of freedom are of any regression; a part of them does not.
+    freedom = None if shared.m == plan.public.m else moment.record.freedom
+    completed.record = replace(moment.record, influence=shared, freedom=freedom)
+    vars(completed).pop("state", None)  # cached, with the bands of the record before
+    return completed

@@ -1,24 +1,32 @@
-"""Accounts of the ledger: entries, and of each data set its cap, its spends and what is left.
+"""Accounts of the ledger: of each data set its cap, its spends, what is left, and what a further spend must fulfil.
 
 Every method is mu-GDP under replace-one (a purely epsilon-private one through the mu that it implies), so caps are
 kept by ``sqrt(sum mu_i^2)``; the epsilon of the total takes purely private releases as what they are. A budget stated
 under add-remove-one counts twice (proofs/ledger.md, 13). A release that protects responses alone counts as any other,
 and the total of a data set that has one is a promise about responses alone (proofs/response.md, 5).
+A spend must be within the cap, on a data set that is not retired, under the unit of protection its curator asks for.
 """
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from pmtcore.accounting.budgets import PERSON, Guarantee, Neighbours, Unit, compose
 from pmtcore.accounting.mixed import mixed_epsilon
+from pmtcore.base.exports import plain
+from pmtcore.base.messages import LedgerMessage, number_between, one_of
 from pmtcore.base.release_record import ReleaseRecord
+from pmtcore.ledger.chain import CapReached, LedgerError
+from pmtcore.ledger.database import NAME_LENGTH
 
 _ROOM = 1 + 1e-12  # a cap may be used up to rounding
 CAP_RANGE = (1e-6, 1000.0)  # total mu
 START_CAP = 3.0  # total mu where nobody chose: at 5 % false alarms the best attacker detects 91 %
 _DELTA = 1e-6  # where totals are stated when no entry names a delta
+MOST_PURE_EPSILON = 500.0  # e^500 is a number still
+MOST_WORDS = 2000  # letters of a reason or a purpose
 
 
 def counted_mu(mu: float, neighbours: str) -> float:
@@ -123,3 +131,152 @@ class Account:
             **({"second_person": True} if self.second else {}),
             "entries": [entry.as_dict() for entry in self.entries],
         }
+
+
+class SpendFields(TypedDict):
+    """What a spend is, as the ledger keeps it, asked for or made; what is not given is left out.
+
+    Attributes:
+        request: method, budget and parameters in plain fields.
+        mu: what it costs under ``neighbours``, the relation between tables that the cost holds for.
+        purpose: what the release is for.
+        pure_epsilon, gaussian_mu: the part of the cost that is purely epsilon-private, and the mu of the rest.
+        choices: what was chosen about the tables.
+        unit: what people are protected by; left out: one row each.
+        by: who releases.
+        tables: keyed digest of the tables, where a second person agrees to what is made from them.
+    """
+
+    request: Mapping[str, Any]
+    mu: float
+    neighbours: str
+    purpose: str
+    pure_epsilon: NotRequired[float]
+    gaussian_mu: NotRequired[float]
+    choices: NotRequired[Mapping[str, Any]]
+    unit: NotRequired[Mapping[str, Any]]
+    by: NotRequired[str]
+    tables: NotRequired[str]
+
+
+def checked_name(text: str, what: str = "data set") -> str:
+    """Return the name without blanks around it: 'survey ' and 'survey' have one cap.
+
+    Raises:
+        LedgerError: it is empty, too long, or cannot be printed.
+    """
+    name = text.strip()
+    if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
+        raise LedgerError(LedgerMessage.NAME_FORM, thing=what, limit=NAME_LENGTH)
+    return name
+
+
+def checked_key(key: str) -> str:
+    """Return the key as it was handed out.
+
+    Raises:
+        LedgerError: it has blanks around it, or is no name.
+    """
+    if checked_name(key, "key") != key:
+        raise LedgerError(LedgerMessage.KEY_WITH_BLANKS)
+    return key
+
+
+def checked_reason(reason: str, what: str) -> str:
+    """Return a reason that is kept in the ledger.
+
+    Raises:
+        LedgerError: there is none.
+    """
+    if not reason.strip():
+        raise LedgerError(LedgerMessage.REASON_NEEDED, action=what)
+    return reason[:MOST_WORDS]
+
+
+def spend_fields(
+    request: Mapping[str, Any],
+    mu: float,
+    neighbours: str,
+    purpose: str = "",
+    *,
+    pure_epsilon: float = 0.0,
+    gaussian_mu: float = 0.0,
+    choices: Mapping[str, Any] | None = None,
+    unit: Unit | None = None,
+    by: str = "",
+    tables: str = "",
+) -> SpendFields:
+    """Return the fields of a spend, each checked; see :class:`SpendFields`.
+
+    Args:
+        request: method, budget and parameters in plain fields.
+        mu: what it costs.
+        neighbours: relation between tables that the cost holds for.
+        purpose: what the release is for.
+        pure_epsilon: the part of the cost that is purely epsilon-private; beyond :data:`MOST_PURE_EPSILON` (many rows
+            of a person) the whole cost is entered as the mu that it implies.
+        gaussian_mu: the rest of the cost, mu-GDP.
+        choices: what was chosen about the tables.
+        unit: what people are protected by; ``None``: one row each.
+        by: who releases.
+        tables: keyed digest of the tables, where a second person agrees to what is made from them.
+
+    Raises:
+        InputError: one is out of range.
+    """
+    cost = number_between("mu", mu, 0.0, 1000.0)
+    relation = one_of("neighbours", neighbours, [item.value for item in Neighbours])
+    fields: SpendFields = {
+        "request": plain(dict(request)),
+        "mu": cost,
+        "neighbours": relation,
+        "purpose": purpose[:MOST_WORDS],
+    }
+    if 0 < number_between("epsilon", pure_epsilon, 0.0, sys.float_info.max) <= MOST_PURE_EPSILON:
+        fields["pure_epsilon"] = pure_epsilon
+        fields["gaussian_mu"] = number_between("mu", gaussian_mu, 0.0, cost)
+    if choices:
+        fields["choices"] = plain(dict(choices))
+    if unit is not None and unit != Unit():
+        fields["unit"] = unit.as_dict()
+    if by:
+        fields["by"] = by[:NAME_LENGTH]
+    if tables:
+        fields["tables"] = tables
+    return fields
+
+
+def check_spend(account: Account, fields: SpendFields) -> None:
+    """Raise unless a spend may be taken from this account.
+
+    Raises:
+        LedgerError: no cap, retired, another unit than the curator's, or beyond the cap.
+    """
+    name = account.dataset
+    if account.cap is None:
+        raise CapReached(LedgerMessage.NO_CAP, dataset=name, command=_how_to_cap(name))
+    if account.retired:
+        raise LedgerError(LedgerMessage.RETIRED, dataset=name, reason=account.retired)
+    unit = Unit.from_dict(fields.get("unit", {}))
+    for wanted in account.units:
+        if not unit.covers(wanted):
+            raise LedgerError(LedgerMessage.OTHER_UNIT, dataset=name, unit=wanted.words)
+    counted = counted_mu(fields["mu"], fields["neighbours"])
+    if not account.fits(counted):
+        kind = LedgerMessage.BEYOND_CAP_TOGETHER if account.together else LedgerMessage.BEYOND_CAP
+        raise CapReached(
+            kind,
+            dataset=name,
+            spent=account.spent,
+            cap=account.cap,
+            left=account.left,
+            mu=counted,
+            datasets=account.together,
+            command=_how_to_cap(name),
+        )
+
+
+def _how_to_cap(name: str) -> str:
+    """Return how the cap of a data set is set, on the command line and in Python."""
+    typed = f"ledger cap --dataset {name!r} --mu M --reason WHY"
+    return f"'{typed}' (with the same --ledger, if one was named), or Ledger(...).cap({name!r}, M)"

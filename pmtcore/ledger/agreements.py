@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pmtcore.base.messages import LedgerMessage
-from pmtcore.ledger import chain, reading, rules
+from pmtcore.ledger import account, chain, reading
+from pmtcore.ledger.account import SpendFields
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import Database
 from pmtcore.ledger.engines import Connection
-from pmtcore.ledger.rules import SpendFields
 
 _ANSWERS = {"agree": "agreed", "decline": "declined"}
 # What was agreed to is what may be released: the same choices from the same rows.
@@ -56,7 +56,7 @@ class Agreements:
         Raises:
             LedgerError: nobody asks, the cap would be passed, or the key belongs to something else.
         """
-        dataset, key = rules.named(dataset), rules.keyed(key)
+        dataset, key = account.checked_name(dataset), account.checked_key(key)
         if not fields.get("by"):
             raise LedgerError(LedgerMessage.NOBODY_ASKS)
         with self._database.writing() as connection:
@@ -64,7 +64,7 @@ class Agreements:
             if known is None and reading.entry(connection, self._database.key, key) is not None:
                 raise LedgerError(LedgerMessage.KEY_OF_ANOTHER_REQUEST)
             if known is None:
-                rules.check(reading.account(connection, self._database.key, dataset), fields)
+                account.check_spend(reading.account(connection, self._database.key, dataset), fields)
                 self._database.append(connection, dataset, "ask", key, payload=fields)
             elif known[0] != dataset or _differs(known[1], fields) or known[1]["by"] != fields["by"]:
                 raise LedgerError(LedgerMessage.KEY_OF_ANOTHER_REQUEST)
@@ -79,7 +79,7 @@ class Agreements:
         if not by:
             raise LedgerError(LedgerMessage.NOBODY_ANSWERS)
         if not agrees:
-            reason = rules.reasoned(reason, "it is declined")
+            reason = account.checked_reason(reason, "it is declined")
         with self._database.writing() as connection:
             pending = self._pending(connection, key)
             if pending.by.casefold() == by.casefold():
@@ -87,9 +87,9 @@ class Agreements:
             if pending.state != "asked":
                 raise LedgerError(LedgerMessage.ANSWERED_ALREADY, state=pending.state)
             if agrees:
-                rules.check(reading.account(connection, self._database.key, pending.dataset), pending.fields)
+                account.check_spend(reading.account(connection, self._database.key, pending.dataset), pending.fields)
             kind = "agree" if agrees else "decline"
-            said = {"by": by, "reason": reason[: rules.MOST_WORDS], **({"role": role} if role else {})}
+            said = {"by": by, "reason": reason[: account.MOST_WORDS], **({"role": role} if role else {})}
             self._database.append(connection, pending.dataset, kind, key, payload=said)
         return self.one(key)
 

@@ -16,15 +16,24 @@ from typing import Any
 from pmtcore.base.exports import plain
 from pmtcore.base.messages import InputError, LedgerMessage, number_between
 from pmtcore.base.release_record import ReleaseRecord
-from pmtcore.ledger import chain, reading, rules
-from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account, Entry
+from pmtcore.ledger import chain, reading
+from pmtcore.ledger.account import (
+    CAP_RANGE,
+    MOST_WORDS,
+    START_CAP,
+    Account,
+    Entry,
+    SpendFields,
+    check_spend,
+    checked_key,
+    checked_name,
+    checked_reason,
+)
 from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
-from pmtcore.ledger.database import Database, Verification, unusable
+from pmtcore.ledger.database import NAME_LENGTH, Database, Verification, unusable
 from pmtcore.ledger.engines import Connection
 from pmtcore.ledger.fingerprint import MOST_ROWS, HashedCells, Sketch, grown, holds_rows, is_recognised, sketch
-from pmtcore.ledger.rules import MOST_WORDS, SpendFields, named
-from pmtcore.ledger.schema import NAME_LENGTH
 from pmtcore.ledger.sidecar import data_folder
 
 _RECORD_ROOM = 8_192  # bytes, where a release does not say how long its record may be
@@ -92,7 +101,7 @@ class Ledger:
         """Add an event about a data set, with a reason, who said it and in which role, where they are given."""
         said = {"reason": reason[:MOST_WORDS], "by": by[:NAME_LENGTH], "role": role[:NAME_LENGTH]}
         with self._database.writing() as connection:
-            self._numbered(connection, named(dataset), kind, {**fields, **{k: v for k, v in said.items() if v}})
+            self._numbered(connection, checked_name(dataset), kind, {**fields, **{k: v for k, v in said.items() if v}})
 
     def first_cap(self, dataset: str, mu: float) -> None:
         """Set a cap for a data set that has none: :data:`START_CAP`, or its first spend where that is larger."""
@@ -112,7 +121,7 @@ class Ledger:
             LedgerError: no cap, the cap would be passed, a second person has not agreed, the key belongs to another
                 request, or an earlier try with this key never finished. UnclearSpend: it failed while it was written.
         """
-        dataset, key = named(dataset), rules.keyed(key)
+        dataset, key = checked_name(dataset), checked_key(key)
         writing = False
         try:
             with self._database.writing(room) as connection:
@@ -120,7 +129,7 @@ class Ledger:
                 if known is not None:
                     return _same(known, dataset, fields)
                 account = reading.account(connection, self._database.key, dataset)
-                rules.check(account, fields)
+                check_spend(account, fields)
                 if account.second:
                     self.agreements.check(connection, dataset, key, fields)
                 self._database.make_room(room)
@@ -211,7 +220,7 @@ class Ledger:
         Raises:
             LedgerError: as :meth:`spend`.
         """
-        dataset = named(dataset)
+        dataset = checked_name(dataset)
         with self._database.writing() as connection:
             said = reading.joins(connection, self._database.key)
             mine, key = False, self._database.seal_key
@@ -256,13 +265,13 @@ class Ledger:
 
     def part(self, dataset: str, other: str, reason: str, *, by: str = "", role: str = "") -> None:
         """Record a curator's word that two data sets share nobody: they spend apart from then on."""
-        reason = rules.reasoned(reason, "the two data sets share nobody")
+        reason = checked_reason(reason, "the two data sets share nobody")
         self._check_known(dataset, other)
-        self.note(dataset, "part", {"other": named(other)}, reason, by=by, role=role)
+        self.note(dataset, "part", {"other": checked_name(other)}, reason, by=by, role=role)
 
     def retire(self, dataset: str, reason: str, *, by: str = "", role: str = "") -> None:
         """Retire a data set for a stated reason: nothing more may be spent on it."""
-        reason = rules.reasoned(reason, "the data set is retired")
+        reason = checked_reason(reason, "the data set is retired")
         self._check_known(dataset)
         self.note(dataset, "retire", {}, reason, by=by, role=role)
 
@@ -274,7 +283,7 @@ class Ledger:
         """
         present = [account.dataset for account in self.accounts()]
         for dataset in datasets:
-            if named(dataset) not in present:
+            if checked_name(dataset) not in present:
                 raise LedgerError(LedgerMessage.NO_DATASET, dataset=dataset, present=present)
 
     @property

@@ -2,6 +2,10 @@
 
 * Papers (C): least squares from the mean moments, then the scale c with ``1 = c mean_pub Phi''(c x'w)``.
 * Beyond: the score equation with its right side on public rows, for the ``whitened`` scheme.
+
+How far forged reports move an estimate is stated too. A report is accepted if an honest device could have sent it,
+which the noise makes a wide range; a forged one lies at its end. To first order a coefficient moves by its gradient in
+the mean report times the longest step of the mean.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from pmtcore.base.roots import root
 from pmtcore.glm.families import Family
 from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Data, Penalty, minimize
+from pmtcore.local.protocol import Configuration
 
 _ROUNDS = 6  # of scale and intercept in turn: each fixes one, and they settle
 _SCAN = np.geomspace(1e-4, 1e4, 801)  # forty points a decade: two roots closer than that are one for any noise
@@ -27,6 +32,30 @@ _FEW = 2000  # scores that stand for all in the scan; the root is found on all
 _MANY = 100_000  # public rows: above, Hessians of points near by cost less than half
 _SCORES_AT_ONCE = 8192  # so many stay in the processor's cache
 _SIGMOID_REACH = 45.0  # beyond it the slope of a sigmoid is below 3e-20
+MOST_NUMBERS = 300  # of a report: each is a fit of its own
+_STEP = 1e-3  # of the standard error that noise leaves in the mean
+
+
+def shifts(
+    fit: Callable[[np.ndarray], np.ndarray], made: Configuration, mean: np.ndarray, n: int, *, sd: float
+) -> np.ndarray:
+    """Return how far one forged report among n can move each coefficient (d,), to first order.
+
+    Args:
+        fit: coefficients (t, d) from mean reports (t, dimension).
+        made: published configuration of a report.
+        mean: mean report (dimension,).
+        n: number of reports.
+        sd: of one coordinate of a report, about.
+    """
+    step = _STEP * sd / np.sqrt(n)
+    around = np.concatenate([mean + step * np.eye(len(mean)), mean - step * np.eye(len(mean))])
+    values = fit(around)
+    gradients = (values[: len(mean)] - values[len(mean) :]) / (2 * step)  # (dimension, d)
+    if made.randomizer == "privunit":
+        reach = made.longest + float(np.linalg.norm(mean))
+        return np.asarray(np.linalg.norm(gradients, axis=0) * reach / n)
+    return np.asarray((made.largest + np.abs(mean)) @ np.abs(gradients) / n)
 
 
 @dataclass(frozen=True, eq=False)

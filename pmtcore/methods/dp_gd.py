@@ -19,7 +19,7 @@ from pmtcore.accounting.budgets import Budget, Spend
 from pmtcore.base.messages import InputError, MethodMessage, Note, ReleaseNote
 from pmtcore.base.private_rows import PrivateRows, RowCache
 from pmtcore.glm.families import FAMILIES
-from pmtcore.glm.proximal import Proximal
+from pmtcore.glm.solvers import Proximal
 from pmtcore.mechanisms.grid import SLACK, noisy_vector
 from pmtcore.mechanisms.integers import FACTOR, IntegerRows, at, integer_pieces
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for

@@ -39,9 +39,9 @@ from pmtcore.base.messages import (
 from pmtcore.base.private_rows import PassObserver
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.strict_json import parsed
+from pmtcore.ledger.account import SpendFields, spend_fields
 from pmtcore.ledger.fingerprint import FEWEST_TO_TELL
 from pmtcore.ledger.log import Entry, Ledger, LedgerError, UnclearSpend
-from pmtcore.ledger.rules import SpendFields, spend
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters
@@ -51,10 +51,9 @@ from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, befo
 from pmtcore.releases.planning import NO_GAIN, beside_public, public_alone, with_common_sampling
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import Ground, Release
-from pmtcore.tables.demo import is_demo
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.digests import content_digest, public_digest
-from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.fingerprint import content_digest, hashed, public_digest
+from pmtcore.tables.named import is_demo
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.sources import has_digest_at_hand
 
@@ -362,7 +361,7 @@ def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = ""
     entry, _, plan = _plan(problem, request)
     _check_may_leave(entry)
     unit = _unit(problem, request)
-    return spend(
+    return spend_fields(
         request.as_dict(),
         unit.rows * plan.mu,
         entry.claim.neighbours.value,

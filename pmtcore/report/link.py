@@ -1,17 +1,22 @@
 """Public choices as an address: what was chosen about a table opened by name, other than its defaults; never data."""
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from pmtcore.base.messages import FaceMessage, InputError, reraised_as
-from pmtcore.report.demo_knobs import KNOBS
+from pmtcore.report.glossary import term
 from pmtcore.tables.choices import SAME_ON_ALL_FACES, Choices, kinds_from_text, levels_from_text
 
 _NUMBERS = {"ridge": "public_ridge", "penalty": "lam", "person_rows": "person_rows"}  # name in the link: choice
 _WORDS = (*(name for name in SAME_ON_ALL_FACES if name not in _NUMBERS.values()), "formula", "person", "person_rule")
 _ALL = "*"
 _WHOLE = ("n", "m", "d", "kappa_bar", "person_rows")
+# Labels, values and help of the settings of the synthetic demo, on pages and in links.
+_TEXT = Path(__file__).with_name("demo_knobs.toml").read_text(encoding="utf-8")
+KNOBS: dict[str, dict[str, Any]] = tomllib.loads(_TEXT.replace("{kappa_bar}", term("kappa_bar").words))
 
 
 def demo_knobs(asked: Mapping[str, str]) -> dict[str, float]:

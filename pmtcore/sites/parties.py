@@ -12,9 +12,9 @@ from pmtcore.base.exports import plain
 from pmtcore.base.messages import InputError, Note, ReleaseNote, StudyFault
 from pmtcore.base.numbers import figure
 from pmtcore.base.release_record import ReleaseRecord
+from pmtcore.ledger.account import SpendFields
 from pmtcore.ledger.agreements import PendingRequest
 from pmtcore.ledger.log import Ledger, LedgerError
-from pmtcore.ledger.rules import SpendFields
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import (

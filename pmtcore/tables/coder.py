@@ -16,13 +16,12 @@ from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.features import Feature
+from pmtcore.tables.features import Coding, Feature
 from pmtcore.tables.limits import KEPT_BYTES, MAX_FEATURES, MAX_NAME
 from pmtcore.tables.parsed import ParsedNumbers
 from pmtcore.tables.persons import Persons
 from pmtcore.tables.schema import Column
 from pmtcore.tables.sources import Cells, Source, reading_numbers
-from pmtcore.tables.targets import Coding
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,11 +16,10 @@ from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.glm.families import family
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.coder import Coder
-from pmtcore.tables.features import Feature
+from pmtcore.tables.features import Coding, Feature
 from pmtcore.tables.kinds import as_kind
 from pmtcore.tables.schema import Column
 from pmtcore.tables.table import Table
-from pmtcore.tables.targets import Coding
 
 if TYPE_CHECKING:
     from pmtcore.tables.formula import Expansion

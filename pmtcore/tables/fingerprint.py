@@ -3,10 +3,15 @@
 Of a large table the rows are kept whose cells have the smallest quick hashes, so that memory is bounded and the same
 rows are chosen whatever their order or file. A row is chosen by any one of its telling columns: where a column is left
 out, the rows that the others chose are chosen still.
+
+For agreements there are keyed digests of all cells. A plain digest of private rows would let anybody who sees it test a
+guess at them; under the ledger's key it tells only whether the tables are those that were agreed to.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +25,7 @@ import pyarrow.compute as pc
 from pmtcore.base import threads
 from pmtcore.base.private_rows import PassObserver
 from pmtcore.ledger.fingerprint import HASHING_BYTES, HashedCells, hashed_texts, mixed
+from pmtcore.public.moments import PublicData
 from pmtcore.tables.cells import numbers, texts
 from pmtcore.tables.cluster import Cluster, TablePart, parts
 from pmtcore.tables.dialect import Dialect
@@ -40,6 +46,31 @@ _MANTISSA_BITS = 52  # of a double, below its exponent
 _PLACES = np.floor(np.arange(-1023, 1025) * 0.30103).astype(np.int64) + _ZERO
 _AT_ONCE = 8192  # numbers rounded at a time: what is computed of them stays in the cache
 _FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # SplitMix64's: every bit of a word moves every other
+
+
+def content_digest(table: Table, key: bytes, dialect: Dialect | None = None) -> str:
+    """Return the digest of all cells of a table, in one look at its rows, whatever the table is read from.
+
+    Args:
+        table: whose cells are read.
+        key: of the ledger, under which the digest says nothing to others.
+        dialect: how the table is written; ``None``: in the usual way.
+    """
+    digest = hmac.new(key, repr(table.columns).encode(), hashlib.sha256)
+    for block in table.source.blocks(table.columns, dialect or Dialect()):
+        sink = pa.BufferOutputStream()
+        cells = pa.table({str(at): block.columns[name] for at, name in enumerate(table.columns)})
+        with pa.ipc.new_stream(sink, cells.schema) as stream:
+            stream.write_table(cells)
+        digest.update(sink.getvalue())
+    return digest.hexdigest()
+
+
+def public_digest(public: PublicData, key: bytes) -> str:
+    """Return the digest of public rows as they enter a release, or of the public moment in their place."""
+    digest = hmac.new(key, repr((public.names, public.target, public.m)).encode(), hashlib.sha256)
+    digest.update((public.factor if public.rows is None else public.rows).tobytes())
+    return digest.hexdigest()
 
 
 def hashed(

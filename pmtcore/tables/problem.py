@@ -37,12 +37,11 @@ from pmtcore.tables.cluster import Cluster
 from pmtcore.tables.coder import Coder, Weights, check_width, row_blocks
 from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.features import Feature, category_notes, feature, numeric
-from pmtcore.tables.identifiers import identifiers, in_order_met
+from pmtcore.tables.features import Feature, category_notes, coding, feature, numeric
 from pmtcore.tables.kinds import CODED, ORDERS, writing
 from pmtcore.tables.limits import SMALLEST
 from pmtcore.tables.parsed import ParsedNumbers, fits
-from pmtcore.tables.persons import Persons, bounded
+from pmtcore.tables.persons import Persons, bounded, identifiers, in_order_met
 from pmtcore.tables.queries import DeclaredSource
 from pmtcore.tables.schema import (
     Schema,
@@ -56,7 +55,6 @@ from pmtcore.tables.schema import (
 )
 from pmtcore.tables.sources import ArrowSource, Cells, ParquetSource, TextSource, is_same_file
 from pmtcore.tables.table import MomentTable, Table
-from pmtcore.tables.targets import coding
 
 if TYPE_CHECKING:
     from pmtcore.tables.formula import Expansion

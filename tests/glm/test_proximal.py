@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from pmtcore.glm.proximal import Proximal
+from pmtcore.glm.solvers import Proximal
 
 
 def test_the_step_is_the_minimizer(seed):

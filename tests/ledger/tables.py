@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sql
 
+from pmtcore.ledger.database import STEPS
 from pmtcore.ledger.engines import ServerConnection
-from pmtcore.ledger.schema import STEPS
 
 _META = sql.MetaData()
 EVENTS = sql.Table(

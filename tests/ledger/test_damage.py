@@ -16,8 +16,8 @@ import pytest
 from pmtcore.base.messages import Damage, LedgerMessage
 from pmtcore.ledger import database
 from pmtcore.ledger.chain import Damaged
+from pmtcore.ledger.database import SCHEMA
 from pmtcore.ledger.log import Ledger, LedgerError
-from pmtcore.ledger.schema import SCHEMA
 from pmtcore.ledger.sidecar import LedgerSidecar
 from tests.helpers import refused, reserve
 from tests.ledger.test_log import REQUEST, url  # noqa: F401  # fixture

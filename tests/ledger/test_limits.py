@@ -16,8 +16,8 @@ from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.base.labels import SpendState
 from pmtcore.base.messages import ArgumentMessage, InputError, LedgerMessage
 from pmtcore.cli.main import main
+from pmtcore.ledger.database import SCHEMA
 from pmtcore.ledger.log import Ledger, LedgerError
-from pmtcore.ledger.schema import SCHEMA
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.outcome import SpendFailure
 from pmtcore.releases.release import Request, recorded_release

@@ -13,8 +13,8 @@ from pmtcore.base.messages import Damage
 from pmtcore.cli.main import main
 from pmtcore.ledger import chain, database
 from pmtcore.ledger.chain import Damaged, LedgerError
+from pmtcore.ledger.database import SCHEMA, STEPS
 from pmtcore.ledger.log import Ledger
-from pmtcore.ledger.schema import SCHEMA, STEPS
 from tests.helpers import only_grows, refused, reserve
 from tests.ledger.tables import EVENTS
 from tests.ledger.test_limits import engine

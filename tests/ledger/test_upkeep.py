@@ -11,8 +11,8 @@ import pytest
 from pmtcore.base.messages import Damage, LedgerMessage
 from pmtcore.ledger import chain, database
 from pmtcore.ledger.chain import Damaged
+from pmtcore.ledger.database import SCHEMA
 from pmtcore.ledger.log import Ledger, LedgerError
-from pmtcore.ledger.schema import SCHEMA
 from tests.helpers import refused, reserve
 from tests.ledger.tables import VERSION, take_steps
 from tests.ledger.test_limits import engine

@@ -26,7 +26,7 @@ from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.register import answer, ask, carry_out, opened, pending_requests, register
 from pmtcore.releases.release import Request, recorded_release
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.digests import content_digest
+from pmtcore.tables.fingerprint import content_digest
 from tests.helpers import refused
 from tests.tables.test_persons import frame
 

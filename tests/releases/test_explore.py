@@ -19,12 +19,10 @@ from pmtcore.base.numbers import figure as said
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.explore import _text
 from pmtcore.cli.main import main
-from pmtcore.explore.completed import with_public_rows
 from pmtcore.explore.confirm import confirmed, problem_of
 from pmtcore.explore.functionals import Marginals
-from pmtcore.explore.moment import Moment
+from pmtcore.explore.moment import Moment, read_formula, with_public_rows
 from pmtcore.explore.regression import regression
-from pmtcore.explore.terms import read
 from pmtcore.glm.families import family
 from pmtcore.glm.solvers import Data
 from pmtcore.glm.solvers import fit as fit_exactly
@@ -98,9 +96,9 @@ def test_bad_formulas_get_a_sentence(moment, formula):
 def test_products_in_either_order():
     """``a:b`` is the declared column ``b:a``; an undeclared one says how to declare it."""
     names = [INTERCEPT, "a", "b", "b:a", "x + y", "y"]
-    assert read("y ~ a + a:b + `x + y`", names, names[1:3])[1] == ("a", "x + y", "b:a")
+    assert read_formula("y ~ a + a:b + `x + y`", names, names[1:3])[1] == ("a", "x + y", "b:a")
     with refused(ExploreMessage.UNDECLARED_PRODUCT):
-        read("y ~ a:y", names, names[1:3])
+        read_formula("y ~ a:y", names, names[1:3])
 
 
 def test_contrasts_tests_and_predictions_agree(moment):
@@ -629,4 +627,4 @@ def test_a_prediction_at_a_level_is_asked_by_its_name(tmp_path, capsys):
 def test_levels_named_by_a_formula_are_found_by_their_column(formula):
     """A release by formula names them C(region)[T.north]; the formula of the release is one on its columns."""
     names = ("age", "C(region)[T.north]", "C(region)[T.south]", "y")
-    assert read(formula, names, names) == ("y", names[:3], True)
+    assert read_formula(formula, names, names) == ("y", names[:3], True)

@@ -39,7 +39,7 @@ from pmtcore.report.figures import explore as explore_figures
 from pmtcore.report.html import report
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.identifiers import MOST_LETTERS, canonical, identifiers
+from pmtcore.tables.persons import MOST_LETTERS, canonical, identifiers
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.sources import Cells
 from pmtcore.tables.table import Table, query_table, read_table, table_from

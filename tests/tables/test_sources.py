@@ -24,8 +24,8 @@ from pmtcore.tables import cells, lines, streams
 from pmtcore.tables.cells import ABSENT, UNSEEN, codes, from_objects, numbers, texts
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.identifiers import identifiers
 from pmtcore.tables.limits import LINE
+from pmtcore.tables.persons import identifiers
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import query_table, read_path, read_table, table_from, with_rows
 from tests.helpers import TEST, refused
