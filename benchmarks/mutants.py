@@ -66,7 +66,7 @@ GRID = "tests/mechanisms/test_grid.py"
 TURNED = "tests/mechanisms/test_quantized_rows.py"
 GRADIENTS = "tests/methods/test_gradients.py -k 'moves or reached'"
 LAWS = "tests/methods/test_gradients_laws.py"
-OPTIMUM = "tests/mechanisms/test_optimum.py"
+MINIMIZER = "tests/mechanisms/test_minimizer.py"
 PERTURBED = "tests/mechanisms/test_perturbed.py"
 LABELS = "tests/methods/test_labels_methods.py"
 LINEAR = "tests/methods/test_linear.py"
@@ -106,12 +106,12 @@ def _mutants() -> list[Mutant]:
     plant(
         "a solver's blocks are the table's",
         "base/private_rows.py",
-        "return recut(self._with_lacking(), size)",
+        "return resized_blocks(self._with_lacking(), size)",
         "return self._with_lacking()",
         f"{pool} -k cuts",
     )
     plant(
-        "recut rows lose their order",
+        "rows of other blocks lose their order",
         "base/block_sums.py",
         "x[start : start + part]",
         "x[:part]",
@@ -536,7 +536,7 @@ def _mutants() -> list[Mutant]:
     )
     refined, secant = "methods/joint/fit.py", "public/gaussian_update.py"
     plant("joint: curvature lowered too", secant, "believed = (by >", "believed = (np.abs(by) >", FILTER)
-    step = "truncation.plus(Part.of(np.outer(moved, moved)))"
+    step = "truncation.plus(ErrorPart.of(np.outer(moved, moved)))"
     floor = "np.maximum(together.variance, _least_squares_variance(first))"
     plant(
         "joint: bands of the prior alone",
@@ -559,10 +559,10 @@ def _mutants() -> list[Mutant]:
         "joint: a secant unheard", secant, "updated = curvature + weights", "updated = curvature + 0 * weights", FILTER
     )
     plant(
-        "joint: a secant that keeps its doubt",
+        "joint: a secant that keeps its error",
         secant,
-        "doubt - gain[:, None, None]",
-        "doubt - 0 * gain[:, None, None]",
+        "error_scale - gain[:, None, None]",
+        "error_scale - 0 * gain[:, None, None]",
         FILTER,
     )
     plant(
@@ -580,10 +580,10 @@ def _mutants() -> list[Mutant]:
         FILTER,
     )
     plant(
-        "joint: doubt of learned directions",
+        "joint: error of learned directions",
         refined,
-        "self.gram_doubt[:many], step",
-        "self.pilot.gram_doubt[:many], step",
+        "self.gram_error_scale[:many], step",
+        "self.pilot.gram_error_scale[:many], step",
         FILTER,
     )
     plant(
@@ -615,12 +615,12 @@ def _mutants() -> list[Mutant]:
         "clipping_mse[0]",
         FILTER,
     )
-    plant("joint: rows beyond every bound unsaid", refined, "if self.gradient.exceeds_reach[0]:", "if False:", FILTER)
+    plant("joint: rows beyond every bound unsaid", refined, "if self.gradient.exceeds_expected_tail[0]:", "if False:", FILTER)
     plant("joint: bounds do not grow", "public/clipping.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
     expected = "tests/methods/test_joint_refined.py -k a_plan"
     plant("joint: a plan ends at the longest", tail, "tail.beyond(low), at_least", "0.0 * low, at_least", FILTER)
     plant("joint: a plan with exact counts", second, "self.counting_sd * rng.", "0 * rng.", expected)
-    plant("joint: a plan trusts the pilot", "methods/joint/plan.py", " + doubt * (noise + lost)", "", expected)
+    plant("joint: a plan trusts the pilot", "methods/joint/plan.py", " + gram_mse * (noise + lost)", "", expected)
     plant("joint: a plan clips nothing", "methods/joint/plan.py", "+ gain * np.sqrt(cut)) ** 2", ") ** 2", expected)
     gaps, joint_passes = "tests/methods/test_joint_filter.py -k gaps", "methods/joint/passes.py"
     plant("joint: complete rows of zeros have gaps", joint_passes, "/ n - zeros / m", "/ n", gaps)
@@ -757,14 +757,14 @@ def _mutants() -> list[Mutant]:
         truncation,
         "SHORTER = 1 - 2.0**-40",
         "SHORTER = 1 + 2.0**-40",
-        f"{OPTIMUM} -k bounded",
+        f"{MINIMIZER} -k bounded",
     )
     plant(
         "bounded rows: infinite ones kept",
         truncation,
         "good = np.isfinite(top) & (top > 0)",
         "good = top > 0",
-        f"{OPTIMUM} -k bounded",
+        f"{MINIMIZER} -k bounded",
     )
     plant(
         "papers' radius without its root",
@@ -914,52 +914,52 @@ def _mutants() -> list[Mutant]:
     )
     plant(
         "objective: covering noise forgotten",
-        "mechanisms/optimum.py",
+        "mechanisms/minimizer.py",
         "noise = source.integers((1 + SLACK) * self.sensitivity / reserve.paid, *theta.shape)",
         "noise = 0",
         SPIED,
     )
     plant(
-        "optimum: doubt of far points forgotten",
-        "mechanisms/optimum.py",
+        "optimum: rounding at far points forgotten",
+        "mechanisms/minimizer.py",
         "slope = 2 * self.rounding_bound.slope / self.modulus",
         "slope = 0.0",
-        f"{OPTIMUM} -k 'wanted or whole_steps'",
+        f"{MINIMIZER} -k 'least_gradient or whole_steps'",
     )
     plant(
         "optimum: half a step of b forgotten",
-        "mechanisms/optimum.py",
+        "mechanisms/minimizer.py",
         "slip = self.step_of_noise * math.sqrt(len(self.centre)) / 2",
         "slip = 0.0",
-        f"{OPTIMUM} -k 'wanted or whole_steps'",
+        f"{MINIMIZER} -k 'least_gradient or whole_steps'",
     )
     plant(
         "optimum: no ball",
-        "mechanisms/optimum.py",
+        "mechanisms/minimizer.py",
         "np.minimum(1.0, self.ball / np.maximum(length, 1e-300))",
         "np.ones(len(length))",
-        f"{OPTIMUM} -k wanted",
+        f"{MINIMIZER} -k least_gradient",
     )
     plant(
         "optimum: tolerance below rounding",
-        "mechanisms/optimum.py",
-        "return np.asarray(max(self.wanted, self.rounding_bound.fixed) + self.rounding_bound.slope * distance)",
-        "return np.asarray(self.wanted + 0 * away)",
-        f"{OPTIMUM} -k wanted",
+        "mechanisms/minimizer.py",
+        "return np.asarray(max(self.least_gradient, self.rounding_bound.fixed) + self.rounding_bound.slope * distance)",
+        "return np.asarray(self.least_gradient + 0 * distance)",
+        f"{MINIMIZER} -k least_gradient",
     )
     plant(
         "spherical: Gamma of shape 1 (E8)",
         "mechanisms/spherical.py",
         "for value in lengths), context",
         "for value in lengths[:1]), context",
-        f"{OPTIMUM} -k 'spherical or floors'",
+        f"{MINIMIZER} -k 'spherical or floors'",
     )
     plant(
         "spherical: floor towards zero",
         "mechanisms/spherical.py",
         "integer = -integer if sign else integer",
         "integer = integer",
-        f"{OPTIMUM} -k 'spherical or floors'",
+        f"{MINIMIZER} -k 'spherical or floors'",
     )
     perturbed = "accounting/perturbed.py"
     plant(
@@ -1358,7 +1358,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "left-out rows: no limit to how far one lies",
         "public/moments.py",
-        "inner_out = np.minimum(inner_out, inner * self.most_growth)",
+        "inner_out = np.minimum(inner_out, inner * self.largest_growth)",
         "inner_out = np.asarray(inner_out)",
         "tests/public/test_moments.py -k no_infinity",
     )
@@ -1952,8 +1952,8 @@ _ROWS = (
     (
         "the lattice of rows at hand",
         "mechanisms/perturbed.py",
-        "len(self.ridge), self.optimum(n)",
-        "len(self.ridge), self.optimum(data.count + 1)",
+        "len(self.ridge), self.minimizer_release(n)",
+        "len(self.ridge), self.minimizer_release(data.count + 1)",
         f"{EMPTY} -k lattice",
     ),
 )
@@ -2138,8 +2138,8 @@ def _page_mutants() -> list[Mutant]:
     """Plant sentences of the pages that say too little or too much."""
     return [
         *_of(
-            "public/pull.py",
-            "tests/public/test_pull.py",
+            "public/shrinkage.py",
+            "tests/public/test_shrinkage.py",
             ("a penalty that decides nothing", " or remaining >= _HALF", ""),
             ("a penalty in the unit of a number", "np.where(binary, 1.0, 1 / np.sqrt(variance[at]))", "1.0 + 0 * h"),
         ),
@@ -2440,7 +2440,7 @@ def _noise_mutants() -> list[Mutant]:
     )
     added = "(self.integers(theta) + noise) * self.step"
     mutants += _of(
-        "mechanisms/optimum.py",
+        "mechanisms/minimizer.py",
         COVERING,
         ("covering: Gaussian noise times zero", added, "(self.integers(theta) + 0 * noise) * self.step"),
         (
@@ -2468,7 +2468,7 @@ def _noise_mutants() -> list[Mutant]:
         ("covering: rounding alone", "FINE + math.sqrt(len(self.centre))", "math.sqrt(len(self.centre))"),
     )
     mutants += _of(
-        "mechanisms/optimum.py",
+        "mechanisms/minimizer.py",
         COVERING,
         (
             "covering: ten times its share of epsilon",

@@ -33,7 +33,7 @@ from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.parties import Coordinator, SiteOfStudy, join
 from pmtcore.sites.rounds import Exchange, Openings, SharedNoise
 from pmtcore.sites.study import Site, Study, StudyContext, create
-from pmtcore.sites.transcript import Opened, Transcript
+from pmtcore.sites.transcript import OpenedPass, Transcript
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_path, table_from
@@ -169,7 +169,7 @@ class Meeting:
         """Return the sites of a pass."""
         return self._first if step == 0 else self._later
 
-    def total(self, name: str, step: int, values: np.ndarray) -> Opened:
+    def total(self, name: str, step: int, values: np.ndarray) -> OpenedPass:
         """Return the sum over the sites of a pass, once all of them are here."""
         names = self.names(step)
         if name not in names:
@@ -179,7 +179,7 @@ class Meeting:
             self._values[step, name] = values
         barrier.wait()
         parts = [self._values[step, each] for each in names]
-        return Opened(names, tuple(int(sum(column)) for column in zip(*parts, strict=True)))
+        return OpenedPass(names, tuple(int(sum(column)) for column in zip(*parts, strict=True)))
 
 
 class Seat:
@@ -188,7 +188,7 @@ class Seat:
     def __init__(self, meeting: Meeting, name: str, shares: NoiseShares) -> None:
         self._meeting, self._name, self._shares = meeting, name, shares
 
-    def total(self, step: int, values: np.ndarray) -> Opened:
+    def total(self, step: int, values: np.ndarray) -> OpenedPass:
         """See :class:`pmtcore.sites.rounds.Opening`."""
         opened = self._meeting.total(self._name, step, values)
         self._shares.answering = len(self._meeting.names(step + 1))
@@ -284,7 +284,7 @@ def many(count: int, integers: int) -> None:
         board, values = MemoryBoard(), np.random.default_rng(1).integers(-(2**60), 2**60, (count, integers))
         board.post(BoardMessage(study.digest, "", "begin", 1, body=",".join(study.names)))
 
-        def take_part(at: int) -> tuple[Opened, float]:
+        def take_part(at: int) -> tuple[OpenedPass, float]:
             began, name = time.thread_time(), study.names[at]
             (folder / name).mkdir()
             reader = Transcript(study, board, name)

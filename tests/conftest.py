@@ -40,7 +40,7 @@ _LONGEST_FILES = (
     *("e2e/test_traces", "tables/test_rows", "sites/test_killed_processes", "tables/test_one_row", "e2e/test_browser"),
     *("app/test_pages", "methods/test_gradients", "methods/test_joint_refined", "app/test_role_links"),
     *("methods/test_labels_methods", "app/test_families", "e2e/test_hostile_names", "app/test_one_answer"),
-    *("papers/test_papers", "app/test_release_page", "methods/test_linear", "mechanisms/test_optimum"),
+    *("papers/test_papers", "app/test_release_page", "methods/test_linear", "mechanisms/test_minimizer"),
     *("app/test_hostile_names", "app/test_explore_page", "app/test_walk", "tables/test_cluster", "test_packaging"),
 )
 _LONGEST_ID = 100  # characters of one value in the id of a test: beyond it pytest gives the argument's name

@@ -140,7 +140,7 @@ def coefficients(release: Release, here: str = "") -> None:
     shown = forest.chosen(table, unit, search, order)
     ordered = order in ("strength", "size")
     references = reference_levels(release.notes)
-    example = example_words(shown, unit, references, release.ground.zero_one, ordered=ordered)
+    example = example_words(shown, unit, references, release.public.zero_one, ordered=ordered)
     parts = release_words(release, unit.step == "spread")
     st.markdown(f"{badge(label(release))} **{plain(example or parts)}**")
     few = forest.folded(shown, unit, order)

@@ -15,12 +15,12 @@ from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import power_of_ten
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import suiting
+from pmtcore.methods.registry import methods_for
 from pmtcore.releases.planning import LADDER
 from pmtcore.releases.release import Preview, Request
 from pmtcore.report.figures import budget as figures
 from pmtcore.report.glossary import help_for
-from pmtcore.report.names import spoken
+from pmtcore.report.names import in_quotes
 from pmtcore.tables.problem import Problem
 
 # The one sound method whose retrieved amount is a public number.
@@ -29,7 +29,7 @@ METHOD = "napp-public"
 
 def applies(problem: Problem) -> bool:
     """Return whether the method that retrieves budget suits these tables."""
-    return any(entry.id == METHOD for entry in suiting(problem.public))
+    return any(entry.id == METHOD for entry in methods_for(problem.public))
 
 
 def previews(problem: Problem, mu: float) -> Sequence[Preview]:
@@ -53,8 +53,8 @@ def show_retrieved(facts: Facts, recycled: bool, key: str) -> None:
 def planned_on_open_table(problem: Problem, mu: float, key: str) -> None:
     """Draw what the open table would get back at this budget, and what that buys."""
     plan = planned(problem).method
-    other = "" if plan == METHOD else f" The plan, {spoken(plan)}, retrieves nothing."
-    words = f"What {spoken(METHOD)} would retrieve, the one sound method whose amount is public.{other}"
+    other = "" if plan == METHOD else f" The plan, {in_quotes(plan)}, retrieves nothing."
+    words = f"What {in_quotes(METHOD)} would retrieve, the one sound method whose amount is public.{other}"
     st.markdown(f"{badge(Label.PUBLIC)} {plain(words)}")
     recycled, returned = previews(problem, mu)
     show_retrieved(recycled.facts, True, key)

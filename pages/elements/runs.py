@@ -26,7 +26,7 @@ def start(run: Comparison, recipe: Recipe) -> None:
     Raises:
         InputError: the server is at as many runs as it takes.
     """
-    job_slots.take(run, actors.claimant())
+    job_slots.acquire(run, actors.claimant())
     current = session()
     current.comparison = run
     st.session_state["run-recipe"] = recipe

@@ -45,7 +45,7 @@ def sweep() -> None:
     elif st.button(**control("audit-all")):
         with errors_shown():
             made = Sweep()
-            job_slots.take(made, actors.claimant())
+            job_slots.acquire(made, actors.claimant())
             st.session_state[SWEEP] = made
             st.rerun()
 

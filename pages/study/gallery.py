@@ -130,7 +130,7 @@ def start(chosen: Figure) -> None:
     if quick or full:
         with errors_shown():
             made = Computation(chosen, chosen.quick if quick else chosen.trials)
-            job_slots.take(made, actors.claimant())
+            job_slots.acquire(made, actors.claimant())
             st.session_state[KEY] = (made, made.steps(), Lock())
             st.rerun()
 

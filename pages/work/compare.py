@@ -20,9 +20,9 @@ from pages.elements.widgets import (
     study_label,
     take_along,
 )
-from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, grid, moves, rescaled
+from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, errors_depend_on_axis, grid, rescaled
 from pmtcore.base.private_rows import Curator
-from pmtcore.methods.registry import Method, of_role, recommended, suiting
+from pmtcore.methods.registry import Method, methods_for, of_role, recommended
 from pmtcore.releases import job_slots
 from pmtcore.report import reproduce
 from pmtcore.report.figures import compare as figures
@@ -59,8 +59,8 @@ def _places(problem: Problem, axis: str, cells: Iterator[DeltaGenerator]) -> tup
 
 def offered(problem: Problem, axis: str) -> list[Method]:
     """Return the methods that suit the tables and whose errors change along the axis."""
-    entries = [e for e in suiting(problem.public) if e.gives_coefficients and e.same_target and e.role == "method"]
-    return [entry for entry in entries if moves(entry, problem.public, axis)]
+    entries = [e for e in methods_for(problem.public) if e.gives_coefficients and e.same_target and e.role == "method"]
+    return [entry for entry in entries if errors_depend_on_axis(entry, problem.public, axis)]
 
 
 def against(problem: Problem) -> str:

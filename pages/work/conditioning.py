@@ -23,7 +23,7 @@ from pmtcore.base.numbers import figure as said
 from pmtcore.base.private_rows import Curator
 from pmtcore.report.figures import conditioning as figures
 from pmtcore.report.glossary import term
-from pmtcore.report.names import spoken
+from pmtcore.report.names import in_quotes
 from pmtcore.report.statistics import shortened_words
 from pmtcore.report.words import conditioning_words, directions_words, truncation_words
 from pmtcore.tables.problem import Problem
@@ -93,7 +93,7 @@ def planned_share(problem: Problem) -> None:
         return
     own = "its own bound" if facts.radius is None else f"its own radius, {said(facts.radius)}"
     st.markdown(
-        f"{badge(Label.PUBLIC)} **Truncation rate of the planned method**, {plain(spoken(request.method))} at mu = "
+        f"{badge(Label.PUBLIC)} **Truncation rate of the planned method**, {plain(in_quotes(request.method))} at mu = "
         f"{said(request.budget.mu)}, which chooses {own}. {shortened_words(facts.as_dict())}"
     )
 

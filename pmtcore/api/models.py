@@ -17,7 +17,7 @@ from pmtcore.api import frames
 from pmtcore.api.inputs import Inputs, budget_of, new_rows, schema_of
 from pmtcore.api.loading import results_of
 from pmtcore.api.spending import SpendOptions, spend
-from pmtcore.api.summary import Expectation, Needed
+from pmtcore.api.summary import Expectation, RequiredBudget
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import json_text
 from pmtcore.base.messages import FaceMessage, InputError, TableMessage, one_of
@@ -211,7 +211,7 @@ class PrivateModel(Parametrized, Reported):
         half_width: float,
         target: str | None = None,
         public_rows: int | None = None,
-    ) -> Needed:
+    ) -> RequiredBudget:
         """Answer the reverse question: the budget or rows for a 95 % half-width of one coefficient. Free.
 
         Raises:
@@ -220,7 +220,9 @@ class PrivateModel(Parametrized, Reported):
         data, _ = self._inputs(target).public_data(public, public_rows)
         id = self._method_for(data)
         budget = planning.budget_for(data, n, id, coefficient, half_width=half_width)
-        return Needed(budget, planning.rows_for(data, id, self._budget().mu, coefficient, half_width=half_width))
+        return RequiredBudget(
+            budget, planning.rows_for(data, id, self._budget().mu, coefficient, half_width=half_width)
+        )
 
     def fit(
         self,
@@ -372,7 +374,7 @@ class PrivateRegressor(PrivateModel):
     def predict(self, frame: object) -> np.ndarray:
         """Predict the response of each row (k,); free. NaN where a value is missing."""
         scores = self._linear(frame)
-        return np.asarray(family(self.release_.ground.family).mean(scores))
+        return np.asarray(family(self.release_.public.family).mean(scores))
 
     def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags  # noqa: PLC0415  # only sklearn asks
@@ -407,7 +409,7 @@ class PrivateClassifier(PrivateModel):
     def predict_proba(self, frame: object) -> np.ndarray:
         """Return the probability of each label (k, 2), in the order of ``classes_``; NaN where a value is missing."""
         scores = self._linear(frame)
-        p = np.asarray(family(self.release_.ground.family).mean(scores))
+        p = np.asarray(family(self.release_.public.family).mean(scores))
         return np.column_stack([1 - p, p])
 
     def predict(self, frame: object) -> np.ndarray:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Needed:
+class RequiredBudget:
     """Budget and rows for a wanted half-width; ``None`` where nothing is enough.
 
     Attributes:

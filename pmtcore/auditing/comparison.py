@@ -290,7 +290,7 @@ def varied(problem: Problem, axis: str, x: float, seed: int) -> Problem:
 _MOVED = {"penalty": "lam", "steps": "steps"}
 
 
-def moves(entry: Method, public: PublicData, axis: str) -> bool:
+def errors_depend_on_axis(entry: Method, public: PublicData, axis: str) -> bool:
     """Return whether the errors of a method change along the axis on such tables.
 
     Args:

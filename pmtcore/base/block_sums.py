@@ -38,7 +38,7 @@ def block_sum(blocks: Iterable[Block], function: Summand, many: int | None = Non
     Raises:
         ValueError: no block.
     """
-    tasks = (partial(quietly, function, features, response) for features, response in blocks)
+    tasks = (partial(without_warnings, function, features, response) for features, response in blocks)
     return total(threads.in_order(tasks, many))
 
 
@@ -48,7 +48,7 @@ def quiet_sum(function: Callable[[Iterable[T]], np.ndarray], pieces: Iterable[T]
         return function(pieces)
 
 
-def quietly(function: Summand, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def without_warnings(function: Summand, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Compute a figure of private rows without a warning: that something overflowed is private too."""
     with np.errstate(all="ignore"):
         return np.asarray(function(x, y))
@@ -62,7 +62,7 @@ def cut_to(blocks: Iterable[Block], size: int) -> Iterator[Block]:
             yield x[start : start + even], y[start : start + even]
 
 
-def recut(blocks: Iterable[Block], size: int) -> Iterator[Block]:
+def resized_blocks(blocks: Iterable[Block], size: int) -> Iterator[Block]:
     """Yield the rows of blocks in others of a size, row by row in memory; the last one may be shorter."""
     features, response, count = np.empty((0, 0)), np.empty(0), 0
     for x, y in blocks:

@@ -17,7 +17,17 @@ from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
 import numpy as np
 
 from pmtcore.base import threads
-from pmtcore.base.block_sums import Block, Summand, Transform, block_sum, cut_to, quiet_sum, quietly, recut, total
+from pmtcore.base.block_sums import (
+    Block,
+    Summand,
+    Transform,
+    block_sum,
+    cut_to,
+    quiet_sum,
+    resized_blocks,
+    total,
+    without_warnings,
+)
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import check_fits_in_memory
 from pmtcore.base.pass_memory import bytes_for_rows
@@ -152,7 +162,7 @@ class RowCache(StaysInSession, Generic[P]):
         """
         if self._adder is not None:
             return Private(self._adder(_BlockPieces(self._cut, function)))
-        many = threads.number() if self._numbers is None else threads.worth(self._numbers)
+        many = threads.number() if self._numbers is None else threads.thread_count(self._numbers)
         return Private(total(self._summands(function, 1 if in_order else many)))
 
     def sum_pieces(self, function: Callable[[P], np.ndarray], *, in_order: bool = False) -> Private[np.ndarray]:
@@ -323,7 +333,7 @@ class PrivateRows(StaysInSession):
         size = max(rows // of, 1) * of
 
         def blocks() -> Iterator[Block]:
-            return recut(self._with_lacking(), size)
+            return resized_blocks(self._with_lacking(), size)
 
         return PrivateRows(blocks, self.n, self.names, keeps=self._keeps, weighted=self.weighted)
 
@@ -414,10 +424,10 @@ class PrivateRows(StaysInSession):
             InputError: their public number is too many to hold.
         """
         check_fits_in_memory(self.n, len(self.names) + 1 if width is None else width)
-        parts = [quietly(function, x, y) for x, y in self._blocks()]
+        parts = [without_warnings(function, x, y) for x, y in self._blocks()]
         lacking = self.n - sum(len(part) for part in parts)
         if lacking > 0:
-            parts.append(quietly(function, *self.empty(lacking)))
+            parts.append(without_warnings(function, *self.empty(lacking)))
         return Private(np.concatenate(parts))
 
     def __repr__(self) -> str:

@@ -64,7 +64,7 @@ def number() -> int:
     return whole_number_between(VARIABLE, given, 1, MOST_THREADS)
 
 
-def worth(numbers: int) -> int:
+def thread_count(numbers: int) -> int:
     """Return the number of threads of a pass over so many numbers: one, where others would take longer."""
     return number() if numbers >= _FEWEST_NUMBERS else 1
 

@@ -15,7 +15,7 @@ from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.release import Request
 from pmtcore.sites import parties, simulation
-from pmtcore.sites.boards import EVERYTHING, Board, FolderBoard, HttpBoard, MemoryBoard, served
+from pmtcore.sites.boards import EVERYTHING, Board, FolderBoard, HttpBoard, MemoryBoard, serving
 from pmtcore.sites.parties import Coordinator, SiteOfStudy
 from pmtcore.sites.status import status as status_of
 from pmtcore.sites.study import Site, Study, StudyContext, StudySettings, fields_of, knowledge
@@ -136,7 +136,7 @@ def _lead(chosen: argparse.Namespace) -> ReleaseRecord:
     if chosen.board is not None and chosen.listen is None:
         return Coordinator(context, board).run()
     host, _, port = (chosen.listen or "127.0.0.1:8090").rpartition(":")
-    with served(board, context.study, host, int(whole_number_between("port", port, 0, 65_535))):
+    with serving(board, context.study, host, int(whole_number_between("port", port, 0, 65_535))):
         return Coordinator(context, board).run()
 
 

@@ -72,7 +72,7 @@ def problem_of(problem: Problem, record: Record, fit: Regression) -> Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Confirmed:
+class ConfirmedModel:
     """A chosen model from both releases.
 
     Attributes:
@@ -115,7 +115,7 @@ class Confirmed:
         ]
 
 
-def confirmed(mine: Regression, other: Mapping[str, Any]) -> Confirmed:
+def confirmed(mine: Regression, other: Mapping[str, Any]) -> ConfirmedModel:
     """Return a regression combined with the record of a ``joint-pmt`` release of the same question on the same rows.
 
     Each estimate counts by the inverse of its covariance of noise and truncation, whole matrices: the second by
@@ -139,7 +139,7 @@ def confirmed(mine: Regression, other: Mapping[str, Any]) -> Confirmed:
     weight = np.linalg.solve((first + second) / np.outer(scale, scale), first / scale[:, None]).T / scale
     rest = np.eye(len(weight)) - weight
     length = np.sqrt(np.diag(rest @ lost @ rest.T)) + np.sqrt(np.diag(weight @ np.diag(cut) @ weight.T))
-    return Confirmed(
+    return ConfirmedModel(
         mine.names,
         mine.fit.coefficients + weight @ (coefficients - mine.fit.coefficients),
         rest @ own @ rest.T + weight @ noise @ weight.T,

@@ -15,7 +15,7 @@ import numpy as np
 from pmtcore.base.bands import Bands
 from pmtcore.base.messages import ExploreMessage, InputError
 from pmtcore.methods.joint_moment.linear import State
-from pmtcore.public.bands import Part, limits
+from pmtcore.public.bands import ErrorPart, limits
 
 _CLOSEST = 1e-9  # of the largest share: two that are closer are the same in doubles
 
@@ -57,9 +57,9 @@ def figures(
     truncation = (0.0 if completed else mean**2) + spread / rows + (spread + influence.beyond_of(gradients)) / state.n
     limited = limits(
         values,
-        Part(state.variances(gradients)),
-        Part(influence.truncated_variances(gradients) / state.n, max(rows / 4, 1.0) if influence.m else np.inf),
-        Part(truncation) if influence.m else None,
+        ErrorPart(state.variances(gradients)),
+        ErrorPart(influence.truncated_variances(gradients) / state.n, max(rows / 4, 1.0) if influence.m else np.inf),
+        ErrorPart(truncation) if influence.m else None,
     )
     if within is not None:
         low, high = np.clip(limited.low, *within), np.clip(limited.high, *within)

@@ -18,7 +18,7 @@ from pmtcore.explore.regression import Regression
 from pmtcore.glm.losses import LOGISTIC
 from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.methods.joint_moment.influence import RowInfluence
-from pmtcore.public.bands import Part, limits
+from pmtcore.public.bands import ErrorPart, limits
 from pmtcore.public.moments import INTERCEPT
 
 # Mean gradient at which the fit ends: far below what is printed of a coefficient.
@@ -85,7 +85,7 @@ def logistic(linear: Regression) -> Logistic:
     floor = np.diag(influence.mean_square(moves)) / len(x)
     parts = [np.einsum("ij,jk,ik->i", turn, cov, turn) for cov in (linear.fit.privacy, linear.fit.sampling)]
     lost = np.einsum("ij,jk,ik->i", turn, linear.fit.truncation, turn)
-    limited = limits(b, Part(parts[0]), Part(parts[1], len(x) / 4), Part(lost + floor))
+    limited = limits(b, ErrorPart(parts[0]), ErrorPart(parts[1], len(x) / 4), ErrorPart(lost + floor))
     return Logistic(
         dict(zip(linear.names, b.tolist(), strict=True)),
         Bands(limited.privacy, limited.sampling, limited.low, limited.high, np.sqrt(lost)),

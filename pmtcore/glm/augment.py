@@ -156,7 +156,7 @@ def augmented(
 
 
 @dataclass(frozen=True)
-class _Both:
+class _TwoSums:
     """The sum of two sums of one loss: rows and augmented rows."""
 
     rows: Losses[Loss]
@@ -171,8 +171,8 @@ class _Both:
         return self.rows.count + self.augmented.count
 
     @property
-    def most_curvature(self) -> np.ndarray:
-        return self.rows.most_curvature + self.augmented.most_curvature
+    def hessian_bound(self) -> np.ndarray:
+        return self.rows.hessian_bound + self.augmented.hessian_bound
 
     def value(self, theta: np.ndarray) -> np.ndarray:
         return self.rows.value(theta) + self.augmented.value(theta)
@@ -194,7 +194,7 @@ def literal(
     """Return one fit (p,) without any penalty to rows and augmented rows together: step 5 of Algorithm 1."""
     rows, responses = augmented(data.loss, b, weights, count, rng=rng)
     return minimize(
-        _Both(data, Data(data.loss, rows, responses)), Penalty.of(np.zeros((1, len(b))), 1e-12), tolerance
+        _TwoSums(data, Data(data.loss, rows, responses)), Penalty.of(np.zeros((1, len(b))), 1e-12), tolerance
     ).theta[0]
 
 
@@ -240,7 +240,7 @@ def iterate(
     # The first weights have no Lambda in them, so fits that share a draw of b mostly begin with one and the same fit.
     apart, of = np.unique(np.hstack([b, weights]), axis=0, return_inverse=True)
     first = limit(data, apart[:, :p], apart[:, p:] + 1e-9, _loose(data), start=np.zeros((len(apart), p)))
-    theta, known = first.theta[of], _Known(first.theta[of], *(part[of] for part in first.derivatives))
+    theta, known = first.theta[of], _DerivativeCache(first.theta[of], *(part[of] for part in first.derivatives))
     live, centre, matrix = np.arange(t), np.zeros((t, p)), np.zeros((p, p))
     for count in range(rounds - 1):
         before, weights[live] = theta[live], stack.at(live).weights(theta[live])
@@ -260,7 +260,7 @@ def iterate(
 
 
 @dataclass(frozen=True)
-class _Known:
+class _DerivativeCache:
     """Derivatives of the losses of each fit where they were last computed: a quadratic model of them near by.
 
     Attributes:

@@ -181,7 +181,7 @@ class Losses(Protocol[Loss_co]):
         """Return the number of rows."""
 
     @property
-    def most_curvature(self) -> np.ndarray:
+    def hessian_bound(self) -> np.ndarray:
         """Return an upper bound (p, p) of the Hessian of the sum, anywhere."""
 
     def value(self, theta: np.ndarray) -> np.ndarray:
@@ -255,7 +255,7 @@ class Data(Generic[Loss_co]):
         return len(self.y)
 
     @cached_property
-    def most_curvature(self) -> np.ndarray:
+    def hessian_bound(self) -> np.ndarray:
         """Return an upper bound (p, p) of the Hessian of the sum of losses, anywhere."""
         return np.asarray(self.loss.curvature * weighted_gram(self.rows))
 
@@ -361,7 +361,7 @@ def minimize(
         step = _step(gradient, hessian, here, now.lasso)
         tried = _flattened(data, now, here, step) if _SEARCHED_BY_VALUE <= count < _NEWTON_STEPS else here + step
         losses = data.derivatives(tried)
-        bound = data.most_curvature if count + 1 >= _NEWTON_STEPS else None
+        bound = data.hessian_bound if count + 1 >= _NEWTON_STEPS else None
         model = _model(losses, now, tried, measure, bound=bound)
         if count < _SEARCHED_BY_VALUE:
             # A full step that halves the subgradient needs no look at the objective, which costs as much again.

@@ -48,7 +48,7 @@ class Damaged(LedgerError):
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedChain:
     """What came of walking the chain.
 
     Attributes:
@@ -88,7 +88,7 @@ def is_authentic(row: Row, key: bytes | None, *, legacy: bool = False) -> bool:
 
 def walk(
     rows: Iterable[Row], key: bytes | None, start: Head | None = None, passing: str = "", *, legacy: bool = False
-) -> Checked:
+) -> CheckedChain:
     """Walk the chain from ``start``, or from its beginning.
 
     Args:
@@ -104,15 +104,15 @@ def walk(
         count += 1
         legacy = legacy and row["seal"] is None
         if row["seq"] != count or row["previous"] != previous or not is_authentic(row, key, legacy=legacy):
-            return Checked(count, str(row["hash"]), count, sealed=sealed)
+            return CheckedChain(count, str(row["hash"]), count, sealed=sealed)
         try:
             payload(row)
         except Damaged:
-            return Checked(count, row["hash"], count, sealed=sealed)
+            return CheckedChain(count, row["hash"], count, sealed=sealed)
         previous = row["hash"]
         passed = passed or previous == passing
         sealed += key is not None and row["seal"] is not None
-    return Checked(count, previous, None, passed, sealed)
+    return CheckedChain(count, previous, None, passed, sealed)
 
 
 def payload(row: Row) -> dict[str, Any]:

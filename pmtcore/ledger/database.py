@@ -75,7 +75,7 @@ def _tables(connection: Connection) -> None:
 
 def _only_grows(connection: Connection) -> None:
     """Migrate to version 2: events can be neither changed nor removed."""
-    for statement in _SQLITE if connection.lite else _POSTGRES:
+    for statement in _SQLITE if connection.is_sqlite else _POSTGRES:
         connection.run(statement)
 
 
@@ -106,9 +106,9 @@ def add_seals(connection: Connection, seals: dict[int, str]) -> None:
 @contextmanager
 def _writable_events(connection: Connection) -> Iterator[None]:
     """Lift the refusal to change events inside the caller's transaction, and put it back."""
-    connection.run("DROP TRIGGER " + ("pmt_no_update" if connection.lite else "pmt_only_grows ON pmt_events"))
+    connection.run("DROP TRIGGER " + ("pmt_no_update" if connection.is_sqlite else "pmt_only_grows ON pmt_events"))
     yield
-    connection.run(_SQLITE[0] if connection.lite else _POSTGRES[1])
+    connection.run(_SQLITE[0] if connection.is_sqlite else _POSTGRES[1])
 
 
 def version(connection: Connection) -> int:
@@ -383,17 +383,17 @@ class Database:
             return True
         return connection.value("SELECT hash FROM pmt_events WHERE seq = :seq", seq=head.seq) == head.hash
 
-    def make_room(self, size: int) -> None:
+    def reserve_space(self, size: int) -> None:
         """Take the disk space that a record of this size will need beside the file.
 
         Raises:
             OSError: there is none.
         """
-        self._sidecar.make_room(size)
+        self._sidecar.reserve_space(size)
 
-    def give_room(self) -> None:
+    def free_space(self) -> None:
         """Hand that space back, to the record."""
-        self._sidecar.give_room()
+        self._sidecar.free_space()
 
     def verify(self, head: str = "") -> Verification:
         """Recompute the chain.

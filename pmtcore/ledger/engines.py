@@ -84,10 +84,10 @@ def database_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
     return (sqlite3.Error, *more) if loaded is None else (sqlite3.Error, loaded.SQLAlchemyError, *more)
 
 
-class LiteConnection:
+class SqliteConnection:
     """A connection of the standard library to an SQLite file."""
 
-    lite = True
+    is_sqlite = True
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -120,7 +120,7 @@ class ServerConnection:
         self._connection = connection
 
     @property
-    def lite(self) -> bool:
+    def is_sqlite(self) -> bool:
         """Return whether the database is a file of SQLite."""
         return self._connection.dialect.name == "sqlite"
 
@@ -153,10 +153,10 @@ class ServerConnection:
 
 
 # A connection inside a transaction.
-Connection = LiteConnection | ServerConnection
+Connection = SqliteConnection | ServerConnection
 
 
-class LiteEngine:
+class SqliteEngine:
     """An SQLite file, opened for each transaction.
 
     Args:
@@ -169,14 +169,14 @@ class LiteEngine:
         self._file = url.partition(":///")[2].removesuffix("&uri=true") if self._sealed else place_of(url)
 
     @contextmanager
-    def transaction(self, *, reads: bool) -> Iterator[LiteConnection]:
+    def transaction(self, *, reads: bool) -> Iterator[SqliteConnection]:
         """Open a transaction that no other one overlaps, whether it writes or not."""
         connection = sqlite3.connect(self._file, timeout=WAIT_SECONDS, isolation_level=None, uri=self._sealed)
         try:
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("BEGIN IMMEDIATE")
             try:
-                yield LiteConnection(connection)
+                yield SqliteConnection(connection)
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
@@ -210,7 +210,7 @@ class ServerEngine:
 
 
 # What opens transactions on one database.
-Engine = LiteEngine | ServerEngine
+Engine = SqliteEngine | ServerEngine
 
 
 def engine(url: str) -> Engine:
@@ -220,7 +220,7 @@ def engine(url: str) -> Engine:
         sqlalchemy.exc.SQLAlchemyError: no such kind of database.
         ImportError: its driver is not installed.
     """
-    return LiteEngine(url) if url.startswith("sqlite") else ServerEngine(url)
+    return SqliteEngine(url) if url.startswith("sqlite") else ServerEngine(url)
 
 
 @lru_cache(maxsize=_ENGINES)

@@ -132,7 +132,7 @@ class Ledger:
                 check_spend(account, fields)
                 if account.second:
                     self.agreements.check(connection, dataset, key, fields)
-                self._database.make_room(room)
+                self._database.reserve_space(room)
                 writing = True
                 self._database.append(connection, dataset, "reserve", key, payload=fields)
         except BaseException as error:
@@ -164,7 +164,7 @@ class Ledger:
             The record as it is kept.
         """
         stored: ReleaseRecord = plain(dict(record))
-        self._database.give_room()
+        self._database.free_space()
         with self._database.writing() as connection:
             spent = self._entry_of(connection, key)
             if "ledger" in stored:
@@ -176,7 +176,7 @@ class Ledger:
 
     def fail(self, key: str, reason: str) -> None:
         """Note that a reserved release did not come about; the spend stays. One that has its record stays released."""
-        self._database.give_room()
+        self._database.free_space()
         with self._database.writing() as connection:
             spent = self._entry_of(connection, key)
             if spent.record is None:

@@ -161,7 +161,7 @@ class LedgerSidecar:
         with self.file.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
-    def make_room(self, size: int) -> None:
+    def reserve_space(self, size: int) -> None:
         """Take the disk space that the journal of one record needs, so that it is there after the spend.
 
         Raises:
@@ -173,7 +173,7 @@ class LedgerSidecar:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, _JOURNAL_ROOM + size)
 
-    def give_room(self) -> None:
+    def free_space(self) -> None:
         """Hand that space to the record."""
         if self.file is not None:
             with suppress(OSError):

@@ -20,7 +20,7 @@ from pmtcore.mechanisms.noise import NoiseSource
 _OUTSIDE_FACTOR = 1.01
 
 
-def outside(configuration: Configuration, features: np.ndarray) -> np.ndarray:
+def answered_by_symbol(configuration: Configuration, features: np.ndarray) -> np.ndarray:
     """Return a mask (k,) of the rows (k, d) that the printed algorithm answers with a symbol instead of a number."""
     return np.linalg.norm(features - configuration.shift, axis=1) > configuration.radius
 
@@ -71,7 +71,7 @@ def symbol_attack(configuration: Configuration, trials: int, source: NoiseSource
         row = reach * c.radius * direction + c.shift
         rows, response = np.repeat(row, trials, axis=0), np.full(trials, c.high)
         if printed:
-            named_outside.append(outside(c, rows))
+            named_outside.append(answered_by_symbol(c, rows))
             continue
         expected = c.statistic(row, response[:1])[0]
         reports = c.randomize(rows, response, source)

@@ -292,7 +292,7 @@ def _sensible(features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, n
     return x / np.maximum(np.abs(x).max(axis=1, keepdims=True) / _LARGEST, 1.0), np.where(usable, response, 0.0)
 
 
-def unfold(mean: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
+def moments_from_reports(mean: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
     """Return mean ``x x'`` (..., d, d) and mean ``x y`` (..., d) from mean reports of the ``moments`` scheme."""
     return from_upper_triangle(mean[..., :-d] / isometric_scale(d), d), mean[..., -d:]
 

@@ -76,7 +76,7 @@ class LossSums(Generic[Loss_co]):
         return LossSums(row_pieces(rows, clip), loss, radius, rows.n)
 
     @cached_property
-    def most_curvature(self) -> np.ndarray:
+    def hessian_bound(self) -> np.ndarray:
         """Return an upper bound (p, p) of the Hessian of the sum of losses, anywhere."""
         return np.asarray(self.loss.curvature * _sum(self._rows, weighted_gram))
 

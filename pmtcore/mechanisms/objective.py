@@ -5,7 +5,7 @@ Proof: proofs/objective.md, 9.
 Minimize ``sum w l(theta; x, y) + N(penalty) + (Lambda/2)||theta - c||^2 + b' theta`` with
 ``b ~ N(0, s^2 I)``: with scores of length at most R, ``s = 2 R/mu`` and a modulus of at least
 ``2 s^2 reach`` of all terms other than the data, the minimizer is mu-GDP under replace-one. The computed version has b
-on a grid and releases the minimizer on a grid (``optimum``).
+on a grid and releases the minimizer on a grid (``minimizer_release``).
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.loss_sums import LossSums
+from pmtcore.mechanisms.minimizer import GRADIENT_TOLERANCE, MinimizerRelease, Reserve, Sums
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.mechanisms.optimum import GRADIENT_TOLERANCE, Optimum, Reserve, Sums
 
 # Radius of the ball over 1 + |centre|: whitened coefficients beyond it saturate every row.
 _RADIUS_PER_CENTRE_NORM = 100.0
@@ -74,7 +74,7 @@ class Perturbation:
         return self.n * float(np.linalg.eigvalsh(self.penalty)[0])
 
     @cached_property
-    def optimum(self) -> Optimum:
+    def minimizer_release(self) -> MinimizerRelease:
         """Return the bound on the computed minimizer's distance from the exact one, and its release grid."""
         d, centre = len(self.centre), float(np.linalg.norm(self.centre))
         quadratic_norm = float(np.linalg.norm(self.n * self.penalty + self.modulus * np.eye(d)))
@@ -90,21 +90,26 @@ class Perturbation:
             centre=centre,
             noise=self.noise,
         )
-        wanted, modulus = GRADIENT_TOLERANCE * self.noise, self.modulus + max(self._own, 0.0)
-        return Optimum(
-            self.centre, _RADIUS_PER_CENTRE_NORM * (1 + centre), modulus, wanted, sums.rounding_bound, self.noise / FINE
+        least_gradient, modulus = GRADIENT_TOLERANCE * self.noise, self.modulus + max(self._own, 0.0)
+        return MinimizerRelease(
+            self.centre,
+            _RADIUS_PER_CENTRE_NORM * (1 + centre),
+            modulus,
+            least_gradient,
+            sums.rounding_bound,
+            self.noise / FINE,
         )
 
     @property
     def covering(self) -> float:
         """Return the standard deviation of the noise that covers the error of the computed minimizer."""
-        return self.optimum.covering(self.reserve)
+        return self.minimizer_release.covering(self.reserve)
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the spends: the sum of scores hidden by the objective's noise, and the error of the minimizer."""
         return (
             Spend.gaussian("sum of scores, in a perturbed objective", 2 * self.radius, self.noise / (1 + SLACK)),
-            self.optimum.spend(self.reserve),
+            self.minimizer_release.spend(self.reserve),
         )
 
     def release(self, rows: RowCache[Rows], source: NoiseSource, trials: int) -> np.ndarray:
@@ -121,7 +126,7 @@ class Perturbation:
         epsilon that it means at every delta from 1e-300 on, for the bits that leave (proofs/minimizer.md, 21).
         """
         b = source.integers(FINE, trials, len(self.centre)) * (self.noise / FINE)
-        return self.optimum.covered(self._minimizers(rows, self.n, b), self.reserve, source)
+        return self.minimizer_release.covered(self._minimizers(rows, self.n, b), self.reserve, source)
 
     def _minimizers(self, rows: RowCache[Rows], many: int, b: np.ndarray) -> np.ndarray:
         """Return minimizers (trials, d) for noise b (trials, d) on the sum over n rows; ``many``: rows at hand."""
@@ -130,7 +135,7 @@ class Perturbation:
         penalty = Penalty.of(share * b, share * self.modulus, self.centre, matrix=many * self.penalty)
 
         def tolerance(theta: np.ndarray) -> np.ndarray:
-            return share * self.optimum.tolerance(theta)
+            return share * self.minimizer_release.tolerance(theta)
 
         return minimize(data, penalty, tolerance).theta
 

@@ -30,8 +30,8 @@ from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.loss_sums import LossSums
+from pmtcore.mechanisms.minimizer import GRADIENT_TOLERANCE, MinimizerRelease, Reserve, Sums
 from pmtcore.mechanisms.noise import NoiseSource, in_the_lab, spherical, uniform
-from pmtcore.mechanisms.optimum import GRADIENT_TOLERANCE, Optimum, Reserve, Sums
 
 # Modulus in units of zeta3 below which the fit would have no unique minimum.
 _LEAST_RELATIVE_MODULUS = 1e-9
@@ -84,7 +84,7 @@ class Mechanism:
         """Return the sums of losses of rows in the coordinates of the mechanism, clipped as it needs them."""
         return LossSums.clipped(rows, self.terms.loss, self.terms.radius)
 
-    def optimum(self, n: int) -> Optimum:
+    def minimizer_release(self, n: int) -> MinimizerRelease:
         """Return, for n rows, the bound on the error of the computed minimizer, and its release grid."""
         p, loss, centre = len(self.ridge), self.terms.loss, float(np.linalg.norm(self.centre))
         largest = max(abs(loss.low), abs(loss.high))
@@ -101,9 +101,10 @@ class Mechanism:
             noise=self.noise.sd(p),
             sharp=float(np.sum(self.lasso)),
         )
-        wanted = GRADIENT_TOLERANCE * self.noise.sd(p)
+        least_gradient = GRADIENT_TOLERANCE * self.noise.sd(p)
         ball = _RADIUS_PER_SCALE * (centre + loss.score / loss.curvature)
-        return Optimum(self.centre, ball, self.terms.modulus, wanted, sums.rounding_bound, self.noise.scale / FINE)
+        step = self.noise.scale / FINE
+        return MinimizerRelease(self.centre, ball, self.terms.modulus, least_gradient, sums.rounding_bound, step)
 
     def release(self, data: LossSums[Loss], n: int, source: NoiseSource, trials: int) -> np.ndarray:
         """Return minimizers (trials, p), each with its own noise.
@@ -124,20 +125,20 @@ class Mechanism:
         """
         if data.radius > self.terms.radius or data.loss is not self.terms.loss:
             raise ValueError("rows are clipped to another radius, or have another loss, than was accounted for")
-        p, optimum = len(self.ridge), self.optimum(n)
+        p, minimizer_release = len(self.ridge), self.minimizer_release(n)
         drawn = source.spherical if self.noise.pure else source.integers
         minimizers = minimize(
             data,
             Penalty.of(drawn(FINE, trials, p) * (self.noise.scale / FINE), self.ridge, self.centre, self.lasso),
-            optimum.tolerance,
+            minimizer_release.tolerance,
         ).theta
-        released = optimum.covered(minimizers, self.reserve, source)
+        released = minimizer_release.covered(minimizers, self.reserve, source)
         negligible = (np.abs(released) < _NEGLIGIBLE_SDS * self.covering(n)) & (self.lasso > 0)
         return np.where(negligible, 0.0, released)
 
     def covering(self, n: int) -> float:
         """Return the standard deviation per coordinate of the noise that covers the minimizer's error, on n rows."""
-        return self.optimum(n).covering(self.reserve)
+        return self.minimizer_release(n).covering(self.reserve)
 
     def parts(self, n: int) -> tuple[Spend, ...]:
         """Return the spends on n rows: the perturbed objective with its Jacobian, and the error of the minimizer."""
@@ -147,7 +148,7 @@ class Mechanism:
             ideal = Spend(statistic, moved, sd, self.reserve.left)
         else:
             ideal = Spend.pure(statistic, moved, sd, split.promise.epsilon - self.reserve.paid)
-        return ideal, self.optimum(n).spend(self.reserve)
+        return ideal, self.minimizer_release(n).spend(self.reserve)
 
 
 def draw(noise: Noise, source: NoiseSource, trials: int, p: int) -> np.ndarray:

@@ -30,7 +30,7 @@ from pmtcore.methods.registry import (
     lab,
     sound,
 )
-from pmtcore.public.bands import Part, limits, robust_part
+from pmtcore.public.bands import ErrorPart, limits, robust_part
 from pmtcore.public.moments import PublicData, back_transform, joint, ridge_from_least_squares, whiten
 from pmtcore.public.shape import Shape
 
@@ -124,9 +124,9 @@ def public_bands(public: PublicData) -> Bands | None:
     if public.family is not GAUSSIAN:
         return None if public.rows is None else _glm_bands(public)
     inverse = public.residual_scale * back_transform(public.feature_root, np.eye(public.d)).T  # s_B L_x^{-T}
-    nothing = Part.of(np.zeros((public.d, public.d)))
+    nothing = ErrorPart.of(np.zeros((public.d, public.d)))
     if public.rows is None:
-        sampling = Part.of(inverse @ inverse.T / (public.m - public.d), public.m - public.d)
+        sampling = ErrorPart.of(inverse @ inverse.T / (public.m - public.d), public.m - public.d)
         return limits(public.coefficients, nothing, sampling)
     influence = (public.whitened_in_sample[:, :-1] * public.left_out_residual[:, None]) @ inverse.T
     return limits(public.coefficients, nothing, robust_part(influence, 1.0, public.m, public.clusters))
@@ -138,7 +138,7 @@ def _glm_bands(public: PublicData) -> Bands:
     influence = back_transform(root, shape.influence)
     robust = robust_part(influence, 1.0, len(influence), public.clusters)
     model = back_transform(root, back_transform(root, shape.model_covariance).T)
-    return limits(public.coefficients, Part.of(np.zeros((public.d, public.d))), robust.at_least(model))
+    return limits(public.coefficients, ErrorPart.of(np.zeros((public.d, public.d))), robust.at_least(model))
 
 
 @dataclass(frozen=True)

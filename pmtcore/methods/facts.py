@@ -76,7 +76,7 @@ class Facts:
                 plain(value, name)
 
     @property
-    def is_swamped(self) -> bool:
+    def noise_dominates(self) -> bool:
         """Return whether the noise is about as large as what is released, so that public rows decide the result."""
         return (self.noise_over_signal or 0.0) > _SWAMPING_NOISE
 

@@ -244,6 +244,6 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: ObjectiveParam
         # Private rows may be longer than public ones: where noise is harmless they are not clipped (decision 175).
         frame = Frame(public, n)
         hessians = frame.hessians(frame.slopes(frame.start[0][None])) + frame.penalty
-        harmless = min(frame.harmless_bounds(hessians, noise, HARMLESS)[0], LARGEST_BOUND * np.max(frame.norms))
+        harmless = min(frame.negligible_noise_bounds(hessians, noise, HARMLESS)[0], LARGEST_BOUND * np.max(frame.norms))
         clip = replace(clip, radius=float(max(clip.radius, harmless)))
     return ObjectivePlan(public, n, budget.mu, clip, parameters).with_solvable_modulus()

@@ -591,7 +591,7 @@ def of_role(role: Role) -> Method:
     return next(entry for entry in methods() if entry.role == role)
 
 
-def suiting(public: PublicData) -> list[Method]:
+def methods_for(public: PublicData) -> list[Method]:
     """Return methods that suit the family and these public data."""
     return [
         entry
@@ -604,7 +604,7 @@ def suiting(public: PublicData) -> list[Method]:
 
 def offered(public: PublicData) -> list[Method]:
     """Return the sound methods that suit: the recommended one first, those that are behind the public fit last."""
-    sound = [entry for entry in suiting(public) if entry.standing is ReleaseStatus.SOUND]
+    sound = [entry for entry in methods_for(public) if entry.standing is ReleaseStatus.SOUND]
     first = recommended(public)
     return sorted(sound, key=lambda entry: (entry is not first, public.family.id in entry.behind_public_fit))
 
@@ -613,7 +613,7 @@ def recommended(public: PublicData) -> Method:
     """Return the sound method to start from: one recommended for these data, else for its families, else the first."""
     sound = [
         entry
-        for entry in suiting(public)
+        for entry in methods_for(public)
         if entry.standing is ReleaseStatus.SOUND and entry.gives_coefficients and not entry.protects_responses_only
     ]
     special = (entry for entry in sound if entry.recommended_for is not None and entry.recommended_for(public))

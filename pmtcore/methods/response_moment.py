@@ -34,8 +34,8 @@ from pmtcore.methods.facts import Facts
 from pmtcore.methods.joint.passes import COUNTING, Gradient, SecondPass, Shares
 from pmtcore.methods.joint.plan import gradient_norms
 from pmtcore.methods.registry import Method, OfPublicData, Origin, Outcome, Prediction, PrivacyClaim, StatisticPlan
-from pmtcore.public.bands import Part, limits, robust_part
-from pmtcore.public.clipping import harmless_bound
+from pmtcore.public.bands import ErrorPart, limits, robust_part
+from pmtcore.public.clipping import negligible_noise_bound
 from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.ridge import ridge_regularized_public
@@ -174,7 +174,7 @@ class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
             estimate = estimate.after(where, gradients[-1])
         return ResponseOutcome(self, where, estimate, tuple(gradients))
 
-    def errors(self, where: PublicCoordinates, estimate: Estimate) -> tuple[Part, Part, Part]:
+    def errors(self, where: PublicCoordinates, estimate: Estimate) -> tuple[ErrorPart, ErrorPart, ErrorPart]:
         """Return what noise and public fit, sampling, and clipping leave, in the units of the table, first trial.
 
         No sampling variance is below that of equal variances, ``s^2 H^{-1}/n``, whose H is that of the private rows.
@@ -185,7 +185,7 @@ class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
         equal = where.to_table(where.to_table(where.design * np.mean(residual**2)).T) / self.n
         sampling = robust.at_least(equal)
         noise, clipping = (
-            Part.of(where.to_table(where.to_table(covariance[0]).T))
+            ErrorPart.of(where.to_table(where.to_table(covariance[0]).T))
             for covariance in (estimate.public + estimate.noise, estimate.clipping)
         )
         return noise, sampling, clipping
@@ -279,5 +279,5 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) 
     for at, share in enumerate((FIRST_SHARE * left, (1 - FIRST_SHARE) * left), 1):
         shares = Shares(budget.mu, 1 - share - COUNTING, COUNTING)
         name = f"clipped cross moment {at}, in units of its bound"
-        passes.append(SecondPass(sizes, n, shares, 0.0, harmless_bound(n, shares.gradient_mu), name))
+        passes.append(SecondPass(sizes, n, shares, 0.0, negligible_noise_bound(n, shares.gradient_mu), name))
     return ResponsePlan(public, n, budget.mu, tuple(passes))

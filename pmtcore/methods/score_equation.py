@@ -19,7 +19,7 @@ from pmtcore.base.private_rows import PrivateRows
 from pmtcore.methods.gradients.frame import Frame
 from pmtcore.methods.gradients.rehearsal import DRAWS, RehearsedPlan, simulated
 from pmtcore.methods.registry import Plan, Prediction
-from pmtcore.public.bands import Part, limits
+from pmtcore.public.bands import ErrorPart, limits
 from pmtcore.public.gaussian_update import inflate_on_conflict
 from pmtcore.public.shape import Clip, LeftOutRows
 
@@ -218,7 +218,7 @@ class ScoreEquation:
             cost = np.where(better, after, cost)
         return fits
 
-    def sampling(self, posterior: Posterior) -> Part:
+    def sampling(self, posterior: Posterior) -> ErrorPart:
         """Return the sampling error of the private rows around the fit of the first trial."""
         return self.frame.sampling(posterior.fits[0])
 
@@ -274,14 +274,14 @@ class ScorePlan(RehearsedPlan, Plan):
         posterior = self.solvable.solve(np.array(points), np.array(scores), _SETTLED_SIMULATED)
         return posterior.fits - np.stack([one.fit for one in drawn]), posterior.covariance
 
-    def left(self, posterior: Posterior, error_ratios: np.ndarray) -> Part:
+    def left(self, posterior: Posterior, error_ratios: np.ndarray) -> ErrorPart:
         """Return what is left open in the first trial, in the units of the table.
 
         Args:
             posterior: of the equation.
             error_ratios: what errors (d,) are longer by than its covariance says.
         """
-        return Part.of(self.in_table(posterior.covariance[0]) * np.outer(error_ratios, error_ratios))
+        return ErrorPart.of(self.in_table(posterior.covariance[0]) * np.outer(error_ratios, error_ratios))
 
     def bands(self, posterior: Posterior) -> Bands:
         """Return the bands of the first trial; noise, clipping and the rough curvature are one part."""

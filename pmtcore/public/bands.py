@@ -17,7 +17,7 @@ Z95 = 1.959964  # half of a 95 % band in standard deviations of a normal law
 
 
 @dataclass(frozen=True)
-class Part:
+class ErrorPart:
     """One part of an error: variances (d,) and the degrees of freedom (d,) behind them, infinite if known.
 
     Attributes:
@@ -29,30 +29,30 @@ class Part:
     covariance: np.ndarray | None = None
 
     @classmethod
-    def of(cls, covariance: np.ndarray, freedom: np.ndarray | float = np.inf) -> Part:
+    def of(cls, covariance: np.ndarray, freedom: np.ndarray | float = np.inf) -> ErrorPart:
         """Return the part with this covariance (d, d).
 
         A covariance that is a difference of two may have a variance below zero by rounding: it is zero then.
         """
         return cls(np.maximum(np.diag(covariance), 0.0), freedom, np.asarray(covariance))
 
-    def plus(self, other: Part) -> Part:
+    def plus(self, other: ErrorPart) -> ErrorPart:
         """Return both together, if independent."""
         total = self.variance + other.variance
         known = self.covariance is not None and other.covariance is not None
         both = np.asarray(self.covariance + other.covariance) if known else None  # type: ignore[operator]
-        return Part(total, combined_freedom(self, other), both)
+        return ErrorPart(total, satterthwaite(self, other), both)
 
-    def with_variance(self, variance: np.ndarray) -> Part:
+    def with_variance(self, variance: np.ndarray) -> ErrorPart:
         """Return the part with other variances (d,) and the same correlations."""
         if self.covariance is None:
-            return Part(variance, self.freedom)
+            return ErrorPart(variance, self.freedom)
         stretch = np.divide(np.sqrt(variance), self.sd, out=np.zeros_like(variance), where=self.variance > 0)
         covariance = self.covariance * np.outer(stretch, stretch)
         np.fill_diagonal(covariance, variance)
-        return Part(variance, self.freedom, covariance)
+        return ErrorPart(variance, self.freedom, covariance)
 
-    def at_least(self, covariance: np.ndarray) -> Part:
+    def at_least(self, covariance: np.ndarray) -> ErrorPart:
         """Return the part with no variance below those of a covariance (d, d), and the same correlations."""
         return self.with_variance(np.maximum(self.variance, np.diag(covariance)))
 
@@ -62,7 +62,7 @@ class Part:
         return np.sqrt(self.variance)
 
 
-def combined_freedom(*parts: Part) -> np.ndarray:
+def satterthwaite(*parts: ErrorPart) -> np.ndarray:
     """Return the degrees of freedom (d,) of a sum of independent parts, in whatever units (Satterthwaite).
 
     A variance as good as known has as many as are told apart; a sum of nothing has that many too.
@@ -75,9 +75,9 @@ def combined_freedom(*parts: Part) -> np.ndarray:
 
 def limits(
     estimate: np.ndarray,
-    privacy: Part,
-    sampling: Part,
-    truncation: Part | None = None,
+    privacy: ErrorPart,
+    sampling: ErrorPart,
+    truncation: ErrorPart | None = None,
     *,
     centre: np.ndarray | None = None,
 ) -> Bands:
@@ -95,7 +95,7 @@ def limits(
     centre = estimate if centre is None else centre
     parts = [privacy, sampling] + ([] if truncation is None else [truncation])
     total = np.sum([part.variance for part in parts], axis=0)
-    freedom = np.maximum(combined_freedom(*parts), 1.0)
+    freedom = np.maximum(satterthwaite(*parts), 1.0)
     half = student.ppf(0.975, freedom) * np.sqrt(total)
     named = {"privacy": privacy, "sampling": sampling} | ({} if truncation is None else {"truncation": truncation})
     covariances = {name: part.covariance for name, part in named.items() if part.covariance is not None}
@@ -113,7 +113,7 @@ def limits(
 
 def robust_part(
     influence: np.ndarray, scale: float | np.ndarray, rows: int, clusters: np.ndarray | None = None
-) -> Part:
+) -> ErrorPart:
     """Return a sampling part from public influence values (m, d): ``Var = scale * mean(influence^2) / rows``.
 
     Its degrees of freedom are ``2/cv^2``, ``cv`` the coefficient of variation of the mean of squares, but at
@@ -133,15 +133,15 @@ def robust_part(
     m = len(influence)
     variation = np.var(squares / np.maximum(mean, _TINY), axis=0) / m
     covariance = scale * (influence.T @ influence) / m / rows
-    return Part(scale * mean / rows, 2 / np.maximum(variation, 8 / m), np.asarray(covariance))
+    return ErrorPart(scale * mean / rows, 2 / np.maximum(variation, 8 / m), np.asarray(covariance))
 
 
-def _clustered_part(influence: np.ndarray, scale: float | np.ndarray, rows: int, clusters: np.ndarray) -> Part:
+def _clustered_part(influence: np.ndarray, scale: float | np.ndarray, rows: int, clusters: np.ndarray) -> ErrorPart:
     """Return the same with rows of a group summed first: ``G/(G - 1) sum_g s_g s_g' / (m rows)``."""
     sums, correction = group_sums(influence, clusters)
     count = len(sums)
     of_groups = robust_part(sums, scale * correction * count / len(influence), rows)
-    return Part(of_groups.variance, np.minimum(of_groups.freedom, count - 1), of_groups.covariance)
+    return ErrorPart(of_groups.variance, np.minimum(of_groups.freedom, count - 1), of_groups.covariance)
 
 
 def group_sums(moves: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, float]:
@@ -159,11 +159,11 @@ def group_sums(moves: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, flo
     return sums, count / (count - 1)
 
 
-def bias_part(moves: np.ndarray) -> Part:
+def bias_part(moves: np.ndarray) -> ErrorPart:
     """Return the part that a systematic shift makes, from what each public row (m, d) says of it.
 
     Its squared mean, and the sampling variance of that mean.
     """
     mean, m = np.mean(moves, axis=0), len(moves)
     deviations = moves - mean
-    return Part.of(np.asarray(np.outer(mean, mean) + deviations.T @ deviations / (m - 1) / m))
+    return ErrorPart.of(np.asarray(np.outer(mean, mean) + deviations.T @ deviations / (m - 1) / m))

@@ -91,20 +91,20 @@ def positive_root(upper: np.ndarray, names: tuple[str, ...], target: str, with_t
             raise _dependence(upper, j, name, names)
     if with_target and not upper[-1, -1] > _LEAST_INDEPENDENT_SHARE:
         d = len(names)
-        constant = partners(upper[:d, :d], upper[:d, d], names) in ([], [INTERCEPT])
+        constant = collinear_with(upper[:d, :d], upper[:d, d], names) in ([], [INTERCEPT])
         kind = PublicMessage.TARGET_CONSTANT if constant else PublicMessage.TARGET_FITTED_EXACTLY
         raise InputError(kind, column=target)
     return np.asarray(upper.T)
 
 
-def partners(columns: np.ndarray, column: np.ndarray, names: Iterable[str]) -> list[str]:
+def collinear_with(columns: np.ndarray, column: np.ndarray, names: Iterable[str]) -> list[str]:
     """Return the names of the columns (k, j) of which another one (k,) is a linear combination, all of like length."""
     weights = np.linalg.lstsq(columns, column, rcond=None)[0]
     return [name for name, weight in zip(names, weights, strict=True) if abs(weight) > 1e-3]
 
 
 def _dependence(upper: np.ndarray, j: int, name: str, names: tuple[str, ...]) -> InputError:
-    others = partners(upper[:j, :j], upper[:j, j], names[:j])
+    others = collinear_with(upper[:j, :j], upper[:j, j], names[:j])
     if others == [INTERCEPT]:
         return InputError(PublicMessage.CONSTANT, column=name)
     return InputError(PublicMessage.COLLINEAR, column=name, columns=others)

@@ -84,7 +84,7 @@ def least_error(bounds: np.ndarray, squared_error: np.ndarray) -> np.ndarray:
     return np.asarray(np.take_along_axis(np.broadcast_to(bounds, squared_error.shape), best, axis=1)[:, 0])
 
 
-def harmless_bound(n: int, mu: float) -> float:
+def negligible_noise_bound(n: int, mu: float) -> float:
     """Return the clipping bound whose noise ``2 R/(mu n)`` is a fiftieth of the sampling error ``1/sqrt(n)``.
 
     In whitened units a residual has variance 1; a smaller bound could only save what nobody sees.
@@ -312,7 +312,7 @@ class _Candidates:
 _CACHE: WeakKeyDictionary[PublicData, _Candidates] = WeakKeyDictionary()  # public figures only
 
 
-def accurate_ball(public: PublicData, n: int, mu: float) -> Ball:
+def least_error_ball(public: PublicData, n: int, mu: float) -> Ball:
     """Return the ball with the smallest predicted error at this budget.
 
     The price of a ball ``(R, c)`` adds the squared bias of truncation (and a share of the same with absolute values,
@@ -447,7 +447,7 @@ class GradientNorms:
     def at(cls, lengths: np.ndarray, d: int, n: int, mu: float) -> GradientNorms:
         """Return lengths whose histogram reaches to the bound whose noise is half a sampling error at n rows."""
         top = max(float(np.max(lengths)), 1e-12)
-        farthest = _MOST_NOISE / HARMLESS * harmless_bound(n, mu)
+        farthest = _MOST_NOISE / HARMLESS * negligible_noise_bound(n, mu)
         return cls(lengths, d, float(np.clip(farthest / top, _LEAST_REACH, _MOST_REACH)))
 
     @cached_property
@@ -561,7 +561,7 @@ class GradientNorms:
         """Return the squared error (B,) of the noise that each bound needs."""
         return np.asarray(self.d * (2 * self._bounds / (mu * n)) ** 2)
 
-    def foreseen(self, n: int) -> np.ndarray:
+    def expected_tail_counts(self, n: int) -> np.ndarray:
         """Return private rows (K,) to expect in the bins before any are counted, under the law of an exponential tail.
 
         The power law of :attr:`shares` is a prior that counts correct. Before there are any it has rows far beyond all.

@@ -187,7 +187,7 @@ def raised(
 
 def secant_update(
     curvature: np.ndarray,
-    doubt: np.ndarray,
+    error_scale: np.ndarray,
     step: np.ndarray,
     difference: np.ndarray,
     *,
@@ -202,14 +202,14 @@ def secant_update(
 
     Args:
         curvature: P (T, d, d).
-        doubt: Q (T, d, d): the noise of ``P t`` has covariance ``v (t'Qt Q + Qt t'Q)``.
+        error_scale: Q (T, d, d): the noise of ``P t`` has covariance ``v (t'Qt Q + Qt t'Q)``.
         step: s (T, d), between the points of two gradients.
         difference: y (T, d), by how much the gradients differ.
         variance: of a coordinate of y (T,), from noise.
         entry_variance: v of an entry of P (T,), before any step.
     """
     expected = np.einsum("tij,tj->ti", curvature, step)
-    open_part = np.einsum("tij,tj->ti", doubt, step)
+    open_part = np.einsum("tij,tj->ti", error_scale, step)
     square = np.maximum(np.sum(step**2, axis=1), 1e-300)
     left = np.maximum(np.sum(step * open_part, axis=1), 0.0)
     noise = entry_variance * left
@@ -224,4 +224,4 @@ def secant_update(
     weights = [np.where(moves, 1 / np.where(moves, each, 1.0), 0.0)[:, None, None] for each in (rises, own, left)]
     squares = [each[:, :, None] * each[:, None, :] for each in (believed, expected, open_part)]
     updated = curvature + weights[0] * squares[0] - weights[1] * squares[1]
-    return np.asarray(updated), np.asarray(doubt - gain[:, None, None] * weights[2] * squares[2])
+    return np.asarray(updated), np.asarray(error_scale - gain[:, None, None] * weights[2] * squares[2])

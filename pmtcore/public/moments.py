@@ -347,7 +347,7 @@ class PublicData:
         return rows if self.around is None else rows @ self.around.solve
 
     @property
-    def fit_pull(self) -> np.ndarray:
+    def remaining_fit_covariance(self) -> np.ndarray:
         """Return the covariance (d, d) of the public fit beside that of :attr:`fit_influence`."""
         return np.zeros((self.d, self.d)) if self.around is None else self.around.pull
 
@@ -400,14 +400,14 @@ class PublicData:
         inner = np.sum(z[:, : self.d] ** 2, axis=1)
         residual_square = left_out_norm(inner + z[:, -1] ** 2, self.m) - left_out_norm(inner, self.m)
         inner_out = left_out_norm(inner, self.m, self.category_norm)
-        inner_out = np.minimum(inner_out, inner * self.most_growth)
+        inner_out = np.minimum(inner_out, inner * self.largest_growth)
         features = z[:, : self.d] * np.sqrt(inner_out / np.maximum(inner, 1e-300))[:, None]
         if self.around is not None:
             return joint(features, z[:, -1] / np.maximum(1 - self.around.leverage, _LEAST_SLACK))
         return joint(features, np.sign(z[:, -1]) * np.sqrt(np.maximum(residual_square, 0.0)))
 
     @property
-    def most_growth(self) -> float:
+    def largest_growth(self) -> float:
         """Return the largest factor by which a left-out row's squared length may grow.
 
         Rows of a normal population grow by ``m/(m - d - 1)`` on average. A row that alone shows a direction grows

@@ -11,7 +11,7 @@ _seen: dict[int, tuple[float, str]] = {}  # what is computed: when it last made 
 _lock = Lock()
 
 
-def take(job: object, who: str = "") -> None:
+def acquire(job: object, who: str = "") -> None:
     """Take a place for a long computation that is about to start.
 
     Args:

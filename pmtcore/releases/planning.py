@@ -22,7 +22,16 @@ from pmtcore.base.messages import (
 )
 from pmtcore.base.numbers import figure
 from pmtcore.base.steps import Steps
-from pmtcore.methods.registry import Method, Plan, Prediction, make_parameters, method, of_role, recommended, suiting
+from pmtcore.methods.registry import (
+    Method,
+    Plan,
+    Prediction,
+    make_parameters,
+    method,
+    methods_for,
+    of_role,
+    recommended,
+)
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import PublicData
 
@@ -154,7 +163,7 @@ def plannable(public: PublicData, among: Collection[str] | None = None) -> list[
         among: ids that are asked about; ``None``: all.
     """
     suitable = []
-    for entry in suiting(public):
+    for entry in methods_for(public):
         if not may_be_planned(entry) or (among is not None and entry.id not in among):
             continue
         try:
@@ -386,7 +395,7 @@ class Curves(Steps):
         self.public, self.n = public, n
         self.ladder = tuple(sorted(ladder))
         best = recommended(public).id
-        candidates = [entry for entry in suiting(public) if may_be_planned(entry)]
+        candidates = [entry for entry in methods_for(public) if may_be_planned(entry)]
         self._candidates = sorted(candidates, key=lambda entry: entry.id != best)
         self._predictions: dict[tuple[str, float], Planned] = {}
         self._refused: set[str] = set()

@@ -20,7 +20,7 @@ from pmtcore.methods.facts import Facts
 
 
 @dataclass(frozen=True)
-class Ground:
+class PublicFacts:
     """Public facts of the problem, whatever the method.
 
     Attributes:
@@ -52,7 +52,7 @@ class Ground:
         return fields if self.public_fit is None else {**fields, "public_fit": plain(self.public_fit)}
 
     @classmethod
-    def taken_from(cls, fields: dict[str, Any]) -> Ground:
+    def taken_from(cls, fields: dict[str, Any]) -> PublicFacts:
         """Return the facts from :meth:`as_dict`, the fields taken out of a longer mapping."""
         fit, positive = fields.pop("public_fit", None), fields.pop("positive", None)
         return cls(
@@ -88,7 +88,7 @@ class Release:
     n: int
     public_rows: int | None
     seed: int | None
-    ground: Ground
+    public: PublicFacts
     facts: Facts = field(default_factory=Facts)  # public: radius, noise scale, ...
     parts: tuple[Spend, ...] = ()  # what the guarantee is made of
     released: Mapping[str, Any] = field(default_factory=dict)  # released beside the coefficients
@@ -123,7 +123,7 @@ class Release:
             "public_rows": self.public_rows,
             "seed": self.seed,
             "parts": [part.as_dict() for part in self.parts],
-            "public": plain({**self.facts.as_dict(), **self.ground.as_dict()}),
+            "public": plain({**self.facts.as_dict(), **self.public.as_dict()}),
             "released": plain(dict(self.released)),
             "notes": list(self.notes),
             "inference": self._inference(),
@@ -134,9 +134,9 @@ class Release:
     @classmethod
     def from_dict(cls, record: ReleaseRecord) -> Release:
         """Return the release from :meth:`as_dict`, as a ledger keeps it."""
-        public, names = dict(record["public"]), tuple(record["coefficients"])
+        fields, names = dict(record["public"]), tuple(record["coefficients"])
         promise = record["guarantee"]
-        ground = Ground.taken_from(public)
+        public = PublicFacts.taken_from(fields)
         return cls(
             method=record["method"],
             title=record["title"],
@@ -151,8 +151,8 @@ class Release:
             n=record["n"],
             public_rows=record["public_rows"],
             seed=record["seed"],
-            ground=ground,
-            facts=Facts.from_dict(public),
+            public=public,
+            facts=Facts.from_dict(fields),
             parts=tuple(Spend(**part) for part in record.get("parts", ())),
             released=record["released"],
             notes=tuple(record["notes"]),
@@ -165,7 +165,7 @@ class Release:
     @property
     def modelled(self) -> str:
         """Return what the coefficients are about: the target, or for labels the level whose chance is modelled."""
-        return modelled(self.target, self.ground.positive)
+        return modelled(self.target, self.public.positive)
 
     def _inference(self) -> dict[str, Any]:
         """Return what the limits lie around, their degrees of freedom, and the covariance of each part."""

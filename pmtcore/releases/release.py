@@ -46,11 +46,11 @@ from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters
 from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, make_parameters, method, recommended
-from pmtcore.public.pull import strongest_pull
+from pmtcore.public.shrinkage import strongest_shrinkage
 from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, before_spend, sentence
 from pmtcore.releases.planning import NO_GAIN, beside_public, public_alone, with_common_sampling
 from pmtcore.releases.progress import Progress, Report
-from pmtcore.releases.record import Ground, Release
+from pmtcore.releases.record import PublicFacts, Release
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.fingerprint import content_digest, hashed, public_digest
 from pmtcore.tables.named import is_demo
@@ -221,7 +221,7 @@ def release(
         n=problem.private.n,
         public_rows=problem.public.m,
         seed=source.seed,
-        ground=_ground(problem, entry),
+        public=_public_facts(problem, entry),
         facts=plan.facts(),
         parts=plan.parts(),
         released=outcome.released_under(guarantee),
@@ -468,11 +468,11 @@ def once_recorded(release: Release) -> Release:
     return replace(release, standing=ReleaseStatus.SOUND, standing_reasons=(method(release.method).claim.reason,))
 
 
-def _ground(problem: Problem, entry: Method) -> Ground:
+def _public_facts(problem: Problem, entry: Method) -> PublicFacts:
     """Return the public figures of the problem."""
     public = problem.public
     noise = "exact" if entry.exact else "floating point"
-    return Ground(
+    return PublicFacts(
         public.family.id,
         public.spread,
         public.coefficients if public.labelled else None,
@@ -521,7 +521,7 @@ def _of_fit(problem: Problem, plan: Plan) -> tuple[str, ...]:
     notes: tuple[str, ...] = ()
     if problem.public.clusters is not None and not plan.clusters_errors:
         notes += (Note(TableNote.METHOD_UNCLUSTERED),)
-    pull = strongest_pull(problem.public, problem.private.n)
+    pull = strongest_shrinkage(problem.public, problem.private.n)
     return notes if pull is None else (*notes, pull.note)
 
 
@@ -559,7 +559,7 @@ def _unit(problem: Problem, request: Request) -> Unit:
 
 def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | None) -> tuple[str, ...]:
     """Return objections that public figures raise, a sentence each."""
-    objections = [Note(ReleaseNote.SWAMPED)] if facts.is_swamped else []
+    objections = [Note(ReleaseNote.SWAMPED)] if facts.noise_dominates else []
     if predicted is not None and alone is not None:
         ratio, precision = beside_public(predicted, alone)
         if ratio > NO_GAIN:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pmtcore.base.messages import Note, TableNote, listed
 from pmtcore.base.numbers import count, figure
-from pmtcore.public.pull import strongest_pull
+from pmtcore.public.shrinkage import strongest_shrinkage
 from pmtcore.report.words import filled_words, gaps_words, reference_levels
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem
@@ -93,7 +93,7 @@ def decisive_penalty(problem: Problem) -> Caution | None:
 
 
 def _decisive_penalty(problem: Problem) -> Caution | None:
-    pull = strongest_pull(problem.public, problem.private.n)
+    pull = strongest_shrinkage(problem.public, problem.private.n)
     if pull is None:
         return None
     smaller = replace(problem.choices, lam=pull.penalty)

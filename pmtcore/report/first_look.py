@@ -14,7 +14,7 @@ from typing import final
 from pmtcore.auditing.comparison import Comparison, Summary
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import GAUSSIAN
-from pmtcore.methods.registry import recommended, suiting
+from pmtcore.methods.registry import methods_for, recommended
 from pmtcore.report.figures.compare import DISTANCE, TYPICAL
 from pmtcore.tables.problem import Problem
 
@@ -72,7 +72,10 @@ def first_look(problem: Problem) -> QuickComparison:
 
     In a Euclidean distance a few coefficients of collinear columns decide, and two pages would judge one table apart.
     """
-    chosen = [recommended(problem.public).id, *(entry.id for entry in suiting(problem.public) if entry.at_first)]
+    chosen = [
+        recommended(problem.public).id,
+        *(entry.id for entry in methods_for(problem.public) if entry.at_first),
+    ]
     linear = problem.public.family is GAUSSIAN
     mus, trials = ([0.1, 0.3, 1.0, 3.0, 10.0], TRIALS) if linear else ([0.3, 1.0, 3.0], GLM_TRIALS)
     run = Comparison(problem, chosen, mus, trials=trials, seed=1, typical=True).run()

@@ -33,7 +33,7 @@ def source(id: str) -> str:
     return "; ".join("a baseline" if part == "baseline" else part for part in texts)
 
 
-def spoken(id: str) -> str:
+def in_quotes(id: str) -> str:
     """Return the title in quotes, as it stands inside a sentence."""
     text = title(id)
     return f"“{text}”"

@@ -18,7 +18,7 @@ from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.planning import typical_ratio
 from pmtcore.releases.record import Release
 from pmtcore.report.figures.coefficients import STEP, DisplayUnit
-from pmtcore.report.names import spoken
+from pmtcore.report.names import in_quotes
 from pmtcore.report.rows import is_level, source, step_words, steps
 from pmtcore.report.statistics import aside_words
 
@@ -380,7 +380,7 @@ def release_words(release: Release, per_spread: bool = True) -> str:
         return release.guarantee.words
     bands, features = release.bands, [j for j, name in enumerate(release.names) if name != INTERCEPT]
     at = features or list(range(len(release.names)))  # a fit of the intercept alone has no other
-    by = steps(release.names, release.ground.spread, release.ground.zero_one)
+    by = steps(release.names, release.public.spread, release.public.zero_one)
     unit = np.array([by[release.names[j]] for j in at]) if features else 1.0
     parts = {part: float(np.median(errors[at] * unit)) for part, errors in bands.parts.items()}
     total = np.sqrt(sum(errors[at] ** 2 for errors in bands.parts.values()))
@@ -394,7 +394,7 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     advice = {
         "privacy": f"the privacy noise is the largest part of the error{more}.",
         "sampling": "the error is mostly that of the public rows: the noise is about as large as what was released."
-        if release.facts.is_swamped
+        if release.facts.noise_dominates
         else f"sampling is the largest part of the error; {_price(total, bands.parts['sampling'][at])}.",
         "truncation": f"truncated rows are the largest part of the error{wider}.",
     }[largest]
@@ -404,7 +404,7 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     first = f"For the typical coefficient {advice}"
     if not per_spread and features:
         return first
-    per = f", for {step_words(release.names, release.ground.zero_one)}" if features else ""
+    per = f", for {step_words(release.names, release.public.zero_one)}" if features else ""
     return f"{first} Standard errors{per}: {figures}."
 
 
@@ -444,7 +444,7 @@ def comparison_words(
             by_place.setdefault(s.x, {})[s.method] = s.error_median
         else:
             failed.setdefault(s.method, []).append(s.x)
-    lost = [f"{spoken(id)} has no finite result at {_places(sorted(xs), axis)}" for id, xs in sorted(failed.items())]
+    lost = [f"{in_quotes(id)} has no finite result at {_places(sorted(xs), axis)}" for id, xs in sorted(failed.items())]
     note = f" {'; '.join(lost)}." if lost else ""
     if not by_place:
         return note.strip()
@@ -457,7 +457,7 @@ def _stuck(by_place: Mapping[float, Mapping[str, float]]) -> str:
     """Say which methods a larger budget takes farther away: what is left of their error is no noise."""
     last = by_place[max(by_place)]
     names = [
-        spoken(id)
+        in_quotes(id)
         for id, error in last.items()
         if min(at.get(id, math.inf) for at in by_place.values()) * _CHANGE < error
     ]
@@ -481,13 +481,13 @@ def _closest(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
     if len(stretches) == 1:
         best, low, high = stretches[0]
         if low == high:
-            return f"At {_place(low, axis)}, {spoken(best)} comes closest to the fit without privacy."
+            return f"At {_place(low, axis)}, {in_quotes(best)} comes closest to the fit without privacy."
         everywhere = "budget" if axis == "budget" else "place"
-        return f"{spoken(best)} comes closest to the fit without privacy at every {everywhere} drawn."
+        return f"{in_quotes(best)} comes closest to the fit without privacy at every {everywhere} drawn."
     if len(stretches) > 4:
         return "Which method comes closest to the fit without privacy changes back and forth: see the table."
     texts = [
-        f"{spoken(best)} {'at' if low == high else 'from'} {_place(low, axis)}"
+        f"{in_quotes(best)} {'at' if low == high else 'from'} {_place(low, axis)}"
         + ("" if low == high else f" to {figure(high)}")
         for best, low, high in stretches
     ]
@@ -503,13 +503,13 @@ def _beside(by_place: Mapping[float, Mapping[str, float]], axis: str, at: float 
     if not others:
         return ""
     if least <= _NO_ERROR * here[-1][1]:
-        return f"At {_place(there, axis)}, {spoken(best)} has no distance at all; the others do."
-    comparisons = [f"{spoken(id)} is {_further(error / least)}" for id, error in others]
+        return f"At {_place(there, axis)}, {in_quotes(best)} has no distance at all; the others do."
+    comparisons = [f"{in_quotes(id)} is {_further(error / least)}" for id, error in others]
     if len(others) > _TOLD:
         id, error = others[-1]
-        comparisons[1:] = [f"the farthest of the {len(others)} others, {spoken(id)}, {figure(error / least)} times"]
+        comparisons[1:] = [f"the farthest of the {len(others)} others, {in_quotes(id)}, {figure(error / least)} times"]
     first = {min(errors, key=lambda id: errors[id]) for errors in by_place.values()}
-    where = "" if len(first) == 1 else f", where {spoken(best)} is closest"
+    where = "" if len(first) == 1 else f", where {in_quotes(best)} is closest"
     return f"At {_place(there, axis)}{where}, {listing(comparisons)}."
 
 

@@ -205,7 +205,7 @@ class HttpBoard:
 
 
 @contextmanager
-def served(board: Board, study: Study, host: str, port: int) -> Iterator[str]:
+def serving(board: Board, study: Study, host: str, port: int) -> Iterator[str]:
     """Serve a board over HTTP for as long as the block runs, and give its address.
 
     Only genuine messages of the study's sites are taken; the coordinator posts to the board itself.

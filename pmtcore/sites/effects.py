@@ -21,7 +21,7 @@ METHOD = "joint-moment"
 _LEAST = 2  # public rows of each site: with one, no spread of its column is known
 
 
-def dealt(names: Sequence[str], rows: Sequence[int], public_rows: int) -> list[str]:
+def assigned_sites(names: Sequence[str], rows: Sequence[int], public_rows: int) -> list[str]:
     """Return a site's name for each public row, in proportion to the sites' rows and evenly mixed.
 
     Args:

@@ -26,7 +26,7 @@ from pmtcore.sites.boards import Board, BoardMessage
 from pmtcore.sites.errors import StudyError
 from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.study import Study
-from pmtcore.sites.transcript import Opened, Transcript
+from pmtcore.sites.transcript import OpenedPass, Transcript
 
 _PATIENCE = 4  # times the study's: the coordinator, who may begin again, gives up first
 
@@ -34,7 +34,7 @@ _PATIENCE = 4  # times the study's: the coordinator, who may begin again, gives 
 class Opening(Protocol):
     """What turns one party's noisy integers of a pass into the total of all parties."""
 
-    def total(self, step: int, values: np.ndarray) -> Opened:
+    def total(self, step: int, values: np.ndarray) -> OpenedPass:
         """Return the opened total (k,) of a pass; ``values`` (k,) are this party's."""
 
 
@@ -71,7 +71,7 @@ class SharedNoise(NoiseSource):
             raise StudyError(StudyFault.RANGE)
         return [each.reshape(trials, -1) for each in np.split(total, ends[:-1])]
 
-    def _scaled(self, opened: Opened) -> list[int]:
+    def _scaled(self, opened: OpenedPass) -> list[int]:
         """Return the total times planned rows over rows in it, to the nearest integer."""
         planned, rows = self._study.rows(self.passes[0]), self._study.rows(opened.names)
         return [(2 * value * planned + rows) // (2 * rows) for value in opened.total]
@@ -156,7 +156,7 @@ class Exchange:
         self._board, self._transcript, self._openings = board, transcript, openings
         self._attempt, self._names = transcript.attempt, transcript.names
 
-    def total(self, step: int, values: np.ndarray) -> Opened:
+    def total(self, step: int, values: np.ndarray) -> OpenedPass:
         """See :class:`Opening`.
 
         Raises:
@@ -234,7 +234,7 @@ class Replay:
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
 
-    def total(self, step: int, values: np.ndarray) -> Opened:
+    def total(self, step: int, values: np.ndarray) -> OpenedPass:
         """See :class:`Opening`.
 
         Raises:

@@ -439,7 +439,7 @@ class StudyContext:
         if study.site_effects and isinstance(table, Table):
             if effects.COLUMN in table.columns:
                 raise StudyError(StudyFault.SITE_COLUMN)
-            names = effects.dealt(study.names, [site.rows for site in study.sites], table.n)
+            names = effects.assigned_sites(study.names, [site.rows for site in study.sites], table.n)
             table = labelled(table, effects.COLUMN, names)
         schema = None if study.schema is None else Schema.from_dict(study.schema)
         columns = _Columns((*table.columns, study.choices.target))

@@ -20,7 +20,7 @@ class Superseded(Exception):  # no error: the coordinator began again
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedPass:
     """One pass that was opened.
 
     Attributes:
@@ -50,7 +50,7 @@ class Transcript:
         self.arrivals_before: dict[str, int] = {}  # the same, of those before the newest attempt was begun
         self.attempt = 0
         self._names: dict[int, tuple[str, ...]] = {0: ()}  # sites of each attempt
-        self._opened: dict[int, Opened] = {}
+        self._opened: dict[int, OpenedPass] = {}
         self.stopped: str | None = None
         self.changed = time.monotonic()
 
@@ -113,7 +113,7 @@ class Transcript:
         readers = self._readers.get((sender, attempt, step), set())
         return readers >= set(self.study.neighbours(self._names.get(attempt, ()), sender))
 
-    def opened(self, step: int) -> Opened | None:
+    def opened(self, step: int) -> OpenedPass | None:
         """Return the opened total of a pass, once all sites of one attempt have published their parts.
 
         Raises:
@@ -123,7 +123,7 @@ class Transcript:
             for attempt, names in self._names.items():
                 parts = self.sent("sum", attempt, step)
                 if names and set(names) <= set(parts):
-                    self._opened[step] = Opened(names, _total([parts[name] for name in names]))
+                    self._opened[step] = OpenedPass(names, _total([parts[name] for name in names]))
                     break
         return self._opened.get(step)
 

@@ -9,7 +9,7 @@ from typing import Any
 from pmtcore.accounting.budgets import FIRST, Unit
 from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage, number_between, one_of, reraised_as
 from pmtcore.glm.families import GAUSSIAN, POISSON, Family, family
-from pmtcore.tables.kinds import KINDS, LIKE, OFFERED, Kind, as_kind, writing
+from pmtcore.tables.kinds import KINDS, LIKE, OFFERED, Kind, as_kind, number_format
 
 MISSING_POLICIES = ("empty-row", "public-median", "refuse")
 UNSEEN_POLICIES = ("other", "refuse")
@@ -165,7 +165,7 @@ class Choices:
         """Return how a response is read: as a number, as one with a sign, or as a label regardless of capitals."""
         kind = self.kinds.get(self.target, "number")
         labels = self.model.binary or self.positive is not None
-        stated = writing(kind) is not None or (kind == "caseless" and labels)
+        stated = number_format(kind) is not None or (kind == "caseless" and labels)
         return kind if stated and not self.formula else "number"
 
     @property

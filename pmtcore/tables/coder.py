@@ -178,7 +178,7 @@ class Coder:
             x[~finite], y[~finite] = 0.0, 0.0
         return EncodedRows(x, y, finite, weights)
 
-    def gappy(self, block: Cells) -> list[str]:
+    def columns_to_leave_out(self, block: Cells) -> list[str]:
         """Return the fewest columns, those with most gaps first, without which enough public rows have no gap.
 
         Enough rows are twice the number of columns that are left. Empty where no choice gives so many.

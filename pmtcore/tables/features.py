@@ -20,7 +20,7 @@ from pmtcore.glm.families import Family
 from pmtcore.public.moments import OTHER
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import CODED, DATES, LEVELS, ORDERS, Kind, as_kind, writing
+from pmtcore.tables.kinds import CODED, DATES, LEVELS, ORDERS, Kind, as_kind, number_format
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column
 
@@ -107,7 +107,7 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
         empty = _blank(public) == len(public)
         raise InputError(TableMessage.EMPTY_COLUMN if empty else TableMessage.NOTHING_READ, column=rule.name, form=kind)
     notes = []
-    like = schema.example(_first_texts(public), kind, decimal) if writing(kind) is not None else ""
+    like = schema.example(_first_texts(public), kind, decimal) if number_format(kind) is not None else ""
     if codes:
         notes.append(Note(TableNote.CODED, column=rule.name, levels=codes))
     if like:

@@ -28,7 +28,7 @@ from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.features import date_note
-from pmtcore.tables.kinds import CODED, DATES, ORDERS, Kind, writing
+from pmtcore.tables.kinds import CODED, DATES, ORDERS, Kind, number_format
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.problem import default_choices, features_taken, prepare_public, public_side
 from pmtcore.tables.schema import Schema
@@ -150,13 +150,13 @@ def findings(
         declared: schema in place of what the public table suggests.
     """
     collected = [*_tables(private, public, choices), *_columns(private, public, choices)]
-    going_in = features_taken(private, public, choices, declared)
+    features = features_taken(private, public, choices, declared)
     if isinstance(public, Table):
         collected += [*_target(public, choices)]
         collected += [] if choices.unit is not None else [*_persons(private, public, choices)]
-        collected += [] if choices.formula else [*_features(private, public, choices, going_in)]
+        collected += [] if choices.formula else [*_features(private, public, choices, features)]
     stopped = any(one.stops for one in collected)
-    collected += _rest(private, public, choices, public_rows, declared=declared, stopped=stopped, going_in=going_in)
+    collected += _rest(private, public, choices, public_rows, declared=declared, stopped=stopped, features=features)
     return tuple(sorted(collected, key=lambda one: not one.stops))
 
 
@@ -179,8 +179,8 @@ def open_findings(
     if isinstance(public, Table):
         collected += _target(public, choices)
         collected += [] if private is public or choices.unit is not None else _persons(private, public, choices)
-        going_in = features_taken(private, public, choices, declared)
-        collected += [] if choices.formula else _features(private, public, choices, going_in)
+        features = features_taken(private, public, choices, declared)
+        collected += [] if choices.formula else _features(private, public, choices, features)
     noted = (  # by prepare
         *(TableNote.SWAPPED, TableNote.CODE_FOR_MISSING),
         *(TableNote.LIKE_IDENTIFIER, TableNote.NAMED_IDENTIFIER),
@@ -386,7 +386,7 @@ def _as_labels(levels: list[str], family: str = "logistic") -> tuple[Repair, ...
     )
 
 
-def _features(private: Table, public: Table, choices: Choices, going_in: tuple[str, ...]) -> Iterator[Finding]:
+def _features(private: Table, public: Table, choices: Choices, features: tuple[str, ...]) -> Iterator[Finding]:
     """Yield findings on text columns that are mostly numbers, on dates, and on columns no regression can use."""
     chosen = choices.features or tuple(name for name in public.columns if name in private.columns)
     for name in chosen:
@@ -398,11 +398,11 @@ def _features(private: Table, public: Table, choices: Choices, going_in: tuple[s
         kind = choices.kinds.get(name, rule.kind)
         counts = schema.frequencies(column) if kind == "level" else {}
         signed, dated = _as_written(name, counts, choices, public.decimal), _as_dates(name, counts, choices)
-        if signed and name in going_in:
+        if signed and name in features:
             example = schema.example(counts, signed[0].changes["kinds"][name], public.decimal)
             note = Note(TableNote.SIGNED_NUMBERS, column=name, example=example)
             yield Finding("numbers", note, (name,), False, signed)
-        elif dated and name in going_in and name not in choices.levels:
+        elif dated and name in features and name not in choices.levels:
             example = next(text for text in counts if "/" in text)
             yield Finding("dates", Note(TableNote.OPEN_DATES, column=name, example=example), (name,), False, dated)
         elif kind == "level" and name not in choices.levels and _ALMOST <= share < 1:
@@ -411,19 +411,19 @@ def _features(private: Table, public: Table, choices: Choices, going_in: tuple[s
         elif kind == "number" and 0 < share < 1 and any(cells.texts(c).null_count < len(c) for c in column.chunks):
             note = Note(TableNote.SOME_NOT_NUMBERS, column=name)
             yield Finding("numbers", note, (name,), False, (_as_kind(name, "level", choices),))
-        numeric = kind == "number" or writing(kind) is not None
+        numeric = kind == "number" or number_format(kind) is not None
         numbers = schema.values(column, kind, public.decimal) if numeric else np.empty(0)
         code = schema.code_for_missing(numbers)
         if code is not None:
-            repairs = (*_as_coded(name, code, choices), _without(going_in, (name,)))
+            repairs = (*_as_coded(name, code, choices), _without(features, (name,)))
             yield Finding(
                 "numbers", Note(TableNote.CODE_FOR_MISSING, column=name, number=code), (name,), False, repairs
             )
         if kind in DATES:
-            leave = _without(going_in, (name,))
+            leave = _without(features, (name,))
             yield Finding("dates", date_note(name, kind), (name,), False, (leave,))
         elif choices.features and (identifier := schema.as_identifier(name, numbers)) is not None:
-            leave = _without(going_in, (name,))
+            leave = _without(features, (name,))
             yield Finding("features", Note(identifier, column=name), (name,), False, (leave,))
 
 
@@ -450,8 +450,8 @@ def _as_person(name: str, choices: Choices) -> tuple[Repair, ...]:
     return (Repair(RepairLabel.PERSON.sentence(column=name), changes),)
 
 
-def _without(going_in: tuple[str, ...], names: tuple[str, ...]) -> Repair:
-    return Repair(f"Leave out {listed(names)}", {"features": tuple(n for n in going_in if n not in names)})
+def _without(features: tuple[str, ...], names: tuple[str, ...]) -> Repair:
+    return Repair(f"Leave out {listed(names)}", {"features": tuple(n for n in features if n not in names)})
 
 
 def _rest(
@@ -462,20 +462,20 @@ def _rest(
     *,
     declared: Schema | None,
     stopped: bool,
-    going_in: tuple[str, ...],
+    features: tuple[str, ...],
 ) -> list[Finding]:
     """Yield findings that only the attempt shows: the first error that stops it, or its notes."""
     try:
         side = public_side(private, public, choices, public_rows, schema=declared)
     except InputError as error:
-        return [] if stopped else [_stopping(error, going_in, choices)]
+        return [] if stopped else [_stopping(error, features, choices)]
     noted = [
         Finding(_ABOUT[kind], note, repairs=_read_otherwise(public, note, choices))
         for note in side.notes
         if (kind := kind_of(note)) in _ABOUT
     ]
     # Where persons have several rows, their number is private.
-    near = [] if choices.unit is not None else [*_nearly_collinear(side.data, private.n, going_in, choices)]
+    near = [] if choices.unit is not None else [*_nearly_collinear(side.data, private.n, features, choices)]
     return noted + near
 
 
@@ -494,7 +494,7 @@ def _read_otherwise(public: Table | MomentTable, note: str, choices: Choices) ->
     return _as_written(name, counts, choices, public.decimal)
 
 
-def _nearly_collinear(public: PublicData, rows: int, going_in: tuple[str, ...], choices: Choices) -> Iterator[Finding]:
+def _nearly_collinear(public: PublicData, rows: int, features: tuple[str, ...], choices: Choices) -> Iterator[Finding]:
     """Yield a finding on features whose variance other features inflate by more than the number of private rows.
 
     The effect of a standard deviation of such a feature then has a sampling error above a whole residual.
@@ -502,13 +502,13 @@ def _nearly_collinear(public: PublicData, rows: int, going_in: tuple[str, ...], 
     inflation = public.variance_inflation
     names = tuple(public.names[j] for j in np.argsort(-inflation) if inflation[j] > rows)
     if names:
-        first = next((name for name in names if name in going_in and not choices.formula), None)
-        leave = () if first is None else (_without(going_in, (first,)),)
+        first = next((name for name in names if name in features and not choices.formula), None)
+        leave = () if first is None else (_without(features, (first,)),)
         note = Note(TableNote.NEARLY_COLLINEAR, columns=names, rows=rows)
         yield Finding("collinear", note, names, False, leave)
 
 
-def _stopping(error: InputError, going_in: tuple[str, ...], choices: Choices) -> Finding:
+def _stopping(error: InputError, features: tuple[str, ...], choices: Choices) -> Finding:
     """Make a finding of the error that stopped the attempt, with the repair that removes its kind."""
     kind, about = error.message, _STOPPING.get(error.message, "other")
     repairs: list[Repair] = []
@@ -519,29 +519,29 @@ def _stopping(error: InputError, going_in: tuple[str, ...], choices: Choices) ->
         repairs.append(Repair(RepairLabel.DROP_COLLINEAR.sentence(), {"collinear": "drop"}))
     elif kind is PublicMessage.TOO_FEW_COMPLETE_ROWS:
         columns = tuple(error.facts["columns"])
-        repairs.append(_without(going_in, columns))
+        repairs.append(_without(features, columns))
         repairs.append(Repair(RepairLabel.FILL_GAPS.sentence(), {"missing": "public-median"}))
     elif kind is PublicMessage.TOO_FEW_ROWS:
         lifted = int(error.facts["rows"]) > 2 if choices.intercept else int(error.facts["rows"]) > 1
-        repairs += _fewer(going_in) if lifted else ()  # one feature more needs that many
+        repairs += _fewer(features) if lifted else ()  # one feature more needs that many
     elif kind is TableMessage.SIGNED_NUMBERS:
         name = str(error.facts["column"])
         about, columns = "numbers", (name,)
         repairs.append(_as_kind(name, str(error.facts["form"]), choices, str(error.facts["example"])))
-        repairs.append(_without(going_in, columns))
+        repairs.append(_without(features, columns))
     elif kind is TableMessage.SLASHED_DATES:
         name, about, columns = str(error.facts["column"]), "dates", (str(error.facts["column"]),)
         repairs += [_as_kind(name, order, choices) for order in error.facts["orders"]]
-        repairs.append(_without(going_in, columns))
+        repairs.append(_without(features, columns))
     elif error.facts.get("column") in (choices.features or ()) and len(choices.features or ()) > 1:
         about, columns = "features", (str(error.facts["column"]),)
-        repairs.append(_without(going_in, columns))
+        repairs.append(_without(features, columns))
     return Finding(about, error.note, columns, True, tuple(repairs))
 
 
-def _fewer(going_in: tuple[str, ...]) -> Iterator[Repair]:
+def _fewer(features: tuple[str, ...]) -> Iterator[Repair]:
     """Yield the repair of too few public rows: the first half of the features."""
-    if len(going_in) > 1:
-        half = going_in[: len(going_in) // 2]
+    if len(features) > 1:
+        half = features[: len(features) // 2]
         subject = "feature" if len(half) == 1 else f"{len(half)} features"
         yield Repair(f"Only the first {subject}", {"features": half})

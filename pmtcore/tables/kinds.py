@@ -26,7 +26,7 @@ _EXAMPLE = re.compile(rf"\s*{_SIGN}\s*[+-]?[.,]?\d(?:[\d.,'\u2019\s]*\d)?\s*{_SI
 
 
 @dataclass(frozen=True)
-class Writing:
+class NumberFormat:
     """How numbers of a column are written, by public rule.
 
     Attributes:
@@ -39,7 +39,7 @@ class Writing:
 
 
 @lru_cache(maxsize=256)
-def writing(kind: Kind) -> Writing | None:
+def number_format(kind: Kind) -> NumberFormat | None:
     """Return how numbers of a kind with signs are written; ``None`` for a kind without.
 
     Of an example with two different marks the last is the decimal mark; so is a single one that has not exactly three
@@ -49,7 +49,7 @@ def writing(kind: Kind) -> Writing | None:
         InputError: the example is not one number, with at most one text before or after it.
     """
     if kind in _SIGNS:
-        return Writing(_SIGNS[kind])
+        return NumberFormat(_SIGNS[kind])
     if not kind.startswith(LIKE):
         return None
     example = kind.removeprefix(LIKE)
@@ -58,7 +58,7 @@ def writing(kind: Kind) -> Writing | None:
         raise InputError(TableMessage.EXAMPLE_FORM, given=kind)
     marks = re.findall(r"[.,]", example)
     tells = len(set(marks)) == 2 or (len(marks) == 1 and not re.search(r"[.,]\d{3}(?!\d)", example))
-    return Writing(tuple(filter(None, parts)), marks[-1] if tells else "")
+    return NumberFormat(tuple(filter(None, parts)), marks[-1] if tells else "")
 
 
 def sample(kind: Kind) -> str:
@@ -78,6 +78,6 @@ def as_kind(word: str, name: str = "kind") -> Kind:
     Raises:
         InputError: there is no such kind.
     """
-    if writing(word) is None:
+    if number_format(word) is None:
         one_of(name, word, OFFERED)
     return word

@@ -30,7 +30,7 @@ from pmtcore.base.messages import (
 from pmtcore.base.pass_memory import bytes_for_rows
 from pmtcore.base.private_rows import PrivateRows, StaysInSession
 from pmtcore.glm.families import GAUSSIAN
-from pmtcore.public.cholesky import partners
+from pmtcore.public.cholesky import collinear_with
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.cluster import Cluster
@@ -38,7 +38,7 @@ from pmtcore.tables.coder import Coder, Weights, check_width, row_blocks
 from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, coding, feature, numeric
-from pmtcore.tables.kinds import CODED, ORDERS, writing
+from pmtcore.tables.kinds import CODED, ORDERS, number_format
 from pmtcore.tables.limits import SMALLEST
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import Persons, bounded, identifiers, in_order_met
@@ -338,7 +338,7 @@ def _expansion(public: Table | MomentTable, choices: Choices, schema: Schema | N
 
     learned = Expansion.learned(choices.formula, public, schema)
     own = ("caseless", CODED, *ORDERS)
-    stated = (name for name, kind in choices.kinds.items() if kind in own or writing(kind) is not None)
+    stated = (name for name, kind in choices.kinds.items() if kind in own or number_format(kind) is not None)
     declared = [*choices.levels, *stated]
     if unused := [name for name in dict.fromkeys(declared) if name in (*learned.inputs, learned.response)]:
         raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_READS_PUBLICLY, columns=unused)
@@ -510,14 +510,14 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     if not np.all(complete):
         many = int(np.sum(~complete))
         left, width = len(complete) - many, rows.x.shape[1]
-        if left <= width < len(complete) and (gappy := coder.gappy(block)):
+        if left <= width < len(complete) and (columns_to_leave_out := coder.columns_to_leave_out(block)):
             raise InputError(
                 PublicMessage.TOO_FEW_COMPLETE_ROWS,
                 rows=left,
                 total=len(complete),
                 count=width,
                 limit=width + 1,
-                columns=gappy,
+                columns=columns_to_leave_out,
             )
         if choices.missing == "public-median" and (columns := coder.unfilled(block, labelled)):
             notes += (Note(TableNote.PUBLIC_ROWS_UNFILLED, count=many, columns=columns),)
@@ -700,7 +700,7 @@ def _left_out(
         return Note(TableNote.TINY, column=name, limit=SMALLEST)
     if not np.any(scaled[:, j]):
         return Note(TableNote.ZERO, column=name)
-    others = partners(scaled[:, independent], scaled[:, j], [names[i] for i in independent])
+    others = collinear_with(scaled[:, independent], scaled[:, j], [names[i] for i in independent])
     if others == [INTERCEPT]:
         return Note(TableNote.CONSTANT, column=name)
     return Note(TableNote.COLLINEAR, column=name, columns=others)

@@ -33,8 +33,8 @@ from pmtcore.tables.kinds import (
     Order,
     as_kind,
     example_parts,
+    number_format,
     sample,
-    writing,
 )
 from pmtcore.tables.limits import MAX_LEVELS
 
@@ -88,7 +88,7 @@ class Column:
             return np.where(np.isin(values, self._codes), np.nan, values)
         if self.kind in DATES:
             return cells.days(column, cast(Order, self.kind))
-        written = writing(self.kind)
+        written = number_format(self.kind)
         if written is not None and written.signs:
             return cells.signed_numbers(column, written.signs, written.decimal or decimal)
         if written is not None:

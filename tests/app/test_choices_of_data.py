@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from pmtcore.public.moments import EFFECT_SD
-from pmtcore.public.pull import StrongestShrinkage
+from pmtcore.public.shrinkage import StrongestShrinkage
 from pmtcore.report import cautions
 from pmtcore.tables import named
 from pmtcore.tables.choices import Choices

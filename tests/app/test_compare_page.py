@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from pmtcore.auditing.comparison import AXES, moves
-from pmtcore.methods.registry import method, suiting
+from pmtcore.auditing.comparison import AXES, errors_depend_on_axis
+from pmtcore.methods.registry import method, methods_for
 from pmtcore.report.names import option, title
 from tests.app.conftest import go, words
 from tests.app.test_pages import PRIVATE, finish, session, upload
@@ -133,8 +133,8 @@ def test_an_axis_offers_the_methods_that_it_moves(app, table, axis):
     app.segmented_control(key="compare-axis").set_value(axis).run()
     assert not app.exception
     (chosen,) = (widget for widget in app.multiselect if widget.label == "Methods")
-    assert chosen.value and all(moves(method(id), public, axis) for id in chosen.value)
-    offered = {option(entry.id) for entry in suiting(public) if moves(entry, public, axis)}
+    assert chosen.value and all(errors_depend_on_axis(method(id), public, axis) for id in chosen.value)
+    offered = {option(entry.id) for entry in methods_for(public) if errors_depend_on_axis(entry, public, axis)}
     assert set(chosen.options) <= offered
     if axis == "steps":
         assert all("steps" in method(id).parameters.__dataclass_fields__ for id in chosen.value)

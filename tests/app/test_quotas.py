@@ -113,13 +113,13 @@ def test_long_runs_wait_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_slots, "_seen", {})
     jobs = [object() for _ in range(limits.MAX_RUNNING)]
     for job in jobs:
-        job_slots.take(job)
+        job_slots.acquire(job)
     with refused(ReleaseMessage.SERVER_BUSY, count=limits.MAX_RUNNING):
-        job_slots.take(object())
+        job_slots.acquire(object())
     job_slots.note(jobs[0], live=False)
-    job_slots.take(object())
+    job_slots.acquire(object())
     monkeypatch.setattr(job_slots, "_FORGOTTEN", 0.0)
-    job_slots.take(object())
+    job_slots.acquire(object())
 
 
 def test_a_comparison_nobody_would_wait_for() -> None:
@@ -336,10 +336,10 @@ def test_one_person_does_not_take_every_place(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(job_slots, "_seen", {})
     jobs = [object() for _ in range(limits.MAX_PERSON_RUNNING)]
     for job in jobs:
-        job_slots.take(job, "ana")
+        job_slots.acquire(job, "ana")
         job_slots.note(job)
     with pytest.raises(InputError):
-        job_slots.take(object(), "ana")
-    job_slots.take(object(), "bob")
+        job_slots.acquire(object(), "ana")
+    job_slots.acquire(object(), "bob")
     job_slots.note(jobs[0], live=False)
-    job_slots.take(object(), "ana")
+    job_slots.acquire(object(), "ana")

@@ -13,7 +13,7 @@ from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import ArgumentMessage, AuditMessage, LabReason, MethodMessage, ReleaseMessage, kind_of
 from pmtcore.base.private_rows import Private
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
-from pmtcore.methods.registry import methods, suiting
+from pmtcore.methods.registry import methods, methods_for
 from pmtcore.releases.release import Request, preview, release, request_from_json
 from pmtcore.tables.named import entry as entry_of
 from pmtcore.tables.named import load
@@ -84,7 +84,7 @@ def test_stopping_keeps_what_is_done(problem):
 def test_every_method_with_coefficients_can_be_compared(kind, request):
     """All of the registry runs but what asks for a declaration; the non-private fit is at distance 0 to itself."""
     problem = request.getfixturevalue(kind)
-    ids = [entry.id for entry in suiting(problem.public) if entry.gives_coefficients and entry.same_target]
+    ids = [entry.id for entry in methods_for(problem.public) if entry.gives_coefficients and entry.same_target]
     rows = {row["method"]: row for row in results(Comparison(problem, ids, [1.0], trials=10, seed=1).run())}
     assert set(rows) == set(ids)
     assert rows["non-private"]["error_median"] < 1e-10

@@ -16,7 +16,7 @@ from pmtcore.base.exports import PrivateFigureError, plain
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.private_rows import Curator, Private, PrivateRows
 from pmtcore.methods.facts import Facts
-from pmtcore.releases.record import Ground, Release
+from pmtcore.releases.record import PublicFacts, Release
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table
@@ -116,7 +116,7 @@ def test_a_release_refuses_private_figures(place):
         "n": 3,
         "public_rows": 2,
         "seed": None,
-        "ground": Ground("gaussian", np.ones(1), None, "exact"),
+        "public": PublicFacts("gaussian", np.ones(1), None, "exact"),
     }
     assert json.dumps(Release(**fields).as_dict())
     with pytest.raises(PrivateFigureError):

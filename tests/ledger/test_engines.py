@@ -11,7 +11,7 @@ import sqlalchemy as sql
 
 from pmtcore.base.messages import LedgerMessage
 from pmtcore.ledger.chain import LedgerError
-from pmtcore.ledger.engines import LiteEngine, ServerConnection, address, engine, place_of
+from pmtcore.ledger.engines import ServerConnection, SqliteEngine, address, engine, place_of
 from pmtcore.ledger.log import Ledger
 from tests.helpers import refused
 from tests.ledger.tables import EVENTS, VERSION
@@ -24,13 +24,13 @@ def file(tmp_path):
 
 
 @pytest.fixture
-def lite(file):
-    return LiteEngine(address(str(file)))
+def is_sqlite(file):
+    return SqliteEngine(address(str(file)))
 
 
-def test_a_transaction_is_alone_and_on_the_disk_when_it_ends(lite, file):
+def test_a_transaction_is_alone_and_on_the_disk_when_it_ends(is_sqlite, file):
     """Nobody else begins one before it ends, and its end waits for the disk."""
-    with lite.transaction(reads=False) as connection:
+    with is_sqlite.transaction(reads=False) as connection:
         assert connection.value("PRAGMA synchronous") == 2
         other = sqlite3.connect(file, timeout=0)
         with pytest.raises(sqlite3.OperationalError) as caught:
@@ -43,20 +43,20 @@ def test_a_transaction_is_alone_and_on_the_disk_when_it_ends(lite, file):
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_a_transaction_that_fails_leaves_nothing(lite, error):
+def test_a_transaction_that_fails_leaves_nothing(is_sqlite, error):
     """Whatever raised, what it wrote is undone and the file is free again."""
-    with lite.transaction(reads=False) as connection:
+    with is_sqlite.transaction(reads=False) as connection:
         connection.run("CREATE TABLE t (a INTEGER)")
-    with pytest.raises(error), lite.transaction(reads=False) as connection:
+    with pytest.raises(error), is_sqlite.transaction(reads=False) as connection:
         connection.run("INSERT INTO t VALUES (1)")
         raise error
-    with lite.transaction(reads=False) as connection:
+    with is_sqlite.transaction(reads=False) as connection:
         assert connection.value("SELECT count(*) FROM t") == 0
 
 
-def test_both_kinds_of_connection_answer_alike(lite, file):
+def test_both_kinds_of_connection_answer_alike(is_sqlite, file):
     """Rows by the names of their columns, single values, nothing where there is nothing."""
-    with lite.transaction(reads=False) as connection:
+    with is_sqlite.transaction(reads=False) as connection:
         connection.run("CREATE TABLE t (a INTEGER, b TEXT)")
         connection.run("INSERT INTO t VALUES (:a, :b)", a=1, b="x: :b ? %s")
 
@@ -67,10 +67,10 @@ def test_both_kinds_of_connection_answer_alike(lite, file):
             connection.value("SELECT b FROM t WHERE a = :a", a=1),
             connection.value("SELECT b FROM t WHERE a = 2"),
             [connection.has_table(name) for name in ("t", "u")],
-            connection.lite,
+            connection.is_sqlite,
         )
 
-    with lite.transaction(reads=True) as connection:
+    with is_sqlite.transaction(reads=True) as connection:
         own = answers(connection)
     outside = sql.create_engine(sql.URL.create("sqlite", database=str(file)))
     with outside.begin() as connection:
@@ -109,9 +109,9 @@ def test_another_form_of_a_file_is_refused(wrong):
         address(wrong)
 
 
-def test_an_address_is_that_of_one_file(lite, file):
+def test_an_address_is_that_of_one_file(is_sqlite, file):
     """Whatever its name holds: as a path, as an address, and as the address of that."""
-    with lite.transaction(reads=False) as connection:
+    with is_sqlite.transaction(reads=False) as connection:
         connection.run("CREATE TABLE t (a INTEGER)")
     once = address(str(file))
     assert address(once) == once and place_of(once) == str(file)
@@ -125,9 +125,9 @@ def test_a_place_is_told_without_a_password(tmp_path):
     assert place_of("postgresql+psycopg://ana:secret@db/x") == "postgresql+psycopg://ana:***@db/x"
 
 
-def test_a_sealed_file_is_only_read(lite, file):
+def test_a_sealed_file_is_only_read(is_sqlite, file):
     """An address that says so opens it without the right to write."""
-    with lite.transaction(reads=False) as connection:
+    with is_sqlite.transaction(reads=False) as connection:
         connection.run("CREATE TABLE t (a INTEGER)")
     name = str(file).replace("%", "%25").replace("?", "%3F")
     sealed = engine(address(f"sqlite:///file:{name}?mode=ro&uri=true"))

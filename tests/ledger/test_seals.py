@@ -207,10 +207,10 @@ def test_an_old_ledger_under_a_key_from_elsewhere_is_accepted_with_a_reason(tmp_
 def test_a_removed_event_is_noticed_by_whoever_reads(book, seq):
     """Also where a reader writes nothing: a lowered cap or a spend cannot be taken out from between the others."""
     outside = engine(book.url)
-    lite = book.url.startswith("sqlite")
+    is_sqlite = book.url.startswith("sqlite")
     with outside.begin() as connection:
         connection.exec_driver_sql(
-            "DROP TRIGGER pmt_no_delete" if lite else "DROP TRIGGER pmt_only_grows ON pmt_events"
+            "DROP TRIGGER pmt_no_delete" if is_sqlite else "DROP TRIGGER pmt_only_grows ON pmt_events"
         )
         connection.exec_driver_sql(f"DELETE FROM pmt_events WHERE seq = {seq}")
     outside.dispose()

@@ -21,7 +21,7 @@ from pmtcore.glm.families import family
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS, of_family, scale_root
 from pmtcore.local.printed import classical_size, printed_sds, symbol_attack
-from pmtcore.local.protocol import unfold
+from pmtcore.local.protocol import moments_from_reports
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.moments import PublicData, public_from_rows
@@ -84,7 +84,7 @@ def test_printed_noise_by_hand():
     unit = math.sqrt(32 * math.log(2.5e4)) / 2.0
     assert classical_size(2.0, 1e-4) == pytest.approx(unit)
     noise = np.diag(sds)  # one coordinate at a time
-    gram, cross = unfold(noise, 3)
+    gram, cross = moments_from_reports(noise, 3)
     entries = np.abs(gram).sum(axis=0)[np.triu_indices(3)]
     assert np.allclose(entries, made.radius**2 * unit) and np.allclose(cross.sum(axis=0), made.radius * unit)
 

@@ -23,7 +23,7 @@ from pmtcore.cli.main import main
 from pmtcore.glm.families import LOGISTIC, POISSON, family
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS, PublicRows, of_family, scale_root, scaled
-from pmtcore.local.protocol import VERSION, Configuration, report_lines, unfold
+from pmtcore.local.protocol import VERSION, Configuration, moments_from_reports, report_lines
 from pmtcore.local.reading import tally_file
 from pmtcore.local.tally import Tally
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
@@ -589,7 +589,7 @@ def test_unfolded_moments_are_the_moments(seed):
     """Mean reports without noise unfold to the Gram matrix and the cross moment."""
     public, _, _, x, y = sides(50, 60, 3, seed)
     made = setup.moments(public, 50, 1.0, True, zeta=1e-6)
-    gram, cross = unfold(made.statistic(x, y).mean(axis=0), 3)
+    gram, cross = moments_from_reports(made.statistic(x, y).mean(axis=0), 3)
     centred = x - made.shift
     step = made.radius / 2**15
     assert np.allclose(gram, centred.T @ centred / 50, atol=step * made.radius)

@@ -16,9 +16,9 @@ from pmtcore.glm import losses
 from pmtcore.glm.families import LOGISTIC
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.grid import FINE, SLACK
+from pmtcore.mechanisms.minimizer import MinimizerRelease, Reserve, RoundingBound
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation
-from pmtcore.mechanisms.optimum import Optimum, Reserve, RoundingBound
 from pmtcore.mechanisms.perturbed import dp_erm, napp_public
 from pmtcore.mechanisms.truncation import bounded
 from tests.helpers import in_pieces, names
@@ -50,14 +50,14 @@ class Scripted(NoiseSource):
         raise AssertionError("no words are asked for here")
 
 
-def optimum(d=3, ball=50.0, modulus=2.0):
-    return Optimum(np.linspace(-1, 1, d), ball, modulus, 1e-6, RoundingBound(1.0, 1e-9), 1e-8)
+def minimizer_release(d=3, ball=50.0, modulus=2.0):
+    return MinimizerRelease(np.linspace(-1, 1, d), ball, modulus, 1e-6, RoundingBound(1.0, 1e-9), 1e-8)
 
 
 @pytest.mark.parametrize("pure", [False, True])
 def test_the_covering_noise_is_added_in_whole_steps(pure):
     """With a known draw the release is the grid's point plus exactly that draw; without one, the grid's point."""
-    made, theta = optimum(), np.array([[0.3, -2.0, 5.0]])
+    made, theta = minimizer_release(), np.array([[0.3, -2.0, 5.0]])
     with_noise, without = Scripted(NOISE), Scripted(np.zeros((1, 3)))
     reserve = Reserve(50.0 if pure else 25.0, pure)  # 1 % and 2 % of it are 0.5
     difference = made.covered(theta, reserve, with_noise) - made.covered(theta, reserve, without)
@@ -77,7 +77,7 @@ def perturbation():
     x, y = rows_and_labels()
     weights = np.full(len(y), 1 - 2.0**-40)
     made = Perturbation(LOGISTIC, len(y), 1.0, 1.0, 1.0, np.zeros((3, 3)), np.zeros(3))
-    return made, in_pieces(Rows(x, y, weights)), made.optimum, made.mu
+    return made, in_pieces(Rows(x, y, weights)), made.minimizer_release, made.mu
 
 
 def mechanisms():
@@ -93,7 +93,7 @@ def mechanisms():
 def test_a_release_has_its_covering_noise(at):
     """dp-erm and napp-public, Gaussian and pure, with a lasso and without: the second draw arrives, step by step."""
     made, x, y = list(mechanisms())[at]
-    ideal = made.optimum(len(y))
+    ideal = made.minimizer_release(len(y))
     shift = 10**12 * np.array([[1, -2, 3]])  # far beyond what a lasso sets to zero
     with_noise, without = Scripted(np.zeros((1, 3)), shift), Scripted(np.zeros((1, 3)), 0 * shift)
     rows = made.clipped(PrivateRows.from_arrays(x, y, names(3)))
@@ -120,9 +120,9 @@ def optima():
     for d in (1, 2, 10, 50):
         for modulus in (1e-3, 1.0, 1e6):
             for fixed, slope in ((1e-12, 1e-12), (1e-6, 1e-9), (1.0, 1e-3), (1e3, 1e3)):
-                yield Optimum(np.zeros(d), 100.0, modulus, 1e-6, RoundingBound(fixed, slope), 1e-8)
+                yield MinimizerRelease(np.zeros(d), 100.0, modulus, 1e-6, RoundingBound(fixed, slope), 1e-8)
     yield perturbation()[2]
-    yield from (made.optimum(len(y)) for made, _, y in mechanisms())
+    yield from (made.minimizer_release(len(y)) for made, _, y in mechanisms())
 
 
 @pytest.mark.parametrize("made", list(optima()), ids=lambda made: f"{len(made.centre)}-{made.modulus:.3g}")

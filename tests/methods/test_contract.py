@@ -110,7 +110,7 @@ def test_a_release_comes_back_from_its_record(entry, problems):
     record = json.loads(json.dumps(found.as_dict()))
     again = Release.from_dict(record)
     assert json.dumps(again.as_dict()) == json.dumps(found.as_dict())
-    assert np.array_equal(again.ground.spread, found.ground.spread)
+    assert np.array_equal(again.public.spread, found.public.spread)
     assert [Spend(**part) for part in record["parts"]] == list(found.parts)
     older = {name: value for name, value in record.items() if name != "parts"}
     assert Release.from_dict(older).parts == ()

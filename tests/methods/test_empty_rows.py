@@ -154,8 +154,8 @@ def test_a_declared_number_of_rows_hides_how_many_are_there(id):
 def test_the_lattice_is_that_of_the_declared_rows(id, monkeypatch):
     """The grid and the covering noise of a minimizer come from n, never from the rows that are held."""
     entry, called = method(id), []
-    optimum = Mechanism.optimum
-    monkeypatch.setattr(Mechanism, "optimum", lambda self, n: called.append(n) or optimum(self, n))
+    minimizer_release = Mechanism.minimizer_release
+    monkeypatch.setattr(Mechanism, "minimizer_release", lambda self, n: called.append(n) or minimizer_release(self, n))
     found = problem(frame(300, 2), choices(entry))
     plan = entry.plan(found.public, 300, Budget(2.0), make_parameters(entry, {}))
     z = found.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)

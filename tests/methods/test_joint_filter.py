@@ -15,8 +15,8 @@ from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.joint import outcome
 from pmtcore.methods.registry import make_parameters, method
-from pmtcore.public.bands import Part, limits
-from pmtcore.public.clipping import GradientNorms, common_direction, harmless_bound
+from pmtcore.public.bands import ErrorPart, limits
+from pmtcore.public.clipping import GradientNorms, common_direction, negligible_noise_bound
 from pmtcore.public.gaussian_update import gaussian_update, raised, secant_update
 from pmtcore.public.moments import INTERCEPT, public_from_rows
 from tests.helpers import names, plan
@@ -71,7 +71,7 @@ def test_a_secant_is_the_conditional_law_of_what_noise_did_to_the_gram_matrix(d:
     noise = v * (step @ step * np.eye(d) + np.outer(step, step))
     update = gaussian_update(noise[None], np.eye(d), np.zeros((1, d)), variance * np.eye(d))
     wanted = gram @ step + update.gain[0] @ (seen - gram @ step)
-    known, doubt = secant_update(
+    known, error_scale = secant_update(
         *(each[None] for each in (gram, np.eye(d), step, seen)),
         variance=np.full(1, variance),
         entry_variance=np.full(1, v),
@@ -81,7 +81,7 @@ def test_a_secant_is_the_conditional_law_of_what_noise_did_to_the_gram_matrix(d:
     assert np.linalg.eigvalsh(known[0]).min() > 0
     # In a direction across the step an entry keeps the variance that the gradients leave it.
     open_part = variance / (v * (step @ step) + variance)
-    assert step @ doubt[0] @ step == pytest.approx(open_part * (step @ step))
+    assert step @ error_scale[0] @ step == pytest.approx(open_part * (step @ step))
 
 
 def test_two_gradients_never_leave_a_curvature_of_nothing(seed) -> None:
@@ -90,22 +90,24 @@ def test_two_gradients_never_leave_a_curvature_of_nothing(seed) -> None:
     for d in (1, 3, 10):
         gram = np.array([_gram(rng, d) for _ in range(200)])
         step, seen = rng.standard_normal((2, 200, d)) * np.exp(2 * rng.standard_normal((2, 200, 1)))
-        doubt = np.tile(np.eye(d), (200, 1, 1))
+        error_scale = np.tile(np.eye(d), (200, 1, 1))
         for sign, variance in ((1, 1e-2), (-1, 1e-2), (-1, 1e-6)):
-            arguments = (gram, doubt, step, sign * seen)
+            arguments = (gram, error_scale, step, sign * seen)
             variances = {"variance": np.full(200, variance), "entry_variance": np.full(200, 1e-3)}
             known, left = secant_update(*arguments, **variances)
             values = np.linalg.eigvalsh(known)
             assert np.all(values[:, 0] > -1e-12 * values[:, -1])
             assert np.linalg.eigvalsh(left).min() > -1e-12
-            assert np.all(left <= doubt + np.abs(left) + 1e-12)
-        loud, _ = secant_update(gram, doubt, step, seen, variance=np.full(200, 1e12), entry_variance=np.full(200, 1e-3))
+            assert np.all(left <= error_scale + np.abs(left) + 1e-12)
+        loud, _ = secant_update(
+            gram, error_scale, step, seen, variance=np.full(200, 1e12), entry_variance=np.full(200, 1e-3)
+        )
         assert np.allclose(loud, gram, rtol=1e-3, atol=1e-3)
         still, as_before = secant_update(
-            gram, doubt, 0 * step, 0 * seen, variance=np.ones(200), entry_variance=np.ones(200)
+            gram, error_scale, 0 * step, 0 * seen, variance=np.ones(200), entry_variance=np.ones(200)
         )
         assert np.array_equal(still, gram)
-        assert np.array_equal(as_before, doubt)
+        assert np.array_equal(as_before, error_scale)
 
 
 def test_a_weak_direction_of_the_private_rows_is_reached_at_an_ample_budget(seed) -> None:
@@ -254,9 +256,9 @@ def test_bands_hold_the_fit_where_the_ball_truncated_what_decides_it(mu: float, 
 def test_variances_below_zero_by_rounding_are_zero(scale: float) -> None:
     """A difference of covariances that rounding leaves below zero makes bands of no width, and none of NaN."""
     covariance = scale * np.array([[-1e-16, 0.0], [0.0, 4.0]])
-    part = Part.of(covariance)
+    part = ErrorPart.of(covariance)
     assert part.sd[0] == 0.0 and part.sd[1] == pytest.approx(2 * np.sqrt(scale))
-    nothing = Part.of(np.zeros((2, 2)))
+    nothing = ErrorPart.of(np.zeros((2, 2)))
     bands = limits(np.zeros(2), part, nothing, nothing.plus(nothing))
     assert np.all(np.isfinite(bands.low)) and np.all(np.isfinite(bands.high))
 
@@ -264,11 +266,13 @@ def test_variances_below_zero_by_rounding_are_zero(scale: float) -> None:
 def test_bounds_grow_with_the_budget() -> None:
     """The noise of a harmless bound is a fiftieth of the sampling error; the histogram reaches half of that error."""
     for n, mu in ((500, 0.5), (20_000, 4.5), (1000, 300.0)):
-        bound = harmless_bound(n, mu)
+        bound = negligible_noise_bound(n, mu)
         assert 2 * bound / (mu * n) == pytest.approx(0.02 / np.sqrt(n))
     lengths = np.linspace(0.1, 3.0, 50)
     assert GradientNorms.at(lengths, 3, 1000, 0.5).edges[-1] == pytest.approx(12.0)
-    assert GradientNorms.at(lengths, 3, 1000, 300.0).edges[-1] == pytest.approx(25 * harmless_bound(1000, 300.0))
+    assert GradientNorms.at(lengths, 3, 1000, 300.0).edges[-1] == pytest.approx(
+        25 * negligible_noise_bound(1000, 300.0)
+    )
 
 
 @pytest.mark.parametrize("mu", [0.5, 4.5, 300.0])
@@ -296,7 +300,7 @@ def test_rows_that_public_rows_do_not_foresee_are_believed_beyond_chance() -> No
     """Twelve rows ten times as far as any public one choose a bound near them; a count that is noise does not."""
     lengths = np.abs(np.random.default_rng(3).standard_normal(200)) + 0.1
     sizes = GradientNorms.at(lengths, 3, 5000, 30.0)
-    counts = np.round(sizes.foreseen(5000))[None]
+    counts = np.round(sizes.expected_tail_counts(5000))[None]
     place = int(sizes.bins(np.array([30.0]))[0])
     alone = sizes.bound(5000, 30.0, counts, 0.2)[0]
     there = counts.copy()
@@ -324,9 +328,9 @@ def test_a_tail_of_counts_ends_where_they_end(seed) -> None:
         assert np.median(np.sum(far, axis=1)) < 1
         assert np.mean(far == 0) > 0.8
     assert sizes.bound(20_000, 4.0, None, 0.3)[0] > 1.5 * private.max()
-    assert np.sum(sizes.foreseen(20_000)) == pytest.approx(20_000)
-    assert np.sum(sizes.foreseen(20_000)[sizes.edges[:-1] > 2 * private.max()]) < 1
-    assert np.sum(sizes.foreseen(20_000)[sizes.edges[1:] > 1.2 * public.max()]) > 0.5
+    assert np.sum(sizes.expected_tail_counts(20_000)) == pytest.approx(20_000)
+    assert np.sum(sizes.expected_tail_counts(20_000)[sizes.edges[:-1] > 2 * private.max()]) < 1
+    assert np.sum(sizes.expected_tail_counts(20_000)[sizes.edges[1:] > 1.2 * public.max()]) > 0.5
 
 
 def test_counts_that_are_noise_start_no_tail(seed) -> None:

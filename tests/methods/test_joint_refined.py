@@ -337,13 +337,13 @@ def test_a_plan_expects_what_its_passes_leave(seed):
     found = plan("joint-pmt", data, 3000, 10.0, clip=clip, radius=1.0)
     assert [each.expected_bound for each in found.gradients] == [clip, clip]
     v, alike = found.first.sigma**2 / 2, 1 / 3000 + found.first.public.moment_variance
-    doubt = found.first.public.d + 1
-    doubt *= v * alike / (v + alike)
-    doubt += expected_truncated_fraction(found.first.public, found.first.ball) ** 2
+    gram_mse = found.first.public.d + 1
+    gram_mse *= v * alike / (v + alike)
+    gram_mse += expected_truncated_fraction(found.first.public, found.first.ball) ** 2
     precision = 1 / pilot_variance(found.first)
     for each in found.gradients:
         noise = 2 * clip / (each.shares.gradient_mu * 3000)
-        precision += 1 / (noise**2 + doubt / precision)
+        precision += 1 / (noise**2 + gram_mse / precision)
     predicted = found.predicted()
     assert predicted.privacy / found.first.unit == pytest.approx(precision**-0.5, rel=1e-3)
     assert np.all(predicted.truncation < 0.01 * predicted.privacy)

@@ -146,8 +146,8 @@ def test_the_integers_of_an_objective_cost_mu():
     """b on its grid, and the noise on the minimizer; and both arrive in the spread of minimizers."""
     ((b, _), (covering, _)), plan = noise_scales("pmt-objective", n=400)
     made = plan.mechanism
-    first = 2 * made.radius / (made.optimum.step_of_noise * b)
-    assert np.hypot(first, made.optimum.sensitivity / covering) == pytest.approx(MU, rel=2e-6)
+    first = 2 * made.radius / (made.minimizer_release.step_of_noise * b)
+    assert np.hypot(first, made.minimizer_release.sensitivity / covering) == pytest.approx(MU, rel=2e-6)
     entry = method("pmt-objective")
     rng = np.random.default_rng(3)
     x, y = rng.standard_normal((4000, D)), (rng.random(4000) < 0.5).astype(float)

@@ -22,7 +22,7 @@ from pmtcore.mechanisms.grid import from_words
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.mechanisms.passes import GRADIENT, GRADIENT_SENSITIVITY
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.registry import method, methods, recommended, suiting
+from pmtcore.methods.registry import method, methods, methods_for, recommended
 from pmtcore.methods.response_moment import PublicCoordinates
 from pmtcore.releases import planning
 from pmtcore.releases.release import Request, recorded_release, release
@@ -170,7 +170,7 @@ def test_a_column_that_is_constant_in_private_rows_does_no_harm():
     found = release(problem(private), Request(ID, Budget(2.0)), SeededNoise(1))
     at = found.names.index("a")
     assert np.all(np.isfinite(found.coefficients))
-    assert found.coefficients[at] == pytest.approx(found.ground.public_fit[at], abs=0.2)
+    assert found.coefficients[at] == pytest.approx(found.public.public_fit[at], abs=0.2)
     assert found.bands.high[at] - found.bands.low[at] > 3 * (found.bands.high - found.bands.low)[0]
 
 
@@ -240,7 +240,7 @@ def test_it_is_refused_where_covariates_are_private():
         with refused(ReleaseMessage.COVARIATES_NOT_DECLARED, RefusedError):
             ask()
     declared = problem(frame(300, 6))
-    assert method(ID) in suiting(declared.public) and method(ID) not in suiting(private.public)
+    assert method(ID) in methods_for(declared.public) and method(ID) not in methods_for(private.public)
     assert not any(entry.recommended for entry in methods() if entry.protects_responses_only)
     assert not recommended(declared.public).protects_responses_only
 

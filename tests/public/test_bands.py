@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pmtcore.public.bands import Part, bias_part, combined_freedom, limits, robust_part
+from pmtcore.public.bands import ErrorPart, bias_part, limits, robust_part, satterthwaite
 
 # From near the smallest number whose square is one, to near the largest of which a square still is.
 UNITS = [10.0**k for k in (-150, -120, -80, -10, 0, 10, 80, 120, 150)]
@@ -12,20 +12,20 @@ ROWS = RNG.standard_normal((60, 4)) * [1.0, 3.0, 0.0, 1e-3]
 GROUPS = np.arange(60) % 12
 
 
-def parts(unit: float) -> dict[str, Part]:
+def parts(unit: float) -> dict[str, ErrorPart]:
     """Return parts as methods make them, of coefficients in this unit."""
     rows = unit * ROWS
     sampling, grouped = robust_part(rows, 1.0, 500), robust_part(rows, 1.0, 500, GROUPS)
-    noise = Part(np.full(4, 1e-4) * unit**2)
+    noise = ErrorPart(np.full(4, 1e-4) * unit**2)
     return {
         "sampling": sampling,
         "grouped": grouped,
         "noise": noise,
         "borrowed": noise.plus(sampling),
-        "of nothing": Part(np.zeros(4), 7.0).plus(Part(np.zeros(4))),
+        "of nothing": ErrorPart(np.zeros(4), 7.0).plus(ErrorPart(np.zeros(4))),
         "wider": sampling.with_variance(4 * sampling.variance),
         "bias": bias_part(rows),
-        "from nothing": Part.of(np.zeros((4, 4))).with_variance(np.full(4, 1e4) * unit**2),
+        "from nothing": ErrorPart.of(np.zeros((4, 4))).with_variance(np.full(4, 1e4) * unit**2),
     }
 
 
@@ -52,7 +52,10 @@ def test_limits_are_the_same_in_every_unit(unit: float) -> None:
 
 def test_degrees_of_freedom_are_those_of_satterthwaite() -> None:
     """``total^2 / sum(variance^2 / freedom)``; a part that is known adds none, and what is known has very many."""
-    assert np.allclose(combined_freedom(Part(np.array([1.0]), 5.0), Part(np.array([2.0]), 9.0)), 9 / (1 / 5 + 4 / 9))
-    assert np.allclose(combined_freedom(Part(np.array([1.0]), 5.0), Part(np.array([1.0]))), 20.0)
-    assert np.all(combined_freedom(Part(np.array([1.0, 0.0]))) >= 1e9)
-    assert np.all(combined_freedom(Part(np.array([np.inf, 1.0]), 5.0)) >= [1e9, 5.0])
+    assert np.allclose(
+        satterthwaite(ErrorPart(np.array([1.0]), 5.0), ErrorPart(np.array([2.0]), 9.0)),
+        9 / (1 / 5 + 4 / 9),
+    )
+    assert np.allclose(satterthwaite(ErrorPart(np.array([1.0]), 5.0), ErrorPart(np.array([1.0]))), 20.0)
+    assert np.all(satterthwaite(ErrorPart(np.array([1.0, 0.0]))) >= 1e9)
+    assert np.all(satterthwaite(ErrorPart(np.array([np.inf, 1.0]), 5.0)) >= [1e9, 5.0])

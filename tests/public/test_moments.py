@@ -65,7 +65,7 @@ def test_left_out_rows_against_really_leaving_them_out(seed):
         alone = public_from_rows(others[:, :-1], others[:, -1], names(10), "y")
         expected = whiten(alone.factor, rows[i : i + 1])[0]
         found = data.whitened[i]
-        far = min(float(np.sum(expected[:-1] ** 2)), inside[i] * data.most_growth)
+        far = min(float(np.sum(expected[:-1] ** 2)), inside[i] * data.largest_growth)
         assert np.sum(found[:-1] ** 2) == pytest.approx(far, rel=1e-8)
         assert found[-1] == pytest.approx(expected[-1], rel=1e-8)
 
@@ -77,8 +77,8 @@ def test_a_row_that_alone_shows_a_direction_is_no_infinity():
     data = public_from_rows(x, x @ np.ones(6) + rng.standard_normal(14), names(6), "y")
     inside = np.sum(data.whitened_in_sample[:, :-1] ** 2, axis=1)
     growth = np.sum(data.whitened[:, :-1] ** 2, axis=1) / inside
-    assert np.sum(np.isclose(growth, data.most_growth)) == 5, "of five months there is one row each"
-    assert 1 < data.most_growth <= 5
+    assert np.sum(np.isclose(growth, data.largest_growth)) == 5, "of five months there is one row each"
+    assert 1 < data.largest_growth <= 5
 
 
 def _categories(m: int, rng: np.random.Generator, *, counts: bool = False) -> np.ndarray:

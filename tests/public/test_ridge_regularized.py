@@ -74,6 +74,10 @@ def test_a_moment_without_rows_stays_as_it_is():
     """There is nothing to leave out."""
     public = data(60, 5)
     known = public_from_moment(public.moment, names(5), "y", 60)
-    assert ridge_regularized_public(known) is known and known.fit_pull.shape == (5, 5) and not np.any(known.fit_pull)
+    assert (
+        ridge_regularized_public(known) is known
+        and known.remaining_fit_covariance.shape == (5, 5)
+        and not np.any(known.remaining_fit_covariance)
+    )
     assert ridge_regularized_public(public) is ridge_regularized_public(public)
     assert np.allclose(whiten(public.factor, public.rows), public.whitened_in_sample)

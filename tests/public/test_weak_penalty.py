@@ -12,7 +12,7 @@ from pmtcore.base.private_rows import Curator, PrivateRows
 from pmtcore.glm.families import family
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.public.moments import EFFECT_SD, INTERCEPT, public_from_rows
-from pmtcore.public.pull import strongest_pull
+from pmtcore.public.shrinkage import strongest_shrinkage
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table
@@ -94,7 +94,7 @@ def test_a_problem_knows_how_many_rows_its_penalty_is_for():
     assert made.public.lam * 700 == pytest.approx(EFFECT_SD**-2)
     assert few.public.lam == pytest.approx(7 * made.public.lam)
     assert made.public.stated_penalty is None and made.public.prior_sd == EFFECT_SD
-    assert strongest_pull(made.public, 700) is None
+    assert strongest_shrinkage(made.public, 700) is None
     for lam in (0.0, 0.01):
         chosen = prepare(*sides, Choices(target="y", family="logistic", lam=lam))
         assert chosen.public.lam == lam == chosen.public.stated_penalty and chosen.public.prior_sd is None

@@ -76,7 +76,7 @@ def test_forest_plot_is_the_record(problem):
     """Points, bands and public fit are the record's figures times the public spread; the intercept is in the table."""
     found = released(problem)
     shown = [j for j, name in enumerate(found.names) if name != INTERCEPT]
-    spread = np.asarray(found.ground.spread)[shown]
+    spread = np.asarray(found.public.spread)[shown]
     unit = forest.units(found)["sd"]
     table = forest.table(found, unit)
     assert set(table["coefficient"]) == set(found.names) and table["coefficient"].iloc[-1] == INTERCEPT
@@ -240,7 +240,7 @@ def test_curves_of_a_lesson_are_told_apart():
 def test_parts_are_the_record(problem):
     """The three parts of each standard error are drawn apart, in the forest plot's units and order."""
     found = released(problem)
-    for unit, spread in (("sd", found.ground.spread[1:]), ("table", 1.0)):
+    for unit, spread in (("sd", found.public.spread[1:]), ("table", 1.0)):
         chosen = forest.units(found)[unit]
         drawn = traces(figures.parts(forest.table(found, chosen), chosen))
         assert list(drawn) == ["privacy", "sampling", "truncation"]
@@ -304,7 +304,7 @@ def test_predicted_words_follow_the_budget(problem):
 def test_a_swamped_release_is_not_called_cheap(problem):
     """Where noise is about as large as what is released, no sentence says that it widens error bars by little."""
     cheap = replace(looked(problem, mu=50.0), facts=Facts(noise_over_signal=0.8, predicted_truncation_rate=0.8))
-    assert cheap.facts.is_swamped
+    assert cheap.facts.noise_dominates
     assert not re.search("widen|next to nothing", figures.predicted_words(cheap))
 
 
@@ -361,7 +361,7 @@ def test_ridge_path_and_its_slider(problem):
     assert set(drawn) == set(found.names) - {INTERCEPT}
     j = 1
     np.testing.assert_allclose(
-        drawn[found.names[j]]["y"], np.asarray(path["coefficients"])[:, j] * found.ground.spread[j]
+        drawn[found.names[j]]["y"], np.asarray(path["coefficients"])[:, j] * found.public.spread[j]
     )
     for at, lam in enumerate(figures.penalties(found)):
         row = figures.at_penalty(found, lam)
@@ -580,7 +580,7 @@ def test_a_record_says_which_features_are_0_or_1_and_every_picture_draws_them_so
     record = pc.PrivateRegressor(mu=2.0).fit(private, public, target="pay", seed=1, quiet=True).record_
     assert record["public"]["zero_one"] == ["member"]
     found = Release.from_dict(record)
-    assert found.ground.zero_one == ("member",) and found.as_dict()["public"] == record["public"]
+    assert found.public.zero_one == ("member",) and found.as_dict()["public"] == record["public"]
     table = forest.table(found, forest.units(found)["sd"]).set_index("coefficient")
     at = found.names.index("member")
     assert table["value"]["member"] == found.coefficients[at]
@@ -593,5 +593,5 @@ def test_a_record_says_which_features_are_0_or_1_and_every_picture_draws_them_so
     # A record from before the field has a deviation for it.
     before = Release.from_dict({**record, "public": {n: v for n, v in record["public"].items() if n != "zero_one"}})
     old = forest.table(before, forest.units(before)["sd"]).set_index("coefficient")
-    assert old["value"]["member"] == found.coefficients[at] * found.ground.spread[at]
+    assert old["value"]["member"] == found.coefficients[at] * found.public.spread[at]
     assert drawings.forest(record) != drawings.forest(before.as_dict())

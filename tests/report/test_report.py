@@ -21,7 +21,7 @@ from pmtcore.base.private_rows import Curator, Private
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
-from pmtcore.methods.registry import methods, suiting
+from pmtcore.methods.registry import methods, methods_for
 from pmtcore.releases.planning import planned
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, recorded_release, release
@@ -344,7 +344,7 @@ def test_each_released_statistic_has_a_title(table):
     """No method releases a figure beside its coefficients that readers would know by its short name alone."""
     private, public, _ = load(table, n=800, m=80, d=3)
     problem = prepare(private, public, entry(table).choices)
-    for id in sorted(one.id for one in suiting(problem.public)):
+    for id in sorted(one.id for one in methods_for(problem.public)):
         try:
             found = release(problem, Request(id, Budget(1.0)), SeededNoise(1))
         except InputError:

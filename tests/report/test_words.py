@@ -23,14 +23,14 @@ from pmtcore.methods.registry import Prediction, methods
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT, Conditioning, public_from_rows
 from pmtcore.releases.planning import beside_public
-from pmtcore.releases.record import Ground, Release, modelled
+from pmtcore.releases.record import PublicFacts, Release, modelled
 from pmtcore.releases.release import Request, preview, release
 from pmtcore.report import glossary, words
 from pmtcore.report.figures import coefficients
 from pmtcore.report.figures.coefficients import STEP, DisplayUnit, units
 from pmtcore.report.figures.explore import prospects_words
 from pmtcore.report.figures.release import results
-from pmtcore.report.names import option, spoken, title
+from pmtcore.report.names import in_quotes, option, title
 from pmtcore.report.strength import strength
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
@@ -198,7 +198,8 @@ def released(privacy, sampling, truncation=None, mu=1.0, low=(-1, 1), high=(1, 2
     )
     return Release(
         "joint-pmt", "t", ReleaseStatus.SOUND, (), "y", tuple("abc"[:k]), np.ones(k), bands,
-        Guarantee(mu, Neighbours.REPLACE_ONE, 1e-6), {}, 100, 10, None, Ground("gaussian", np.ones(k), None, "exact"),
+        Guarantee(mu, Neighbours.REPLACE_ONE, 1e-6), {}, 100, 10, None,
+        PublicFacts("gaussian", np.ones(k), None, "exact"),
         released=more,
     )  # fmt: skip
 
@@ -233,7 +234,7 @@ def test_each_coefficient():
     (cut,) = lines(released([0], [1], [4.7]))
     assert "no privacy noise moves it" in cut and "truncation by about 4.7" in cut
     wide = released([0.5], [1], low=(2,), high=(4,))
-    wide = replace(wide, coefficients=np.array([3.0]), ground=Ground("logistic", np.array([2.0]), None, "exact"))
+    wide = replace(wide, coefficients=np.array([3.0]), public=PublicFacts("logistic", np.array([2.0]), None, "exact"))
     (per_sd,), (ratio,) = lines(wide, "sd"), lines(wide, "table-ratio")
     assert "a: 6, between 4 and 8 (positive)" in per_sd and "noise moves it by about 1," in per_sd
     assert "between 7.39 and 54.6 (above 1)" in ratio and "a factor of about 1.65" in ratio
@@ -251,7 +252,7 @@ def test_why_a_value_is_not_in_the_middle():
     """Said where it is so, in any unit, and only there."""
     for middle, said in ((1.5, False), (1.2, True)):
         found = replace(released([1], [1], low=(1,), high=(2,)), coefficients=np.array([middle]))
-        found = replace(found, ground=Ground("poisson", np.ones(1), None, "exact"))
+        found = replace(found, public=PublicFacts("poisson", np.ones(1), None, "exact"))
         for unit in coefficients.units(found).values():
             assert bool(words.leaning_words(coefficients.table(found, unit), unit)) == said
 
@@ -274,7 +275,7 @@ def test_strength():
 def test_names_are_for_people():
     """Every method has a title of its own, and lists show the id beside it."""
     assert len({title(m.id) for m in methods()}) == len(methods())
-    assert all(m.id in option(m.id) and m.id not in spoken(m.id) for m in methods())
+    assert all(m.id in option(m.id) and m.id not in in_quotes(m.id) for m in methods())
 
 
 def test_figures_never_round_to_a_lie():
@@ -424,8 +425,8 @@ def test_a_release_that_leans_on_the_public_rows_says_so(mu, swamped):
 
 def test_what_noise_costs_is_one_figure_in_every_unit():
     """A share has no unit: it is the same for a standard deviation of a feature and for one unit of it."""
-    ground = Ground("gaussian", np.array([0.01, 40.0, 3.0]), None, "exact")
-    found = replace(released([0.2, 0.3, 0.01], [1, 0.5, 4]), ground=ground)
+    public = PublicFacts("gaussian", np.array([0.01, 40.0, 3.0]), None, "exact")
+    found = replace(released([0.2, 0.3, 0.01], [1, 0.5, 4]), public=public)
     told = {
         re.search(r"error bars by ([^;.]*)", words.release_words(found, per_spread))[1] for per_spread in (True, False)
     }

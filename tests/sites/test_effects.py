@@ -11,7 +11,7 @@ from pmtcore.sites import effects
 from pmtcore.sites.errors import StudyError
 from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.rounds import SharedNoise
-from pmtcore.sites.transcript import Opened
+from pmtcore.sites.transcript import OpenedPass
 from pmtcore.tables.table import table_from
 from tests.sites.conftest import draw
 
@@ -20,15 +20,15 @@ ROWS = (3000, 2000, 4000)
 
 def test_public_rows_are_dealt_out_evenly():
     """In proportion, everybody two at least, and no site has a stretch of the file to itself."""
-    names = effects.dealt(("a", "b", "c"), (100, 100, 200), 40)
+    names = effects.assigned_sites(("a", "b", "c"), (100, 100, 200), 40)
     assert len(names) == 40
     assert [names.count(name) for name in "abc"] == [10, 10, 20]
     assert all(set(names[at : at + 8]) == set("abc") for at in range(0, 40, 8))
-    small = effects.dealt(("a", "b"), (1, 10**6), 11)
+    small = effects.assigned_sites(("a", "b"), (1, 10**6), 11)
     assert len(small) == 11
     assert small.count("a") == 2
     with pytest.raises(StudyError) as error:
-        effects.dealt(("a", "b"), (1, 1), 3)
+        effects.assigned_sites(("a", "b"), (1, 1), 3)
     assert error.value.kind is StudyFault.FEW_PUBLIC_ROWS
 
 
@@ -58,7 +58,7 @@ class Adds:
 
     def total(self, step, values):
         self.total_of = self.total_of + values
-        return Opened(self.names, tuple(map(int, self.total_of)))
+        return OpenedPass(self.names, tuple(map(int, self.total_of)))
 
 
 @pytest.mark.slow

@@ -15,13 +15,13 @@ from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.releases import release as module
 from pmtcore.releases.release import admit, release
 from pmtcore.sites import parties, seals, sharing
-from pmtcore.sites.boards import BoardMessage, FolderBoard, HttpBoard, MemoryBoard, served
+from pmtcore.sites.boards import BoardMessage, FolderBoard, HttpBoard, MemoryBoard, serving
 from pmtcore.sites.errors import StudyError
 from pmtcore.sites.noise_shares import NoiseShares, share_scale
 from pmtcore.sites.parties import Coordinator, join
 from pmtcore.sites.rounds import Openings, Replay, SharedNoise
 from pmtcore.sites.study import Site, Study, StudyContext, knowledge
-from pmtcore.sites.transcript import Opened, Transcript
+from pmtcore.sites.transcript import OpenedPass, Transcript
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_path, table_from
@@ -338,7 +338,7 @@ def test_a_later_total_is_scaled_up_to_the_planned_rows(study):
     class Opens:
         def total(self, step, values):
             names = ("s0", "s1", "s2") if step == 0 else ("s0", "s2")
-            return Opened(names, (7, -7, 10**30))
+            return OpenedPass(names, (7, -7, 10**30))
 
     source = SharedNoise(study().context.study, Opens(), None)
     zeros = np.zeros((1, 3), dtype=np.int64)
@@ -548,7 +548,7 @@ def test_boards_in_a_folder_and_over_http_keep_messages_in_order(study, tmp_path
     found = setup.context.study
     keys = seals.Keys.read(setup.folder / "s0" / "keys.json")
     board = FolderBoard(folder)
-    with served(board, found, "127.0.0.1", 0) as address:
+    with serving(board, found, "127.0.0.1", 0) as address:
         client = HttpBoard(address)
         for step in range(3):
             message = BoardMessage(found.digest, "s0", "ready", 1, step)

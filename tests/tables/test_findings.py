@@ -17,7 +17,7 @@ from pmtcore.report.cautions import filled_gaps, public_rows_words
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
 from pmtcore.tables.findings import _as_labels, _fewer, findings, repaired
-from pmtcore.tables.kinds import writing
+from pmtcore.tables.kinds import number_format
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import default_choices, features_taken, prepare
 from pmtcore.tables.schema import date_orders, likely_orders, written_as
@@ -634,7 +634,7 @@ WRITINGS = {
 @pytest.mark.parametrize("kind", WRITINGS)
 def test_an_example_tells_sign_and_decimal_mark(kind):
     """Three digits after a single mark may be thousands: the table's own mark decides there."""
-    assert (writing(kind).signs, writing(kind).decimal) == WRITINGS[kind]
+    assert (number_format(kind).signs, number_format(kind).decimal) == WRITINGS[kind]
 
 
 @pytest.mark.parametrize("kind", ["like few", "like EUR 5 kg", "like 5 to 7", "like ", "like 5-7"])

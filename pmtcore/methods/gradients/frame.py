@@ -17,7 +17,7 @@ from scipy.linalg import block_diag
 from pmtcore.base.symmetric import from_upper_triangle
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.truncation import length_weights
-from pmtcore.public.bands import Part, robust_part
+from pmtcore.public.bands import ErrorPart, robust_part
 from pmtcore.public.clipping import ExponentialTail, candidate_bounds, mean_excess
 from pmtcore.public.moments import PosteriorMode, PublicData, back_transform, left_out_norm, whiten
 from pmtcore.public.ridge import RidgePrior, prior_precision, ridge_prior, weakly_informed_fit
@@ -240,7 +240,7 @@ class Frame:
         covariance = covariance + beyond_shown[:, None, None] * np.eye(self.public.d)
         return ClippedPart(bounds, share @ self.left_out / self.m, covariance)
 
-    def sampling(self, fit: np.ndarray) -> Part:
+    def sampling(self, fit: np.ndarray) -> ErrorPart:
         """Return the sampling error of n private rows around a fit (d,), by public influence, in the table's units.
 
         Of labels and counts no variance is below that of the model and its penalty (proofs/bands.md, 7). The Hessian
@@ -264,7 +264,7 @@ class Frame:
         bounds = candidate_bounds(lengths, _LEAST_BOUND, LARGEST_BOUND, _BOUNDS_TRIED)
         return bounds, self.clipping_variance(lengths, bounds)
 
-    def harmless_bounds(self, hessians: np.ndarray, noise: float, share: float) -> np.ndarray:
+    def negligible_noise_bounds(self, hessians: np.ndarray, noise: float, share: float) -> np.ndarray:
         """Return the bounds (t,) whose noise is this share of the sampling error of a mean gradient.
 
         They cost nothing that matters, and private rows may be longer than public ones lead one to expect.

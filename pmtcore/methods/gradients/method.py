@@ -57,7 +57,7 @@ from pmtcore.methods.gradients.rehearsal import (
 from pmtcore.methods.outcome_interval import OF_GRADIENTS
 from pmtcore.methods.parameters import Parameters, parameter
 from pmtcore.methods.registry import Method, Origin, Outcome, Prediction, StatisticPlan, sound
-from pmtcore.public.bands import Part, limits
+from pmtcore.public.bands import ErrorPart, limits
 from pmtcore.public.clipping import GradientNorms
 from pmtcore.public.moments import PublicData
 
@@ -277,13 +277,13 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         if not self.schedule.counting:
             return ball_bounds(self.frame, state, mu)
         norms = self.curvature_norms
-        return counted_balls(self.frame, mu, self._counted(norms, norms.foreseen(self.n)[None]))
+        return counted_balls(self.frame, mu, self._counted(norms, norms.expected_tail_counts(self.n)[None]))
 
     def _expected_bounds(self, state: FilterState, mu: float) -> ClippingChoice:
         if not self.schedule.counting:
             return choose_bounds(self.frame, state, mu)
         norms = self.gradient_norms
-        return counted_bounds(self.frame, state, mu, self._counted(norms, norms.foreseen(self.n)[None]))
+        return counted_bounds(self.frame, state, mu, self._counted(norms, norms.expected_tail_counts(self.n)[None]))
 
     def predicted(self) -> Prediction | None:
         """Return the errors that the passes are expected to leave, and the sampling error by public influence."""
@@ -295,14 +295,14 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
             else OF_GRADIENTS.of(prediction, self.n, self.public.m, self.mu)
         )
 
-    def left(self, state: FilterState, error_ratios: np.ndarray) -> Part:
+    def left(self, state: FilterState, error_ratios: np.ndarray) -> ErrorPart:
         """Return what the passes leave open in the first trial, in the units of the table.
 
         Args:
             state: after the passes.
             error_ratios: what errors (d,) are longer by than its covariance says.
         """
-        part = Part.of(self.in_table(state.covariance[0]) * np.outer(error_ratios, error_ratios))
+        part = ErrorPart.of(self.in_table(state.covariance[0]) * np.outer(error_ratios, error_ratios))
         return part.with_variance(np.maximum(part.variance, 0.0))
 
     def parts(self) -> tuple[Spend, ...]:

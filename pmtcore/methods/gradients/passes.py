@@ -187,7 +187,7 @@ def choose_bounds(frame: Frame, state: FilterState, mu: float) -> ClippingChoice
     bounds, clipping = frame.candidates(residuals)
     unit = GRADIENT_SENSITIVITY / (mu * frame.n)
     chosen = least_error(bounds, clipping + d * (unit * bounds) ** 2)
-    harmless = frame.harmless_bounds(curvature.hessian + frame.penalty, unit, _HARMLESS_NOISE)
+    harmless = frame.negligible_noise_bounds(curvature.hessian + frame.penalty, unit, _HARMLESS_NOISE)
     chosen = np.maximum(chosen, np.minimum(harmless, bounds[:, -1]))
     return ClippingChoice(frame.clipped_part(residuals, chosen), curvature, unit * chosen)
 

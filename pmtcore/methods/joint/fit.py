@@ -22,7 +22,7 @@ import numpy as np
 from pmtcore.base.strict_json import Json
 from pmtcore.base.symmetric import upper_triangle
 from pmtcore.methods.joint.passes import FirstPass, Gradient
-from pmtcore.public.bands import Part, bias_part
+from pmtcore.public.bands import ErrorPart, bias_part
 from pmtcore.public.clipping import cut_off
 from pmtcore.public.gaussian_update import (
     SECANT_DEVIATIONS,
@@ -178,10 +178,10 @@ class FirstFit:
 
     def gram_noise_covariance(self, step: np.ndarray) -> np.ndarray:
         """Return covariances (t, d, d) of ``(P - E P) step`` in the first t trials; P has the public moment in it."""
-        return _noise_along(self.entry_variance[: len(step)], self.gram_doubt[: len(step)], step)
+        return _noise_along(self.entry_variance[: len(step)], self.gram_error_scale[: len(step)], step)
 
     @property
-    def gram_doubt(self) -> np.ndarray:
+    def gram_error_scale(self) -> np.ndarray:
         """Return Q (trials, d, d): no direction of the Gram matrix is known better than another."""
         return np.broadcast_to(np.eye(self.public.d), self.gram.shape)
 
@@ -209,12 +209,12 @@ class FirstFit:
         spread = np.var(z) / public.m
         return float(max(expected + spread / (spread + noise) * (raw - expected), 0.05 * expected))
 
-    def truncation_part(self, inverse: np.ndarray) -> Part | None:
+    def truncation_part(self, inverse: np.ndarray) -> ErrorPart | None:
         """Return the shift of the fit by truncation on public rows, for ``inverse`` (d, d) of the solved equation."""
         return truncation_bias(self.public, self.clip_weights, inverse)
 
 
-def truncation_bias(public: PublicData, weights: np.ndarray, inverse: np.ndarray) -> Part | None:
+def truncation_bias(public: PublicData, weights: np.ndarray, inverse: np.ndarray) -> ErrorPart | None:
     """Return the shift of the fit by weights (m,) on public rows: its mean squared, and the variance of that mean."""
     if public.whitened is None or public.m is None:
         return None
@@ -222,11 +222,11 @@ def truncation_bias(public: PublicData, weights: np.ndarray, inverse: np.ndarray
     return bias_part(moves)
 
 
-def _noise_along(entry_variance: np.ndarray, doubt: np.ndarray, step: np.ndarray) -> np.ndarray:
+def _noise_along(entry_variance: np.ndarray, error_scale: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Return covariances ``v (s'Qs Q + Qs s'Q)`` (t, d, d) of ``(P - E P) s``: v (t,), Q (t, d, d) and s (t, d)."""
-    left = np.einsum("tij,tj->ti", doubt, step)
+    left = np.einsum("tij,tj->ti", error_scale, step)
     size = np.sum(step * left, axis=1)[:, None, None]
-    return np.asarray(entry_variance[:, None, None] * (size * doubt + left[:, :, None] * left[:, None, :]))
+    return np.asarray(entry_variance[:, None, None] * (size * error_scale + left[:, :, None] * left[:, None, :]))
 
 
 class RefinedFit:
@@ -266,11 +266,11 @@ class RefinedFit:
         """Return the Gram matrix and its doubt Q (trials, d, d) as far as they are known after this pass."""
         before = self.before
         if isinstance(before, FirstFit):
-            return before.gram_estimate, before.gram_doubt
-        gram, doubt = self._raised(before, before.gram_estimate), before.gram_doubt
+            return before.gram_estimate, before.gram_error_scale
+        gram, error_scale = self._raised(before, before.gram_estimate), before.gram_error_scale
         step, difference, variance = self._secant(before)
         entry = self.pilot.entry_variance
-        return secant_update(gram, doubt, step, difference, variance=variance, entry_variance=entry)
+        return secant_update(gram, error_scale, step, difference, variance=variance, entry_variance=entry)
 
     @property
     def gram_estimate(self) -> np.ndarray:
@@ -278,7 +278,7 @@ class RefinedFit:
         return self._known_gram[0]
 
     @property
-    def gram_doubt(self) -> np.ndarray:
+    def gram_error_scale(self) -> np.ndarray:
         """Return Q (trials, d, d): which directions of the Gram matrix still have the noise of the pilot."""
         return self._known_gram[1]
 
@@ -311,7 +311,7 @@ class RefinedFit:
 
         Either gradients say that the pilot's ball took more than it left, or rows were counted beyond every bound.
         """
-        if self.gradient.exceeds_reach[0]:
+        if self.gradient.exceeds_expected_tail[0]:
             return True
         if np.array_equal(self.pilot.gram_estimate[0], self.surely_missing[0]):
             return False
@@ -337,7 +337,7 @@ class RefinedFit:
     def gram_noise_covariance(self, step: np.ndarray) -> np.ndarray:
         """Return covariances (t, d, d) of ``(P - E P) step`` in the first t trials."""
         many = len(step)
-        return _noise_along(self.pilot.entry_variance[:many], self.gram_doubt[:many], step)
+        return _noise_along(self.pilot.entry_variance[:many], self.gram_error_scale[:many], step)
 
     @cached_property
     def covariance(self) -> np.ndarray:
@@ -355,7 +355,7 @@ class RefinedFit:
         last = self.passes[-1]
         there = last.point + np.linalg.solve(self.gram_estimate, last.score[..., None])[..., 0]
         ways = [there - each.point for each in self.passes]
-        far = np.array([np.einsum("ti,tij,tj->t", way, self.gram_doubt, way) for way in ways])
+        far = np.array([np.einsum("ti,tij,tj->t", way, self.gram_error_scale, way) for way in ways])
         own = np.array([(each.gradient.noise / each.unclipped_share) ** 2 for each in self.passes])
         clipped = np.array([each.gradient.clipping_mse for each in self.passes])
         # what the mildest bound clips all have in common, so that no weighing takes it off
@@ -390,7 +390,7 @@ class RefinedFit:
         step = self.unclipped_share[:1, None] * (penalized - self.base[0])
         return np.asarray(self.noise[0] ** 2 * np.eye(step.shape[1]) + self.gram_noise_covariance(step)[0])
 
-    def truncation_part(self, inverse: np.ndarray) -> Part | None:
+    def truncation_part(self, inverse: np.ndarray) -> ErrorPart | None:
         """Return the shift on public rows, floored at what the released histogram says is cut off."""
         part = truncation_bias(self.pilot.public, self.clip_weights, inverse)
         if part is None or self.gradient.counts is None:

@@ -16,7 +16,7 @@ from pmtcore.base.messages import Note, ReleaseNote
 from pmtcore.base.strict_json import Json
 from pmtcore.methods.joint.fit import FirstFit, Fit, RefinedFit
 from pmtcore.methods.registry import Outcome
-from pmtcore.public.bands import Part, limits, robust_part
+from pmtcore.public.bands import ErrorPart, limits, robust_part
 from pmtcore.public.cholesky import triangular_root
 from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.homogeneity import bootstrap_null, words
@@ -173,15 +173,15 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
         penalty = np.diag(fit.unclipped_share[0] * lam * public.penalized)
         inverse = public.residual_scale * equilibrated_solve(root @ gram @ root.T + penalty, root)
         solved = (root.T @ ridge - public.factor[-1, : public.d]) / public.residual_scale
-    privacy = Part.of(inverse @ fit.noise_covariance(solved) @ inverse.T)
+    privacy = ErrorPart.of(inverse @ fit.noise_covariance(solved) @ inverse.T)
     sampling = _sampling_part(first, fit.clip_weights, inverse, fit.unshrunk[0] - solved)
     moved = inverse @ (gram @ fit.last_step)
     return limits(ridge, privacy, sampling, _with_step(fit.truncation_part(inverse), moved), centre=centre)
 
 
-def _with_step(truncation: Part | None, moved: np.ndarray) -> Part | None:
+def _with_step(truncation: ErrorPart | None, moved: np.ndarray) -> ErrorPart | None:
     """Return the truncation part with the last step in it, which moved the coefficients by ``moved`` (d,)."""
-    return None if truncation is None else truncation.plus(Part.of(np.outer(moved, moved)))
+    return None if truncation is None else truncation.plus(ErrorPart.of(np.outer(moved, moved)))
 
 
 def alone(first: FirstFit, fit: Fit) -> dict[str, Json]:
@@ -214,7 +214,7 @@ def _two_estimates(first: FirstFit, fit: Fit, inverse: np.ndarray) -> tuple[np.n
     mine = inverse @ (fit.noise_covariance(fit.unshrunk[0]) + sampling) @ inverse.T
     mine = mine + (0.0 if cut is None else np.diag(cut.variance))
     influence = public.fit_influence
-    return mine, influence.T @ influence / len(influence) ** 2 + public.fit_pull
+    return mine, influence.T @ influence / len(influence) ** 2 + public.remaining_fit_covariance
 
 
 def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
@@ -227,9 +227,9 @@ def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
     inflation, influence = float(both.inflation), public.fit_influence
     table = public.residual_scale * back_transform(public.feature_root, identity).T
     solve, rest = table @ both.gain @ inverse, table @ both.shrinkage
-    privacy = Part.of(solve @ fit.noise_covariance(deviation) @ solve.T)
+    privacy = ErrorPart.of(solve @ fit.noise_covariance(deviation) @ solve.T)
     sampling = _sampling_part(first, fit.clip_weights, solve, np.zeros_like(deviation))
-    pull = Part.of(rest @ (inflation * public.fit_pull) @ rest.T)
+    pull = ErrorPart.of(rest @ (inflation * public.remaining_fit_covariance) @ rest.T)
     theirs_part = robust_part(influence @ rest.T, inflation, len(influence), public.clusters)
     together = sampling.plus(theirs_part).plus(pull)
     together = together.with_variance(np.maximum(together.variance, _least_squares_variance(first)))
@@ -259,7 +259,7 @@ def _least_squares_variance(first: FirstFit) -> np.ndarray:
     return np.asarray(variance * known * np.sum(inverse**2, axis=1))
 
 
-def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, deviation: np.ndarray) -> Part:
+def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, deviation: np.ndarray) -> ErrorPart:
     """Return the sampling part ``inverse Omega inverse'/n`` with ``Omega = E[w^2 r^2 x x']``.
 
     The shape of Omega comes from public rows, its size from the released residual variance. In a direction that one
@@ -272,7 +272,7 @@ def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, de
         deviation: from the penalized correction to the one without a penalty (d,); it adds to every residual.
     """
     public, n = first.public, first.first.n
-    equal = Part.of(inverse @ (first.stable_gram[0] * first.residual_variance) @ inverse.T / n)
+    equal = ErrorPart.of(inverse @ (first.stable_gram[0] * first.residual_variance) @ inverse.T / n)
     if public.rows is None or public.m is None:
         return equal
     x, residual = public.whitened_in_sample[:, :-1], public.left_out_residual

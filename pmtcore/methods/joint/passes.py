@@ -162,7 +162,7 @@ class SecondPass:
         """Return releases of this pass over simulated rows, which fall as public ones lead one to expect; no scores."""
         counts, rng = None, np.random.default_rng(0)
         if not self.clip:
-            rows = np.broadcast_to(self.sizes.foreseen(self.n), (_REHEARSALS, self.sizes.many))
+            rows = np.broadcast_to(self.sizes.expected_tail_counts(self.n), (_REHEARSALS, self.sizes.many))
             counts = poisson_counts(rows, rng) + self.counting_sd * rng.standard_normal(rows.shape)
         return Gradient(self, counts, self.bound(counts, _REHEARSALS), np.zeros((_REHEARSALS, self.sizes.d)))
 
@@ -277,7 +277,7 @@ class Gradient:
         return np.asarray(losses / self.plan.sizes.d)
 
     @cached_property
-    def exceeds_reach(self) -> np.ndarray:
+    def exceeds_expected_tail(self) -> np.ndarray:
         """Return in which trials (T,) the histogram's open bin has more rows than public rows and chance explain."""
         if self.counts is None:
             return np.zeros(len(self.bound), dtype=bool)
@@ -289,7 +289,7 @@ class Gradient:
     def clipping_mse_with_far_rows(self) -> np.ndarray:
         """Return :attr:`clipping_mse` (T,) and what rows in the open bin have beyond its edge, which nobody counted."""
         beyond = self.plan.sizes.clipping_mse_beyond_reach(self.rows, self.plan.n) / self.plan.sizes.d
-        return np.asarray(self.clipping_mse + np.where(self.exceeds_reach, beyond, 0.0))
+        return np.asarray(self.clipping_mse + np.where(self.exceeds_expected_tail, beyond, 0.0))
 
     def share_left_out(self, public: PublicData) -> float:
         """Return the share of private rows that count as zeros though complete ones would not; 0 if that may be chance.

@@ -31,10 +31,10 @@ from pmtcore.public.clipping import (
     Ball,
     GradientNorms,
     PowerTail,
-    accurate_ball,
-    harmless_bound,
     inference_ball,
+    least_error_ball,
     mean_excess,
+    negligible_noise_bound,
     truncation_variance,
 )
 from pmtcore.public.moments import PublicData
@@ -164,10 +164,10 @@ class JointPlan(StatisticPlan[MomentAndRows]):
         """
         noise: np.ndarray = np.array([pilot_variance(self.first)])
         lost = np.zeros(1)
-        doubt = gram_error(self.first, expected_truncated_fraction(self.first.public, self.first.ball))
+        gram_mse = gram_error(self.first, expected_truncated_fraction(self.first.public, self.first.ball))
         for each in self.gradients:
             told = each.rehearsal
-            own = (told.noise / told.unclipped_share) ** 2 + doubt * (noise + lost)
+            own = (told.noise / told.unclipped_share) ** 2 + gram_mse * (noise + lost)
             cut = told.clipping_mse / told.unclipped_share**2
             gain = (noise + lost) / (noise + lost + own + cut)
             noise = (1 - gain) ** 2 * noise + gain**2 * own
@@ -194,7 +194,7 @@ class JointPlan(StatisticPlan[MomentAndRows]):
 
 def one_pass(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
     """Plan ``joint-pmt`` in one pass."""
-    best = inference_ball if parameters.radius_mode == "inference" else accurate_ball
+    best = inference_ball if parameters.radius_mode == "inference" else least_error_ball
     ball = _chosen(best(public, n, budget.mu), parameters)
     return JointPlan(budget.mu, FirstPass(public, n, budget.mu, ball), None, parameters)
 
@@ -213,7 +213,7 @@ def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointPara
         middle = _between(sizes, n, budget.mu, between, parameters=parameters)
         counted = sum(each.shares.counting for each in middle)
         shares = replace(shares, middle=between + counted, counting=0.0 if parameters.clip else COUNTING)
-    second = SecondPass(sizes, n, shares, parameters.clip, harmless_bound(n, shares.gradient_mu))
+    second = SecondPass(sizes, n, shares, parameters.clip, negligible_noise_bound(n, shares.gradient_mu))
     return JointPlan(budget.mu, first, second, parameters, middle)
 
 
@@ -236,16 +236,16 @@ def _between(
     Every one has a histogram of its own that chooses its bound; together they take what one takes.
     """
     name = "clipped gradient between, in units of its bound"
-    far = max(_REACH_FACTOR * float(np.max(sizes.lengths)), harmless_bound(n, mu))
+    far = max(_REACH_FACTOR * float(np.max(sizes.lengths)), negligible_noise_bound(n, mu))
     for many in range(_MOST_BETWEEN, 1, -1):
         each, counting = share / many, COUNTING / many
         shares = Shares(mu, 1 - each - counting, counting)
-        least = harmless_bound(n, shares.gradient_mu)
+        least = negligible_noise_bound(n, shares.gradient_mu)
         if parameters.passes == "auto" and not parameters.clip and _HARMLESS_FACTOR * least >= far:
             return (SecondPass(sizes, n, shares, 0.0, least, name),) * many
     counting = 0.0 if parameters.clip else COUNTING
     shares = Shares(mu, 1 - share - counting, counting)
-    return (SecondPass(sizes, n, shares, parameters.clip, harmless_bound(n, shares.gradient_mu), name),)
+    return (SecondPass(sizes, n, shares, parameters.clip, negligible_noise_bound(n, shares.gradient_mu), name),)
 
 
 def gradient_norms(public: PublicData, n: int, mu: float) -> GradientNorms:
@@ -260,7 +260,7 @@ def gradient_norms(public: PublicData, n: int, mu: float) -> GradientNorms:
     return GradientNorms.at(lengths, public.d, n, mu)
 
 
-def harmless_radius(n: int, mu: float, d: int, harmless: float) -> float:
+def negligible_noise_radius(n: int, mu: float, d: int, harmless: float) -> float:
     """Return the radius whose noise changes the Gram matrix by so much: later passes take the rest off.
 
     Args:
@@ -331,8 +331,8 @@ def _best_pilot(
     truncated = cache(partial(expected_truncated_fraction, public))
     for share in _PILOT_SHARES:
         shares = Shares(mu, share, _counting(parameters))
-        accurate = accurate_ball(public, n, shares.pilot_mu)
-        least = harmless_radius(n, shares.pilot_mu, public.d, harmless)
+        accurate = least_error_ball(public, n, shares.pilot_mu)
+        least = negligible_noise_radius(n, shares.pilot_mu, public.d, harmless)
         second = sizes.predicted_mse(n, shares.gradient_mu) / public.d
         for wider in _BALL_FACTORS:
             ball = _chosen(Ball(max(wider * accurate.radius, least), accurate.response_scale), parameters)

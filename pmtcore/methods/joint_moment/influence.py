@@ -51,7 +51,7 @@ class Tail:
         return float((tail.start * tail.many ** (1 / tail.power))[0])
 
     @classmethod
-    def cautious(cls, lengths: np.ndarray, dimension: int, rows: float) -> Tail:
+    def conservative(cls, lengths: np.ndarray, dimension: int, rows: float) -> Tail:
         """Return the tail by a power law well below its estimate, as far as rows reach further than Gaussian ones.
 
         Gaussian rows reach far less beyond the public ones than any power law; the logarithms of the outermost lengths
@@ -226,7 +226,7 @@ class RowInfluence(Influence):
     def far(self) -> np.ndarray:
         """Return directions (k, D) of the rows furthest out, as long as what is cut off beyond is expected to weigh."""
         lengths = np.linalg.norm(self.left_out, axis=1)
-        tail = Tail.cautious(lengths, self.inside.shape[1], _TABLES_PER_EXTREME * self.n)
+        tail = Tail.conservative(lengths, self.inside.shape[1], _TABLES_PER_EXTREME * self.n)
         square = np.sum(np.maximum(tail.lengths**2 - self.radius**2, 0.0) ** 2 * tail.shares)
         return np.asarray(self.left_out[tail.rows] / lengths[tail.rows, None] * square**0.25)
 
@@ -286,10 +286,10 @@ class Moments(Influence):
 
     m: int
     truncated_second: np.ndarray  # mean w y y'
-    truncated_four: np.ndarray  # unique entries of mean w^2 y y y y
+    truncated_fourth: np.ndarray  # unique entries of mean w^2 y y y y
     residual_moment: np.ndarray
-    lost_four: np.ndarray
-    far_four: np.ndarray  # of the directions furthest out
+    lost_fourth: np.ndarray
+    far_fourth: np.ndarray  # of the directions furthest out
     removed_moment: np.ndarray
 
     @classmethod
@@ -309,7 +309,8 @@ class Moments(Influence):
     @cached_property
     def _four(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         after, lost, far = (
-            _full_tensor(x, len(self.truncated_second)) for x in (self.truncated_four, self.lost_four, self.far_four)
+            _full_tensor(x, len(self.truncated_second))
+            for x in (self.truncated_fourth, self.lost_fourth, self.far_fourth)
         )
         return after, lost, far
 

@@ -14,7 +14,7 @@ import numpy as np
 from pmtcore.base.bands import Bands
 from pmtcore.base.symmetric import eigenvector_root
 from pmtcore.methods.joint_moment.influence import Influence
-from pmtcore.public.bands import Part, limits
+from pmtcore.public.bands import ErrorPart, limits
 
 _FLOOR = 0.05  # of the public residual variance: what is left to a released one
 _NEGLIGIBLE_SHARE = 1e-4  # share of the expected moment in an entry that moves no figure by a hundredth of its error
@@ -128,7 +128,7 @@ class Fit:
         return np.asarray(self.state.sigma**2 * (flat @ flat.T))
 
     @cached_property
-    def borrowed(self) -> np.ndarray:
+    def expected_covariance(self) -> np.ndarray:
         """Return the covariance (q, q) that the expected moment brings: that of ``(1 - W) J`` over public rows."""
         if self.state.expected_share is None:
             return np.zeros((len(self.a), len(self.a)))
@@ -137,7 +137,7 @@ class Fit:
     @property
     def privacy(self) -> np.ndarray:
         """Return the covariance (q, q) that the guarantee costs: noise, and the public figures taken in its place."""
-        return self.noise + self.borrowed
+        return self.noise + self.expected_covariance
 
     @cached_property
     def sampling(self) -> np.ndarray:
@@ -159,15 +159,19 @@ class Fit:
         """Return the covariance (q, q) of all three parts."""
         return self.privacy + self.sampling + self.truncation
 
-    def parts(self, contrasts: np.ndarray | None = None) -> tuple[Part, Part, Part | None]:
+    def parts(self, contrasts: np.ndarray | None = None) -> tuple[ErrorPart, ErrorPart, ErrorPart | None]:
         """Return the privacy, sampling and truncation parts of contrasts (k, q), or of each coefficient without any."""
         c = np.eye(len(self.a)) if contrasts is None else contrasts
-        noise, borrowed, sampling, truncation = (
-            c @ matrix @ c.T for matrix in (self.noise, self.borrowed, self.sampling, self.truncation)
+        noise, expected_covariance, sampling, truncation = (
+            c @ matrix @ c.T for matrix in (self.noise, self.expected_covariance, self.sampling, self.truncation)
         )
         freedom = self.freedom(c)
-        privacy = Part.of(noise).plus(Part.of(borrowed, freedom))
-        return privacy, Part.of(sampling, freedom), Part.of(truncation) if self.state.influence.m else None
+        privacy = ErrorPart.of(noise).plus(ErrorPart.of(expected_covariance, freedom))
+        return (
+            privacy,
+            ErrorPart.of(sampling, freedom),
+            ErrorPart.of(truncation) if self.state.influence.m else None,
+        )
 
     def freedom(self, contrasts: np.ndarray) -> np.ndarray:
         """Return the degrees of freedom of contrasts (k, q); of several known ones the least."""

@@ -608,7 +608,7 @@ class Candidates:
         """Place of the radius with the least error at this budget, in the geometric mean: of a typical regression."""
         return int(np.argmin([np.mean(np.log(self.prospects(at, mu).errors)) for at in range(len(self.radii))]))
 
-    def harmless_radius(self, mu: float) -> float:
+    def negligible_noise_radius(self, mu: float) -> float:
         """Return the radius whose noise is a fiftieth of a typical regression's sampling error: it cannot be seen."""
         return math.sqrt(mu) * (HARMLESS**2 * self.n / float(np.median(self.shape))) ** 0.25
 
@@ -649,7 +649,7 @@ def chosen(rows: RowNorm | None, dimension: int, n: int, mu: float, *, parameter
         return moment_only_ball(dimension).radius * (math.sqrt(2.0) if covering else 1.0)
     if not covering:
         priced = candidates(rows, n)
-        return max(float(priced.radii[priced.best(mu)]), priced.harmless_radius(mu))
+        return max(float(priced.radii[priced.best(mu)]), priced.negligible_noise_radius(mu))
     top = min(float(np.max(rows.lengths)), Tail.top(rows.lengths))
     wide = 2 * top  # four times the largest public norm^2 where the noise is then below the sampling error, else twice
     return wide if (wide**2 / mu) ** 2 < n else math.sqrt(2.0) * top

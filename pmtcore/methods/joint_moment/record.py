@@ -271,10 +271,10 @@ def _influence_fields(influence: Influence) -> dict[str, Json]:
             "kind": "moments",
             "m": influence.m,
             "kept": lower_triangle(influence.truncated_second),
-            "kept_four": influence.truncated_four.tolist(),
+            "kept_four": influence.truncated_fourth.tolist(),
             "lost": lower_triangle(influence.residual_moment),
-            "lost_four": influence.lost_four.tolist(),
-            "far_four": influence.far_four.tolist(),
+            "lost_four": influence.lost_fourth.tolist(),
+            "far_four": influence.far_fourth.tolist(),
             "removed": lower_triangle(influence.removed_moment),
         }
     return {"kind": "none"}

@@ -28,7 +28,7 @@ from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.glm.rows import Rows
 from pmtcore.local import estimators, setup
 from pmtcore.local.estimators import LINKS, Link
-from pmtcore.local.protocol import Configuration, unfold
+from pmtcore.local.protocol import Configuration, moments_from_reports
 from pmtcore.mechanisms.grid import integer_sum
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.randomizers import release_mean, release_sums, vector_pieces
@@ -44,7 +44,7 @@ from pmtcore.methods.registry import (
     StatisticPlan,
     sound,
 )
-from pmtcore.public.bands import Part, limits
+from pmtcore.public.bands import ErrorPart, limits
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip
 
@@ -243,7 +243,7 @@ class LocalOutcome(StatisticOutcome[LocalPlan]):
     def _scaled(self, link: Link) -> np.ndarray:
         """Return ``c w_ols`` (trials, d); the intercept, where there is one, reproduces the released mean response."""
         plan, made, d = self.plan, self.plan.configuration, self.plan.public.d
-        gram, cross = unfold(self.statistic, d)
+        gram, cross = moments_from_reports(self.statistic, d)
         pool = (plan.gram, len(plan.rows)) if getattr(plan.parameters, "pool", "no") == "yes" else None
         ols = estimators.least_squares(gram, cross, pool, plan.n)
         first = 1 if plan.public.has_intercept else 0
@@ -270,8 +270,8 @@ class LocalOutcome(StatisticOutcome[LocalPlan]):
         x = plan.rows * plan.weighted.weights[:, None]
         sampling = x.T @ (x * (mean * (1 - mean))[:, None]) / m / plan.n
         public = np.cov((x * (mean - plan.configuration.centre)[:, None]).T).reshape(plan.public.d, -1) / m
-        privacy = Part.of(plan.mean_variance * table.T @ table)
-        return limits(estimate[0], privacy, Part.of(table.T @ (sampling + public) @ table))
+        privacy = ErrorPart.of(plan.mean_variance * table.T @ table)
+        return limits(estimate[0], privacy, ErrorPart.of(table.T @ (sampling + public) @ table))
 
     def notes(self) -> tuple[str, ...]:
         """Return a note where the scale equation has no root."""

@@ -21,7 +21,7 @@ from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS
-from pmtcore.local.printed import outside, printed_sds
+from pmtcore.local.printed import answered_by_symbol, printed_sds
 from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.noise import NoiseSource, release_vector
 from pmtcore.methods.facts import Facts
@@ -74,7 +74,7 @@ class PrintedLocalPlan(StatisticPlan[np.ndarray]):
         made = self.answered
 
         def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
-            answers = ~outside(made, features) if self.symbol else np.ones(len(response), dtype=bool)
+            answers = ~answered_by_symbol(made, features) if self.symbol else np.ones(len(response), dtype=bool)
             said = made.total(features[answers], response[answers]) * made.units()
             return np.append(said, np.sum(answers))
 

@@ -134,7 +134,7 @@ class PrintedPlan(PerturbedPlan):
         rows = Augmentation(self.parameters.rows, _generator(source)) if self.parameters.rows else None
         return PrintedOutcome(self, fit_stack(prepared, [self] * trials, b, rows))
 
-    def aimed(self, lam: float) -> PrintedPlan:
+    def with_lambda(self, lam: float) -> PrintedPlan:
         """Return the same plan with another Lambda of the target: neither noise nor Lambda0 depends on it."""
         return replace(self, target=replace(self.target, lam=lam))
 

@@ -29,7 +29,7 @@ from pmtcore.mechanisms.truncation import (
 from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import OfPublicData, Outcome, Prediction, StatisticPlan
-from pmtcore.public.bands import Part, limits
+from pmtcore.public.bands import ErrorPart, limits
 from pmtcore.public.moments import PublicData, equilibrated_solve
 
 
@@ -182,7 +182,7 @@ class TwoPartOutcome(Outcome):
             return None
         privacy, sampling = self.plan.error_parts(self.gram[0], self.whitened[0])
         estimate = self.coefficients[0]
-        return limits(estimate, Part.of(privacy), Part.of(sampling, public.m - public.d))
+        return limits(estimate, ErrorPart.of(privacy), ErrorPart.of(sampling, public.m - public.d))
 
     def notes(self) -> tuple[str, ...]:
         """Return a note where the noise made the matrix indefinite."""

@@ -21,7 +21,7 @@ from pmtcore.base.symmetric import isometric_scale, upper_triangle
 from pmtcore.glm.families import LOGISTIC
 from pmtcore.glm.solvers import Derivatives, Penalty, decrement, minimize
 from pmtcore.local import estimators, setup
-from pmtcore.local.protocol import Configuration, unfold
+from pmtcore.local.protocol import Configuration, moments_from_reports
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.local.collected import LocalMomentParameters, LocalPlan
 from pmtcore.methods.local.printed import PrintedLocalPlan
@@ -106,7 +106,7 @@ class CodedLosses:
         return len(self.rows)
 
     @property
-    def most_curvature(self) -> np.ndarray:
+    def hessian_bound(self) -> np.ndarray:
         """Return an upper bound (p, p) of the Hessian of the sum, anywhere."""
         return self.rows.second(self.weights) * LOGISTIC.curvature
 
@@ -206,7 +206,7 @@ def _moments(
     )
     statistic = Private(sums / answered if printed else np.rint(sums / made.units()).astype(np.int64))
     reports = np.vstack([by.at(mu).perturb(statistic, SeededNoise(seed, 1), 1).statistic for mu in mus])
-    ols = estimators.least_squares(*unfold(reports, d), (gram, m), n)
+    ols = estimators.least_squares(*moments_from_reports(reports, d), (gram, m), n)
     scores = public.scale[:, None] * public.rows.scores(ols.T) - ols @ shift
     link = estimators.of_family(LOGISTIC)
     return np.stack([estimators.scale_root(link, scores[:, t]) * ols[t] for t in range(len(mus))])

@@ -27,7 +27,7 @@ from pmtcore.papers.gallery.claims import (
     together,
     two_sided,
 )
-from pmtcore.papers.gallery.series import spoken
+from pmtcore.papers.gallery.series import in_quotes
 
 _ROUNDING = 1e-9  # relative: equal curves computed in two ways
 _TOO_FEW = "(too few trials for an interval)"
@@ -62,8 +62,8 @@ def _in_median_trial(x: np.ndarray, compared: np.ndarray) -> np.ndarray:
 def _compared(statistic: Statistic, lower: str, times: str, upper: str) -> str:
     """Say how many times one curve is another."""
     if statistic == "median":
-        return f"{spoken(lower)} is in the median trial {times} {spoken(upper)}"
-    return f"the {_NAMES[statistic]} of {spoken(lower)} is {times} that of {spoken(upper)}"
+        return f"{in_quotes(lower)} is in the median trial {times} {in_quotes(upper)}"
+    return f"the {_NAMES[statistic]} of {in_quotes(lower)} is {times} that of {in_quotes(upper)}"
 
 
 def _multiple(value: float) -> str:
@@ -188,7 +188,8 @@ def never_below(upper: str, lower: str) -> Check:
     def check(curves: Curves) -> ClaimFinding:
         ratio = curves[upper].mean / curves[lower].mean
         answer = Answer.HOLDS if np.min(ratio) >= 1 - _ROUNDING else Answer.FAILS
-        words = f"{spoken(upper)} is {said(float(np.min(ratio)))} to {said(float(np.max(ratio)))} times {spoken(lower)}"
+        times = f"{said(float(np.min(ratio)))} to {said(float(np.max(ratio)))}"
+        words = f"{in_quotes(upper)} is {times} times {in_quotes(lower)}"
         return ClaimFinding(answer, words)
 
     return check
@@ -269,7 +270,7 @@ def rises(names: Sequence[str], statistic: Statistic = "mean") -> Check:
 
 def _trend(curve: Curve, statistic: Statistic, sign: float) -> ClaimFinding:
     trend, ends = along(curve, statistic), curve.statistic(statistic)[0, [0, -1]]
-    moved = f"{spoken(curve.name)}: {_NAMES[statistic]} from {said(float(ends[0]))} to {said(float(ends[1]))}"
+    moved = f"{in_quotes(curve.name)}: {_NAMES[statistic]} from {said(float(ends[0]))} to {said(float(ends[1]))}"
     if trend is None:
         return ClaimFinding(Answer.OPEN, f"{moved}; too few trials for a slope")
     low, high = sorted((sign * trend.low, sign * trend.high))
@@ -285,8 +286,10 @@ def closer(near: str, far: str, target: str) -> Check:
         one, two = (np.abs(curves[name].statistic("mean") - goal) for name in (near, far))
         apart = [np.any(gap[0] > _ROUNDING * np.max(goal[0])) for gap in (one, two)]
         answer = below_zero(one - two - _ROUNDING, curves[near].count) if all(apart) else Answer.FAILS
-        ends = [f"{spoken(name)} by at most {said(float(np.max(gap[0])))}" for name, gap in ((near, one), (far, two))]
-        return ClaimFinding(answer, f"away from {spoken(target)}: {ends[0]}, {ends[1]}")
+        ends = [
+            f"{in_quotes(name)} by at most {said(float(np.max(gap[0])))}" for name, gap in ((near, one), (far, two))
+        ]
+        return ClaimFinding(answer, f"away from {in_quotes(target)}: {ends[0]}, {ends[1]}")
 
     return check
 
@@ -304,7 +307,7 @@ def flat(name: str, factor: float) -> Check:
         span = _range(curves[name], "mean")
         answer = below_zero(span - np.log(factor), curves[name].count)
         times = _interval(span, curves[name].count)
-        words = f"the largest mean of {spoken(name)} is {times} times the smallest"
+        words = f"the largest mean of {in_quotes(name)} is {times} times the smallest"
         return ClaimFinding(answer, words)
 
     return check
@@ -317,8 +320,8 @@ def flatter(first: str, second: str, statistic: Statistic = "mean") -> Check:
         one, two = (_range(curves[name], statistic) for name in (first, second))
         trials = _trials(curves[first], curves[second])
         words = (
-            f"largest over smallest {_NAMES[statistic]}: {spoken(first)} {said(float(np.exp(one[0])))}, "
-            f"{spoken(second)} {said(float(np.exp(two[0])))}; "
+            f"largest over smallest {_NAMES[statistic]}: {in_quotes(first)} {said(float(np.exp(one[0])))}, "
+            f"{in_quotes(second)} {said(float(np.exp(two[0])))}; "
             f"the first is {_interval(one - two, trials)} times the second"
         )
         return ClaimFinding(below_zero(one - two, trials), words)
@@ -364,7 +367,8 @@ def alike(pairs: Sequence[tuple[str, str]], factor: float, statistic: Statistic 
         gap = _ratio(a, b, statistic)
         with np.errstate(invalid="ignore"):
             apart = _Ratio(a.x, gap * np.where(gap[0] < 0, -1, 1), _trials(a, b), factor, sides=2)
-        larger = f"the larger {_NAMES[statistic]} of {spoken(a.name)} and {spoken(b.name)} is {apart.times} the smaller"
+        both = f"{in_quotes(a.name)} and {in_quotes(b.name)}"
+        larger = f"the larger {_NAMES[statistic]} of {both} is {apart.times} the smaller"
         return ClaimFinding(_within(gap, factor, _trials(a, b)), f"{larger}; {apart.place}")
 
     return lambda curves: together([one(curves[a], curves[b]) for a, b in pairs])
@@ -376,7 +380,7 @@ def lasting(names: Sequence[str], factor: float) -> Check:
     def one(curve: Curve) -> ClaimFinding:
         step = np.diff(_log(curve, "mean")[:, -2:], axis=1)
         times = _interval(step[:, 0], curve.count)
-        words = f"the last mean of {spoken(curve.name)} is {times} times the one before"
+        words = f"the last mean of {in_quotes(curve.name)} is {times} times the one before"
         return ClaimFinding(_within(step, factor, curve.count), words)
 
     return lambda curves: together([one(curves[name]) for name in names])
@@ -411,7 +415,7 @@ def falls_more(
         say = percent if share else said
         ends = [[say(float(end)) for end in (amount.min(), amount.max())] for amount in amounts]
         by = [
-            f"{spoken(before.name)} by {low}" + f" to {high}" * (low != high)
+            f"{in_quotes(before.name)} by {low}" + f" to {high}" * (low != high)
             for (before, _), (low, high) in zip(pairs, ends, strict=True)
         ]
         return ClaimFinding(answer, f"the {_NAMES[statistic]} falls: {by[0]}, {by[1]}{left}")
@@ -426,7 +430,7 @@ def grows_more(first: str, second: str) -> Check:
         one, two = (logs[:, -1] - logs[:, 0] for logs in (_log(curves[name], "mean") for name in (first, second)))
         trials = _trials(curves[first], curves[second])
         words = (
-            f"last over first mean: {spoken(first)} {said(float(np.exp(one[0])))}, {spoken(second)} "
+            f"last over first mean: {in_quotes(first)} {said(float(np.exp(one[0])))}, {in_quotes(second)} "
             f"{said(float(np.exp(two[0])))}; the second is {_interval(two - one, trials)} times the first"
         )
         return ClaimFinding(below_zero(two - one, trials), words)
@@ -441,7 +445,7 @@ def counted(name: str, least: float, most: float, *, first: bool = False) -> Che
         mean = curves[name].statistic("mean")[:, : 1 if first else None]
         off = np.concatenate([least - mean, mean - most], axis=1) - _ROUNDING
         ends = f"{said(float(mean[0].min()))} to {said(float(mean[0].max()))}"
-        return ClaimFinding(below_zero(off, curves[name].count), f"{spoken(name)}: {ends} on average")
+        return ClaimFinding(below_zero(off, curves[name].count), f"{in_quotes(name)}: {ends} on average")
 
     return check
 
@@ -454,7 +458,7 @@ def settles(name: str, yes: bool = True) -> Check:
         change = float(abs(curve.median[-1] - curve.median[-2]) / curve.median[-1])
         apart = (_log(curve, "sd") - _log(curve, "mean"))[:, -1]
         figures = (
-            f"the last step changes the median of {spoken(name)} by {percent(change)}; its standard deviation is "
+            f"the last step changes the median of {in_quotes(name)} by {percent(change)}; its standard deviation is "
             f"{_interval(apart, curve.count)} times its mean"
         )
         settled = Answer.FAILS if change >= 0.1 else below_zero(apart, curve.count)
@@ -473,8 +477,8 @@ def jump(name: str, at: float, factor: float) -> Check:
         before, after = (np.median(y[:, side], axis=1) for side in (curve.x < at, curve.x >= at))
         gap = np.log(after / before)
         words = (
-            f"median of {spoken(name)}: {said(float(before[0]))} below x = {at:g}, {said(float(after[0]))} from there "
-            f"on, {_interval(gap, curve.count)} times that before"
+            f"median of {in_quotes(name)}: {said(float(before[0]))} below x = {at:g}, {said(float(after[0]))} from "
+            f"there on, {_interval(gap, curve.count)} times that before"
         )
         return ClaimFinding(below_zero(gap + np.log(factor), curve.count), words)
 
@@ -501,7 +505,7 @@ def all_near(names: Sequence[str], value: float, tolerance: float) -> Check:
 
     def one(name: str, curves: Curves) -> ClaimFinding:
         reading = near(name, value, tolerance)(curves)
-        return ClaimFinding(reading.answer, f"{spoken(name)}: {reading.figures}")
+        return ClaimFinding(reading.answer, f"{in_quotes(name)}: {reading.figures}")
 
     return lambda curves: together([one(name, curves) for name in names])
 
@@ -513,7 +517,7 @@ def interior_minimum(name: str) -> Check:
         curve = curves[name]
         logs = _log(curve, "mean")
         at = int(np.argmin(logs[0]))
-        figures = f"the smallest mean of {spoken(name)} is at x = {curve.x[at]:g}"
+        figures = f"the smallest mean of {in_quotes(name)} is at x = {curve.x[at]:g}"
         if at in (0, len(curve.x) - 1):
             inside = 1 + int(np.argmin(logs[0, 1:-1]))
             known = below_zero(logs[:, at] - logs[:, inside], curve.count)

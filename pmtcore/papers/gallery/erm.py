@@ -368,7 +368,7 @@ def coefficients(trials: Sequence[Trial], tried: Tried, lams: Sequence[float]) -
                 by_series.setdefault(series, []).append(at.own(id, values, lams))
                 continue
             plan, source = at.published(id, values), at.source(id)
-            plans += [(series, at, source, plan if "target" in values else plan.aimed(lam)) for lam in lams]
+            plans += [(series, at, source, plan if "target" in values else plan.with_lambda(lam)) for lam in lams]
     for length in dict.fromkeys(plan.ground.radius for *_, plan in plans):
         alike = [entry for entry in plans if entry[3].ground.radius == length]
         rows = trials[0].drawn.rows
@@ -493,7 +493,7 @@ def retrieved_trial(
     begun = [
         (name, at.source(), at.published(id, {"moor": moor, "form": form})) for name, id, moor in ways for at in trials
     ]
-    plans = [(name, source, plan.aimed(lam)) for name, source, plan in begun for lam in lams]
+    plans = [(name, source, plan.with_lambda(lam)) for name, source, plan in begun for lam in lams]
     sources = [source for _, source, _ in plans]
     outcomes = fit_together([plan for *_, plan in plans], trials[0].drawn.rows, sources)
     errors: Errors = {}
@@ -504,7 +504,7 @@ def retrieved_trial(
         planned = add_remove(at.epsilon, 0.0)
         own, planned_as = at.ours({}).in_lab(planned).split.retrieved_share, at.published("napp-erm", {})
         for lam in lams:
-            plan = planned_as.aimed(lam)
+            plan = planned_as.with_lambda(lam)
             terms = ObjectiveConstants(plan.ground.loss, plan.ground.radius, 2 * (lam + plan.target.floor))
             errors.setdefault("napp-public (proved)", []).append(own)
             share = spend(terms, planned).retrieved_share
@@ -516,10 +516,10 @@ def moor_trial(seed: int, *, kind: str, n: int, lams: Sequence[float], floors: S
     """Compute distances to the plain lasso without noise, with MOOR and without, at each Lambda0 (figure 3)."""
     drawn = made(seed, kind, n)
     trials = [Trial(drawn, 1.0, 0.0, seed, floor=floor) for floor in floors]
-    plain = [trials[0].published("non-private", {}).aimed(lam) for lam in lams]
+    plain = [trials[0].published("non-private", {}).with_lambda(lam) for lam in lams]
     names = {"with MOOR": "yes", "without MOOR": "no"}
     iterated = [
-        at.published("napp-erm", {"moor": moor, "iterations": 200}).aimed(lam)
+        at.published("napp-erm", {"moor": moor, "iterations": 200}).with_lambda(lam)
         for moor in names.values()
         for lam in lams
         for at in trials

@@ -139,7 +139,7 @@ def _along(plan: Plan, rows: PrivateRows, trials: int, seed: int, *, quiet: bool
     sources: list[NoiseSource] = [
         ZeroNoise() if quiet else SeededNoise(seed, 7, t) for _ in LAMS for t in range(trials)
     ]
-    outcomes = fit_together([plan.aimed(lam) for lam in LAMS for _ in range(trials)], rows, sources)
+    outcomes = fit_together([plan.with_lambda(lam) for lam in LAMS for _ in range(trials)], rows, sources)
     return np.vstack([outcome.coefficients for outcome in outcomes]).reshape(len(LAMS), trials, -1)
 
 

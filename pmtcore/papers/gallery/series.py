@@ -26,7 +26,7 @@ def shown(name: str) -> str:
     return f"{_titles().get(start, start)}{comma}{rest}"
 
 
-def spoken(name: str) -> str:
+def in_quotes(name: str) -> str:
     """Return a line's name in the middle of a sentence: a title is a phrase, so it stands in quotes.
 
     >>> spoken("joint-pmt, m = 20"), spoken("DP-RR, mu = 1")

@@ -12,7 +12,7 @@ from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.numbers import figure as said
 from pmtcore.methods.registry import methods
 from pmtcore.report.figures.style import AFTER, BEFORE, QUIET, finish
-from pmtcore.report.names import spoken
+from pmtcore.report.names import in_quotes
 
 
 def points(audit: Audit) -> go.Figure:
@@ -54,7 +54,7 @@ def overview(audits: Mapping[str, Audit]) -> go.Figure:
             mode="markers",
             name=name,
             marker={"size": 12, "color": colour, "symbol": symbol, "opacity": 0.75},
-            customdata=[[FAULTS[id].words if id in FAULTS else spoken(id), result_words(one)] for id, one in shown],
+            customdata=[[FAULTS[id].words if id in FAULTS else in_quotes(id), result_words(one)] for id, one in shown],
             hovertemplate="%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
         )
     if claims:

@@ -62,8 +62,8 @@ class DisplayUnit:
 
 def units(release: Release) -> dict[str, DisplayUnit]:
     """Return the units that suit the family, the first to start with."""
-    family = release.ground.family
-    what, step = f"{SCALES.get(family, '')}{release.modelled}", step_words(release.names, release.ground.zero_one)
+    family = release.public.family
+    what, step = f"{SCALES.get(family, '')}{release.modelled}", step_words(release.names, release.public.zero_one)
     steps_of: dict[Step, tuple[str, str]] = {
         "spread": ("one standard deviation" if step == step_words((), ()) else "comparable steps", step),
         "round": (
@@ -87,8 +87,8 @@ def units(release: Release) -> dict[str, DisplayUnit]:
 
 def _first_step(release: Release) -> str:
     """Return the round step of the first number, for a list of units; empty where there is none."""
-    by = round_steps(release.names, release.ground.spread, release.ground.zero_one)
-    numbers = [name for name in by if source(name) == name and name not in (INTERCEPT, *release.ground.zero_one)]
+    by = round_steps(release.names, release.public.spread, release.public.zero_one)
+    numbers = [name for name in by if source(name) == name and name not in (INTERCEPT, *release.public.zero_one)]
     return f" ({numbers[0]}: {said(by[numbers[0]])})" if numbers and by[numbers[0]] else ""
 
 
@@ -108,7 +108,7 @@ def table(release: Release, unit: DisplayUnit) -> pd.DataFrame:
     """
     names = list(release.names)
     of = {"spread": steps, "round": round_steps}.get(unit.step)
-    by = dict.fromkeys(names, 1.0) if of is None else of(names, release.ground.spread, release.ground.zero_one)
+    by = dict.fromkeys(names, 1.0) if of is None else of(names, release.public.spread, release.public.zero_one)
     scale = np.array(list(by.values()))
 
     def shown(values: np.ndarray) -> np.ndarray:
@@ -123,8 +123,8 @@ def table(release: Release, unit: DisplayUnit) -> pd.DataFrame:
         frame["low (95 %)"], frame["high (95 %)"] = shown(release.bands.low), shown(release.bands.high)
         for part, errors in release.bands.parts.items():
             frame[f"{part} sd"] = errors * scale
-    if release.ground.public_fit is not None:
-        frame[of_role("public").title.lower()] = shown(release.ground.public_fit)
+    if release.public.public_fit is not None:
+        frame[of_role("public").title.lower()] = shown(release.public.public_fit)
     last = frame["coefficient"] == INTERCEPT
     return pd.concat([frame[~last], frame[last]], ignore_index=True)
 

@@ -15,7 +15,7 @@ from pmtcore.base.messages import ExploreWords
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import listing as english
 from pmtcore.base.numbers import p_value, plural, power_of_ten
-from pmtcore.explore.confirm import Confirmed
+from pmtcore.explore.confirm import ConfirmedModel
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.penalized import Path, Subset
@@ -746,7 +746,7 @@ def _cell(value: object) -> str:
     return said(value, 4) if isinstance(value, float) else escaping.html(str(value))
 
 
-def combined_table(confirmed: Confirmed) -> pd.DataFrame:
+def combined_table(confirmed: ConfirmedModel) -> pd.DataFrame:
     """Return a confirmed model: both releases together, and the second alone."""
     return pd.DataFrame(confirmed.as_rows())
 
@@ -764,7 +764,7 @@ def confirming_words(fit: Regression, predicted: Prediction | None) -> str:
     return ExploreWords.CONFIRMING.sentence(value=said(100 * share, 2))
 
 
-def confirmed_words(confirmed: Confirmed) -> str:
+def confirmed_words(confirmed: ConfirmedModel) -> str:
     """Count the coefficients of the confirmed model told from zero, together and by the second release alone."""
     rows = [row for row in confirmed.as_rows() if row["coefficient"] != INTERCEPT]
     both = sum(row["low"] > 0 or row["high"] < 0 for row in rows)

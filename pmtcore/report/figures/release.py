@@ -79,7 +79,7 @@ def predicted_words(preview: Preview) -> str:
     start = f"If private rows are like the public ones, the typical coefficient is predicted to be {precise}"
     if not math.isfinite(longer):
         return f"{start}. Privacy noise is all there is of it."
-    if preview.facts.is_swamped and longer < _TWICE:
+    if preview.facts.noise_dominates and longer < _TWICE:
         # What sampling leaves is then the error of few public rows: privacy does not cost little.
         return f"{start}."
     if longer <= 1.005:
@@ -206,7 +206,7 @@ def coefficients_table(release: Release) -> pd.DataFrame:
 def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
     """Draw standardized coefficients along the ridge path: read off the one release, at no further cost."""
     table = ridge_path_table(release)
-    by = steps(release.names, release.ground.spread, release.ground.zero_one)
+    by = steps(release.names, release.public.spread, release.public.zero_one)
     figure = go.Figure()
     features = [name for name in release.names if name != INTERCEPT][:_MOST]
     for j, name in enumerate(features):
@@ -217,7 +217,7 @@ def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
         figure.add_vline(x=lam, line={"color": QUIET, "dash": "dash"})
     figure.add_hline(y=0, line={"color": QUIET, "width": 1})
     log_axis(figure, "x")
-    step = step_words(release.names, release.ground.zero_one)
+    step = step_words(release.names, release.public.zero_one)
     return finish(figure, "ridge penalty", f"coefficient, for {step}", 380)
 
 
@@ -293,7 +293,7 @@ def results(release: Release) -> dict[str, str]:
     None where noise decides them, or where most rows were truncated: they would be of the shortened rows.
     """
     released = release.released
-    if release.facts.is_swamped or released.get("clipped_share", 0.0) > 1 / 2:
+    if release.facts.noise_dominates or released.get("clipped_share", 0.0) > 1 / 2:
         return {}
     fields = {name: released.get(name) for name in ("residual_sd", "r_squared")}
     fields["kappa"] = released.get("after_whitening", {}).get("kappa")

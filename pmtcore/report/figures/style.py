@@ -53,7 +53,7 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360, *, name: int = 
         hovermode="closest",
         font={"size": 14},
     )
-    harmless(figure, name)
+    escaped_figure(figure, name)
     for title, update in ((x, figure.update_xaxes), (y, figure.update_yaxes)):
         update(title={"text": _axis_title(title), "font": {"size": _TITLE_SIZE}}, automargin=True, zeroline=False)
     for title, update in ((x, figure.update_xaxes), (y, figure.update_yaxes)):
@@ -123,7 +123,7 @@ def finish_rows(figure: go.Figure, names: Sequence[str], x: str, marks: int = 12
     return finish(figure, x, "", _AROUND + _TITLE_LINE * title + round(row * (len(names) - 0.5 - top)), name=_ABOVE)
 
 
-def harmless(figure: go.Figure, name: int = _NARROW) -> go.Figure:
+def escaped_figure(figure: go.Figure, name: int = _NARROW) -> go.Figure:
     """Escape every string in the figure: names of columns come from somebody's file.
 
     Args:

@@ -13,7 +13,7 @@ from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.glm.families import family
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.public.moments import INTERCEPT, public_from_rows
-from pmtcore.public.pull import strongest_pull
+from pmtcore.public.shrinkage import strongest_shrinkage
 from pmtcore.releases.release import Request, release
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
@@ -37,25 +37,25 @@ def rows(m: int, shares: tuple[float, ...], kind: str):
 def test_the_offered_penalty_leaves_each_effect_within_its_sampling_error(kind):
     """The pull is the ridge's own, on a Hessian of independent columns; the offer is round, and nearly the largest."""
     public = rows(2000, (0.4, 0.1, 0.004), kind)
-    found = strongest_pull(public, N)
+    found = strongest_shrinkage(public, N)
     assert found is not None and found.column == "g=2"
     x, y = public.rows[:, 1:-1], public.rows[:, -1]
     h = public.family.second(np.zeros(len(y)), y).mean() * np.var(x, axis=0)
     drawn = found.penalty / (h + found.penalty)
     assert np.all(drawn <= 1 / np.sqrt(N * h)) and not np.all(3 * drawn <= 1 / np.sqrt(N * h))
     assert found.remaining == pytest.approx(h[2] / (h[2] + 0.01))
-    assert strongest_pull(replace(public, lam=found.penalty), N) is None
+    assert strongest_shrinkage(replace(public, lam=found.penalty), N) is None
 
 
 def test_nothing_is_said_where_no_penalty_decides():
     """Frequent levels, no penalty, and the linear family, whose methods have penalties of their own."""
     common = rows(2000, (0.4, 0.5), "logistic")
     rare = rows(2000, (0.4, 0.002), "logistic")
-    assert strongest_pull(common, N) is None
-    assert strongest_pull(replace(rare, lam=0.0), N) is None
-    assert strongest_pull(replace(rare, rows=None), N) is None
-    assert strongest_pull(replace(rare, family=family("gaussian"), lam=0.0), N) is None
-    assert strongest_pull(rare, N) is not None
+    assert strongest_shrinkage(common, N) is None
+    assert strongest_shrinkage(replace(rare, lam=0.0), N) is None
+    assert strongest_shrinkage(replace(rare, rows=None), N) is None
+    assert strongest_shrinkage(replace(rare, family=family("gaussian"), lam=0.0), N) is None
+    assert strongest_shrinkage(rare, N) is not None
 
 
 def test_the_unit_of_a_number_does_not_matter():
@@ -63,7 +63,7 @@ def test_the_unit_of_a_number_does_not_matter():
     public = rows(2000, (0.4, 0.3), "logistic")
     scaled = public.rows.copy()
     scaled[:, 1] = np.random.default_rng(2).normal(size=2000) / 100
-    found = strongest_pull(replace(public, rows=scaled), N)
+    found = strongest_shrinkage(replace(public, rows=scaled), N)
     assert found is not None and found.column == "g=0" and found.remaining < 0.01
     h, share = 0.25 * np.var(scaled[:, 1]), 1 / np.sqrt(N * 0.25)
     assert 0.4 <= found.penalty / (h * share / (1 - share)) <= 1

@@ -14,9 +14,9 @@ from pmtcore.glm.families import LOGISTIC
 from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.grid import FINE
+from pmtcore.mechanisms.minimizer import MinimizerRelease, RoundingBound
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.objective import Perturbation
-from pmtcore.mechanisms.optimum import Optimum, RoundingBound
 from pmtcore.mechanisms.spherical import _floor, spherical_integers
 from pmtcore.mechanisms.truncation import bounded
 from tests.helpers import FALSE_ALARM, in_pieces
@@ -73,28 +73,28 @@ def test_the_computed_minimizer_is_as_near_as_claimed(kind, mu, seed):
     the ball too."""
     made, rows = perturbation(40, mu), hostile(40, kind)
     b = made.noise * np.random.default_rng(seed).standard_normal(2)
-    on_grid = np.rint(b / made.optimum.step_of_noise) * made.optimum.step_of_noise
+    on_grid = np.rint(b / made.minimizer_release.step_of_noise) * made.minimizer_release.step_of_noise
     data = Data(LOGISTIC, rows.features, rows.response, rows.weights)
-    computed = minimize(data, Penalty.of(on_grid, made.modulus, made.centre), made.optimum.tolerance).theta
+    computed = minimize(data, Penalty.of(on_grid, made.modulus, made.centre), made.minimizer_release.tolerance).theta
     ideal, _ = exact_minimizer(made, rows, b)
-    for ball in (made.optimum.ball, 0.5 * float(np.linalg.norm(computed - made.centre)) + 1e-3):
-        optimum = Optimum(
+    for ball in (made.minimizer_release.ball, 0.5 * float(np.linalg.norm(computed - made.centre)) + 1e-3):
+        minimizer_release = MinimizerRelease(
             made.centre,
             ball,
-            made.optimum.modulus,
-            made.optimum.wanted,
-            made.optimum.rounding_bound,
-            made.optimum.step_of_noise,
+            made.minimizer_release.modulus,
+            made.minimizer_release.least_gradient,
+            made.minimizer_release.rounding_bound,
+            made.minimizer_release.step_of_noise,
         )
-        inside = [_moved(optimum, theta) for theta in (computed[0], ideal)]
-        assert np.linalg.norm(inside[0] - inside[1]) <= optimum.distance
-        steps = optimum.integers(np.stack([computed[0], ideal]))
-        assert np.linalg.norm(steps[0] - steps[1]) <= optimum.sensitivity
+        inside = [_moved(minimizer_release, theta) for theta in (computed[0], ideal)]
+        assert np.linalg.norm(inside[0] - inside[1]) <= minimizer_release.distance
+        steps = minimizer_release.integers(np.stack([computed[0], ideal]))
+        assert np.linalg.norm(steps[0] - steps[1]) <= minimizer_release.sensitivity
 
 
-def _moved(optimum, theta):
-    away = theta - optimum.centre
-    return optimum.centre + away * min(1.0, optimum.ball / max(np.linalg.norm(away), 1e-300))
+def _moved(minimizer_release, theta):
+    away = theta - minimizer_release.centre
+    return minimizer_release.centre + away * min(1.0, minimizer_release.ball / max(np.linalg.norm(away), 1e-300))
 
 
 def test_the_tolerance_is_never_below_what_rounding_leaves():
@@ -110,23 +110,23 @@ def test_the_tolerance_is_never_below_what_rounding_leaves():
                 for j in range(2):
                     exact[j] += mp.mpf(wi) * (1 / (1 + mp.exp(-z)) - mp.mpf(yi)) * mp.mpf(xi[j])
             off = float(mp.sqrt(sum((mp.mpf(float(found[j])) - exact[j]) ** 2 for j in range(2))))
-        rounding_bound = made.optimum.rounding_bound
+        rounding_bound = made.minimizer_release.rounding_bound
         assert off <= rounding_bound.fixed + rounding_bound.slope * np.linalg.norm(theta - made.centre)
 
 
-def test_what_is_wanted_counts_where_rounding_allows_it():
+def test_the_least_gradient_is_reached_where_rounding_allows_it():
     """The tolerance is the larger of both; the distance grows with either, and is never beyond the ball."""
     base = {"centre": np.zeros(3), "ball": 10.0, "modulus": 2.0, "step_of_noise": 0.0}
-    near = Optimum(wanted=1e-3, rounding_bound=RoundingBound(1e-6, 1e-9), **base)
+    near = MinimizerRelease(least_gradient=1e-3, rounding_bound=RoundingBound(1e-6, 1e-9), **base)
     assert near.tolerance(np.array([[3.0, 4.0, 0.0]])) == pytest.approx(1e-3 + 5e-9)
-    rough = Optimum(wanted=1e-9, rounding_bound=RoundingBound(1e-6, 1e-9), **base)
+    rough = MinimizerRelease(least_gradient=1e-9, rounding_bound=RoundingBound(1e-6, 1e-9), **base)
     assert rough.tolerance(np.zeros((1, 3))) == pytest.approx(1e-6)
     assert near.distance == pytest.approx((1e-3 + 1e-6 + 4e-8) / 2, rel=1e-6)
-    assert Optimum(wanted=1e-9, rounding_bound=RoundingBound(1e-6, 1.0), **base).distance == 20.0
-    assert Optimum(wanted=1e9, rounding_bound=RoundingBound(0.0, 0.0), **base).distance == 20.0
+    assert MinimizerRelease(least_gradient=1e-9, rounding_bound=RoundingBound(1e-6, 1.0), **base).distance == 20.0
+    assert MinimizerRelease(least_gradient=1e9, rounding_bound=RoundingBound(0.0, 0.0), **base).distance == 20.0
     far = near.integers(np.array([[3e6, 4e6, 0.0]])) * near.step
     assert np.allclose(far, [[6.0, 8.0, 0.0]]), "moved into the ball"
-    grid = Optimum(np.zeros(3), 10.0, 2.0, 1e-3, RoundingBound(0.0, 0.0), 0.01)
+    grid = MinimizerRelease(np.zeros(3), 10.0, 2.0, 1e-3, RoundingBound(0.0, 0.0), 0.01)
     assert grid.distance == pytest.approx((1e-3 + 0.005 * math.sqrt(3)) / 2, rel=1e-6), "half a step of b's grid"
 
 
@@ -135,12 +135,12 @@ def test_a_release_is_whole_steps_from_the_centre(seed):
     made, rows = perturbation(200, 1.0), hostile(200, "ordinary")
     for source in (SecureNoise(), SeededNoise(seed)):
         found = made.release(in_pieces(rows), source, 30)  # 60 integers: all even or all odd in one run of 2^59
-        steps = np.rint((found - made.centre) / made.optimum.step)
-        assert np.array_equal(made.centre + steps * made.optimum.step, found)
+        steps = np.rint((found - made.centre) / made.minimizer_release.step)
+        assert np.array_equal(made.centre + steps * made.minimizer_release.step, found)
         assert len(np.unique(np.mod(steps, 2))) == 2
     quiet = made.release(in_pieces(rows), ZeroNoise(), 1)[0]
     ideal, _ = exact_minimizer(made, rows, np.zeros(2))
-    assert np.linalg.norm(quiet - ideal) <= made.optimum.distance
+    assert np.linalg.norm(quiet - ideal) <= made.minimizer_release.distance
 
 
 @pytest.mark.slow

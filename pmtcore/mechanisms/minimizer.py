@@ -114,14 +114,14 @@ class Sums:
 
 
 @dataclass(frozen=True, eq=False)
-class Optimum:
+class MinimizerRelease:
     """Release of a computed minimizer.
 
     Attributes:
         centre: middle of the ball (d,).
         ball: radius of the ball.
         modulus: modulus of strong convexity.
-        wanted: length of the gradient at which the search ends, if floating point can resolve it.
+        least_gradient: length of the gradient at which the search ends, if floating point can resolve it.
         rounding_bound: bound on the rounding error of the gradient.
         step_of_noise: step of the grid of b.
     """
@@ -129,7 +129,7 @@ class Optimum:
     centre: np.ndarray
     ball: float
     modulus: float
-    wanted: float
+    least_gradient: float
     rounding_bound: RoundingBound
     step_of_noise: float
 
@@ -139,13 +139,13 @@ class Optimum:
         It is never below the rounding error. The rule is public: a release must not fail because of a row.
         """
         distance = np.linalg.norm(theta - self.centre, axis=1)
-        return np.asarray(max(self.wanted, self.rounding_bound.fixed) + self.rounding_bound.slope * distance)
+        return np.asarray(max(self.least_gradient, self.rounding_bound.fixed) + self.rounding_bound.slope * distance)
 
     @property
     def distance(self) -> float:
         """Return an upper bound on the distance between computed and exact minimizer after projection onto the ball."""
         slip = self.step_of_noise * math.sqrt(len(self.centre)) / 2
-        fixed = (max(self.wanted, self.rounding_bound.fixed) + self.rounding_bound.fixed + slip) / self.modulus
+        fixed = (max(self.least_gradient, self.rounding_bound.fixed) + self.rounding_bound.fixed + slip) / self.modulus
         slope = 2 * self.rounding_bound.slope / self.modulus
         bound = fixed + 2 * self.ball * slope + 8 * _UNIT_ROUNDOFF * self.ball
         if slope > 0.25 or fixed > self.ball / 2:  # then only that both lie in the ball

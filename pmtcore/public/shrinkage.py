@@ -58,7 +58,7 @@ class StrongestShrinkage:
         )
 
 
-def strongest_pull(public: PublicData, n: int) -> StrongestShrinkage | None:
+def strongest_shrinkage(public: PublicData, n: int) -> StrongestShrinkage | None:
     """Return what the penalty of the problem does to the coefficient that it draws the most, from public rows alone.
 
     An effect is one on the scale of the linear predictor: for a column of zeros and ones between its two values, for
