@@ -118,7 +118,7 @@ def _mutants() -> list[Mutant]:
         f"{pool} -k public_size",
     )
     plant(
-        "products stay with kept rows", "mechanisms/loss_sums.py", "function(replace(block))", "function(block)", pool
+        "products stay with kept rows", "mechanisms/minimizer.py", "function(replace(block))", "function(block)", pool
     )
     plant(
         "PrivUnit draws as threads come",
@@ -183,8 +183,8 @@ def _mutants() -> list[Mutant]:
     plant("kept: a part of the rows", *part, pool)
     made_anew = ("base/private_rows.py", "self._complete = room >= 0", "self._complete = False")
     plant("kept: made anew and kept once more", *made_anew, pool)
-    shares = ("base/pass_memory.py", "_share[:] = [_OF_A_COMMAND]", "pass")
-    plant("kept: of a command no more than of a session", *shares, "tests/base/test_pass_memory.py")
+    shares = ("base/memory.py", "_share[:] = [_OF_A_COMMAND]", "pass")
+    plant("kept: of a command no more than of a session", *shares, "tests/base/test_memory.py")
     uncut = ("base/private_rows.py", "cut_to(self._blocks(), size)", "self._blocks()")
     plant("threads: a large block is not shared", *uncut, pool)
     denormal = ("tables/fingerprint.py", "place[size < _LEAST] = _ZERO", "place[size == 0] = _ZERO")
@@ -615,7 +615,13 @@ def _mutants() -> list[Mutant]:
         "clipping_mse[0]",
         FILTER,
     )
-    plant("joint: rows beyond every bound unsaid", refined, "if self.gradient.exceeds_expected_tail[0]:", "if False:", FILTER)
+    plant(
+        "joint: rows beyond every bound unsaid",
+        refined,
+        "if self.gradient.exceeds_expected_tail[0]:",
+        "if False:",
+        FILTER,
+    )
     plant("joint: bounds do not grow", "public/clipping.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
     expected = "tests/methods/test_joint_refined.py -k a_plan"
     plant("joint: a plan ends at the longest", tail, "tail.beyond(low), at_least", "0.0 * low, at_least", FILTER)
@@ -2591,7 +2597,7 @@ def _ledger_mutants() -> list[Mutant]:
     """Plant events believed without a seal, agreements that bind nothing, spends that are denied."""
     read, payload = "chain.read(row, self._database.key)", "chain.payload(row)"
     mutants = _of(
-        "ledger/reading.py",
+        "ledger/account.py",
         SEALS,
         (
             "seals: entries unchecked",

@@ -19,7 +19,7 @@ from pmtcore.base.private_rows import Curator, PrivateRows, RowCache
 from pmtcore.glm.rows import Rows
 from pmtcore.ledger import account
 from pmtcore.ledger.log import Entry, Ledger
-from pmtcore.mechanisms.loss_sums import LossSums, row_pieces
+from pmtcore.mechanisms.minimizer import LossSums, row_pieces
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_rows
 from pmtcore.tables.synthetic import Synthetic, synthetic

@@ -13,7 +13,7 @@ from statistics import NormalDist
 import pytest
 
 from pmtcore.accounting.budgets import detected_percent
-from pmtcore.base import pass_memory
+from pmtcore.base import memory
 from pmtcore.base.messages import InputError
 from pmtcore.cli import main as cli
 from pmtcore.cli.parser import parser
@@ -162,7 +162,7 @@ STATEMENTS = [
         "docs/scale.md",
         "an eighth of the memory of a command, or a 32nd of that of another process (from 96 MB up to 1 GB)",
         (1 / 8, 1 / 32, 96 * MB, 1024 * MB),
-        (pass_memory._OF_A_COMMAND, pass_memory._OF_OTHERS, pass_memory.LEAST_KEPT, pass_memory.MOST_KEPT),
+        (memory._OF_A_COMMAND, memory._OF_OTHERS, memory.LEAST_KEPT, memory.MOST_KEPT),
     ),
 ]
 

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit import config, runtime
 
 from pages.elements.controls import control
-from pmtcore.base.deployment import hours
+from pmtcore.base.deployment import sign_in_hours
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import OWNER, Action, Actor, Denied, actor_of
@@ -55,7 +55,7 @@ def identified(claims: Mapping[str, object]) -> Actor:
         listed,
         time.time(),
         role_claim=os.environ.get("PMT_ROLE_CLAIM", "roles"),
-        hours=hours(os.environ),
+        hours=sign_in_hours(os.environ),
         trust_email=os.environ.get("PMT_TRUST_EMAIL") == "1",
     )
 

@@ -21,11 +21,10 @@ from pmtcore.ledger.fingerprint import FEWEST_TO_TELL
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases import register
-from pmtcore.releases.opened import Tables
 from pmtcore.releases.outcome import before_spend
 from pmtcore.releases.progress import Progress
 from pmtcore.releases.record import Release
-from pmtcore.releases.register import ask
+from pmtcore.releases.register import Tables, ask
 from pmtcore.releases.release import Request, recorded_release, refuse_known_public_rows, release
 from pmtcore.report.ledger_words import balance
 from pmtcore.report.strength import strength

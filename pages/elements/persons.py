@@ -8,7 +8,7 @@ from pages.elements.widgets import number
 from pmtcore.accounting.budgets import FIRST, MEAN, MOST_ROWS, Unit
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.glm.families import GAUSSIAN
-from pmtcore.releases.opened import Tables
+from pmtcore.releases.register import Tables
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem
 

@@ -11,8 +11,7 @@ from pages.elements.controls import control
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger, default_url
-from pmtcore.releases.opened import Tables
-from pmtcore.releases.register import opened, registered
+from pmtcore.releases.register import Tables, opened, registered
 
 
 def on_offer() -> list[str]:

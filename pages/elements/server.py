@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
 
 from pages.elements import actors, quota, visitors
-from pmtcore.base.memory import asked, give_back, map_large_blocks
+from pmtcore.base.memory import asked, map_large_blocks, release_memory
 from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger, default_url
 
@@ -239,8 +239,8 @@ async def _purging() -> None:
         if again:
             again -= 1
             # The library's worker threads that have nothing to do end at this call, with the small blocks they keep.
-            await run_in_threadpool(give_back)
-            give_back(every_heap=False)  # the loop's own thread has small blocks of its own
+            await run_in_threadpool(release_memory)
+            release_memory(every_heap=False)  # the loop's own thread has small blocks of its own
 
 
 def purge(runtime: Runtime) -> int:

@@ -13,14 +13,14 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.elements.actors import actor, require
 from pmtcore.auditing.comparison import Comparison
-from pmtcore.base.memory import asked, give_back
+from pmtcore.base.memory import asked, release_memory
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
 from pmtcore.public.moments import PublicData
 from pmtcore.releases.job import Job
-from pmtcore.releases.opened import Tables
 from pmtcore.releases.planning import Curves
 from pmtcore.releases.record import Release
+from pmtcore.releases.register import Tables
 from pmtcore.releases.release import Preview, Request, preview
 from pmtcore.report.first_look import QuickComparison, first_look, is_quick, remember
 from pmtcore.tables import named
@@ -240,7 +240,7 @@ def forget() -> None:
     context = get_script_run_ctx()
     if context is not None:
         delete_uploads(context.session_id)
-    give_back()
+    release_memory()
     asked.set()  # once more when this run is over: what carried the data here is free by then
 
 

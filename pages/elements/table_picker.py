@@ -20,7 +20,7 @@ from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, TableNote, kind_of, listed
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
-from pmtcore.releases.opened import Tables
+from pmtcore.releases.register import Tables
 from pmtcore.report.link import KNOBS
 from pmtcore.tables import named
 from pmtcore.tables.choices import (

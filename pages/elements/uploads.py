@@ -15,7 +15,7 @@ from pages.elements.widgets import number, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError
 from pmtcore.base.roles import Action
-from pmtcore.releases.opened import Tables
+from pmtcore.releases.register import Tables
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import repairing
 from pmtcore.tables.limits import MAX_UPLOAD_MB, in_words

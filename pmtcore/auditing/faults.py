@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pmtcore.accounting.budgets import FIRST
-from pmtcore.auditing.lower_bound import Audit, audit, audit_of, epsilon_bound
-from pmtcore.auditing.people import People
+from pmtcore.auditing.lower_bound import Audit, People, audit, audit_of, epsilon_bound
 from pmtcore.mechanisms.noise import LabNoise, NoiseSource, SeededNoise, in_the_lab
 
 # A value that no honest release takes.

@@ -4,7 +4,11 @@ Half of the runs choose the pair of tables, the direction and the threshold; on 
 misses of that one test are counted, and Clopper-Pearson gives a lower bound on mu at a stated confidence:
 ``mu >= Phi^{-1}(1 - FPR) - Phi^{-1}(FNR)`` with both rates at their upper limits. A bound above the claim is a
 violation. A bound below it proves nothing: :attr:`Audit.smallest` is the violation that this attack would have shown.
+
+Neighbours may differ in one person: tables of people with any number of rows, bounded as in a release.
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
@@ -15,8 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from pmtcore.accounting.budgets import MEAN, Budget, epsilon_from_mu
-from pmtcore.auditing.people import People
+from pmtcore.accounting.budgets import MEAN, Budget, Unit, epsilon_from_mu
 from pmtcore.base.distributions import beta
 from pmtcore.base.messages import AttackResult, AuditMessage, InputError, number_between, whole_number_between
 from pmtcore.base.private_rows import PrivateRows
@@ -26,6 +29,7 @@ from pmtcore.methods.registry import Method, Plan, make_parameters, method
 from pmtcore.public.clipping import RESPONSE_SCALES
 from pmtcore.public.moments import PublicData, public_from_rows
 from pmtcore.public.ridge import ridge_regularized_public
+from pmtcore.tables.persons import bounded
 
 # Confidence of every bound: at most one false accusation in a hundred audits.
 CONFIDENCE = 0.99
@@ -50,6 +54,57 @@ _DELTA = 1e-3
 Runs = Callable[[int, int, int], np.ndarray]  # table (0 or 1), trials, stream -> what is seen (trials, k)
 Fit = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 Table = tuple[np.ndarray, np.ndarray]
+# Any name will do.
+_COLUMN = "person"
+
+
+@dataclass(frozen=True)
+class People:
+    """People in the tables of an audit.
+
+    Attributes:
+        unit: claimed bound on the rows of each person.
+        row_counts: rows of the attacked person in the one table and in the other.
+        applied: bound that is applied; ``None``: the claimed one. Another one is a planted fault.
+    """
+
+    unit: Unit
+    row_counts: tuple[int, int] = (1000, 10)
+    applied: Unit | None = None
+
+    @classmethod
+    def of(cls, rows: int, rule: str, applied: int | None = None) -> People:
+        """Return people of whom so many rows count by that rule.
+
+        Raises:
+            InputError: no such rule, or a number that does not go with it.
+        """
+        return cls(Unit(rows, _COLUMN, rule), applied=None if applied is None else Unit(applied, _COLUMN, rule))
+
+    def table(
+        self, which: int, row: tuple[np.ndarray, float], rest: tuple[np.ndarray, np.ndarray], names: tuple[str, ...]
+    ) -> PrivateRows:
+        """Return a table of the attacked person, with many copies of their worst row, before the others.
+
+        Args:
+            which: number of the table, 0 or 1.
+            row: features (d,) and response of the attacked person.
+            rest: rows (n, d), (n,) of the others, who have as many rows each as count.
+            names: names of the features.
+        """
+        count, k = self.row_counts[which], self.unit.rows
+        x = np.vstack([np.tile(row[0], (count, 1)), rest[0]])
+        y = np.concatenate([np.full(count, row[1]), rest[1]])
+        others = 1 + np.arange(len(rest[1])) // k
+        person = np.concatenate([np.zeros(count, dtype=int), others])
+        rows = PrivateRows.from_arrays(np.column_stack([x, person]), y, (*names, _COLUMN))
+        return bounded(rows, 1 + len(rest[1]) // k, self.applied or self.unit)
+
+    @property
+    def words(self) -> str:
+        """Return the neighbours in words, after the pair of rows."""
+        counts = " and ".join(f"{count:,}" for count in self.row_counts)
+        return f"as all {counts} rows of one person"
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def _ledger(environment: Mapping[str, str]) -> Iterator[WrongSetting]:
     yield from secret_problems("PMT_LEDGER_KEY", environment.get("PMT_LEDGER_KEY"), _LEDGER_LENGTH, False)
 
 
-def hours(environment: Mapping[str, str]) -> float:
+def sign_in_hours(environment: Mapping[str, str]) -> float:
     """Return how long a sign-in lasts, in hours: ``PMT_SIGN_IN_HOURS``, 12 where it is not set or no number."""
     try:
         given = float(environment.get("PMT_SIGN_IN_HOURS", "12"))

@@ -54,7 +54,7 @@ def html(text: str) -> str:
     return _html.escape(terminal(text), quote=True)
 
 
-def shell(text: str) -> str:
+def shell_word(text: str) -> str:
     """Quote one word of a command line for copying; invisible characters become codes."""
     if text.isprintable():
         return shlex.quote(text)

@@ -1,8 +1,17 @@
-"""Memory that comes back: freed blocks are handed to the system, and written over where they stay."""
+"""Memory of this process: how much a release may keep between its passes, and how freed memory is wiped.
+
+Freed blocks are handed to the system, and written over where they stay.
+
+A file is read and parsed in each pass unless all its rows fit, so more memory saves time. No bit of a release depends
+on it, and whether they fit follows from the numbers of rows and columns alone.
+"""
 
 import contextlib
 import ctypes
 import gc
+import os
+from contextlib import suppress
+from pathlib import Path
 from threading import Event, Thread
 from typing import ClassVar
 
@@ -22,6 +31,42 @@ _ELSEWHERE = 4  # bit of a block's size: it lies in another heap than the proces
 _ALIGNED = 64 * 2**20  # bytes: each part of such a heap begins at a multiple, with the address of the heap's owner
 _WORD = ctypes.sizeof(ctypes.c_size_t)
 _SIZE_OF_PART = 2 * _WORD  # where a part has its size
+_CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+# Shares of the memory: of a process that runs one command, and of one that does other work too. Eight running jobs, as
+# many as a server has, take a quarter.
+_OF_A_COMMAND, _OF_OTHERS = 1 / 8, 1 / 32
+# Bytes, at least and at most: a release of a file that does not fit stays below 300 MB, of one that fits below 1.5 GB.
+LEAST_KEPT, MOST_KEPT = 96 * 2**20, 2**30
+_share = [_OF_OTHERS]
+
+
+def memory_limit() -> int:
+    """Return the bytes of memory that this process may take: its container's limit, or what the machine has.
+
+    0 where the system does not say.
+    """
+    try:
+        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 0
+    for place in _CGROUPS:
+        with suppress(OSError, ValueError):
+            return min(int(Path(place).read_text(encoding="ascii")), machine)
+    return machine
+
+
+def runs_one_command() -> None:
+    """State that this process runs one command, which may take more."""
+    _share[:] = [_OF_A_COMMAND]
+
+
+def bytes_for_rows(taken: int = 0) -> int:
+    """Return the bytes that may be kept between passes: a share of the memory, from 96 MB to 1 GB.
+
+    Args:
+        taken: bytes that the rows take in memory already; so many may be kept in any case.
+    """
+    return max(int(min(max(memory_limit() * _share[0], LEAST_KEPT), MOST_KEPT)), taken)
 
 
 _FIELDS = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
@@ -36,7 +81,7 @@ class _Heap(ctypes.Structure):
 asked = Event()  # to give memory back at the server's next round too
 
 
-def give_back(*, every_heap: bool = True) -> None:
+def release_memory(*, every_heap: bool = True) -> None:
     """Collect what nobody refers to, hand free memory to the system, which wipes it, and write over what stays.
 
     Args:

@@ -382,6 +382,21 @@ class StudyFault(Message):
     """What went wrong with a study among sites; the error adds the sites it concerns."""
 
 
+class StudyError(InputError):
+    """A study cannot begin, or stopped.
+
+    Attributes:
+        kind: why.
+        sites: names of the sites concerned.
+    """
+
+    kind: StudyFault
+
+    def __init__(self, kind: StudyFault, *sites: str) -> None:
+        self.kind, self.sites = kind, sites
+        super().__init__(f"{kind.sentence().removesuffix('.')} ({listed(sites)})." if sites else kind.sentence())
+
+
 class Party(Message):
     """Who looks at a study among sites."""
 

@@ -58,7 +58,7 @@ def figure(value: float | None, digits: int = 3) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def alike(value: float, low: float, high: float) -> tuple[str, str, str]:
+def with_equal_decimals(value: float, low: float, high: float) -> tuple[str, str, str]:
     """Write a value and its limits with one number of decimals: two digits of half the width count.
 
     >>> alike(0.39, 0.33, 0.449), alike(2050.0, 1980.2, 2119.0), alike(1.0, 1.0, 1.0), alike(-0.003, -0.15, 0.14)

@@ -29,8 +29,8 @@ from pmtcore.base.block_sums import (
     without_warnings,
 )
 from pmtcore.base.labels import Label
+from pmtcore.base.memory import bytes_for_rows
 from pmtcore.base.messages import check_fits_in_memory
-from pmtcore.base.pass_memory import bytes_for_rows
 
 T = TypeVar("T")
 U = TypeVar("U")

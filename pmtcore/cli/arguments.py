@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pmtcore.base import pass_memory, threads
+from pmtcore.base import memory, threads
 from pmtcore.base.escaping import one_line
 from pmtcore.base.messages import CommandMessage, InputError, one_of, reraised_as
 from pmtcore.base.roles import Actor, Role
@@ -126,7 +126,7 @@ def choose_threads(chosen: argparse.Namespace) -> None:
     Such a process may also keep more rows between passes.
     """
     if is_own_process():
-        pass_memory.runs_one_command()
+        memory.runs_one_command()
     if chosen.threads is not None:
         threads.use(chosen.threads)
     elif is_own_process() and not os.environ.get(threads.VARIABLE):

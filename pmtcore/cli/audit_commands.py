@@ -282,8 +282,8 @@ def _known(record: dict[str, Any], ledger_url: str | None) -> dict[str, Any]:
 
 def audit(chosen: argparse.Namespace) -> Answer:
     """Compute a lower bound on a method's privacy against its claim; ``all`` audits every method."""
+    from pmtcore.auditing.lower_bound import People  # noqa: PLC0415
     from pmtcore.auditing.lower_bound import audit as run  # noqa: PLC0415
-    from pmtcore.auditing.people import People  # noqa: PLC0415
     from pmtcore.methods.registry import methods  # noqa: PLC0415
 
     count = chosen.rows_per_person

@@ -5,11 +5,12 @@ kept by ``sqrt(sum mu_i^2)``; the epsilon of the total takes purely private rele
 under add-remove-one counts twice (proofs/ledger.md, 13). A release that protects responses alone counts as any other,
 and the total of a data set that has one is a promise about responses alone (proofs/response.md, 5).
 A spend must be within the cap, on a data set that is not retired, under the unit of protection its curator asks for.
+All are read from events, and each event is checked before it counts.
 """
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NotRequired, TypedDict
 
@@ -18,8 +19,10 @@ from pmtcore.accounting.mixed import mixed_epsilon
 from pmtcore.base.exports import plain
 from pmtcore.base.messages import LedgerMessage, number_between, one_of
 from pmtcore.base.release_record import ReleaseRecord
+from pmtcore.ledger import chain
 from pmtcore.ledger.chain import CapReached, LedgerError
 from pmtcore.ledger.database import NAME_LENGTH
+from pmtcore.ledger.engines import Connection
 
 _ROOM = 1 + 1e-12  # a cap may be used up to rounding
 CAP_RANGE = (1e-6, 1000.0)  # total mu
@@ -27,6 +30,7 @@ START_CAP = 3.0  # total mu where nobody chose: at 5 % false alarms the best att
 _DELTA = 1e-6  # where totals are stated when no entry names a delta
 MOST_PURE_EPSILON = 500.0  # e^500 is a number still
 MOST_WORDS = 2000  # letters of a reason or a purpose
+Row = Mapping[str, Any]
 
 
 def counted_mu(mu: float, neighbours: str) -> float:
@@ -280,3 +284,110 @@ def _how_to_cap(name: str) -> str:
     """Return how the cap of a data set is set, on the command line and in Python."""
     typed = f"ledger cap --dataset {name!r} --mu M --reason WHY"
     return f"'{typed}' (with the same --ledger, if one was named), or Ledger(...).cap({name!r}, M)"
+
+
+def read_entry(connection: Connection, seal: bytes | None, key: str) -> Entry | None:
+    """Return the spend of that key."""
+    rows = {row["kind"]: row for row in events_of_key(connection, key)}
+    if "reserve" not in rows:
+        return None
+    by_kind = {kind: (kind, chain.read(row, seal)) for kind, row in rows.items()}
+    return _entry(rows["reserve"], by_kind["reserve"][1], by_kind.get("release") or by_kind.get("fail"))
+
+
+def joined_pairs(connection: Connection, seal: bytes | None) -> dict[frozenset[str], bool]:
+    """Return pairs of data sets that were joined, or parted, by what was said last."""
+    return {
+        frozenset((row["dataset"], chain.read(row, seal)["other"])): row["kind"] == "join"
+        for row in events_of_kind(connection, "join", "part")
+    }
+
+
+def events_of_key(connection: Connection, key: str) -> Iterator[Row]:
+    """Yield all events of a key."""
+    return connection.rows("SELECT * FROM pmt_events WHERE key = :key", key=key)
+
+
+def events_of_kind(connection: Connection, kind: str, other: str = "") -> Iterator[Row]:
+    """Yield all events of one or two kinds, oldest first."""
+    statement = "SELECT * FROM pmt_events WHERE kind = :kind OR kind = :other ORDER BY seq"
+    return connection.rows(statement, kind=kind, other=other or kind)
+
+
+def read_account(connection: Connection, seal: bytes | None, dataset: str, others: Iterable[str] = ()) -> Account:
+    """Return the account of a data set with all that spend together with it.
+
+    Args:
+        connection: open, in a transaction.
+        seal: the ledger's key; ``None``: it is not here.
+        dataset: name of the data set.
+        others: data sets that it would be joined with.
+    """
+    said = joined_pairs(connection, seal)
+    joined = [pair for pair, together in said.items() if together]
+    joined += [pair for name in others if (pair := frozenset((dataset, name))) not in said]
+    group, before = {dataset}, 0
+    while len(group) > before:
+        before = len(group)
+        group |= {name for pair in joined if pair & group for name in pair}
+    parts = [_account_without_others(connection, seal, name) for name in sorted(group)]
+    caps = [part.cap for part in parts if part.cap is not None]
+    return Account(
+        dataset,
+        min(caps, default=None),
+        tuple(sorted((entry for part in parts for entry in part.entries), key=lambda entry: entry.seq)),
+        tuple(sorted(group - {dataset})),
+        next((part.retired for part in parts if part.retired), ""),
+        tuple(unit for part in parts for unit in part.units),
+        any(part.second for part in parts),
+    )
+
+
+def _account_without_others(connection: Connection, seal: bytes | None, dataset: str) -> Account:
+    rows = connection.rows("SELECT * FROM pmt_events WHERE dataset = :dataset ORDER BY seq", dataset=dataset)
+    reserved: list[tuple[Row, Mapping[str, Any]]] = []
+    after: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    last: dict[str, Mapping[str, Any]] = {}  # what was said last, by kind
+    for row in rows:
+        fields, kind = chain.read(row, seal), row["kind"]
+        last[kind] = fields
+        if kind == "reserve":
+            reserved.append((row, fields))
+        elif kind in ("release", "fail"):
+            after[row["key"]] = (kind, fields)
+    entries = tuple(_entry(row, fields, after.get(row["key"])) for row, fields in reserved)
+    cap = float(last["cap"]["mu"]) if "cap" in last else None
+    registered = last.get("register")
+    units = () if registered is None else (Unit.from_dict(registered["unit"]),)
+    return Account(
+        dataset,
+        cap,
+        entries,
+        (),
+        last.get("retire", {}).get("reason", ""),
+        units,
+        bool(registered and registered["second"]),
+    )
+
+
+def _entry(row: Row, fields: Mapping[str, Any], after: tuple[str, Mapping[str, Any]] | None) -> Entry:
+    kind, done = ("", {}) if after is None else after
+    return Entry(
+        seq=row["seq"],
+        at=row["at"],
+        dataset=row["dataset"],
+        key=row["key"],
+        method=str(fields["request"].get("method", "")),
+        mu=fields["mu"],
+        neighbours=fields["neighbours"],
+        purpose=fields["purpose"],
+        request=fields["request"],
+        state={"": "reserved", "release": "released"}.get(kind, "failed"),
+        standing=done.get("standing", ""),
+        record=done.get("record"),
+        pure_epsilon=fields.get("pure_epsilon", 0.0),
+        gaussian_mu=fields.get("gaussian_mu", 0.0),
+        hash=row["hash"],
+        choices=fields.get("choices", {}),
+        by=fields.get("by", ""),
+    )

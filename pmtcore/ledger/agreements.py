@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pmtcore.base.messages import LedgerMessage
-from pmtcore.ledger import account, chain, reading
+from pmtcore.ledger import account, chain
 from pmtcore.ledger.account import SpendFields
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import Database
@@ -61,10 +61,10 @@ class Agreements:
             raise LedgerError(LedgerMessage.NOBODY_ASKS)
         with self._database.writing() as connection:
             known = self._rows(connection, key).get("ask")
-            if known is None and reading.entry(connection, self._database.key, key) is not None:
+            if known is None and account.read_entry(connection, self._database.key, key) is not None:
                 raise LedgerError(LedgerMessage.KEY_OF_ANOTHER_REQUEST)
             if known is None:
-                account.check_spend(reading.account(connection, self._database.key, dataset), fields)
+                account.check_spend(account.read_account(connection, self._database.key, dataset), fields)
                 self._database.append(connection, dataset, "ask", key, payload=fields)
             elif known[0] != dataset or _differs(known[1], fields) or known[1]["by"] != fields["by"]:
                 raise LedgerError(LedgerMessage.KEY_OF_ANOTHER_REQUEST)
@@ -87,7 +87,8 @@ class Agreements:
             if pending.state != "asked":
                 raise LedgerError(LedgerMessage.ANSWERED_ALREADY, state=pending.state)
             if agrees:
-                account.check_spend(reading.account(connection, self._database.key, pending.dataset), pending.fields)
+                present = account.read_account(connection, self._database.key, pending.dataset)
+                account.check_spend(present, pending.fields)
             kind = "agree" if agrees else "decline"
             said = {"by": by, "reason": reason[: account.MOST_WORDS], **({"role": role} if role else {})}
             self._database.append(connection, pending.dataset, kind, key, payload=said)
@@ -105,7 +106,7 @@ class Agreements:
     def all(self) -> list[PendingRequest]:
         """Return everything that was asked for, newest first."""
         with self._database.reading() as connection:
-            keys = [row["key"] for row in reading.of_kind(connection, "ask")]
+            keys = [row["key"] for row in account.events_of_kind(connection, "ask")]
             return [self._pending(connection, key) for key in reversed(keys)]
 
     def check(self, connection: Connection, dataset: str, key: str, fields: SpendFields) -> None:
@@ -129,13 +130,13 @@ class Agreements:
             raise LedgerError(LedgerMessage.NOT_ASKED)
         dataset, fields, at = rows["ask"]
         state, answer = next(((_ANSWERS[kind], rows[kind][1]) for kind in _ANSWERS if kind in rows), ("asked", {}))
-        spent = reading.entry(connection, self._database.key, key)
+        spent = account.read_entry(connection, self._database.key, key)
         state = state if spent is None else spent.state
         answered_by, reason = answer.get("by", ""), answer.get("reason", "")
         return PendingRequest(key, at, dataset, fields["by"], cast(SpendFields, fields), state, answered_by, reason)
 
     def _rows(self, connection: Connection, key: str) -> dict[str, tuple[str, dict[str, Any], str]]:
-        rows = reading.of_key(connection, key)
+        rows = account.events_of_key(connection, key)
         return {row["kind"]: (row["dataset"], chain.read(row, self._database.key), row["at"]) for row in rows}
 
 

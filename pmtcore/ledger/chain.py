@@ -87,7 +87,7 @@ def is_authentic(row: Row, key: bytes | None, *, legacy: bool = False) -> bool:
 
 
 def walk(
-    rows: Iterable[Row], key: bytes | None, start: Head | None = None, passing: str = "", *, legacy: bool = False
+    rows: Iterable[Row], key: bytes | None, start: Head | None = None, required_hash: str = "", *, legacy: bool = False
 ) -> CheckedChain:
     """Walk the chain from ``start``, or from its beginning.
 
@@ -95,11 +95,11 @@ def walk(
         rows: events in their order.
         key: the ledger's key, with which seals are checked; ``None``: it is not here.
         start: head of what was checked before; ``None``: from the first event.
-        passing: a hash that the chain must come through, empty for none.
+        required_hash: a hash that the chain must come through, empty for none.
         legacy: whether the first events may be without a seal, up to the first one that has one.
     """
     previous, count = ("", 0) if start is None else (start.hash, start.seq)
-    passed, sealed = not passing or previous == passing, 0
+    passed, sealed = not required_hash or previous == required_hash, 0
     for row in rows:
         count += 1
         legacy = legacy and row["seal"] is None
@@ -110,7 +110,7 @@ def walk(
         except Damaged:
             return CheckedChain(count, row["hash"], count, sealed=sealed)
         previous = row["hash"]
-        passed = passed or previous == passing
+        passed = passed or previous == required_hash
         sealed += key is not None and row["seal"] is not None
     return CheckedChain(count, previous, None, passed, sealed)
 

@@ -16,7 +16,7 @@ from typing import Any
 from pmtcore.base.exports import plain
 from pmtcore.base.messages import InputError, LedgerMessage, number_between
 from pmtcore.base.release_record import ReleaseRecord
-from pmtcore.ledger import chain, reading
+from pmtcore.ledger import chain
 from pmtcore.ledger.account import (
     CAP_RANGE,
     MOST_WORDS,
@@ -28,6 +28,10 @@ from pmtcore.ledger.account import (
     checked_key,
     checked_name,
     checked_reason,
+    events_of_kind,
+    joined_pairs,
+    read_account,
+    read_entry,
 )
 from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
@@ -125,10 +129,10 @@ class Ledger:
         writing = False
         try:
             with self._database.writing(room) as connection:
-                known = reading.entry(connection, self._database.key, key)
+                known = read_entry(connection, self._database.key, key)
                 if known is not None:
                     return _same(known, dataset, fields)
-                account = reading.account(connection, self._database.key, dataset)
+                account = read_account(connection, self._database.key, dataset)
                 check_spend(account, fields)
                 if account.second:
                     self.agreements.check(connection, dataset, key, fields)
@@ -145,7 +149,7 @@ class Ledger:
         """Return the data sets that curators registered and did not retire, by name, as was said last."""
         with self._database.reading() as connection:
             data_sets: dict[str, Mapping[str, Any]] = {}
-            for row in reading.of_kind(connection, "register", "retire"):
+            for row in events_of_kind(connection, "register", "retire"):
                 fields = chain.read(row, self._database.key)
                 if row["kind"] == "register":
                     data_sets[row["dataset"]] = fields
@@ -190,22 +194,22 @@ class Ledger:
             others: data sets that it would be joined with.
         """
         with self._database.reading() as connection:
-            return reading.account(connection, self._database.key, dataset.strip(), others)
+            return read_account(connection, self._database.key, dataset.strip(), others)
 
     def accounts(self) -> list[Account]:
         """Return all data sets, by name."""
         with self._database.reading() as connection:
             rows = connection.rows("SELECT DISTINCT dataset FROM pmt_events WHERE kind <> 'accept'")
             names = [row["dataset"] for row in rows]
-            return [reading.account(connection, self._database.key, name) for name in sorted(map(str, names))]
+            return [read_account(connection, self._database.key, name) for name in sorted(map(str, names))]
 
     def entry(self, key: str) -> Entry | None:
         """Return the spend of that key."""
         with self._database.reading() as connection:
-            return reading.entry(connection, self._database.key, key)
+            return read_entry(connection, self._database.key, key)
 
     def _entry_of(self, connection: Connection, key: str) -> Entry:
-        entry = reading.entry(connection, self._database.key, key)
+        entry = read_entry(connection, self._database.key, key)
         if entry is None:
             raise LedgerError(LedgerMessage.NOT_RESERVED)
         return entry
@@ -222,7 +226,7 @@ class Ledger:
         """
         dataset = checked_name(dataset)
         with self._database.writing() as connection:
-            said = reading.joins(connection, self._database.key)
+            said = joined_pairs(connection, self._database.key)
             mine, key = False, self._database.seal_key
             others: set[str] = set()
             for name, earlier in self._known(connection):
@@ -254,14 +258,14 @@ class Ledger:
     ) -> tuple[str, ...]:
         """Return the data sets of which a kept fingerprint passes a test against a table."""
         with self._database.reading() as connection:
-            said, key = reading.joins(connection, self._database.key), self._database.seal_key
+            said, key = joined_pairs(connection, self._database.key), self._database.seal_key
             known = self._known(connection)
             return tuple(sorted({name for name, earlier in known if test(cells, earlier, key, _joined(name, said))}))
 
     def datasets_with_tables(self) -> frozenset[str]:
         """Return the data sets of which the fingerprint of a table is kept."""
         with self._database.reading() as connection:
-            return frozenset(str(row["dataset"]) for row in reading.of_kind(connection, "table"))
+            return frozenset(str(row["dataset"]) for row in events_of_kind(connection, "table"))
 
     def part(self, dataset: str, other: str, reason: str, *, by: str = "", role: str = "") -> None:
         """Record a curator's word that two data sets share nobody: they spend apart from then on."""
@@ -309,7 +313,7 @@ class Ledger:
         self._database.append(connection, dataset, kind, f"{kind}-{seq}", payload=fields)
 
     def _known(self, connection: Connection) -> list[tuple[str, Sketch]]:
-        rows, key = reading.of_kind(connection, "table"), self._database.seal_key
+        rows, key = events_of_kind(connection, "table"), self._database.seal_key
         return [(r["dataset"], Sketch.from_text(chain.read(r, self._database.key)["fingerprint"], key)) for r in rows]
 
 

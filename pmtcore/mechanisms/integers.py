@@ -113,7 +113,7 @@ class IntegerRows:
             return residual * self.length[part, None] if clipped else residual
 
         total = np.zeros(theta.shape, dtype=np.int64)
-        for part, directions, z in self._along(theta):
+        for part, directions, z in self._linear_predictors(theta):
             with np.errstate(all="ignore"):
                 a = grid_numbers(factor(z, part), bound, FACTOR)
             total += (a.T @ directions).astype(np.int64)
@@ -131,7 +131,7 @@ class IntegerRows:
         upper = np.triu_indices(d)
         one_by_one = t <= _MOST_FITS_ONE_BY_ONE
         packed, total = np.zeros((t, len(upper[0])), dtype=np.int64), np.zeros((t, d, d), dtype=np.int64)
-        for _, directions, z in self._along(theta, d if one_by_one else len(upper[0])):
+        for _, directions, z in self._linear_predictors(theta, d if one_by_one else len(upper[0])):
             k = np.trunc(directions * (COARSE / FACTOR))
             w = grid_numbers(family.slope(z), bound, SLOPES)
             if one_by_one:  # integers below 2^53 either way, so both sums are exact and the same
@@ -141,7 +141,7 @@ class IntegerRows:
                 packed += (w.T @ (k[:, upper[0]] * k[:, upper[1]])).astype(np.int64)
         return total if one_by_one else from_upper_triangle(packed, d)
 
-    def _along(self, theta: np.ndarray, width: int = 1) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    def _linear_predictors(self, theta: np.ndarray, width: int = 1) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Yield blocks of rows, their integers as floats (k, d) and linear predictors ``x'theta`` (k, t)."""
         step = max(256, _NUMBERS_AT_ONCE // max(3 * len(theta), width))
         points = in_steps(theta, FACTOR).T

@@ -20,8 +20,7 @@ from pmtcore.glm.families import Family
 from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.mechanisms.grid import FINE, SLACK
-from pmtcore.mechanisms.loss_sums import LossSums
-from pmtcore.mechanisms.minimizer import GRADIENT_TOLERANCE, MinimizerRelease, Reserve, Sums
+from pmtcore.mechanisms.minimizer import GRADIENT_TOLERANCE, LossSums, MinimizerRelease, Reserve, Sums
 from pmtcore.mechanisms.noise import NoiseSource
 
 # Radius of the ball over 1 + |centre|: whitened coefficients beyond it saturate every row.

@@ -73,7 +73,7 @@ class LengthCounts:
         below = np.zeros((len(self.points), len(self.edges)), dtype=np.int64)  # rows below each edge
         points = in_steps(self.points)
         for piece in pieces:
-            for part, along in _along(piece, piece.directions, points):
+            for part, along in _linear_predictors(piece, piece.directions, points):
                 lengths = _curvature_lengths if self.of_curvatures else _sizes
                 sizes = lengths(self.family, piece, along)
                 np.copyto(np.abs(sizes, out=sizes), np.inf, where=piece.lengths == 0)  # below no edge
@@ -101,7 +101,7 @@ class PointSum:
         points = in_steps(self.points)
         for piece in pieces:
             directions = piece.directions
-            for part, predictors in _along(piece, directions, points):
+            for part, predictors in _linear_predictors(piece, directions, points):
                 yield piece, directions, part, predictors
 
 
@@ -169,7 +169,9 @@ class CurvatureSum(PointSum):
         return in_words(total)
 
 
-def _along(piece: QuantizedRows, directions: np.ndarray, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+def _linear_predictors(
+    piece: QuantizedRows, directions: np.ndarray, points: np.ndarray
+) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield ``x~'theta`` (t', k) for some of the points (t, d) at a time; points are in grid steps."""
     many = max(_NUMBERS_AT_ONCE // directions.shape[1], 1)
     for first in range(0, len(points), many):

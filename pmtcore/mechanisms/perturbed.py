@@ -29,8 +29,7 @@ from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.mechanisms.grid import FINE, SLACK
-from pmtcore.mechanisms.loss_sums import LossSums
-from pmtcore.mechanisms.minimizer import GRADIENT_TOLERANCE, MinimizerRelease, Reserve, Sums
+from pmtcore.mechanisms.minimizer import GRADIENT_TOLERANCE, LossSums, MinimizerRelease, Reserve, Sums
 from pmtcore.mechanisms.noise import NoiseSource, in_the_lab, spherical, uniform
 
 # Modulus in units of zeta3 below which the fit would have no unique minimum.

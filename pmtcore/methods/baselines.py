@@ -15,7 +15,7 @@ from pmtcore.base.private_rows import Curator, Private, PrivateRows
 from pmtcore.glm import solvers
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.glm.rows import Rows
-from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept, row_pieces
+from pmtcore.mechanisms.minimizer import LossSums, bytes_kept, row_pieces
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.parameters import Parameters, penalty
 from pmtcore.methods.registry import (

@@ -21,13 +21,13 @@ from pmtcore.base.bands import Bands
 from pmtcore.base.messages import Note, ReleaseNote
 from pmtcore.base.private_rows import PrivateRows, RowCache
 from pmtcore.glm.rows import Rows
-from pmtcore.mechanisms.loss_sums import bytes_kept, row_pieces
+from pmtcore.mechanisms.minimizer import bytes_kept, row_pieces
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.mechanisms.truncation import SHORTER, bounded
 from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.gradients.frame import LARGEST_BOUND, Frame, in_frame
+from pmtcore.methods.gradients.frame import LARGEST_BOUND, Frame, in_frame_coordinates
 from pmtcore.methods.parameters import Parameters, choice, parameter, truncation_radius, unset
 from pmtcore.methods.registry import IterativePlan, Method, Origin, StatisticOutcome, sound
 from pmtcore.methods.score_equation import Posterior, ScoreEquation, ScorePlan
@@ -81,7 +81,7 @@ class ObjectivePlan(ScorePlan, IterativePlan[RowCache[Rows]]):
     @cached_property
     def around(self) -> PublicData:
         """Return the public data in the coordinates of the mechanism, with the fit that it is centred at."""
-        return in_frame(self.public)
+        return in_frame_coordinates(self.public)
 
     @cached_property
     def mechanism(self) -> Perturbation:
@@ -234,7 +234,7 @@ class ObjectiveOutcome(StatisticOutcome[ObjectivePlan]):
     recommended=True,
 )
 def _plan(public: PublicData, n: int, budget: Budget, parameters: ObjectiveParameters) -> ObjectivePlan:
-    around = in_frame(public)
+    around = in_frame_coordinates(public)
     reaches = (parameters.reach,) if parameters.reach else None
     if parameters.radius:
         return ObjectivePlan(public, n, budget.mu, Clip(parameters.radius, max(parameters.reach, 1.0)), parameters)

@@ -24,7 +24,7 @@ from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, sigma_for
 from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
 from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.gradients.frame import Frame, in_frame
+from pmtcore.methods.gradients.frame import Frame, in_frame_coordinates
 from pmtcore.methods.pmt_objective import GlmParameters
 from pmtcore.methods.registry import Method, Origin, StatisticOutcome, StatisticPlan, sound
 from pmtcore.methods.score_equation import Posterior, ScoreEquation, ScorePlan
@@ -134,7 +134,7 @@ class ScoreOutcome(StatisticOutcome[PublicPointPlan]):
 def _plan(public: PublicData, n: int, budget: Budget, parameters: GlmParameters) -> PublicPointPlan:
     if public.rows is None:
         raise InputError(MethodMessage.ROWS_NEEDED, method="pmt-score")
-    around = in_frame(public)
+    around = in_frame_coordinates(public)
     bound = 1.0
     if not public.family.binary:
         residual = public.rows[:, -1] - public.family.mean(public.rows[:, :-1] @ around.coefficients)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.base.pass_memory import LEAST_KEPT, bytes_for_rows
+from pmtcore.base.memory import LEAST_KEPT, bytes_for_rows
 from pmtcore.base.private_rows import PrivateRows, room_for
 from pmtcore.base.strict_json import Json
 from pmtcore.mechanisms.noise import SeededNoise

@@ -6,7 +6,7 @@ a declared schema, and whether a second person has to agree to releases. Analyst
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 from pmtcore.accounting.budgets import Budget, Unit
 from pmtcore.base.messages import InputError, ReleaseMessage, number_between
@@ -20,7 +20,7 @@ from pmtcore.tables.choices import Choices
 from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import Problem, default_choices, prepare
 from pmtcore.tables.schema import Schema
-from pmtcore.tables.table import Table, read_path
+from pmtcore.tables.table import MomentTable, Table, read_path
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Registered:
         Raises:
             InputError: the tables have no numeric column in common.
         """
-        return self.keeping(default_choices(self.private, self.public))
+        return self.with_registered_person(default_choices(self.private, self.public))
 
-    def keeping(self, choices: Choices) -> Choices:
+    def with_registered_person(self, choices: Choices) -> Choices:
         """Return choices with the curator's identifier column in place of any other.
 
         Raises:
@@ -59,7 +59,7 @@ class Registered:
         Raises:
             InputError: the tables do not fit the choices.
         """
-        return prepare(self.private, self.public, self.keeping(choices), schema=self.schema)
+        return prepare(self.private, self.public, self.with_registered_person(choices), schema=self.schema)
 
 
 def register(
@@ -213,3 +213,53 @@ def request_of(pending: PendingRequest) -> Request:
     stated = pending.fields["request"]
     rows = stated.get("rows_per_person", 1)
     return Request(stated["method"], Budget(stated["mu"]), stated["parameters"], stated["delta"], rows)
+
+
+@final
+@dataclass(slots=True)
+class Tables:
+    """The two tables as read, before columns are chosen. ``key`` is new whenever they are."""
+
+    key: str
+    title: str
+    private: Table
+    public: Table | MomentTable
+    lab_reasons: tuple[str, ...] = ()
+    public_rows: int | None = None  # rows behind a moment matrix
+    named: Choices | None = None  # what a table opened by name is fitted with
+    schema: Schema | None = None  # declared, in place of what the public table suggests
+    source: Registered | None = None  # where a curator registered them
+    repaired: tuple[str, tuple[str, ...] | None] | None = None  # columns left out at once: why, and what was taken
+
+    @property
+    def registered(self) -> str:
+        """Return the data set's name, where a curator registered it; else empty."""
+        return "" if self.source is None else self.source.name
+
+    @property
+    def first(self) -> Choices:
+        """Return what to fit when nothing is chosen yet.
+
+        Raises:
+            InputError: the tables have no numeric column in common.
+        """
+        if self.source is not None:
+            return self.source.first
+        return self.named or default_choices(self.private, self.public)
+
+    def problem(self, choices: Choices) -> Problem:
+        """Return the problem of these choices.
+
+        Raises:
+            InputError: the tables do not fit the choices.
+        """
+        if self.source is not None:
+            return self.source.problem(choices)
+        rows = self.public_rows
+        reasons = self.lab_reasons
+        return prepare(self.private, self.public, choices, lab_reasons=reasons, public_rows=rows, schema=self.schema)
+
+    @property
+    def may_be_studied(self) -> bool:
+        """Return whether exact figures of these tables harm nobody: synthetic, or public tables for study."""
+        return bool(self.lab_reasons)

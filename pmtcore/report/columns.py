@@ -12,7 +12,7 @@ from pmtcore.public.moments import OTHER
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.kinds import CODED, DATES, LEVELS, as_kind
 from pmtcore.tables.problem import common_columns
-from pmtcore.tables.schema import frequencies, read_alike
+from pmtcore.tables.schema import frequencies, merged_spellings
 from pmtcore.tables.schema import values as read_values
 from pmtcore.tables.table import MomentTable, Table
 
@@ -60,7 +60,7 @@ def _as_read(public: Table, name: str, choices: Choices, rare: Mapping[str, Any]
     column, kind = public.column(name), as_kind(choices.kinds.get(name, public.schema[name].kind))
     if kind in LEVELS:
         counts = frequencies(column)
-        levels = read_alike(counts) if kind == "caseless" else counts
+        levels = merged_spellings(counts) if kind == "caseless" else counts
         many = len(levels)
         if rare is not None:
             many = len(set(levels) - set(rare["levels"]) | ({OTHER} if rare["become"] == repr(OTHER) else set()))

@@ -20,7 +20,7 @@ import numpy as np
 from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import plain
-from pmtcore.base.numbers import alike, figure, percent, plural, power_of_ten
+from pmtcore.base.numbers import figure, percent, plural, power_of_ten, with_equal_decimals
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
@@ -379,7 +379,7 @@ def _limited(value: float, band: Mapping[str, float] | None, by: float, ratio: s
     if band is None:
         return (number(by * value), "", *("",) * bool(ratio))
     three = by * value, by * band["low"], by * band["high"]
-    shown, low, high = alike(*three)
+    shown, low, high = with_equal_decimals(*three)
     if not ratio:
         return shown, f"{low} to {high}"
     with np.errstate(over="ignore"):

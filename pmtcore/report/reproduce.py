@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pmtcore.base.escaping import markdown, one_line, shell
+from pmtcore.base.escaping import markdown, one_line, shell_word
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import START_CAP
 from pmtcore.tables.choices import SAME_ON_ALL_FACES, Choices
@@ -41,7 +41,7 @@ def command(record: ReleaseRecord) -> str:
         words += ["--seed", str(record["seed"])]
     else:
         words += ["--ledger", "LEDGER", "--dataset", str(record.get("ledger", {}).get("dataset", "NAME"))]
-    return " ".join(map(shell, [*words, "--config", "request.json"]))
+    return " ".join(map(shell_word, [*words, "--config", "request.json"]))
 
 
 def _fitted(choices: Mapping[str, Any]) -> list[str]:
@@ -58,7 +58,7 @@ def cap_command(record: ReleaseRecord, cap: float = START_CAP) -> str:
         return ""
     name = str(record.get("ledger", {}).get("dataset", "NAME"))
     words = ["python", "-m", "pmtcore", "ledger", "cap", "--ledger", "LEDGER", "--dataset", name, "--mu", f"{cap:g}"]
-    return " ".join(map(shell, words))
+    return " ".join(map(shell_word, words))
 
 
 @dataclass(frozen=True)

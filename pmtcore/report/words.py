@@ -11,7 +11,7 @@ from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import Diagnosis, Direction
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import Note, TableNote, kind_of
-from pmtcore.base.numbers import alike, figure, listing, percent, plural
+from pmtcore.base.numbers import figure, listing, percent, plural, with_equal_decimals
 from pmtcore.methods.registry import Prediction, method, of_role
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
@@ -77,8 +77,8 @@ def conditioning_words(diagnosis: Diagnosis) -> str:
         joint = " Whitening cannot help it" if math.isinf(before) else ", and without end after"
         return f"{start}{joint}: leave one of the collinear columns out, or add a public ridge."
     if math.isinf(before):
-        return f"{start} After whitening it is {figure(after)}: {_harm(after)}"
-    return f"{start} and {figure(after)} times after: {_gain(before, after)}{_harm(after)}"
+        return f"{start} After whitening it is {figure(after)}: {_harm_words(after)}"
+    return f"{start} and {figure(after)} times after: {_gain(before, after)}{_harm_words(after)}"
 
 
 def directions_words(diagnosis: Diagnosis, longest: Direction, shortest: Direction) -> str:
@@ -91,10 +91,10 @@ def directions_words(diagnosis: Diagnosis, longest: Direction, shortest: Directi
     """
     if _ratio(diagnosis.before.kappa) <= _ROUND or not np.any(diagnosis.before.eigenvalues > 0):
         return ""
-    return f"In units of the table the longest is {_along(longest)}, the shortest {_along(shortest)}."
+    return f"In units of the table the longest is {_columns_of(longest)}, the shortest {_columns_of(shortest)}."
 
 
-def _along(direction: Direction) -> str:
+def _columns_of(direction: Direction) -> str:
     """Return the columns of a direction in words."""
     called = ["the intercept" if name == INTERCEPT else name for name in direction.shares]
     if direction.columns == 1:
@@ -118,7 +118,7 @@ def _gain(before: float, after: float) -> str:
     return "whitening changes little; "
 
 
-def _harm(after: float) -> str:
+def _harm_words(after: float) -> str:
     if after <= _ROUND:
         return "noise of one size now does about the same harm in every direction."
     return (
@@ -313,7 +313,7 @@ def example_words(
         return ""
     clear = (rows["low (95 %)"] > unit.neutral) | (rows["high (95 %)"] < unit.neutral)
     row = rows.iloc[0 if ordered else int(np.argmax(clear))]
-    value, low, high = alike(row["value"], row["low (95 %)"], row["high (95 %)"])
+    value, low, high = with_equal_decimals(row["value"], row["low (95 %)"], row["high (95 %)"])
     limits = f"95 % limits {low} to {high}"
     name, reference = row["coefficient"], (references or {}).get(row["column"])
     if reference is not None or is_level(name):

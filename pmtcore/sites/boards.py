@@ -20,10 +20,9 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qs, urlsplit
 from urllib.request import Request, urlopen
 
-from pmtcore.base.messages import InputError, SiteMessage, StudyFault, reraised_as
+from pmtcore.base.messages import InputError, SiteMessage, StudyError, StudyFault, reraised_as
 from pmtcore.base.strict_json import Json, parsed_object
 from pmtcore.sites import seals
-from pmtcore.sites.errors import StudyError
 from pmtcore.sites.study import Study
 
 SITE_KINDS = ("here", "share", "ready", "sum", "done", "failed")

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.base.messages import StudyFault
+from pmtcore.base.messages import StudyError, StudyFault
 from pmtcore.base.results import Results
 from pmtcore.releases.record import Release
-from pmtcore.sites.errors import StudyError
 
 COLUMN = "site"
 METHOD = "joint-moment"

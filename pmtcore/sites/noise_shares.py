@@ -9,9 +9,8 @@ import math
 
 import numpy as np
 
-from pmtcore.base.messages import StudyFault
+from pmtcore.base.messages import StudyError, StudyFault
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.sites.errors import StudyError
 
 # A log ratio that no budget notices: with 10^6 integers in all passes it moves epsilon by less than 1e-294.
 MOST_TAU = 1e-300

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from pmtcore.base.exports import plain
-from pmtcore.base.messages import InputError, Note, ReleaseNote, StudyFault
+from pmtcore.base.messages import InputError, Note, ReleaseNote, StudyError, StudyFault
 from pmtcore.base.numbers import figure
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import SpendFields
@@ -31,7 +31,6 @@ from pmtcore.releases.release import (
 from pmtcore.sites import seals
 from pmtcore.sites.boards import EVERYTHING, Board, BoardMessage
 from pmtcore.sites.effects import homogeneity
-from pmtcore.sites.errors import StudyError
 from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.rounds import Exchange, Openings, Replay, SharedNoise, signed
 from pmtcore.sites.study import Study, StudyContext, knowledge

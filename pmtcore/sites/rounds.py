@@ -18,12 +18,11 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from pmtcore.base.messages import StudyFault
+from pmtcore.base.messages import StudyError, StudyFault
 from pmtcore.base.strict_json import parsed
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.sites import seals, sharing
 from pmtcore.sites.boards import Board, BoardMessage
-from pmtcore.sites.errors import StudyError
 from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.study import Study
 from pmtcore.sites.transcript import OpenedPass, Transcript

@@ -12,8 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from pmtcore.base.messages import InputError, SiteMessage, StudyFault, reraised_as
-from pmtcore.sites.errors import StudyError
+from pmtcore.base.messages import InputError, SiteMessage, StudyError, StudyFault, reraised_as
 
 
 def text(data: bytes) -> str:

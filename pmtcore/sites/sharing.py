@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from pmtcore.base.messages import StudyFault
-from pmtcore.sites.errors import StudyError
+from pmtcore.base.messages import StudyError, StudyFault
 
 WORDS = 2  # of 64 bits
 BYTES = 8 * WORDS  # of one integer

@@ -24,6 +24,7 @@ from pmtcore.base.messages import (
     Party,
     PartyKnowledge,
     SiteMessage,
+    StudyError,
     StudyFault,
     TableMessage,
     number_between,
@@ -35,12 +36,10 @@ from pmtcore.base.strict_json import parsed_object
 from pmtcore.methods.registry import method
 from pmtcore.releases.release import Request
 from pmtcore.sites import effects
-from pmtcore.sites.errors import StudyError
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.labelled import labelled
 from pmtcore.tables.problem import Problem, PublicSide, design_of, prepare, public_side
 from pmtcore.tables.schema import Schema
-from pmtcore.tables.table import MomentTable, Table, read_moment_path, read_path
+from pmtcore.tables.table import MomentTable, Table, labelled, read_moment_path, read_path
 
 VERSION = 1  # of the study file; another one is refused
 METHODS = ("joint-pmt", "joint-moment", "pmt-gradients")  # their passes are sums of integers alone

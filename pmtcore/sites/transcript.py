@@ -4,10 +4,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pmtcore.base.messages import StudyFault
+from pmtcore.base.messages import StudyError, StudyFault
 from pmtcore.sites import seals, sharing
 from pmtcore.sites.boards import EVERYTHING, Board, BoardMessage, require_genuine
-from pmtcore.sites.errors import StudyError
 from pmtcore.sites.study import Study
 
 _POLL = (0.02, 1.0)  # seconds between two readings of the board, at least and at most

@@ -195,8 +195,8 @@ class Coder:
 
     def unfilled(self, block: Cells, labelled: bool = True) -> list[str]:
         """Return columns for which a row is left out although gaps are filled: a response, or an unknown category."""
-        without_home = [feature for feature in self.features if feature.home is None]
-        gaps = {f.name: f.encode(block.columns[f.name], self.decimal)[1].unseen for f in without_home}
+        without_other_level = [feature for feature in self.features if feature.other_level is None]
+        gaps = {f.name: f.encode(block.columns[f.name], self.decimal)[1].unseen for f in without_other_level}
         if labelled:
             _, lacking = self.target.encode(block.columns[self.target.name], self.decimal)
             gaps[self.target.name] = lacking.missing | lacking.unseen

@@ -141,7 +141,7 @@ def _feature_fields(feature: Feature) -> dict[str, Any]:
         "levels": list(feature.column.levels),
         "dummies": list(feature.dummies),
         "merged": sorted(feature.merged),
-        "home": feature.home,
+        "home": feature.other_level,
         "reference": feature.reference,
     }
 

@@ -45,7 +45,7 @@ class Feature:
         column: how its cells are read; the levels of a category are the dummies, the reference, the merged ones.
         fill: what a missing number becomes under the policy ``public-median``.
         dummies: levels with a column of their own; ``None`` for numbers and dates.
-        home: the dummy of merged and unknown levels, ``None`` where there is none.
+        other_level: the dummy of merged and unknown levels, ``None`` where there is none.
         reference: the level that the dummies are compared with.
     """
 
@@ -53,7 +53,7 @@ class Feature:
     fill: float = 0.0
     dummies: tuple[str, ...] | None = None
     merged: frozenset[str] = frozenset()
-    home: str | None = None
+    other_level: str | None = None
     reference: str = ""
     notes: tuple[str, ...] = ()
 
@@ -75,8 +75,8 @@ class Feature:
             return values[:, None], Gaps(missing, np.zeros(len(values), dtype=bool))
         unseen = values == cells.UNSEEN
         block = self._table()[np.where(missing | unseen, len(self.column.levels), values).astype(np.int64)]
-        if self.home is not None:
-            block[unseen] = [float(level == self.home) for level in self.dummies]
+        if self.other_level is not None:
+            block[unseen] = [float(level == self.other_level) for level in self.dummies]
         return block, Gaps(missing, unseen)
 
     def filled(self, block: np.ndarray, gaps: Gaps) -> np.ndarray:
@@ -86,7 +86,7 @@ class Feature:
     def _table(self) -> np.ndarray:
         """Return the dummies of each known level, and a last row of NaN."""
         dummies = self.dummies or ()
-        places = [self.home if level in self.merged else level for level in self.column.levels]
+        places = [self.other_level if level in self.merged else level for level in self.column.levels]
         rows = [[float(place == dummy) for dummy in dummies] for place in places]
         return np.asarray([*rows, [np.nan] * len(dummies)]).reshape(len(rows) + 1, len(dummies))
 
@@ -152,8 +152,8 @@ def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind,
     declared = {cells.canonical(level) for level in choices.levels.get(name, ())}
     alike = schema.spelled_alike(counts) if kind == "caseless" else []
     if kind == "caseless":
-        declared = set(schema.read_alike(dict.fromkeys(sorted(declared), 1)))
-        counts = schema.read_alike(counts, declared)
+        declared = set(schema.merged_spellings(dict.fromkeys(sorted(declared), 1)))
+        counts = schema.merged_spellings(counts, declared)
     if not declared and len(counts) > MAX_LEVELS:
         message, orders = TableMessage.TOO_MANY_CATEGORIES, schema.likely_orders(counts)
         written = schema.written_as(counts, decimal)
@@ -174,11 +174,11 @@ def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind,
     rare = (set(counts) - set(often)) | few
     if sum(counts.get(level, 0) for level in rare) >= _FEWEST_ROWS and OTHER not in often:
         dummies.append(OTHER)
-    home = OTHER if OTHER in dummies else None
+    other_level = OTHER if OTHER in dummies else None
     levels = tuple(dict.fromkeys([*dummies, reference, *sorted(rare)]))
-    known = levels if home is not None else tuple(level for level in levels if level not in rare)
+    known = levels if other_level is not None else tuple(level for level in levels if level not in rare)
     notes = (Note(TableNote.READ_ALIKE, column=name, levels=alike),) if alike else ()
-    return Feature(Column(name, kind, known), 0.0, tuple(dummies), frozenset(rare), home, reference, notes)
+    return Feature(Column(name, kind, known), 0.0, tuple(dummies), frozenset(rare), other_level, reference, notes)
 
 
 def category_notes(features: Sequence[Feature], unseen: str) -> tuple[str, ...]:
@@ -191,10 +191,10 @@ def category_notes(features: Sequence[Feature], unseen: str) -> tuple[str, ...]:
         if alike := schema.spelled_alike(one.column.levels):
             notes.append(Note(TableNote.SPELLINGS, column=one.name, levels=alike))
         if one.merged:
-            become = "missing" if one.home is None else repr(one.home)
+            become = "missing" if one.other_level is None else repr(one.other_level)
             notes.append(Note(TableNote.RARE_LEVELS, column=one.name, become=become, levels=sorted(one.merged)))
     for become, homes in (("missing", False), (repr(OTHER), True)):
-        names = [one.name for one in categorical if (one.home is not None) == homes]
+        names = [one.name for one in categorical if (one.other_level is not None) == homes]
         if names and unseen == "other":
             notes.append(Note(TableNote.UNKNOWN_LEVELS, columns=names, become=become))
     return tuple(notes)
@@ -255,7 +255,7 @@ def coding(
     if public is None:
         return Coding(name, family, declared or "1", ("0",) if declared is None else None, kind)
     counts, caseless = schema.frequencies(public), kind == "caseless"
-    levels = sorted(schema.read_alike(counts) if caseless else counts)
+    levels = sorted(schema.merged_spellings(counts) if caseless else counts)
     if declared is not None:
         at = cells.codes(pa.array([declared], pa.large_string()), levels)[0]
         if at < 0:

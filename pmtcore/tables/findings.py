@@ -284,7 +284,7 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
         return
     column = public.column(name)
     levels, caseless = schema.frequencies(column), choices.kinds.get(name) == "caseless" and not choices.formula
-    levels = schema.read_alike(levels) if caseless else levels
+    levels = schema.merged_spellings(levels) if caseless else levels
     kind: Kind = "number" if caseless else choices.target_kind
     share = schema.number_share(column, public.decimal, kind)
     alone = len(levels) == 1
@@ -312,7 +312,7 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
             True,
             linear if linear and many else (*marks, *linear),
         )
-    if choices.family == GAUSSIAN.id and schema.like_counts(schema.values(column, kind, public.decimal)):
+    if choices.family == GAUSSIAN.id and schema.looks_like_counts(schema.values(column, kind, public.decimal)):
         label = RepairLabel.COUNTS.sentence(title=FAMILIES[POISSON.id].title)
         counts = Repair(label, {"family": POISSON.id, "lam": None})
         yield Finding("target", Note(TableNote.COUNT_TARGET, column=name), (name,), False, (counts,))

@@ -264,7 +264,7 @@ class Expansion:
         names = tuple(name for name in spec.column_names if name != "Intercept")
         return replace(self, spec=spec, names=names, intercept="Intercept" in spec.column_names)
 
-    def passing(self, names: Iterable[str]) -> Expansion:
+    def with_columns(self, names: Iterable[str]) -> Expansion:
         """Return the same, handing on these columns of the table too, as they are."""
         return replace(self, passed=tuple(name for name in dict.fromkeys(names) if name and name != self.response))
 

@@ -4,8 +4,8 @@ Limits look at the shape of a file (bytes, rows, columns), which is public, neve
 its own limit is unreadable, and so missing.
 """
 
+from pmtcore.base.memory import memory_limit
 from pmtcore.base.messages import InputError, TableMessage, TableNote
-from pmtcore.base.pass_memory import memory_limit
 
 MAX_UPLOAD_MB = 200  # of one file in the browser
 MAX_BYTES = 512 * 2**20  # unpacked, of a table held in memory: uploads, public tables, gzip'ed Parquet

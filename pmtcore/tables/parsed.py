@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.pass_memory import bytes_for_rows
+from pmtcore.base.memory import bytes_for_rows
 from pmtcore.base.private_rows import StaysInSession
 from pmtcore.tables.limits import block_rows
 from pmtcore.tables.sources import Cells

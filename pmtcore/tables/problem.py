@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from pmtcore.accounting.budgets import Unit
+from pmtcore.base.memory import bytes_for_rows
 from pmtcore.base.messages import (
     InputError,
     LabReason,
@@ -27,7 +28,6 @@ from pmtcore.base.messages import (
     TableNote,
     kind_of,
 )
-from pmtcore.base.pass_memory import bytes_for_rows
 from pmtcore.base.private_rows import PrivateRows, StaysInSession
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.cholesky import collinear_with
@@ -48,8 +48,8 @@ from pmtcore.tables.schema import (
     as_identifier,
     code_for_missing,
     frequencies,
+    merged_spellings,
     named_as_identifier,
-    read_alike,
     spelled_alike,
     values,
 )
@@ -292,7 +292,7 @@ def design_of(coder: Coder, public: Table | MomentTable) -> Design:
     if isinstance(public.source, ArrowSource) and not pt.is_primitive(cells.type):
         written = "text"  # a frame tells text from numbers; in a file all cells are text
     counts = frequencies(cells)
-    labels = sorted(read_alike(counts) if coder.target.kind == "caseless" else counts)
+    labels = sorted(merged_spellings(counts) if coder.target.kind == "caseless" else counts)
     return Design(coder, None, tuple(labels), written)
 
 
@@ -306,7 +306,7 @@ def _by_formula(
     cluster: Cluster | None,
 ) -> Problem:
     """Expand both tables by the formula; no private row is read, and the ledger recognizes the original table."""
-    expansion = _expansion(public, choices, schema).passing((choices.person, *choices.weighing, choices.cluster))
+    expansion = _expansion(public, choices, schema).with_columns((choices.person, *choices.weighing, choices.cluster))
     if not isinstance(public, Table):
         raise TypeError("an expansion is learned from public rows")
     inner = _expanded_choices(choices, expansion)
@@ -424,7 +424,9 @@ def public_side(
         InputError: as :func:`prepare`.
     """
     if choices.formula:
-        expansion = _expansion(public, choices, schema).passing((choices.person, *choices.weighing, choices.cluster))
+        expansion = _expansion(public, choices, schema).with_columns(
+            (choices.person, *choices.weighing, choices.cluster)
+        )
         public = public if isinstance(public, MomentTable) else expansion.table(public)
         inner = _expanded_choices(choices, expansion)
         return public_side(expansion.table(private), public, inner, public_rows, schema=expansion.schema)
@@ -442,7 +444,7 @@ def prepare_public(public: Table, choices: Choices) -> PublicSide:
     """
     _check_declared(choices, public)
     if choices.formula:
-        expansion = _expansion(public, choices).passing((*choices.weighing, choices.cluster))
+        expansion = _expansion(public, choices).with_columns((*choices.weighing, choices.cluster))
         inner = _expanded_choices(choices, expansion)
         return _public_side(expansion.table(public), inner, list(expansion.names), expansion.schema)
     beside = (choices.target, choices.cluster, *choices.weighing)

@@ -170,7 +170,7 @@ def spelled_alike(levels: Iterable[str]) -> list[str]:
     return [level for alike in by_form.values() if len(alike) > 1 for level in alike]
 
 
-def read_alike(counts: Mapping[str, int], declared: Iterable[str] = ()) -> dict[str, int]:
+def merged_spellings(counts: Mapping[str, int], declared: Iterable[str] = ()) -> dict[str, int]:
     """Count public levels that differ in capitals or blanks alone as one, most frequent first.
 
     Args:
@@ -200,12 +200,12 @@ def written_as(counts: Mapping[str, int], decimal: str | None) -> Kind | None:
     def read(kind: Kind) -> np.ndarray:
         return Column("", kind).read(texts, decimal)
 
-    def reads_most(kind: Kind) -> bool:
+    def reads_most_cells(kind: Kind) -> bool:
         return bool(2 * np.sum(often[np.isfinite(read(kind))]) > np.sum(often))
 
-    if reads_most("number"):
+    if reads_most_cells("number"):
         return None
-    kind = next(filter(reads_most, (*NUMBERS_WITH_SIGNS, *_examples(counts))), None)
+    kind = next(filter(reads_most_cells, (*NUMBERS_WITH_SIGNS, *_examples(counts))), None)
     if kind is None or not kind.startswith(LIKE):
         return kind
     own = (LIKE + level for level in islice(counts, _EXAMPLES_TRIED) if example_parts(level) is not None)
@@ -270,7 +270,7 @@ def values(
     return np.concatenate(chunks) if chunks else np.empty(0)
 
 
-def like_counts(values: np.ndarray) -> bool:
+def looks_like_counts(values: np.ndarray) -> bool:
     """Return whether public numbers (m,) look like counts: small whole numbers from 0 on, more than two of them."""
     distinct = np.unique(values[np.isfinite(values)])
     integers = len(distinct) > 2 and bool(np.all(distinct == np.round(distinct)))

@@ -39,6 +39,9 @@ from pmtcore.tables.streams import Place, is_address, pieces, starts_with, unpac
 
 if TYPE_CHECKING:
     import pandas as pd
+from collections.abc import Iterator, Sequence
+
+from pmtcore.tables.sources import Cells, DerivedSource
 
 Role = Literal["private", "public"]
 _SAMPLE = 2**22  # bytes of a public text that decide its dialect
@@ -315,3 +318,42 @@ def _typed(column: pa.ChunkedArray, rule: schemas.Column, decimal: str | None) -
         np.all(np.isfinite(numbers)) and np.all(numbers == np.rint(numbers)) and np.all(np.abs(numbers) < 2**53)
     )
     return pa.array(numbers.astype(np.int64) if whole_numbers else numbers, from_pandas=True)
+
+
+class LabelledSource(DerivedSource):
+    """Source with a column of labels.
+
+    Args:
+        source: the other columns.
+        column: its name.
+        labels: of the rows in turn, over and over: one label for a constant column.
+    """
+
+    def __init__(self, source: Source, column: str, labels: Sequence[str]) -> None:
+        if column in source.names:
+            raise InputError(TableMessage.COLUMN_THERE, column=column)
+        super().__init__(source)
+        self._column, self._labels = column, np.array(labels, dtype=object)
+        self.names = (*source.names, column)
+
+    def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
+        """Yield the blocks of one pass."""
+        # A block needs a column to have rows; with the labels alone the source's first one is read and left out.
+        inner = [name for name in names if name != self._column] or list(self.source.names[:1])
+        start = 0
+        for block in self.source.blocks(inner, dialect):
+            columns = {name: block.columns[name] for name in inner if name in names}
+            if self._column in names:
+                places = np.arange(start, start + block.rows) % len(self._labels)
+                columns[self._column] = pa.array(self._labels[places], type=pa.string())
+            start += block.rows
+            yield Cells(block.rows, {name: columns[name] for name in names})
+
+
+def labelled(table: Table, column: str, labels: Sequence[str]) -> Table:
+    """Return the table with a column of labels; see :class:`LabelledSource`.
+
+    Raises:
+        InputError: there is a column of this name.
+    """
+    return Table(table.name, table.role, LabelledSource(table.source, column, labels))

@@ -17,7 +17,7 @@ from pages.elements import quota, visitors
 from pages.elements.server import Guard, Squeezed, policy_for
 from pages.elements.visitors import Visitor
 from pmtcore.auditing.comparison import Comparison
-from pmtcore.base import pass_memory
+from pmtcore.base import memory as process_memory
 from pmtcore.base.messages import AuditMessage, InputError, ReleaseMessage, TableMessage
 from pmtcore.base.roles import Actor, Role
 from pmtcore.releases import job_slots
@@ -313,11 +313,11 @@ def test_uploads_leave_room_for_work(monkeypatch, tmp_path) -> None:
     memory = int(given[1]) * 2**30
     place = tmp_path / "memory.max"
     place.write_text(str(memory))
-    monkeypatch.setattr(pass_memory, "_CGROUPS", (str(tmp_path / "none"), str(place)))
-    assert pass_memory.memory_limit() == memory and limits.server_bytes() >= limits.MAX_SESSION_BYTES
-    assert 2 * limits.server_bytes() + limits.MAX_RUNNING * pass_memory.bytes_for_rows() + 2**30 <= memory
+    monkeypatch.setattr(process_memory, "_CGROUPS", (str(tmp_path / "none"), str(place)))
+    assert process_memory.memory_limit() == memory and limits.server_bytes() >= limits.MAX_SESSION_BYTES
+    assert 2 * limits.server_bytes() + limits.MAX_RUNNING * process_memory.bytes_for_rows() + 2**30 <= memory
     place.write_text("max\n")
-    assert pass_memory.memory_limit() > 2**30
+    assert process_memory.memory_limit() > 2**30
 
 
 def test_a_page_opens_sockets_to_its_own_server_alone() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pmtcore.base.deployment import hours, predictable, problems
+from pmtcore.base.deployment import predictable, problems, sign_in_hours
 from pmtcore.base.messages import SettingFault
 from pmtcore.base.roles import Denied, Role, actor_of
 from pmtcore.cli.main import main
@@ -158,4 +158,10 @@ def test_nobody_by_other_claims() -> None:
     for signed in (None, False, "true", 1):
         assert actor_of(claims(is_logged_in=signed), None, NOW).denied is Denied.NOT_SIGNED_IN
     assert actor_of({}, None, NOW).role is None
-    assert [hours({"PMT_SIGN_IN_HOURS": text}) for text in ("2", "x", "nan", "-1", "inf")] == [2, 12, 12, 12, 12]
+    assert [sign_in_hours({"PMT_SIGN_IN_HOURS": text}) for text in ("2", "x", "nan", "-1", "inf")] == [
+        2,
+        12,
+        12,
+        12,
+        12,
+    ]

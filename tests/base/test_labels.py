@@ -31,7 +31,7 @@ MAY_OPEN = {
     "pmtcore/tables/persons.py": "puts zeros for a person's further rows, back into the same box",
     "pmtcore/mechanisms/randomizers.py": "local randomizers: every row is randomized on its own",
     "pmtcore/mechanisms/grid.py": "mechanism: integer noise is added in the same function",
-    "pmtcore/mechanisms/loss_sums.py": "sums for a solver: its minimizer leaves with noise, or stays in the lab",
+    "pmtcore/mechanisms/minimizer.py": "sums for a solver: its minimizer leaves with noise, or stays in the lab",
     "pmtcore/methods/response_moment.py": "the Gram matrix of covariates declared public; no response is in it",
     "pmtcore/methods/as_published.py": "as published: lab only, the registry refuses to release it",
     "pmtcore/mechanisms/noise.py": "mechanisms: noise is added in the same expression",

@@ -35,6 +35,7 @@ from pmtcore.base.messages import (
     SettingFault,
     SiteState,
     SpendMessage,
+    StudyError,
     StudyFault,
     TableMessage,
     TableNote,
@@ -43,7 +44,6 @@ from pmtcore.base.messages import (
 )
 from pmtcore.ledger.chain import Damaged
 from pmtcore.releases.outcome import before_spend
-from pmtcore.sites.errors import StudyError
 
 ENUMS = {enum.__name__: enum for enum in Message.__subclasses__()}
 KINDS = [kind for enum in ENUMS.values() for kind in enum]

@@ -12,7 +12,7 @@ from pmtcore.accounting.perturbed import ApproxDP
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses, solvers
 from pmtcore.glm.solvers import Data, Penalty, minimize, shortest
-from pmtcore.mechanisms.loss_sums import LossSums
+from pmtcore.mechanisms.minimizer import LossSums
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.mechanisms.perturbed import dp_erm
 from tests.helpers import names

@@ -13,7 +13,7 @@ from pmtcore.base.messages import ReleaseMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import family
 from pmtcore.local import protocol
-from pmtcore.mechanisms import grid, integers, loss_sums, randomizers
+from pmtcore.mechanisms import grid, integers, minimizer, randomizers
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods import dp_gd, pmt_objective
@@ -115,7 +115,7 @@ def test_a_row_is_the_same_numbers_wherever_it_stands(entry, monkeypatch):
         (randomizers, "grid_rows"),
         (dp_gd, "bounded"),
         (pmt_objective, "bounded"),
-        (loss_sums, "bounded"),
+        (minimizer, "bounded"),
     ):
         spied(module, name)
     order = np.random.default_rng(4).permutation(ROWS)

@@ -13,7 +13,7 @@ from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import POISSON
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.gradients.frame import Frame, in_frame
+from pmtcore.methods.gradients.frame import Frame, in_frame_coordinates
 from pmtcore.methods.gradients.rehearsal import simulated
 from pmtcore.public.moments import public_from_rows
 from pmtcore.public.shape import Clip, Shape
@@ -172,7 +172,7 @@ def test_a_long_public_row_has_the_mean_of_its_own_predictor(reach):
     clip = Clip(1.5, reach)
     own = x @ Frame(public, 1000).to_table(Frame(public, 1000).start[0])
     equation = plan("pmt-score", public, 1000, 1.0).equation
-    for rows in (equation.rows, Shape.of(in_frame(public)).left_out):
+    for rows in (equation.rows, Shape.of(in_frame_coordinates(public)).left_out):
         clipped = replace(rows, factors=np.ones(60), weights=np.ones(60)).clipped(clip)
         lengths = np.linalg.norm(rows.features, axis=1)
         shortened = np.minimum(1.0, 1.5 * reach / lengths)

@@ -11,16 +11,16 @@ import pyarrow as pa
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base import pass_memory, private_rows, threads
+from pmtcore.base import memory, private_rows, threads
 from pmtcore.base.block_sums import block_sum
 from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.memory import LEAST_KEPT
 from pmtcore.base.messages import InputError
-from pmtcore.base.pass_memory import LEAST_KEPT
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import LOGISTIC, family
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms import randomizers, whitening
-from pmtcore.mechanisms.loss_sums import derivative_sums, row_pieces
+from pmtcore.mechanisms.minimizer import derivative_sums, row_pieces
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.mechanisms.quantized_rows import Quantizer, bytes_kept
 from pmtcore.methods.registry import make_parameters, method, methods
@@ -201,8 +201,8 @@ def test_all_rows_are_kept_or_none(declared):
 
 def test_of_rows_in_memory_as_much_is_kept_as_they_take(monkeypatch):
     """A pass over them starts from what the first one made, however many there are; rows that are read have a limit."""
-    monkeypatch.setattr(pass_memory, "LEAST_KEPT", 1000)
-    monkeypatch.setattr(pass_memory, "memory_limit", lambda: 0)
+    monkeypatch.setattr(memory, "LEAST_KEPT", 1000)
+    monkeypatch.setattr(memory, "memory_limit", lambda: 0)
     x = np.random.default_rng(7).standard_normal((5000, 5))
     frame = pa.table(dict(zip("abcdy", x.T, strict=True)))
     text = b"a,b,c,d,y\n" + b"".join(b"%.9f,%.9f,%.9f,%.9f,%.9f\n" % row for row in map(tuple, x.tolist()))

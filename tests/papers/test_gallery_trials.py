@@ -16,7 +16,7 @@ from pmtcore.glm.losses import LOGISTIC
 from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.local import setup
-from pmtcore.mechanisms.loss_sums import LossSums
+from pmtcore.mechanisms.minimizer import LossSums
 from pmtcore.mechanisms.perturbed import add_remove
 from pmtcore.methods.perturbed.setting import Setting
 from pmtcore.papers.figures import retrieval as pictures

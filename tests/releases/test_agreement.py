@@ -19,7 +19,7 @@ from pmtcore.base.messages import InputError, LedgerMessage, ReleaseMessage
 from pmtcore.base.roles import Actor, Forbidden, Role
 from pmtcore.cli import arguments
 from pmtcore.cli.main import main
-from pmtcore.ledger import chain, reading
+from pmtcore.ledger import account, chain
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise
@@ -324,7 +324,7 @@ def test_roles_stand_in_the_chain(book):
     ask(ANA, problem_of(book), REQUEST, book, dataset="survey", key="k")
     answer(CLEO, book, "k", True)
     with book._database.reading() as connection:
-        rows = [*reading.of_kind(connection, "register", "cap"), *reading.of_kind(connection, "agree")]
+        rows = [*account.events_of_kind(connection, "register", "cap"), *account.events_of_kind(connection, "agree")]
     said = {row["kind"]: chain.read(row, book._database.key) for row in rows}
     assert {kind: (one["by"], one["role"]) for kind, one in said.items()} == dict.fromkeys(said, ("cleo", "curator"))
     assert set(said) == {"register", "cap", "agree"}

@@ -117,7 +117,7 @@ def test_script_notebook_command(joint):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_shell_gives_the_name_back(name):
     """What is quoted can be seen, and bash reads the very name from it."""
-    quoted = escaping.shell(name)
+    quoted = escaping.shell_word(name)
     assert quoted.isprintable()
     done = subprocess.run(["bash", "-c", f"printf %s {quoted}"], capture_output=True, env={"LC_ALL": "C.UTF-8"})
     assert done.stdout.decode() == name

@@ -16,7 +16,7 @@ from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.auditing.comparison import Comparison, rescaled
 from pmtcore.base.exports import PrivateFigureError
 from pmtcore.base.messages import InputError
-from pmtcore.base.numbers import alike, figure
+from pmtcore.base.numbers import figure, with_equal_decimals
 from pmtcore.base.private_rows import Curator, Private
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
@@ -126,7 +126,7 @@ def test_it_says_what_was_released(problem):
     text = report(record)
     for name, value in record["coefficients"].items():
         band = record["bands"][name]
-        shown, low, high = alike(value, band["low"], band["high"])
+        shown, low, high = with_equal_decimals(value, band["low"], band["high"])
         assert f">{shown}<" in text and f"{low} to {high}" in text and name in text
     assert f"{record['guarantee']['epsilon']:.4g}" in text
     assert "not to be published" in text and "seed" in text

@@ -7,10 +7,9 @@ import sys
 
 import pytest
 
-from pmtcore.base.messages import StudyFault
+from pmtcore.base.messages import StudyError, StudyFault
 from pmtcore.cli.main import main
 from pmtcore.sites import simulation
-from pmtcore.sites.errors import StudyError
 from pmtcore.sites.study import Study
 from tests.sites.conftest import draw
 

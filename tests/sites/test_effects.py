@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pmtcore.base.messages import StudyFault
+from pmtcore.base.messages import StudyError, StudyFault
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.releases.release import release
 from pmtcore.sites import effects
-from pmtcore.sites.errors import StudyError
 from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.rounds import SharedNoise
 from pmtcore.sites.transcript import OpenedPass

@@ -8,10 +8,9 @@ import signal
 
 import pytest
 
-from pmtcore.base.messages import StudyFault
+from pmtcore.base.messages import StudyError, StudyFault
 from pmtcore.sites import seals, sharing
 from pmtcore.sites.boards import EVERYTHING, FolderBoard
-from pmtcore.sites.errors import StudyError
 from pmtcore.sites.parties import Coordinator
 from pmtcore.sites.transcript import Transcript
 from tests.sites.killed import SUMS, VALUES, take_part

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from pmtcore.base.messages import SiteMessage, StudyFault
+from pmtcore.base.messages import SiteMessage, StudyError, StudyFault
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.sites import sharing
-from pmtcore.sites.errors import StudyError
 from pmtcore.sites.noise_shares import NoiseShares, concentrated_epsilon, require_fine, share_scale, tau
 from pmtcore.sites.seals import Keys
 from tests.helpers import refused

@@ -9,14 +9,13 @@ import pandas as pd
 import pytest
 
 from pmtcore.accounting.budgets import Unit
-from pmtcore.base.messages import Party, ReleaseMessage, StudyFault
+from pmtcore.base.messages import Party, ReleaseMessage, StudyError, StudyFault
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.releases import release as module
 from pmtcore.releases.release import admit, release
 from pmtcore.sites import parties, seals, sharing
 from pmtcore.sites.boards import BoardMessage, FolderBoard, HttpBoard, MemoryBoard, serving
-from pmtcore.sites.errors import StudyError
 from pmtcore.sites.noise_shares import NoiseShares, share_scale
 from pmtcore.sites.parties import Coordinator, join
 from pmtcore.sites.rounds import Openings, Replay, SharedNoise

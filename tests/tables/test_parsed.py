@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base import pass_memory
+from pmtcore.base import memory
 from pmtcore.base.messages import InputError
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SeededNoise
@@ -170,7 +170,7 @@ def test_a_pass_that_was_stopped_hands_nothing_on():
 
 def test_what_is_kept_is_decided_by_what_is_public(monkeypatch):
     """Levels are read anew, and so are more rows than there is room for."""
-    monkeypatch.setattr(pass_memory, "memory_limit", lambda: 0)
+    monkeypatch.setattr(memory, "memory_limit", lambda: 0)
     assert problem_of(text(500)).parsed is not None
     assert problem_of(text(500, town=True)).parsed is None
     assert parsed.fits(10**6, 11, 11) and not parsed.fits(2 * 10**6, 11, 11)

@@ -19,7 +19,7 @@ import pytest
 from pmtcore.tables.cells import ABSENT, codes, numbers, texts
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import PublicSide, public_side
-from pmtcore.tables.schema import code_for_missing, like_counts
+from pmtcore.tables.schema import code_for_missing, looks_like_counts
 from pmtcore.tables.table import Table, read_table, table_from
 from tests.helpers import TEST
 
@@ -474,4 +474,4 @@ def test_a_number_of_nines_far_out_is_a_code(values, code):
 )
 def test_small_whole_numbers_from_zero_on_are_counts(values, counts):
     """A target of them is offered the regression of rates."""
-    assert like_counts(np.array([*values, np.nan], dtype=float)) is counts
+    assert looks_like_counts(np.array([*values, np.nan], dtype=float)) is counts

@@ -207,7 +207,7 @@ class Frame:
             packed += slopes[start : start + rows].T @ (part[:, above[0]] * part[:, above[1]])
         return from_upper_triangle(packed / self.m, d)
 
-    def roughness(self, slopes: np.ndarray, hessians: np.ndarray) -> np.ndarray:
+    def hessian_entry_variance(self, slopes: np.ndarray, hessians: np.ndarray) -> np.ndarray:
         """Return the mean variance (t,) of an entry of the public Hessian around that of n private rows.
 
         Args:
@@ -294,7 +294,7 @@ class Frame:
 _WHITENED: WeakKeyDictionary[PublicData, PublicData] = WeakKeyDictionary()  # public figures only
 
 
-def in_frame(public: PublicData) -> PublicData:
+def in_frame_coordinates(public: PublicData) -> PublicData:
     """Return labelled rows of labels or counts around their weakly informed fit, in the coordinates of a frame.
 
     Rows without the response, and data of which only a moment is known, are returned unchanged.

@@ -172,7 +172,7 @@ def curvature_at(frame: Frame, state: FilterState) -> Curvature:
         return Curvature(root @ state.released.ratio @ np.swapaxes(root, 1, 2), state.released.variance)
     slopes = frame.slopes(state.points)
     hessians = frame.hessians(slopes)
-    return Curvature(hessians, frame.roughness(slopes, hessians))
+    return Curvature(hessians, frame.hessian_entry_variance(slopes, hessians))
 
 
 def choose_bounds(frame: Frame, state: FilterState, mu: float) -> ClippingChoice:
@@ -457,7 +457,7 @@ def combine_curvature(
     """
     slopes = frame.slopes(state.points)
     public = frame.hessians(slopes)
-    spread = frame.roughness(slopes, public)
+    spread = frame.hessian_entry_variance(slopes, public)
     weights = length_weights(frame.norms[:, None] * np.sqrt(slopes), bounds) ** 2
     deviation = released - frame.hessians(slopes * weights)
     noise = (CURVATURE_SENSITIVITY * bounds**2 / (mu * frame.n)) ** 2 / 2

@@ -36,7 +36,7 @@ from pmtcore.public.moments import PublicData
 
 _FLOOR = 0.05  # smallest eigenvalue left to the released Gram matrix, relative to whitened units
 # Times that the curvature of a direction grew: more of it was truncated than was left
-HEAVY = 2.0
+HEAVY_GROWTH = 2.0
 
 
 class FirstFit:
@@ -283,7 +283,7 @@ class RefinedFit:
         return self._known_gram[1]
 
     @cached_property
-    def surely_missing(self) -> np.ndarray:
+    def least_raised_gram(self) -> np.ndarray:
         """Return the same, raised only by what no direction of a step that follows noise explains.
 
         A step has in it the noise of the gradient that it starts from, whose product with the step has ``sqrt(d)`` of
@@ -292,7 +292,7 @@ class RefinedFit:
         if isinstance(self.before, FirstFit):
             return self.pilot.gram_estimate
         deviations = max(SECANT_DEVIATIONS, math.sqrt(self.point.shape[1]))
-        return self._raised(self.before, self.before.surely_missing, deviations)
+        return self._raised(self.before, self.before.least_raised_gram, deviations)
 
     def _secant(self, before: RefinedFit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the step (trials, d) between two gradients, their difference (trials, d), its variance (trials,)."""
@@ -313,10 +313,10 @@ class RefinedFit:
         """
         if self.gradient.exceeds_expected_tail[0]:
             return True
-        if np.array_equal(self.pilot.gram_estimate[0], self.surely_missing[0]):
+        if np.array_equal(self.pilot.gram_estimate[0], self.least_raised_gram[0]):
             return False
-        grown = np.linalg.solve(self.pilot.gram_estimate[0], self.surely_missing[0])
-        return bool(np.linalg.eigvals(grown).real.max() > HEAVY)
+        grown = np.linalg.solve(self.pilot.gram_estimate[0], self.least_raised_gram[0])
+        return bool(np.linalg.eigvals(grown).real.max() > HEAVY_GROWTH)
 
     @cached_property
     def _posterior(self) -> tuple[np.ndarray, GaussianUpdate]:

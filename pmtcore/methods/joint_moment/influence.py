@@ -42,10 +42,10 @@ class Tail:
     def of(cls, lengths: np.ndarray, rows: float) -> Tail:
         """Return the tail by a power law, down to the one row in so many that lies furthest out."""
         order, tail = _outermost(lengths)
-        return cls._between(order, tail, tail.power, rows)
+        return cls._from_power(order, tail, tail.power, rows)
 
     @staticmethod
-    def top(lengths: np.ndarray) -> float:
+    def expected_longest(lengths: np.ndarray) -> float:
         """Return the length that the longest of these rows would have by the power law."""
         _, tail = _outermost(lengths)
         return float((tail.start * tail.many ** (1 / tail.power))[0])
@@ -63,11 +63,11 @@ class Tail:
         plain = float(np.sum(np.log(chi.isf(ranks, dimension) / chi.isf(k / m, dimension))))
         heavy = min(max((float(tail.log_excess[0]) / plain - 1) / _HEAVY_LOG_EXCESS, 0.0), 1.0)
         power = np.maximum(tail.power * (1 - _CAUTIOUS_DEVIATIONS / math.sqrt(k + PRIOR_ROWS)), _LEAST_POWER)
-        far = cls._between(order, tail, power, rows)
+        far = cls._from_power(order, tail, power, rows)
         return replace(far, shares=heavy * far.shares)
 
     @classmethod
-    def _between(cls, order: np.ndarray, tail: PowerTail, power: np.ndarray, rows: float) -> Tail:
+    def _from_power(cls, order: np.ndarray, tail: PowerTail, power: np.ndarray, rows: float) -> Tail:
         """Return the tail of rows in this order at this power, from its start to one row in ``rows``."""
         share = tail.many / len(order)
         edges = np.exp(np.linspace(math.log(min(1 / rows, share / 2)), math.log(share), _QUANTILES + 1))
@@ -102,7 +102,7 @@ class Influence(ABC):
         """Return ``mean w^2 (a'y)(a'y)' (b'y)^2`` (q, q) over public rows as they are."""
 
     @abstractmethod
-    def square(self, b: np.ndarray) -> float:
+    def weighted_mean_square(self, b: np.ndarray) -> float:
         """Return ``mean w (b'y)^2``."""
 
     @abstractmethod
@@ -110,7 +110,7 @@ class Influence(ABC):
         """Return variances (q,) of ``w y'J y`` over public rows."""
 
     @abstractmethod
-    def around(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    def product_covariance(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """Return covariance (q, q) of ``w y'(J o rest) y`` on public rows, J symmetrized ``a b'``; ``rest``: (D, D)."""
 
     def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -201,8 +201,8 @@ class RowInfluence(Influence):
         sums, correction = group_sums(moves, self.clusters)
         return np.asarray(correction * sums.T @ sums / self.m)
 
-    def square(self, b: np.ndarray) -> float:
-        """See :meth:`Influence.square`."""
+    def weighted_mean_square(self, b: np.ndarray) -> float:
+        """See :meth:`Influence.weighted_mean_square`."""
         return float(np.mean(self.weights * (self.inside @ b) ** 2))
 
     def freedom(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -227,8 +227,8 @@ class RowInfluence(Influence):
         """Return directions (k, D) of the rows furthest out, as long as what is cut off beyond is expected to weigh."""
         lengths = np.linalg.norm(self.left_out, axis=1)
         tail = Tail.conservative(lengths, self.inside.shape[1], _TABLES_PER_EXTREME * self.n)
-        square = np.sum(np.maximum(tail.lengths**2 - self.radius**2, 0.0) ** 2 * tail.shares)
-        return np.asarray(self.left_out[tail.rows] / lengths[tail.rows, None] * square**0.25)
+        mean_square = np.sum(np.maximum(tail.lengths**2 - self.radius**2, 0.0) ** 2 * tail.shares)
+        return np.asarray(self.left_out[tail.rows] / lengths[tail.rows, None] * mean_square**0.25)
 
     def beyond(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.beyond`."""
@@ -247,8 +247,8 @@ class RowInfluence(Influence):
         sums, correction = group_sums(moves - np.mean(moves, axis=0), self.clusters)
         return np.asarray(correction * np.sum(sums**2, axis=0) / self.m)
 
-    def around(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
-        """See :meth:`Influence.around`."""
+    def product_covariance(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
+        """See :meth:`Influence.product_covariance`."""
         y = self.inside
         moves = self.weights[:, None] * ((y * ((y * b) @ rest)) @ a.T)
         return self.mean_square(moves - np.mean(moves, axis=0))
@@ -326,8 +326,8 @@ class Moments(Influence):
         """See :meth:`Influence.spread`."""
         return _products(self._four[0], a, b)
 
-    def square(self, b: np.ndarray) -> float:
-        """See :meth:`Influence.square`."""
+    def weighted_mean_square(self, b: np.ndarray) -> float:
+        """See :meth:`Influence.weighted_mean_square`."""
         return float(b @ self.truncated_second @ b)
 
     def residual_products(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -335,12 +335,12 @@ class Moments(Influence):
         mean = a @ self.residual_moment @ b
         return mean, _products(self._four[1], a, b) - np.outer(mean, mean)
 
-    def around(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
-        """See :meth:`Influence.around`."""
+    def product_covariance(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
+        """See :meth:`Influence.product_covariance`."""
         forms = _symmetrized(a, b) * rest
         mean = np.einsum("qij,ij->q", forms, self.truncated_second)
-        square = np.einsum("qij,ijkl,rkl->qr", forms, self._four[0], forms, optimize=True)
-        return np.asarray(square - np.outer(mean, mean))
+        mean_square = np.einsum("qij,ijkl,rkl->qr", forms, self._four[0], forms, optimize=True)
+        return np.asarray(mean_square - np.outer(mean, mean))
 
     def truncated_variances(self, matrices: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.truncated_variances`."""
@@ -373,13 +373,13 @@ class GaussianInfluence(Influence):
     def spread(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return ``(a'Sa)(b'Sb) + 2 (a'Sb)(a'Sb)'``, by Isserlis' theorem."""
         cross = a @ self.moment @ b
-        return np.asarray(a @ self.moment @ a.T * self.square(b) + 2 * np.outer(cross, cross))
+        return np.asarray(a @ self.moment @ a.T * self.weighted_mean_square(b) + 2 * np.outer(cross, cross))
 
-    def square(self, b: np.ndarray) -> float:
-        """See :meth:`Influence.square`."""
+    def weighted_mean_square(self, b: np.ndarray) -> float:
+        """See :meth:`Influence.weighted_mean_square`."""
         return float(b @ self.moment @ b)
 
-    def around(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    def product_covariance(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """Return ``2 tr(J S J' S)``."""
         half = (_symmetrized(a, b) * rest) @ self.moment
         return np.asarray(2 * np.einsum("qij,rji->qr", half, half))

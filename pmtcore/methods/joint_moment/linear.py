@@ -132,7 +132,9 @@ class Fit:
         """Return the covariance (q, q) that the expected moment brings: that of ``(1 - W) J`` over public rows."""
         if self.state.expected_share is None:
             return np.zeros((len(self.a), len(self.a)))
-        return self.state.relative_variance * self.state.influence.around(self.a, self.b, self.state.expected_share)
+        return self.state.relative_variance * self.state.influence.product_covariance(
+            self.a, self.b, self.state.expected_share
+        )
 
     @property
     def privacy(self) -> np.ndarray:
@@ -143,7 +145,7 @@ class Fit:
     def sampling(self) -> np.ndarray:
         """Return the covariance (q, q): shape from public rows, size from the released residual variance."""
         shape = self.state.influence.spread(self.a, self.b)
-        size = self.residual_variance / max(self.state.influence.square(self.b), 1e-300)
+        size = self.residual_variance / max(self.state.influence.weighted_mean_square(self.b), 1e-300)
         return np.asarray(shape * size / self.state.n)
 
     @cached_property
@@ -227,7 +229,7 @@ def combined_residual_variance(state: State, b: np.ndarray, released: float) -> 
         b: response less fit, in the coordinates of the moment (D,).
         released: residual variance of the released moment.
     """
-    public = state.influence.square(b)
+    public = state.influence.weighted_mean_square(b)
     if not state.influence.m:
         return max(released, _FLOOR * float(b @ state.expected @ b))
     noise = float(state.variances(np.outer(b, b)[None])[0])

@@ -650,6 +650,6 @@ def chosen(rows: RowNorm | None, dimension: int, n: int, mu: float, *, parameter
     if not covering:
         priced = candidates(rows, n)
         return max(float(priced.radii[priced.best(mu)]), priced.negligible_noise_radius(mu))
-    top = min(float(np.max(rows.lengths)), Tail.top(rows.lengths))
+    top = min(float(np.max(rows.lengths)), Tail.expected_longest(rows.lengths))
     wide = 2 * top  # four times the largest public norm^2 where the noise is then below the sampling error, else twice
     return wide if (wide**2 / mu) ** 2 < n else math.sqrt(2.0) * top

@@ -27,7 +27,7 @@ from pmtcore.base.strict_json import Json
 from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, recycled, retrieved_share
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Losses, Penalty, minimize
-from pmtcore.mechanisms.loss_sums import LossSums
+from pmtcore.mechanisms.minimizer import LossSums
 from pmtcore.mechanisms.noise import NoiseSource, in_the_lab
 from pmtcore.mechanisms.perturbed import draw, draw_above, draw_sampled
 from pmtcore.methods.facts import Facts

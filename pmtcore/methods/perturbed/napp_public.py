@@ -27,7 +27,7 @@ from pmtcore.accounting.perturbed import CHOICES, ApproxDP
 from pmtcore.base.messages import Note, ReleaseNote
 from pmtcore.base.strict_json import Json
 from pmtcore.glm.losses import Loss
-from pmtcore.mechanisms.loss_sums import LossSums
+from pmtcore.mechanisms.minimizer import LossSums
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.perturbed import Budgeted, Mechanism, dp_erm, napp_public
 from pmtcore.methods.facts import Facts

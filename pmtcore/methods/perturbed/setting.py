@@ -14,7 +14,7 @@ from pmtcore.base.messages import InputError, MethodMessage, one_of
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.losses import Loss
-from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept
+from pmtcore.mechanisms.minimizer import LossSums, bytes_kept
 from pmtcore.mechanisms.whitening import row_products
 from pmtcore.methods.parameters import parameter, unset
 from pmtcore.methods.registry import IterativePlan

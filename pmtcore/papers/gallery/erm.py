@@ -27,7 +27,7 @@ from pmtcore.glm.families import family as family_of
 from pmtcore.glm.losses import LOGISTIC, Loss
 from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import NearHessians, loss_values
-from pmtcore.mechanisms.loss_sums import LossSums
+from pmtcore.mechanisms.minimizer import LossSums
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.perturbed import add_remove
 from pmtcore.mechanisms.truncation import bounded

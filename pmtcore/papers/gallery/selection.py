@@ -115,11 +115,11 @@ def _studied(
 
     published = {name: planned(id, iterations=_ROUNDS, **printed) for name, id in _PUBLISHED}
     exact = planned("napp-erm", fit="direct", floor=_ALMOST_NO_RIDGE, **printed)
-    thetas = {name: _along(plan, rows, trials, seed) for name, plan in published.items()}
+    thetas = {name: _fits(plan, rows, trials, seed) for name, plan in published.items()}
     for name, id in _SOUND:
         plans = [planned(id, noise="pure", coordinates="scaled", lasso=each) for each in LAMS]
         thetas[name] = np.stack([_sound(plan, rows, epsilon, trials, seed=seed) for plan in plans])
-    thetas["without privacy"] = _along(exact, rows, 1, seed, quiet=True)
+    thetas["without privacy"] = _fits(exact, rows, 1, seed, quiet=True)
     nearest = int(np.argmin(np.abs(np.log(np.asarray(LAMS) / lam))))
     return SelectionStudy(
         public.names,
@@ -132,7 +132,7 @@ def _studied(
     )
 
 
-def _along(plan: Plan, rows: PrivateRows, trials: int, seed: int, *, quiet: bool = False) -> np.ndarray:
+def _fits(plan: Plan, rows: PrivateRows, trials: int, seed: int, *, quiet: bool = False) -> np.ndarray:
     """Return coefficients (lams, trials, p) of a published method, the draws of the noise alike at every Lambda."""
     if not isinstance(plan, PrintedPlan):
         raise TypeError("not one of paper D's plans")

@@ -687,7 +687,7 @@ def code(fit: Regression) -> dict[str, str]:
     python = f'import pmtcore as pc\n\nmoment = pc.Moment.load("R.json")\nmoment.regress({fit.formula!r}{ridge})\n'
     return {
         "Python": python,
-        "Command line": f"python -m pmtcore explore --record R.json --formula {escaping.shell(fit.formula)}{flag}",
+        "Command line": f"python -m pmtcore explore --record R.json --formula {escaping.shell_word(fit.formula)}{flag}",
     }
 
 

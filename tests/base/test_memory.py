@@ -4,13 +4,13 @@ import os
 
 import pytest
 
-from pmtcore.base import pass_memory
-from pmtcore.base.pass_memory import LEAST_KEPT, MOST_KEPT, bytes_for_rows
+from pmtcore.base import memory
+from pmtcore.base.memory import LEAST_KEPT, MOST_KEPT, bytes_for_rows
 
 
 @pytest.fixture(autouse=True)
 def _share_of_others(monkeypatch):
-    monkeypatch.setattr(pass_memory, "_share", [pass_memory._OF_OTHERS])
+    monkeypatch.setattr(memory, "_share", [memory._OF_OTHERS])
 
 
 @pytest.mark.parametrize(
@@ -24,9 +24,9 @@ def _share_of_others(monkeypatch):
 )
 def test_a_command_may_keep_more(monkeypatch, gigabytes, command, others):
     """It is alone in its process; eight jobs of a server share the memory."""
-    monkeypatch.setattr(pass_memory, "memory_limit", lambda: int(gigabytes * 2**30))
+    monkeypatch.setattr(memory, "memory_limit", lambda: int(gigabytes * 2**30))
     assert bytes_for_rows() == others
-    pass_memory.runs_one_command()
+    memory.runs_one_command()
     assert bytes_for_rows() == command
 
 
@@ -38,4 +38,4 @@ def test_a_system_that_does_not_say_its_memory(monkeypatch, trouble):
         raise trouble
 
     monkeypatch.setattr(os, "sysconf", refuses)
-    assert pass_memory.memory_limit() == 0 and bytes_for_rows() == LEAST_KEPT
+    assert memory.memory_limit() == 0 and bytes_for_rows() == LEAST_KEPT

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from pmtcore.accounting.budgets import FIRST, MEAN
-from pmtcore.auditing.lower_bound import audit
-from pmtcore.auditing.people import People
+from pmtcore.auditing.lower_bound import People, audit
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import AuditMessage
 from pmtcore.cli.main import main
