@@ -208,7 +208,7 @@ def _mutants() -> list[Mutant]:
     noiseless = "cells.table_rows + _laplace(secret + cells.digest) >= known.table_rows + more + _laplace(secret)"
     without = "cells.table_rows >= known.table_rows + more"
     plant("fingerprint: growth without noise", "ledger/fingerprint.py", noiseless, without, growth)
-    hashed = ("tables/fingerprint.py", "rows += read.rows", "rows += len(read.words[0]) % 7")
+    hashed = ("tables/fingerprint.py", "self.rows += len(quick)", "self.rows += len(quick) % 7")
     plant("fingerprint: growth of other rows", *hashed, growth)
     shares = ("releases/release.py", "problem.private.n if problem.reads_n_rows else None", "problem.private.n")
     plant("progress: shares of a private number of rows", *shares, "tests/releases/test_progress.py")
@@ -1168,8 +1168,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "fingerprint: the first columns only",
         "tables/fingerprint.py",
-        "    names = table.columns\n",
-        "    names = table.columns[:64]\n",
+        "    names, source = table.columns, reading_numbers(",
+        "    names, source = table.columns[:64], reading_numbers(",
         f"{fingerprint} -k front",
     )
     plant(
@@ -1182,8 +1182,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "fingerprint: few rows also where rows tell nobody apart",
         "tables/fingerprint.py",
-        "            if self.telling and self._most_telling is not None:",
-        "            if self._most_telling is not None:",
+        "if columns and self._most_telling is not None:",
+        "if self._most_telling is not None:",
         f"{fingerprint} -k counted_all",
     )
     plant(
@@ -1294,7 +1294,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "one parse: numbers are handed on whatever decimal mark they were read with",
         "tables/fingerprint.py",
-        "if parsed is not None and parsed.decimal != mark:",
+        "if parsed is not None and parsed.decimal != reading.mark:",
         "if parsed is not None and False:",
         "tests/tables/test_parsed.py -k again",
     )
@@ -1517,8 +1517,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "groups are not summed",
         "public/bands.py",
-        "np.add.at(sums, groups, moves)",
-        "sums[groups] = moves",
+        "np.add.at(sums, groups, shifts)",
+        "sums[groups] = shifts",
         f"{clusters} -k summed_first",
     )
     plant(
@@ -2217,7 +2217,7 @@ def _page_mutants() -> list[Mutant]:
             ("a radius is advised to other people's rows", '        more = wider = ""\n', '        more = ""\n'),
             (
                 "the first coefficient is the example",
-                "rows.iloc[int(np.argmax(clear))]",
+                "rows.iloc[0 if ordered else int(np.argmax(clear))]",
                 "rows.iloc[0]",
             ),
         ),

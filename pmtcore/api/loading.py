@@ -78,7 +78,7 @@ def results_of(record: ReleaseRecord, spent: str = "", design: Design | None = N
     """
     bands, released = bands_of(record), record.get("released", {})
     coefficients = np.array(list(record["coefficients"].values()), dtype=float)
-    centre, freedom = _law(coefficients, bands)
+    centre, freedom = _centre_and_freedom(coefficients, bands)
     reasons = "" if record["standing"] == "sound" else f": {'; '.join(record['standing_reasons'])}"
     chosen = family(str(record.get("public", record).get("family") or GAUSSIAN.id))
     note = person_note(record["guarantee"])
@@ -114,19 +114,19 @@ def in_words(record: ReleaseRecord) -> str:
     return str(results_of(record))
 
 
-def _law(values: np.ndarray, bands: Bands | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return what limits lie around (d,), and degrees of freedom (d,); in version 1 from the limits themselves."""
+def _centre_and_freedom(values: np.ndarray, bands: Bands | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the centre of the intervals (d,) and their degrees of freedom (d,); in version 1 from the intervals."""
     if bands is None:
         return values, np.full(len(values), np.inf)
     if bands.centre is not None and bands.freedom is not None:
         return bands.centre, bands.freedom
     total = np.sqrt(np.sum(np.square(list(bands.parts.values())), axis=0))
     ratio = (bands.high - bands.low) / 2 / np.maximum(total, 1e-300)
-    return (bands.low + bands.high) / 2, np.array([_freedom(one) for one in ratio])
+    return (bands.low + bands.high) / 2, np.array([_degrees_of_freedom(one) for one in ratio])
 
 
-def _freedom(ratio: float) -> float:
-    """Return degrees of freedom at which a 95 % limit lies so many standard errors away."""
+def _degrees_of_freedom(ratio: float) -> float:
+    """Return the degrees of freedom at which the 97.5 % quantile is this many standard errors."""
     low, high = student.ppf(0.975, 1.0), student.ppf(0.975, _MOST_FREEDOM)
     if not high < ratio < low:
         return _MOST_FREEDOM if ratio <= high else 1.0

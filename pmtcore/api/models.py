@@ -80,11 +80,11 @@ class Parametrized:
 
 
 class NotFitted(InputError, AttributeError):
-    """Asked for what only a fit gives."""
+    """An attribute was read before the estimator was fitted."""
 
 
 def not_fitted(name: str) -> Exception:
-    """Return the error for it: scikit-learn's own where scikit-learn is in use, since its tools look for that one."""
+    """Return the error of an estimator without a fit: scikit-learn's own where it is loaded, as its tools expect."""
     error = NotFitted(FaceMessage.NOT_FITTED, name=name)
     if "sklearn" not in sys.modules:
         return error
@@ -212,7 +212,7 @@ class PrivateModel(Parametrized, Reported):
         target: str | None = None,
         public_rows: int | None = None,
     ) -> RequiredBudget:
-        """Answer the reverse question: the budget or rows for a 95 % half-width of one coefficient. Free.
+        """Return the budget, or the rows, that a 95 % half-width of one coefficient needs. Free.
 
         Raises:
             InputError: as :meth:`plan`, or no such coefficient.

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import Any
 
 from pmtcore.accounting.budgets import Budget, mu_from_epsilon, reporting_delta
-from pmtcore.auditing.comparison import Cell, SteppedTrials, distances, public_errors, varied
+from pmtcore.auditing.comparison import Cell, SteppedTrials, distances, problem_at, public_errors
 from pmtcore.base.messages import whole_number_between
 from pmtcore.base.private_rows import Private
 from pmtcore.local import setup
@@ -106,7 +106,7 @@ class CentralVsLocal(SteppedTrials):
         known: Private[Any] | None = None
         made: list[tuple[Cell, Mechanism, Private[Any]]] = []
         for place in self._places:
-            here = self.problem if not place.rows else varied(self.problem, "private rows", place.rows, self.seed)
+            here = self.problem if not place.rows else problem_at(self.problem, "private rows", place.rows, self.seed)
             if known is None or place.rows:
                 known = exact_fit(here.public, here.private)
             for cell in self._all_sides(here, place, known):
@@ -120,7 +120,7 @@ class CentralVsLocal(SteppedTrials):
                 yield
 
     def _release(self, cell: Cell, mechanism: Mechanism, known: Private[Any], trial: int) -> None:
-        """Make one release; its noise is the same whenever it is made."""
+        """Make one release; its noise depends only on the seed and its place."""
         noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), trial)
         cell.errors.append(distances(mechanism(noise, 1).coefficients, known, self._scale))
 

@@ -146,7 +146,7 @@ class Comparison(SteppedTrials):
         self._check(problem, len(chosen) * max(len(mus), len(values)) * self.trials, values)
         places = [(mu, mu, problem) for mu in mus]
         if axis != "budget":
-            places = [(x, mus[0], varied(problem, axis, x, self.seed)) for x in values]
+            places = [(x, mus[0], problem_at(problem, axis, x, self.seed)) for x in values]
         self._cells = []
         for x, mu, here in places:
             known = exact_fit(here.public, here.private) if reference is None else Private(reference)
@@ -257,7 +257,7 @@ def grid(low: float, high: float, count: int, integers: bool = False) -> list[fl
     return [float(x) for x in (np.unique(np.round(values)) if integers else values)]
 
 
-def varied(problem: Problem, axis: str, x: float, seed: int) -> Problem:
+def problem_at(problem: Problem, axis: str, x: float, seed: int) -> Problem:
     """Return the problem with fewer private or public rows, or another penalty; unchanged for other axes.
 
     Args:

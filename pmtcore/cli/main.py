@@ -77,7 +77,7 @@ def _run(chosen: argparse.Namespace) -> tuple[Mapping[str, Any], str]:
 
 
 def _kept(record: Mapping[str, Any]) -> str:
-    """Say how a release that is spent can be had again."""
+    """Say how to read the record of a release whose budget is spent."""
     where = record.get("ledger")
     if not isinstance(where, Mapping) or "place" not in where:
         return ""
@@ -114,7 +114,7 @@ def _hand_out(record: Mapping[str, Any], text: str, chosen: argparse.Namespace) 
 
 
 def _flushed(status: int) -> int:
-    """Return the status, once what was printed is out, or nobody reads it any more."""
+    """Return the status after the output was flushed, or after its reader went away."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -123,7 +123,7 @@ def _flushed(status: int) -> int:
 
 
 def _give_up_printing() -> None:
-    """Send what is left to nowhere: else the interpreter tries once more as it ends."""
+    """Discard the rest of the output: otherwise the interpreter tries to write it again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -32,7 +32,7 @@ _NEGLIGIBLE_SIZE = 1e-4  # what counts as zero after the iterations, as the pape
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """The wanted regularizer and how D realizes it.
+    """A regularizer and how paper D realizes it.
 
     Attributes:
         kind: one of :data:`REGULARIZERS`.
@@ -250,7 +250,9 @@ def iterate(
         penalty = Penalty(signed, 2 * weights[live], centre[: len(live)], sharp, matrix)
         if count < rounds - 2:
             # Rounds before the last only prepare the next weights, so a rough fit, begun at the last one, is enough.
-            theta[live] = known.rough(data, live, penalty, before, tolerance=_loose(data) * _ROUGH_FACTOR)
+            theta[live] = known.approximate_minimizers(
+                data, live, penalty, before, tolerance=_loose(data) * _ROUGH_FACTOR
+            )
         else:
             theta[live] = minimize(data, penalty, _loose(data), before).theta
         live = live[np.max(np.abs(theta[live] - before), axis=1) >= _STILL_MOVE]
@@ -261,7 +263,7 @@ def iterate(
 
 @dataclass(frozen=True)
 class _DerivativeCache:
-    """Derivatives of the losses of each fit where they were last computed: a quadratic model of them near by.
+    """Derivatives of the losses of each fit at the last point where they were computed: a local quadratic model.
 
     Attributes:
         place: coefficients (t, p).
@@ -273,10 +275,10 @@ class _DerivativeCache:
     gradient: np.ndarray
     hessian: np.ndarray
 
-    def rough(
+    def approximate_minimizers(
         self, data: Losses[Loss], live: np.ndarray, penalty: Penalty, start: np.ndarray, *, tolerance: float
     ) -> np.ndarray:
-        """Return minimizers (k, p) of some fits to a tolerance, by the model alone where they are so near.
+        """Return minimizers (k, p) of some fits to a tolerance; from the model alone where that is accurate enough.
 
         A gradient is off its model's by at most ``R/2`` times the curvature along the way, R the length of a row.
         """
@@ -295,7 +297,7 @@ class _DerivativeCache:
 
 @dataclass(frozen=True)
 class Augmentation:
-    """Algorithm 1 to the letter: n_e rows are drawn in each round."""
+    """Algorithm 1 exactly as printed: n_e rows are drawn in each round."""
 
     count: int
     rng: np.random.Generator
@@ -334,7 +336,7 @@ def recycled(
     displayed: bool | np.ndarray = False,
     rows: Augmentation | None = None,
 ) -> Iterated:
-    """Run Algorithm 2 with *recycle*: again with the same noise made smaller and the modulus that was counted on kept.
+    """Run Algorithm 2 with *recycle*: again with the same noise, scaled down, and the same modulus.
 
     The noise of pass k is ``b r eps/(r eps + cum)``. By equation 15 no weight may then lie below the modulus that the
     retrieval was computed from, which becomes Lambda0. The next pass retrieves from what is left of ``(1 - r) eps``.

@@ -1,4 +1,4 @@
-"""What the server publishes, what a device computes from one row, and how reports are read back.
+"""Configuration that a server publishes, reports that devices compute from one row each, and how reports are decoded.
 
 A *configuration* is public JSON: columns, whitening, radius, response bounds, randomizer, epsilon. A *report*
 holds a random id, the configuration's digest and the randomized vector, nothing else. Two schemes:
@@ -121,8 +121,8 @@ class Configuration:
     def moment_scales(self) -> tuple[float, float]:
         """Return the noise on ``x x'`` in isometric coordinates and on ``x y``, in units of ``2^-30`` of their bounds.
 
-        Jointly mu-GDP (E6 repaired): half of ``mu^2`` for ``sqrt(2)`` and half for 2, less what no row can use of both
-        at once (proofs/sensitivity.md, 3.5).
+        Both together are mu-GDP (E6 repaired): half of ``mu^2`` for a sensitivity of ``sqrt(2)`` and half for 2, less
+        what no row can reach in both at once (proofs/sensitivity.md, 3.5).
         """
         gram, cross = math.sqrt(2) * math.sqrt(2), 2 * math.sqrt(2)  # at mu = 1
         unit = (1 + SLACK) * FINE * math.sqrt(moment_and_cross_cost(1 / gram**2, 1 / cross**2)) / self.mu
@@ -180,16 +180,16 @@ class Configuration:
     def vectors(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
         """Return the ``whitened`` scores (k, d) of rows (k, d), (k,): finite, as long as the bound at most.
 
-        A row with a missing value says nothing, which is the zero vector: it is randomized like all others, so
-        that no answer and no silence tells that something was missing (E5).
+        A row with a missing value becomes the zero vector, which is randomized like all others, so that neither a
+        report nor its absence shows that a value was missing (E5).
         """
-        x, y = _sensible(features - self.shift, response)
+        x, y = _without_overflow(features - self.shift, response)
         z = row_products(x, inverse_root(self.root))
         _, weights = Clip(self.radius, np.inf).factors(np.sqrt(squared_norms(z)))
         return np.asarray(z * (weights * (np.clip(y, self.low, self.high) - self.centre))[:, None])
 
     def integers(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
-        """Return what rows say before Gaussian randomizing, in steps of :meth:`units`: integers (k, dimension).
+        """Return the statistics of rows before Gaussian noise, as integers (k, dimension) in steps of :meth:`units`.
 
         The only way from a row to a report; missing values as in :meth:`vectors`.
         """
@@ -213,7 +213,7 @@ class Configuration:
 
     def _moment_integers(self, features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return clipped rows (k, d) and responses (k,) as integers in steps of their bounds over 2^15."""
-        x, y = _sensible(features - self.shift, response)
+        x, y = _without_overflow(features - self.shift, response)
         share = (np.clip(y, self.low, self.high) - self.offset) / self.response_bound
         return grid_rows(x, self.radius), np.trunc(np.clip(share, -1.0, 1.0) * SCALE).astype(np.int64)
 
@@ -240,7 +240,7 @@ class Configuration:
         return np.asarray(integers * self.units())
 
     def possible(self, reports: np.ndarray) -> np.ndarray:
-        """Return which reports (k, dimension) can have come from :meth:`randomize` (except with odds of 1e-30)."""
+        """Return a mask (k,) of the reports (k, dimension) that :meth:`randomize` makes (except with odds of 1e-30)."""
         with np.errstate(invalid="ignore", over="ignore"):
             finite = np.isfinite(reports).all(axis=1)
             if self.randomizer == "privunit":
@@ -285,7 +285,7 @@ def _check_types(fields: dict[str, Any]) -> None:
 _FIELDS = tuple(Configuration.__dataclass_fields__)
 
 
-def _sensible(features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _without_overflow(features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return rows whose squares do not overflow, in the same direction; zeros where a number is missing or infinite."""
     usable = np.isfinite(features).all(axis=1) & ~np.isnan(response)
     x = np.where(usable[:, None], features, 0.0)

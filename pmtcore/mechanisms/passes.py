@@ -74,7 +74,7 @@ class LengthCounts:
         points = in_steps(self.points)
         for piece in pieces:
             for part, along in _linear_predictors(piece, piece.directions, points):
-                lengths = _curvature_lengths if self.of_curvatures else _sizes
+                lengths = _curvature_lengths if self.of_curvatures else _to_gradient_lengths
                 sizes = lengths(self.family, piece, along)
                 np.copyto(np.abs(sizes, out=sizes), np.inf, where=piece.lengths == 0)  # below no edge
                 below[part, 1:-1] += _counts_below(sizes, self.edges[1:-1])
@@ -131,7 +131,7 @@ class GradientSum(PointSum):
         """Return the sums over one block of a table, given in pieces."""
         total = np.zeros(self.points.shape, dtype=np.int64)
         for piece, directions, part, along in self.along(pieces):
-            sizes = _sizes(self.family, piece, along)
+            sizes = _to_gradient_lengths(self.family, piece, along)
             sizes = _rounded(np.divide(sizes, self.bounds[part, None], out=sizes))
             total[part] += (sizes @ directions.T).astype(np.int64)
         return in_words(total)
@@ -189,7 +189,7 @@ def _rounded(shares: np.ndarray) -> np.ndarray:
 
 
 def _counts_below(sizes: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Count in each row of sizes (t, k), k whole tiles, the numbers below each edge (K,); NaN is below none.
+    """Count the entries below each edge (K,) in each row of sizes (t, k), k in whole tiles; NaN is below none.
 
     Comparing all numbers with all edges takes a fifth of the time of sorting them.
     """
@@ -211,7 +211,7 @@ def _curvature_lengths(family: Family, piece: QuantizedRows, along: np.ndarray) 
     return np.asarray(np.sqrt(slopes if piece.weights is None else slopes * piece.weights) * piece.lengths)
 
 
-def _sizes(family: Family, piece: QuantizedRows, along: np.ndarray) -> np.ndarray:
+def _to_gradient_lengths(family: Family, piece: QuantizedRows, along: np.ndarray) -> np.ndarray:
     """Replace ``x~'theta`` (t, k), in place, by the signed gradient lengths ``|x~| w (y - b')``."""
     sizes = np.subtract(piece.response, family.mean(along), out=along)
     if piece.weights is not None:

@@ -132,7 +132,7 @@ class Quantizer:
         d = len(root)
         factor = np.eye(d + 1)
         factor[:d, :d] = root
-        return cls(Whitening(factor, intercept).through(np.eye(d, d + 1), d), d)
+        return cls(Whitening(factor, intercept).product_for(np.eye(d, d + 1), d), d)
 
     def __call__(self, features: np.ndarray, response: np.ndarray) -> Iterator[QuantizedRows]:
         """Yield the rows (n, d), (n,) of one block of a table, some at a time.

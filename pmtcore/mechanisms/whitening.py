@@ -157,8 +157,8 @@ class Whitening:
         cells, matrix = (math.ceil(bits) for bits in self._needed)
         return EXACT - 1 - _RANGE_BITS - cells - matrix - math.ceil(math.log2(max(widest, 1.0)))
 
-    def through(self, wanted: np.ndarray, alike: int) -> Product:
-        """Return the product that yields ``wanted @ L^{-1} z``.
+    def product_for(self, wanted: np.ndarray, alike: int) -> Product:
+        """Return the product that computes ``wanted @ L^{-1} z``.
 
         Args:
             wanted: (E, D), public.
@@ -212,7 +212,7 @@ class Product:
         buffers = buffers or Buffers()
         for start in range(0, len(response), step):
             x, y = features[start : start + step], response[start : start + step]
-            k = _tiled(len(y))
+            k = _in_whole_tiles(len(y))
             cells = buffers.take("cells", width * k)
             t, s = _laid_out_as(x, cells[:-k]), cells[-k:]
             z = buffers.take("values", outputs * k).reshape(outputs, k)
@@ -289,7 +289,7 @@ def _times(matrix: np.ndarray, strips: Strips, t: np.ndarray, s: np.ndarray, *, 
 
 
 def _strips(matrix: np.ndarray) -> Strips:
-    """Return groups of rows, each with the column (the last one aside) from which on they are zero."""
+    """Return groups of rows, each with the first column from which on its entries are zero (the last column aside)."""
     strips = []
     for strip in np.array_split(np.arange(len(matrix)), max(round(len(matrix) / _OUTPUTS_PER_PRODUCT), 1)):
         rows = slice(int(strip[0]), int(strip[-1]) + 1)
@@ -306,7 +306,7 @@ def _laid_out_as(x: np.ndarray, cells: np.ndarray) -> np.ndarray:
     return cells.reshape(-1, d)
 
 
-def _tiled(rows: int) -> int:
+def _in_whole_tiles(rows: int) -> int:
     """Round a number of rows up to an odd number of tiles.
 
     Cells of a row that lay a power of two apart would share few places of a cache.
@@ -326,7 +326,7 @@ def _scaled_down(t: np.ndarray, s: np.ndarray, most: float) -> np.ndarray:
 
 
 def row_products(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """Return ``rows @ matrix`` (k, e), each row with the same bits wherever it stands and however many there are.
+    """Return ``rows @ matrix`` (k, e), with the same bits for a row wherever it stands and however many there are.
 
     A library's product of doubles may add up a row in another order near the end of a block. Here cells and matrix are
     split in two integer halves each, and three products whose sums stay below 2^53 are added in a fixed order

@@ -293,7 +293,7 @@ def _response_bound(public: PublicData) -> float:
 def _untransformed(
     public: PublicData, n: int, mu: float, parameters: NewtonParameters, *, moment: np.ndarray
 ) -> NewtonPlan:
-    """Return the plan on rows as they are for a joint moment (d + 1, d + 1), public or (in the lab) private."""
+    """Return the plan on untransformed rows for a joint moment (d + 1, d + 1), public or (in the lab) private."""
     trace = float(np.trace(moment[:-1, :-1]))
     radius = trace_radius(trace, public.d, n, 2 * parameters.eta)  # log(n/eta)
     penalty = public.lam * np.diag(public.penalty_shape)

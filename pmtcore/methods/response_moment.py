@@ -81,7 +81,7 @@ class PublicCoordinates:
         """Return what makes ``(z, (y - x'beta_B)/s_B)`` of a row."""
         d, factor = self.public.d, self.public.factor.copy()
         factor[:, :d] = factor[:, :d] @ self.whitening
-        return Quantizer(Whitening(factor, self.public.has_intercept).through(np.eye(d + 1), d + 1), d)
+        return Quantizer(Whitening(factor, self.public.has_intercept).product_for(np.eye(d + 1), d + 1), d)
 
     def to_table(self, step: np.ndarray) -> np.ndarray:
         """Return steps (k, d) in coefficients of the table."""

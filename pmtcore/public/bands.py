@@ -65,7 +65,7 @@ class ErrorPart:
 def satterthwaite(*parts: ErrorPart) -> np.ndarray:
     """Return the degrees of freedom (d,) of a sum of independent parts, in whatever units (Satterthwaite).
 
-    A variance as good as known has as many as are told apart; a sum of nothing has that many too.
+    A variance that is nearly known has the largest number that is distinguished, and so has a sum of zeros.
     """
     total = np.sum([part.variance for part in parts], axis=0)
     positive = (total > 0) & np.isfinite(total)
@@ -87,10 +87,10 @@ def limits(
 
     Args:
         estimate: the published coefficients (d,); the limits are widened to contain them.
-        privacy: part of the noise that protects.
-        sampling: part of the rows being a sample.
-        truncation: part of rows that were truncated or clipped; ``None``: not told apart.
-        centre: the coefficients (d,) that the errors are of; ``None``: the published ones.
+        privacy: part from the noise of the mechanism.
+        sampling: part from sampling the rows.
+        truncation: part from truncated or clipped rows; ``None``: not stated separately.
+        centre: coefficients (d,) around which the errors are; ``None``: the published ones.
     """
     centre = estimate if centre is None else centre
     parts = [privacy, sampling] + ([] if truncation is None else [truncation])
@@ -117,14 +117,14 @@ def robust_part(
     """Return a sampling part from public influence values (m, d): ``Var = scale * mean(influence^2) / rows``.
 
     Its degrees of freedom are ``2/cv^2``, ``cv`` the coefficient of variation of the mean of squares, but at
-    most a quarter of the rows: what Gaussian rows with Gaussian errors have (``E[r^4 x^4] = 9``).
+    most a quarter of the rows: the value for Gaussian rows with Gaussian errors (``E[r^4 x^4] = 9``).
 
     Args:
         influence: (m, d), in the units of the table.
         scale: factor of each variance.
         rows: number of rows that the error is of.
         clusters: the group (m,) of each public row: rows of a group are summed before they are squared
-            (proofs/results.md, 5), and the groups are what is counted.
+            (proofs/results.md, 5), and degrees of freedom count groups.
     """
     if clusters is not None:
         return _clustered_part(influence, scale, rows, clusters)
@@ -144,7 +144,7 @@ def _clustered_part(influence: np.ndarray, scale: float | np.ndarray, rows: int,
     return ErrorPart(of_groups.variance, np.minimum(of_groups.freedom, count - 1), of_groups.covariance)
 
 
-def group_sums(moves: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, float]:
+def group_sums(shifts: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the sums (G, q) over groups of moves (m, q), and the correction ``G/(G - 1)`` of their mean square.
 
     Raises:
@@ -154,16 +154,16 @@ def group_sums(moves: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, flo
     count = int(np.max(groups)) + 1
     if count < _FEWEST_CLUSTERS:
         raise InputError(PublicMessage.TOO_FEW_GROUPS, count=count, limit=_FEWEST_CLUSTERS)
-    sums = np.zeros((count, moves.shape[1]))
-    np.add.at(sums, groups, moves)
+    sums = np.zeros((count, shifts.shape[1]))
+    np.add.at(sums, groups, shifts)
     return sums, count / (count - 1)
 
 
-def bias_part(moves: np.ndarray) -> ErrorPart:
-    """Return the part that a systematic shift makes, from what each public row (m, d) says of it.
+def bias_part(shifts: np.ndarray) -> ErrorPart:
+    """Return the part of a systematic shift, estimated from its value in each public row (m, d).
 
     Its squared mean, and the sampling variance of that mean.
     """
-    mean, m = np.mean(moves, axis=0), len(moves)
-    deviations = moves - mean
+    mean, m = np.mean(shifts, axis=0), len(shifts)
+    deviations = shifts - mean
     return ErrorPart.of(np.asarray(np.outer(mean, mean) + deviations.T @ deviations / (m - 1) / m))

@@ -35,7 +35,7 @@ def acquire(job: object, who: str = "") -> None:
 
 
 def note(job: object, live: bool = True) -> None:
-    """Note that it made a step, or has none left and gives its place up."""
+    """Record that a computation made a step, or is finished and frees its place."""
     with _lock:
         if live:
             _seen[id(job)] = time.monotonic(), _seen.get(id(job), (0.0, ""))[1]

@@ -209,7 +209,7 @@ def carry_out(actor: Actor, ledger: Ledger, key: str, source: NoiseSource) -> Re
 
 
 def request_of(pending: PendingRequest) -> Request:
-    """Return the request, letter by letter as it was asked for."""
+    """Return the request exactly as it was asked for."""
     stated = pending.fields["request"]
     rows = stated.get("rows_per_person", 1)
     return Request(stated["method"], Budget(stated["mu"]), stated["parameters"], stated["delta"], rows)

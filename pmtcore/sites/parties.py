@@ -153,13 +153,13 @@ class SiteOfStudy:
         try:
             earlier = self._spend()
         except (InputError, LedgerError):
-            self._tell(board, keys, "failed", StudyFault.NOT_AGREED.code)
+            self._report_state(board, keys, "failed", StudyFault.NOT_AGREED.code)
             raise
         if earlier is not None:
             return earlier
         Openings(self.folder, study).publish_again(board, transcript)
         last = transcript.attempt  # a site takes part in attempts that begin after it came
-        self._tell(board, keys, "here")
+        self._report_state(board, keys, "here")
         try:
             result = self._released(board, keys, transcript, last)
         except Exception as error:
@@ -167,14 +167,14 @@ class SiteOfStudy:
             with suppress(LedgerError):  # the spend stands without this note
                 self.ledger.fail(study.key(self.name), kind)
             with suppress(StudyError):
-                self._tell(board, keys, "failed", kind)
+                self._report_state(board, keys, "failed", kind)
             raise
         record = self._keep(result)
-        self._tell(board, keys, "done")
+        self._report_state(board, keys, "done")
         return record
 
-    def _tell(self, board: Board, keys: seals.Keys, kind: str, body: str = "") -> None:
-        """Tell the coordinator, and nobody else, how this site is doing."""
+    def _report_state(self, board: Board, keys: seals.Keys, kind: str, body: str = "") -> None:
+        """Report this site's state to the coordinator alone."""
         board.post(signed(keys, BoardMessage(self.context.study.digest, self.name, kind, to=EVERYTHING, body=body)))
 
     def _require_fit(self, keys: seals.Keys) -> None:
@@ -187,7 +187,7 @@ class SiteOfStudy:
             raise StudyError(StudyFault.OTHER_ROWS, self.name)
 
     def _spend(self) -> ReleaseRecord | None:
-        """Write the spend down, once; the record where the study was released before.
+        """Record the spend, once; return the record where the study was released before.
 
         Raises:
             LedgerError: the site is over its cap, or the key belongs to something else.
@@ -215,7 +215,7 @@ class SiteOfStudy:
         return self.ledger.agreements.one(self.context.study.key(self.name))
 
     def _released(self, board: Board, keys: seals.Keys, transcript: Transcript, attempt: int) -> Result:
-        """Return the result, whatever attempts it takes after ``attempt``.
+        """Return the result, in as many attempts after ``attempt`` as are needed.
 
         An earlier life of this site may have shared other noise in attempts before.
         """
@@ -330,7 +330,7 @@ class Coordinator:
         self._transcript = Transcript(context.study, board)
 
     def run(self) -> ReleaseRecord:
-        """Lead the study to its release, and compute it from the opened totals, as anybody who reads them may.
+        """Coordinate the study until its release, and compute that from the opened totals, as any reader can.
 
         Raises:
             StudyError: too few sites answered, or one was lost after a pass was opened; nothing more is released.
@@ -392,7 +392,7 @@ class Coordinator:
         return step
 
     def _follow(self) -> None:
-        """Look at what came, and begin again, or stop, where a site is lost."""
+        """Read new messages; begin a new attempt, or stop, where a site is lost."""
         transcript = self._transcript
         transcript.update()
         if transcript.done:
@@ -412,7 +412,7 @@ class Coordinator:
             self._begin(tuple(n for n in names if n not in failed) if failed else self._remaining(step, ready))
 
     def _remaining(self, step: int, ready: set[str]) -> tuple[str, ...]:
-        """Return the sites that have done what was due of them in this pass."""
+        """Return the sites that have sent all that this pass needs of them."""
         transcript = self._transcript
         shared = tuple(n for n in transcript.names if transcript.has_shared(n, transcript.attempt, step))
         if len(shared) < len(transcript.names):

@@ -11,7 +11,7 @@ from pmtcore.sites.study import Study
 
 _POLL = (0.02, 1.0)  # seconds between two readings of the board, at least and at most
 _PATIENT = 0.05  # share of the time without a message after which the board is read again
-Place = tuple[str, int, int]  # kind, attempt, step
+MessageKey = tuple[str, int, int]  # kind, attempt, step
 
 
 class Superseded(Exception):  # no error: the coordinator began again
@@ -32,7 +32,7 @@ class OpenedPass:
 
 
 class Transcript:
-    """The board as one reader sees it; of each sender the first message of a kind, attempt and step counts.
+    """Messages that one reader has received; of each sender the first of a kind, attempt and step counts.
 
     Args:
         reader: a site's name; by default the coordinator, who follows everything.
@@ -41,7 +41,7 @@ class Transcript:
     def __init__(self, study: Study, board: Board, reader: str = EVERYTHING) -> None:
         self.study, self._board, self._reader = study, board, reader
         self._next = 0
-        self._bodies: dict[Place, dict[str, str]] = {}
+        self._bodies: dict[MessageKey, dict[str, str]] = {}
         self._readers: dict[tuple[str, int, int], set[str]] = {}  # whom a sender has sealed shares for
         self.done: set[str] = set()  # sites that have the release
         self.failed: set[str] = set()  # sites that refused, or stopped
@@ -68,7 +68,7 @@ class Transcript:
         return self.names if first is None else first.names
 
     def update(self) -> None:
-        """Read new messages; one that is not genuine counts as not sent."""
+        """Read new messages; one without a valid signature is ignored."""
         while True:
             messages, until = self._board.read(self._next, self._reader)
             for message in messages:
@@ -76,12 +76,12 @@ class Transcript:
                     require_genuine(message, self.study)
                 except StudyError:
                     continue
-                self._take(message)
+                self._record(message)
             if until == self._next:
                 return
             self._next = until
 
-    def _take(self, message: BoardMessage) -> None:
+    def _record(self, message: BoardMessage) -> None:
         self.changed = time.monotonic()
         if message.kind == "here":
             self.arrivals[message.sender] = self.arrivals.get(message.sender, 0) + 1
@@ -116,7 +116,7 @@ class Transcript:
         """Return the opened total of a pass, once all sites of one attempt have published their parts.
 
         Raises:
-            StudyError: the total is none of such rows.
+            StudyError: no rows of this size have such a total.
         """
         if step not in self._opened:
             for attempt, names in self._names.items():
@@ -127,12 +127,12 @@ class Transcript:
         return self._opened.get(step)
 
     def wait(self, ready: Callable[[], bool], attempt: int, seconds: float) -> None:
-        """Wait until something is on the board.
+        """Wait until an expected message is on the board.
 
         Args:
-            ready: returns whether it is there.
-            attempt: that this party takes part in; a newer one ends the waiting.
-            seconds: without any message, after which the study counts as lost.
+            ready: returns True when it is there.
+            attempt: attempt that this party takes part in; a newer one ends the wait.
+            seconds: time without any message after which the study counts as lost.
 
         Raises:
             Superseded: a newer attempt began.

@@ -37,7 +37,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, eq=False)
 class TablePart:
-    """Some of a table, small enough to be sent as a name: a file, or row groups of one."""
+    """Part of a table that is sent to workers by name: a file, or row groups of one."""
 
     source: ParquetSource | TextSource
     groups: tuple[int, ...] | None = None
@@ -79,7 +79,7 @@ def _runs_of_groups(rows: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def on_worker(task: Callable[[TablePart], R], part: TablePart) -> R:
-    """Return what a task makes of one part; an error there says nothing of what was read.
+    """Return the result of a task on one part; an error there reveals nothing of what was read.
 
     Raises:
         InputError: the part could not be read, or the task failed.
@@ -127,7 +127,7 @@ class Cluster:
             self.client: Any = distributed.Client(scheduler if self._own is None else self._own, timeout=_PATIENCE)
 
     def adder(self, source: Source, coder: Coder, dialect: Dialect) -> Callable[[Summand], np.ndarray]:
-        """Return what adds a function up over the table's blocks, on the cluster."""
+        """Return a function that sums another one over the table's blocks, on the cluster."""
         source_parts = parts(source)
 
         def total(function: Summand) -> np.ndarray:
@@ -137,7 +137,7 @@ class Cluster:
         return total
 
     def joined(self, table_parts: Sequence[TablePart], task: Callable[[TablePart], R], join: Callable[[R, R], R]) -> R:
-        """Return what a task makes of all parts: a map over them, and a tree that joins neighbours in their order.
+        """Return the joined results of a task on all parts: a map, and a tree that joins neighbouring results in order.
 
         Args:
             table_parts: parts of one table, at least one.
@@ -163,7 +163,7 @@ class Cluster:
         raise InputError(TableMessage.CLUSTER_FAILED, reason=kind)
 
     def close(self) -> None:
-        """Leave the cluster; end one of one's own."""
+        """Disconnect from the cluster, and shut it down if this process started it."""
         self.client.close()
         if self._own is not None:
             self._own.close()

@@ -114,7 +114,7 @@ def test_whitening_in_integers_is_whitening(hard, seed):
     root = np.linalg.cholesky(z[:60].T @ z[:60] / 60)
     made = Whitening(root, intercept=True)
     assert made.halved == hard
-    product = made.through(np.eye(7), 7)
+    product = made.product_for(np.eye(7), 7)
     found = np.hstack([b.values[:, : b.rows] * product.units[:, None] for b in product.blocks(x, z[:, -1])])
     assert np.allclose(found.T, np.linalg.solve(root, z.T).T, atol=2e-4)
 
@@ -122,7 +122,7 @@ def test_whitening_in_integers_is_whitening(hard, seed):
 @pytest.mark.parametrize("far", [-1e6, 1e6, -1e300, -np.inf, np.nan])
 def test_a_far_cell_alone_in_its_block_is_scaled_down(far):
     """Below the range as above it, in a feature or the response: the same bits as beside another such row."""
-    product = Whitening(np.eye(4), intercept=False).through(np.eye(4), 4)
+    product = Whitening(np.eye(4), intercept=False).product_for(np.eye(4), 4)
     z = np.random.default_rng(2).standard_normal((64, 4))
     for column in (1, 3):
         some, more = z.copy(), z.copy()
@@ -193,7 +193,7 @@ def test_the_budget_by_opendps_own_map():
 
 def moment(root, rows):
     """Return the integer moment of whitened rows truncated to 1."""
-    product = Whitening(root, intercept=False).through(np.eye(len(root)), len(root))
+    product = Whitening(root, intercept=False).product_for(np.eye(len(root)), len(root))
     return rows.sum(MomentSum(product, 1.0)).map(from_words)
 
 

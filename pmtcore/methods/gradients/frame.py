@@ -2,8 +2,8 @@
 
 Proof: proofs/gradients.md, 16.
 
-Coordinates whiten the features with the least public ridge that is enough. Public rows enter as they would look if
-each had been left out: longer by the share that they have in the whitening, with the residual of a fit without them.
+Coordinates whiten the features with the least public ridge that is enough. Public rows enter as if each
+had been left out of whitening and fit: rescaled by their leverage, with the residual of a fit without them.
 """
 
 import math
@@ -230,7 +230,7 @@ class Frame:
         return np.asarray(residual * self.weights * self.inflation)
 
     def clipped_part(self, residuals: np.ndarray, bounds: np.ndarray) -> ClippedPart:
-        """Return what clipping at bounds (t,) takes, by left-out public residuals (t, m)."""
+        """Return what clipping at bounds (t,) removes, estimated from left-out public residuals (t, m)."""
         lengths = self.norms * np.abs(residuals)
         share = residuals * (1 - length_weights(lengths, bounds[:, None]))
         covariance = self.hessians((share**2).T) / self.m * (1 + self.m / self.n)
@@ -267,7 +267,7 @@ class Frame:
     def negligible_noise_bounds(self, hessians: np.ndarray, noise: float, share: float) -> np.ndarray:
         """Return the bounds (t,) whose noise is this share of the sampling error of a mean gradient.
 
-        They cost nothing that matters, and private rows may be longer than public ones lead one to expect.
+        Such bounds cost little accuracy, and leave room for private rows that are longer than the public ones.
 
         Args:
             hessians: penalized (t, d, d).

@@ -114,7 +114,7 @@ class Schedule:
     def of(
         cls, count: int, growth: float, curvature: float, before: tuple[int, ...], *, counting: float = 0.0
     ) -> Schedule:
-        """Return shares that grow by a factor from pass to pass: an early one only has to point the way."""
+        """Return shares that grow by a factor from pass to pass: early passes need only a rough direction."""
         shares = growth ** np.arange(count)
         within = tuple(sorted({min(at, count - 1) for at in before})) if curvature else ()
         return cls(tuple((1 - curvature - counting) * shares / shares.sum()), curvature, within, counting)
@@ -190,7 +190,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
     def _passes(
         self, rows: Private[RowCache[QuantizedRows]], source: NoiseSource, trials: int, many: int
     ) -> GradientOutcome:
-        """Return what the passes release; ``many``: rows at hand, with noise on their mean as of n rows."""
+        """Return the releases of the passes; ``many``: number of rows at hand, whose mean gets the noise of n rows."""
         scale = self.n / many
         frame, family = self.frame, self.public.family
         state, transcript = FilterState.first(frame, trials), []
@@ -259,7 +259,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
 
     @cached_property
     def expected(self) -> FilterState:
-        """Return the state that alike rows would leave, their gradients as public rows lead one to expect."""
+        """Return the state expected after the passes if private rows are like the public ones."""
         state = FilterState.first(self.frame, 1)
         errors = state.covariance
         for at, share in enumerate(self.schedule.gradients):
@@ -296,7 +296,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         )
 
     def left(self, state: FilterState, error_ratios: np.ndarray) -> ErrorPart:
-        """Return what the passes leave open in the first trial, in the units of the table.
+        """Return the error covariance that the passes leave in the first trial, in the units of the table.
 
         Args:
             state: after the passes.
@@ -346,7 +346,7 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
 
 
 class GradientOutcome(Outcome):
-    """Points that the passes arrived at (trials, d), the covariance of what is left, and the first gradient."""
+    """Points after the last pass (trials, d), the covariance of their error, and the first gradient."""
 
     def __init__(
         self,
@@ -375,7 +375,7 @@ class GradientOutcome(Outcome):
 
     @cached_property
     def disagrees(self) -> bool:
-        """Return whether the first gradient of the first trial is longer than public error and noise explain."""
+        """Return whether the first trial's first gradient is longer than the public fit's error and noise explain."""
         return chance_if_alike(self.plan.frame, *self._first) < _NOMINAL_RATE
 
     def notes(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What released moments say of the coefficients: a correction to the public fit, and how far to trust it.
+"""Estimates of the coefficients from released moments: a correction to the public fit, and its covariance.
 
     delta = P^{-1} q,   beta = beta_B + s_B L_x^{-T} delta,   M = [[P, c q], [c q', c^2 t]]
 
@@ -263,7 +263,7 @@ class RefinedFit:
 
     @cached_property
     def _known_gram(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the Gram matrix and its doubt Q (trials, d, d) as far as they are known after this pass."""
+        """Return the Gram matrix and the scale Q (trials, d, d) of its error, as known after this pass."""
         before = self.before
         if isinstance(before, FirstFit):
             return before.gram_estimate, before.gram_error_scale
@@ -284,7 +284,7 @@ class RefinedFit:
 
     @cached_property
     def least_raised_gram(self) -> np.ndarray:
-        """Return the same, raised only by what no direction of a step that follows noise explains.
+        """Return the Gram matrix raised only as far as the noise along a chosen step cannot explain.
 
         A step has in it the noise of the gradient that it starts from, whose product with the step has ``sqrt(d)`` of
         the standard deviations of a step chosen without it.
@@ -307,9 +307,9 @@ class RefinedFit:
 
     @property
     def truncates_heavily(self) -> bool:
-        """Return whether the first trial shows that clipping took far more than public rows foresee.
+        """Return whether the first trial shows that clipping removed far more than public rows predict.
 
-        Either gradients say that the pilot's ball took more than it left, or rows were counted beyond every bound.
+        Either gradients show that the pilot's ball removed more than it left, or rows were counted beyond every bound.
         """
         if self.gradient.exceeds_expected_tail[0]:
             return True

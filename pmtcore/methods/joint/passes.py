@@ -74,7 +74,7 @@ class FirstPass:
         """Return the statistic that is summed over blocks of rows."""
         wanted = np.append(np.ones(self.public.d), self.ball.response_scale)
         whitening = Whitening(self.public.factor, self.public.has_intercept)
-        return MomentSum(whitening.through(np.diag(wanted), len(wanted)), self.ball.radius)
+        return MomentSum(whitening.product_for(np.diag(wanted), len(wanted)), self.ball.radius)
 
     def pieces(self, rows: PrivateRows, most: int | None = None) -> RowCache[QuantizedRows]:
         """Return whitened rows for this pass and those after it; at most ``most`` bytes are kept between them."""
@@ -159,7 +159,7 @@ class SecondPass:
 
     @cached_property
     def rehearsal(self) -> Gradient:
-        """Return releases of this pass over simulated rows, which fall as public ones lead one to expect; no scores."""
+        """Return releases of this pass over rows simulated from the public ones, without scores."""
         counts, rng = None, np.random.default_rng(0)
         if not self.clip:
             rows = np.broadcast_to(self.sizes.expected_tail_counts(self.n), (_REHEARSALS, self.sizes.many))
@@ -168,7 +168,7 @@ class SecondPass:
 
     @property
     def expected_bound(self) -> float:
-        """Return the clipping bound that public rows lead one to expect."""
+        """Return the clipping bound expected from public rows."""
         return float(np.median(self.rehearsal.bound))
 
     @property
@@ -278,7 +278,7 @@ class Gradient:
 
     @cached_property
     def exceeds_expected_tail(self) -> np.ndarray:
-        """Return in which trials (T,) the histogram's open bin has more rows than public rows and chance explain."""
+        """Return a mask (T,) of the trials whose open bin has more rows than public rows and chance explain."""
         if self.counts is None:
             return np.zeros(len(self.bound), dtype=bool)
         expected = self.plan.n * float(self.plan.sizes.shares[-1])
@@ -287,12 +287,12 @@ class Gradient:
 
     @cached_property
     def clipping_mse_with_far_rows(self) -> np.ndarray:
-        """Return :attr:`clipping_mse` (T,) and what rows in the open bin have beyond its edge, which nobody counted."""
+        """Return :attr:`clipping_mse` (T,) plus the unknown part of rows in the open bin beyond its edge."""
         beyond = self.plan.sizes.clipping_mse_beyond_reach(self.rows, self.plan.n) / self.plan.sizes.d
         return np.asarray(self.clipping_mse + np.where(self.exceeds_expected_tail, beyond, 0.0))
 
     def share_left_out(self, public: PublicData) -> float:
-        """Return the share of private rows that count as zeros though complete ones would not; 0 if that may be chance.
+        """Return the share of private rows that became rows of zeros because of gaps; 0 if chance may explain it.
 
         Of the first trial: what the histogram's noisy counts lack of n, less the share of complete public rows whose
         features are zero, as some are without an intercept (proofs/radius.md, 5.1).

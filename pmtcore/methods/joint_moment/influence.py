@@ -1,4 +1,4 @@
-"""What public rows say of sampling and truncation: the rows themselves, their fourth moments, or nothing.
+"""Sampling and truncation errors from public information: the rows themselves, their fourth moments, or nothing.
 
 A figure that moves by ``tr(J dM)`` with the moment, ``J = sum a b'`` symmetrized, moves by ``a'y y'b`` with each row.
 """
@@ -82,9 +82,9 @@ def _outermost(lengths: np.ndarray) -> tuple[np.ndarray, PowerTail]:
 
 
 class Influence(ABC):
-    """Second moments of what a row adds to figures, for directions a (q, D) and b (D,), or matrices J (q, D, D).
+    """Second moments of the influence of a row, for directions a (q, D) and b (D,), or matrices J (q, D, D).
 
-    What truncation takes is zero here: nothing is known of it without rows.
+    The part removed by truncation is zero here: it is unknown without rows.
 
     Attributes:
         m: rows behind it; 0 where nothing is known of rows.

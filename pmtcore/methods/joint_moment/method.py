@@ -152,7 +152,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
     @cached_property
     def statistic(self) -> MomentSum:
         """Return the map from rows of all columns to what is summed."""
-        product = Whitening(self.root, self.public.has_intercept).through(np.eye(self.dimension), self.dimension)
+        product = Whitening(self.root, self.public.has_intercept).product_for(np.eye(self.dimension), self.dimension)
         return MomentSum(product, self.radius)
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:

@@ -185,7 +185,7 @@ def _budgeted(budget: Budget, parameters: ErmParameters) -> Budgeted:
 
 
 def _epsilon(budget: Budget) -> float:
-    """Return the pure epsilon that implies the budget, or the largest that is told from none."""
+    """Return the pure epsilon that implies the budget, or the largest one that still protects."""
     return min(pure_epsilon_from_mu(budget.mu), _MOST_EPSILON)
 
 
