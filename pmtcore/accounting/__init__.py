@@ -1,1 +1,1 @@
-"""What privacy costs: budgets in three units, composition, the accounting of perturbed objectives."""
+"""Privacy accounting: budgets in three units, composition, perturbed objectives."""

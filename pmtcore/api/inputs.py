@@ -31,7 +31,7 @@ def budget_of(mu: float | None, rho: float | None, epsilon: float | None, delta:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What to fit, in the user's words."""
+    """The model to fit, as the user names its columns."""
 
     choices: Choices
     schema: Schema | None = None

@@ -30,7 +30,7 @@ _MADE: dict[str, str] = {}  # digest of a request with its tables -> key in the 
 
 @dataclass(frozen=True)
 class SpendOptions:
-    """How a fit is paid.
+    """Options of the spend of a fit.
 
     Attributes:
         ledger: a file, a database's address, a ledger; ``None``: the user's own.
@@ -51,7 +51,7 @@ class SpendOptions:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a fit did to the budget, public.
+    """Public record of the budget that a fit spent.
 
     Attributes:
         mu: what is spent: of a person, where one may have several rows.

@@ -3,7 +3,7 @@
 A figure is *public* (computed from public rows, sizes, chosen parameters), *released* (the output of a
 mechanism; its cost is stated) or *private*. The third kind is a type of its own, :class:`Private`: a box that prints
 nothing, converts to nothing, and can be neither pickled nor serialized. There are two ways out of the box, and a test
-names every module that may use them: a mechanism adds noise, or a :class:`Curator` looks.
+names every module that may use them: a mechanism adds noise, or a :class:`Curator` sees an exact figure.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ U = TypeVar("U")
 
 @dataclass(frozen=True)
 class Curator:
-    """Somebody who holds the private rows anyway and looks at an exact figure, for a stated purpose."""
+    """Holder of the private rows who reads an exact figure for a stated purpose."""
 
     purpose: str
 
@@ -96,7 +96,7 @@ _LEAST_ARENA = 2 * 2**20
 
 
 class Piece(Protocol):
-    """What some rows became, in buffers that are used again."""
+    """Rows after preparation, in buffers that are used again."""
 
     def copied_to(self, store: Arena) -> Self:
         """Return the same, in memory of the store."""
@@ -125,9 +125,9 @@ P = TypeVar("P", bound=Piece)
 
 
 class RowCache(StaysInSession, Generic[P]):
-    """What blocks of private rows become, for sums in several looks.
+    """Cache of prepared blocks of private rows, for sums in several passes.
 
-    The first look keeps what it made of all blocks, where there is room for that; else each look makes it anew. A
+    The first pass stores all prepared blocks where memory allows; otherwise each pass prepares them anew. A
     kept piece is the same as one made anew, so keeping changes no bit.
 
     Args:
@@ -154,7 +154,7 @@ class RowCache(StaysInSession, Generic[P]):
         self._each, self._room = bytes_each, room
 
     def sum(self, function: Callable[[Iterable[P]], np.ndarray], *, in_order: bool = False) -> Private[np.ndarray]:
-        """Return ``sum over blocks of function(pieces)``: one look, one private array.
+        """Return ``sum over blocks of function(pieces)``: one pass, one private array.
 
         Args:
             function: from the pieces of a block to its summand.
@@ -232,7 +232,7 @@ _ROWS_OF_A_PIECE, _NUMBERS_OF_A_PIECE = 65_536, 2**21
 
 
 class PassObserver(Protocol):
-    """Whoever follows the looks at private rows."""
+    """Observer of the passes over private rows."""
 
     def begin(self) -> None:
         """Note that a pass begins."""
@@ -253,7 +253,7 @@ class PrivateRows(StaysInSession):
         n: number of rows, public under the replace-one relation.
         names: the d feature names, the intercept first when there is one.
         adder: adds a function up over all blocks elsewhere (a cluster); ``None``: here, one after the other.
-        keeps: bytes that may be kept between looks, at most; ``None``: as many as this process may spend on that.
+        keeps: bytes that may be kept between passes, at most; ``None``: as many as this process may spend on that.
         weighted: whether the response has the weight of the loss beside it.
     """
 

@@ -548,7 +548,7 @@ def _of_results(method: Callable[Concatenate[Results, Given], Value]) -> Callabl
 
 
 class Reported:
-    """What stands for its :attr:`results_`: the names of statsmodels lead to them."""
+    """Base of an object with :attr:`results_`, whose attributes are found under the names of statsmodels."""
 
     @property
     def results_(self) -> Results:

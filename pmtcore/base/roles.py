@@ -10,7 +10,7 @@ from pmtcore.base.strict_json import parsed
 
 
 class Forbidden(InputError):
-    """Somebody asked for what their role does not allow."""
+    """A role does not allow the action that was asked for."""
 
 
 class Action(Enum):
@@ -57,7 +57,7 @@ class Denied(Enum):
 
 @dataclass(frozen=True)
 class Actor:
-    """Somebody at the screen.
+    """Person who uses the application, with a role.
 
     Attributes:
         role: None: without a role.

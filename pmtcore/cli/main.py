@@ -123,7 +123,7 @@ def _flushed(status: int) -> int:
 
 
 def _give_up_printing() -> None:
-    """Discard the rest of the output: otherwise the interpreter tries to write it again at exit."""
+    """Drop the rest of the output: otherwise the interpreter tries to write it again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

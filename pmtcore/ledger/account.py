@@ -138,7 +138,7 @@ class Account:
 
 
 class SpendFields(TypedDict):
-    """What a spend is, as the ledger keeps it, asked for or made; what is not given is left out.
+    """Fields of a spend as the ledger stores it; those that are not given are left out.
 
     Attributes:
         request: method, budget and parameters in plain fields.

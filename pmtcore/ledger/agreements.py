@@ -40,7 +40,7 @@ class PendingRequest:
 
 
 class Agreements:
-    """What was asked for and answered, in one ledger."""
+    """Requests and answers in one ledger."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

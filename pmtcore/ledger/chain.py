@@ -49,7 +49,7 @@ class Damaged(LedgerError):
 
 @dataclass(frozen=True)
 class CheckedChain:
-    """What came of walking the chain.
+    """Result of checking the chain.
 
     Attributes:
         events: how many events there are, up to the first bad one.

@@ -135,7 +135,7 @@ def upgrade(connection: Connection, schema: int) -> None:
 
 
 class Verification(TypedDict):
-    """What :meth:`Database.verify` says of a ledger.
+    """Result of :meth:`Database.verify`.
 
     Attributes:
         intact: whether the chain fits, and passes through the heads that were given and noted.

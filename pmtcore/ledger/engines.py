@@ -1,4 +1,4 @@
-"""How a process reaches a ledger's database: a file through the standard library, a server through SQLAlchemy.
+"""Connections to a ledger's database: a file through the standard library, a server through SQLAlchemy.
 
 A file is opened for each transaction and closed after it; no other library is loaded for it. A server gives out a
 limited number of connections, to all processes together. A process therefore holds few, and its sessions wait for one

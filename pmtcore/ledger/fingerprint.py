@@ -125,7 +125,7 @@ class HashedCells:
 
 @dataclass(frozen=True, eq=False)
 class Sketch:
-    """What the ledger keeps of a table: hashes of some rows, and how often some different rows are there.
+    """Fingerprint of a table in the ledger: hashes of some rows, and counts of some different rows.
 
     Attributes:
         rows: how many rows it has, of those that were looked at.

@@ -1,4 +1,4 @@
-"""What a ledger keeps outside its database: its key, the newest head, room for one record, and a lock.
+"""Files of a ledger outside its database: its key, the newest head, space for one record, and a lock.
 
 Beside an SQLite file lie ``.key`` (or ``.lock``, where the key is elsewhere), ``.head`` and for a moment ``.room``; for
 a server they lie in the user's data folder, under a digest of its address. The key seals every event, so that whoever
@@ -33,7 +33,7 @@ _JOURNAL_ROOM = 32 * 1024  # bytes: a rollback journal of eight pages, what one 
 
 @dataclass(frozen=True)
 class Head:
-    """How far the log had come: the newest event, its hash, and the digest of the file it is in."""
+    """Newest event of the log when it was noted: its number, its hash, and the digest of the file it is in."""
 
     seq: int
     hash: str

@@ -60,7 +60,7 @@ def shifts(
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """What stands in the scale equation.
+    """Functions of a model in the scale equation.
 
     Attributes:
         curve: ``Phi''`` for a generalized linear model, ``f'`` for a regression ``y = f(x'w) + noise``.

@@ -27,7 +27,7 @@ _BYTES_OF_WEIGHT = 8
 
 
 class QuantizedRows:
-    """Some quantized rows, as columns; columns beyond ``rows`` are zeros.
+    """Block of quantized rows, stored as columns; columns beyond ``rows`` are zeros.
 
     Args:
         rows: number of columns that stand for rows.

@@ -56,7 +56,7 @@ Strips = list[tuple[slice, int]]
 
 @dataclass(eq=False)
 class Block:
-    """Some rows as columns.
+    """Block of rows, stored as columns.
 
     Attributes:
         values: whole multiples (E, k) of the units of the product; the buffer is reused for the next block.

@@ -11,7 +11,7 @@ from pmtcore.base.exports import plain
 
 @dataclass(frozen=True, kw_only=True)
 class Passes:
-    """A plan in two passes: shares of mu^2, and the clipping bound that public rows lead one to expect."""
+    """A plan in two passes: shares of mu^2, and the clipping bound expected from public rows."""
 
     passes: int = 2
     pilot_share: float
@@ -27,7 +27,7 @@ class Passes:
 
 @dataclass(frozen=True, kw_only=True)
 class Regressions:
-    """What to expect of random regressions from one release, in standard errors of the non-private coefficients.
+    """Expected errors of random regressions from one release, in standard errors of the non-private coefficients.
 
     Attributes:
         one_sided_error_in_standard_errors: the worst where all truncated rows pull one way, as codes for missing do.
@@ -48,7 +48,7 @@ class Facts:
         radius: where rows are truncated, in the method's coordinates.
         noise_sd: noise on each entry of the main statistic, as a mean over rows.
         noise_over_signal: length of the noise against that of a whitened moment, about 1.
-        predicted_truncation_rate: share of the rows that public rows lead one to expect beyond the radius or bound.
+        predicted_truncation_rate: share of rows expected beyond the radius or bound, from public rows.
         penalty: the problem's own ridge, where one was chosen.
         prior_sd: standard deviation of an effect, where the penalty is the default one.
         pure_epsilon: where the release is purely private.

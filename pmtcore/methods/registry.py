@@ -1,4 +1,4 @@
-"""The registry: what a method says of itself, and the contract it keeps.
+"""The registry of methods: their descriptions, and the interface that they implement.
 
 App, command line, comparison, audit and documentation read this and nothing else. Adding a method is one
 file in ``pmtcore/methods`` and one test.
@@ -44,7 +44,7 @@ AnyPlanner = TypeVar("AnyPlanner", bound=Planner)
 
 
 class Outcome(ABC):
-    """What a method gives back: released figures of all trials of one run, post-processed on demand."""
+    """Result of a method: released figures of all trials of one run, post-processed on demand."""
 
     @property
     @abstractmethod
@@ -266,7 +266,7 @@ class Plan(ABC):
 
 @dataclass(frozen=True)
 class OfPublicData:
-    """What most plans are made for.
+    """Base of plans for given public data, n and mu.
 
     Attributes:
         public: public data, which alone decide the plan.
@@ -313,7 +313,7 @@ class IterativePlan(Plan, Generic[Prepared]):
 
 @dataclass(frozen=True)
 class PrivacyClaim:
-    """What a method claims of its releases, and on what ground.
+    """Privacy claim of a method, and the reason for it.
 
     Attributes:
         standing: whether its releases may leave.
@@ -373,7 +373,7 @@ class Method:
         claim: its guarantee.
         plan: makes a plan of public data, number of private rows, budget and parameters: the function below the
             decorator. The class of the parameters is the one that its last argument is annotated with.
-        colour: of its lines and marks, told apart from all others.
+        colour: of its lines and marks, distinct from all others.
         families: it fits these regressions.
         task: what it estimates, where the families do not say so.
         gives_coefficients: whether coefficients are among what it releases.
@@ -529,7 +529,7 @@ _LEAST_COLOUR_DISTANCE = 16.0  # of 441 between black and white: nearer colours 
 
 
 def register(method: Method) -> Method:
-    """Add a method; its id must be new, and its colour told apart from all others.
+    """Add a method; its id must be new, and its colour distinct from all others.
 
     Raises:
         ValueError: the id is taken, or the colour or one next to it is.

@@ -147,7 +147,7 @@ class ResponsePlan(OfPublicData, StatisticPlan[CovariatesAndRows]):
 
     @property
     def n_passes(self) -> int:
-        """Return the number of looks: the covariates; a histogram and a cross moment in each pass."""
+        """Return the number of passes: the covariates; a histogram and a cross moment in each pass."""
         return 1 + 2 * len(self.passes)
 
     def measure(self, rows: PrivateRows) -> Private[CovariatesAndRows]:

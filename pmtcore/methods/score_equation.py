@@ -289,7 +289,7 @@ class ScorePlan(RehearsedPlan, Plan):
         return limits(estimate, self.left(posterior, self.error_ratios), self.solvable.sampling(posterior))
 
     def predicted(self) -> Prediction | None:
-        """Return the same parts as public rows lead one to expect; ``None`` without public rows."""
+        """Return the same parts, expected from public rows; ``None`` without public rows."""
         if self.equation is None:
             return None
         expected = self.equation.expected(self.distance)

@@ -111,7 +111,7 @@ class PosteriorMode:
 
 @dataclass(frozen=True, eq=False)
 class PublicData:
-    """What is public of the population: rows, or only a second moment of ``z = (x, y)``.
+    """Public information on the population: rows, or only a second moment of ``z = (x, y)``.
 
     Attributes:
         names: the d features, the intercept first when there is one.

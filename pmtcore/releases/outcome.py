@@ -1,4 +1,4 @@
-"""What became of the budget when a release fails: nothing was spent, or which spend stands and how to go on.
+"""State of the budget when a release fails: nothing was spent, or which spend stands and how to go on.
 
 An error that comes after the reserve does not tell by itself whether the budget is gone, or whether the record was
 kept. The ledger does: it is asked, and the sentence names the spend, its key, and what to do.

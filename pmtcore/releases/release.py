@@ -64,7 +64,7 @@ _ADMITTED: set[tuple[object, ...]] = set()  # what this process has let the ledg
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks for: a method, a total budget, its parameters, the delta at which epsilon is stated.
+    """Request of a user: a method, a total budget, its parameters, the delta at which epsilon is stated.
 
     ``rows_per_person``: how many rows one person is taken to have at most, where no column of the table says whose a
     row is (there :attr:`Problem.unit` counts). The budget is of one row; the ledger counts it so often.
@@ -134,7 +134,7 @@ def request_from_json(data: bytes) -> Request:
 
 @dataclass(frozen=True)
 class Preview:
-    """What can be said before a private row is read: cost, public facts, predicted errors, a verdict."""
+    """Public information before a private row is read: cost, public facts, predicted errors, a verdict."""
 
     method: Method
     parameters: Parameters
@@ -187,7 +187,7 @@ def release(
         problem: the tables and what was chosen about them.
         request: method, budget and parameters.
         source: source of the noise.
-        watch: told of each look at the private rows.
+        watch: observer of each pass over the private rows.
         stated: a weaker guarantee to state than the noise gives, for those who know a part of the noise; ``None``: the
             plan's own.
 
@@ -274,7 +274,7 @@ def recorded_release(
         key: name of the release.
         purpose: what it is for, kept in the ledger.
         by: who releases.
-        progress: told of each look at the table; it may stop the release before the spend, and not after.
+        progress: observer of each pass over the table; it may stop the release before the spend, and not after.
 
     Raises:
         InputError: as :func:`release`; LedgerError where the ledger refuses, and then nothing was released.
@@ -378,7 +378,7 @@ def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = ""
 def tables_digest(problem: Problem, ledger: Ledger) -> str:
     """Return the digest of both tables under the ledger's key, which an agreement binds.
 
-    It takes a look at the private rows. Only a holder of the key can compare it with that of another table.
+    It takes one pass over the private rows. Only a holder of the key can compare it with that of another table.
     """
     if problem.table is None:
         return ""

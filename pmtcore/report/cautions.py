@@ -26,7 +26,7 @@ _PENALTIES: WeakKeyDictionary[Problem, Caution | None] = WeakKeyDictionary()
 @final
 @dataclass(frozen=True)
 class Caution:
-    """What the coefficients of a fit estimate where that is not what a reader expects.
+    """Warning that coefficients of a fit estimate something else than a reader expects.
 
     Attributes:
         words: the caution, one or two sentences computed from public figures.

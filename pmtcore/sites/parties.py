@@ -257,7 +257,7 @@ class SiteOfStudy:
 
 @dataclass(frozen=True)
 class Result:
-    """What a study released.
+    """Release of a study.
 
     Attributes:
         release: as of one curator who holds the rows of the sites of the first pass.
@@ -330,7 +330,7 @@ class Coordinator:
         self._transcript = Transcript(context.study, board)
 
     def run(self) -> ReleaseRecord:
-        """Coordinate the study until its release, and compute that from the opened totals, as any reader can.
+        """Lead the study to its release, and compute that from the opened totals, as any reader can.
 
         Raises:
             StudyError: too few sites answered, or one was lost after a pass was opened; nothing more is released.

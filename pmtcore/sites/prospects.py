@@ -1,4 +1,4 @@
-"""What a study would find, from public figures alone: predicted bands by the number of sites and of colluders; free."""
+"""Predicted bands of a study by the number of sites and of colluders, from public figures alone; free."""
 
 import math
 from collections.abc import Sequence

@@ -31,7 +31,7 @@ _PATIENCE = 4  # times the study's: the coordinator, who may begin again, gives 
 
 
 class Opening(Protocol):
-    """What turns one party's noisy integers of a pass into the total of all parties."""
+    """Function that turns one party's noisy integers of a pass into the total of all parties."""
 
     def total(self, step: int, values: np.ndarray) -> OpenedPass:
         """Return the opened total (k,) of a pass; ``values`` (k,) are this party's."""

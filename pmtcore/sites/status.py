@@ -1,4 +1,4 @@
-"""How far a study is, from what anybody may read: the study file, what sites sent back, the messages."""
+"""State of a study, from what anybody may read: the study file, what sites sent back, the messages."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from pmtcore.sites.transcript import Transcript
 
 @dataclass(frozen=True)
 class Status:
-    """How far a study is.
+    """State of a study.
 
     Attributes:
         study: with the keys of all who agreed.

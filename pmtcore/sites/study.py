@@ -77,7 +77,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Study:
-    """What every site agrees to; all of it is public.
+    """Terms that every site agrees to; all of them are public.
 
     Attributes:
         id: at random, so that two runs of the same plan are two studies.
@@ -418,7 +418,7 @@ def sites_of(text: str) -> list[Site]:
 
 @dataclass(frozen=True, eq=False)
 class StudyContext:
-    """What is public of a study, read: the public table or moment, and how any row is read."""
+    """Public data of a study: the public table or moment, and the rules by which rows are read."""
 
     study: Study
     table: Table | MomentTable
@@ -480,7 +480,7 @@ class _Columns:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What a party can learn of one row: what mu-GDP leaves.
+    """Privacy of one row against a party, as mu-GDP states it.
 
     Attributes:
         sites: how many sites are in the party, at most.

@@ -1,4 +1,4 @@
-"""What the user chose about the tables: public fields, exported with a configuration."""
+"""Choices of the user about the tables: public fields, exported with a configuration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LATER = ("formula", "weights", "cluster", "exposure", "covariates")
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What the user chose about the tables; public, and exported with a configuration.
+    """Choices of the user about the tables; public, and exported with a configuration.
 
     Attributes:
         missing: what becomes of a row that lacks a value. ``refuse`` answers about private rows before anything is

@@ -163,7 +163,7 @@ class Cluster:
         raise InputError(TableMessage.CLUSTER_FAILED, reason=kind)
 
     def close(self) -> None:
-        """Disconnect from the cluster, and shut it down if this process started it."""
+        """Close the connection to the cluster, and shut it down if this process started it."""
         self.client.close()
         if self._own is not None:
             self._own.close()

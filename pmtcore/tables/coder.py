@@ -48,7 +48,7 @@ class EncodedRows:
 
 @dataclass(frozen=True)
 class Weights:
-    """How much each row counts (proofs/results.md, 4 and 6).
+    """Weights of rows (proofs/results.md, 4 and 6).
 
     Attributes:
         names: of the columns whose product is the weight of a row.

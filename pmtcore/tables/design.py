@@ -1,4 +1,4 @@
-"""How rows of a table become features: decided by public data and the user's choices, the same for new rows.
+"""Rules by which rows of a table become features: from public data and the user's choices, the same for new rows.
 
 A release keeps its design in plain fields, so that whoever has the record can predict: which columns, how each is read,
 the levels and their reference, the formula with its state from public rows. Nothing in it comes from a private row.
@@ -29,7 +29,7 @@ _TRUE = ("true", "1")  # a truth value by its name, or as the number that a form
 
 @dataclass(frozen=True)
 class Design:
-    """How any row of such tables becomes features.
+    """Rules by which any row of such tables becomes features.
 
     Attributes:
         labels: of the public target, where it has labels.

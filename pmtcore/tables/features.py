@@ -202,7 +202,7 @@ def category_notes(features: Sequence[Feature], unseen: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Coding:
-    """How a target column becomes responses.
+    """Rule by which a target column becomes responses.
 
     Attributes:
         positive: the level that counts as 1; ``None`` for a numeric response.

@@ -49,7 +49,7 @@ _FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # SplitMix64's: every bit o
 
 
 def content_digest(table: Table, key: bytes, dialect: Dialect | None = None) -> str:
-    """Return the digest of all cells of a table, in one look at its rows, whatever the table is read from.
+    """Return the digest of all cells of a table, in one pass over its rows, whatever the table is read from.
 
     Args:
         table: whose cells are read.
@@ -239,7 +239,7 @@ def _spread(words: np.ndarray, k0: np.uint64, k1: np.uint64) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Read:
-    """What a block was read as: of each column its numbers (k,) and words (k,), quick hashes (k,) where they are known.
+    """Contents of a block: of each column its numbers (k,) and words (k,), quick hashes (k,) where they are known.
 
     Which columns tell rows apart is known when the first block was added; threads that are ahead of it do not wait.
     """
@@ -255,7 +255,7 @@ class _Read:
 
 @dataclass(frozen=True)
 class _Reading:
-    """How cells of a table are read for its fingerprint, here or on a worker.
+    """Rules by which cells of a table are read for its fingerprint, here or on a worker.
 
     Attributes:
         names: of the columns.

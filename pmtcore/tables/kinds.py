@@ -27,7 +27,7 @@ _EXAMPLE = re.compile(rf"\s*{_SIGN}\s*[+-]?[.,]?\d(?:[\d.,'\u2019\s]*\d)?\s*{_SI
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How numbers of a column are written, by public rule.
+    """Format of the numbers of a column, a public rule.
 
     Attributes:
         signs: texts of which one stands before or after each number; empty where nothing does.

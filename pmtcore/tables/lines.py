@@ -27,7 +27,7 @@ _TEXT, _NUMBER = pa.string(), pa.float64()
 
 @dataclass(frozen=True)
 class TextShape:
-    """What a row of a text file looks like: public.
+    """Format of a row of a text file: public.
 
     Attributes:
         separator: one byte.

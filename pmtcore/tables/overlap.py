@@ -1,4 +1,4 @@
-"""Whether the public rows are public: how many of them are private rows, beyond what chance explains (decision 0023).
+"""Test whether public rows are private rows too, beyond what chance explains (decision 0023).
 
 A public table that holds the private rows gives them away before anything is released. That is the curator's to see
 and to judge, before anything is spent: the figures here are private, and no release, record or standing depends on
@@ -32,7 +32,7 @@ _LEAST = 0.02  # excess: less is not worth a question
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many public rows are private rows. Private.
+    """Number of public rows that are private rows. Private.
 
     Attributes:
         share: of the different public rows, those that are private rows too.

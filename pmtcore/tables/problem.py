@@ -121,7 +121,7 @@ class Problem(StaysInSession):
 
 @dataclass(frozen=True, eq=False)
 class PublicSide:
-    """What public rows, or a public moment, decide: the public data, and how any row is read."""
+    """The public side of a problem: the public data, and the rules by which rows are read."""
 
     data: PublicData
     coder: Coder

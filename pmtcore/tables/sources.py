@@ -45,7 +45,7 @@ class Cells:
 
 
 class Source(Protocol):
-    """What a table of any size is read through."""
+    """Base of the sources that a table of any size is read from."""
 
     @property
     def names(self) -> tuple[str, ...]:

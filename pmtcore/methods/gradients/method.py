@@ -96,7 +96,7 @@ class GradientParameters(Parameters):
 
 @dataclass(frozen=True)
 class Schedule:
-    """What is released in which order, and each share of mu^2.
+    """Order of the releases, and the share of mu^2 of each.
 
     Attributes:
         gradients: shares of the passes.

@@ -121,7 +121,7 @@ class JointOutcome(Outcome):
 
     @cached_property
     def _likeness(self) -> list[str]:
-        """Return what the released Gram matrix says of the two samples, where there are public rows."""
+        """Return the homogeneity test of the released Gram matrix, where there are public rows."""
         first = self.pilot.first
         if first.public.rows is None:
             return []

@@ -81,7 +81,7 @@ class FirstPass:
         return Quantizer(self.statistic.product, self.public.d, self.ball.response_scale).pieces(rows, most)
 
     def measure(self, pieces: RowCache[QuantizedRows]) -> Private[np.ndarray]:
-        """Return ``sum w z~ z~'`` (D, D) in integers of ``(R/2^15)^2``, private; the first look at the pieces."""
+        """Return ``sum w z~ z~'`` (D, D) in integers of ``(R/2^15)^2``, private; the first pass over the rows."""
         return pieces.sum(_Moment(self.statistic)).map(from_words)
 
     def release(self, total: Private[np.ndarray], source: NoiseSource, trials: int) -> np.ndarray:

@@ -321,7 +321,7 @@ def _best_pilot(
 
     Args:
         public: the public data.
-        sizes: lengths of gradients that public rows lead one to expect.
+        sizes: lengths of gradients expected from public rows.
         n: number of private rows.
         mu: total budget.
         harmless: relative error of the Gram matrix below which no smaller ball is tried.

@@ -52,7 +52,7 @@ class State:
         sigma: scale of the noise of the released moment.
         relative_variance: variance of a mean of rows around the expected moment, in units of one row's: ``1/m + 1/n``
             if rows are alike, more where the release says that they are not.
-        expected: (D, D), what public rows lead one to expect of the moment.
+        expected: (D, D), the moment expected from public rows.
         influence: what public rows say of sampling and truncation.
         n, m: private rows, public rows (0 if unknown).
         default_freedom: of the regression that the release states; ``None`` where ``influence`` has all that it takes.
@@ -240,7 +240,7 @@ def combined_residual_variance(state: State, b: np.ndarray, released: float) -> 
 def _root(moment: np.ndarray) -> np.ndarray:
     """Return K (D, D) with ``K K' = M``, of a moment that is positive definite but for rounding.
 
-    Columns that only a public ridge tells apart leave eigenvalues of the size of rounding, of either sign.
+    Columns that are collinear but for a public ridge leave eigenvalues of the size of rounding, of either sign.
     """
     try:
         return np.linalg.cholesky(moment)
@@ -257,7 +257,7 @@ def floored(moment: np.ndarray, expected: np.ndarray, sigma: float) -> np.ndarra
 
     Args:
         moment: released and combined moments (..., D, D).
-        expected: what public rows lead one to expect of them (D, D).
+        expected: their expectation from public rows (D, D).
         sigma: scale of the noise.
     """
     sizes, axes = np.linalg.eigh(expected)

@@ -194,7 +194,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
 
     @cached_property
     def expected(self) -> np.ndarray:
-        """Return the moment (D, D) that public rows lead one to expect: left-out rows, weighted."""
+        """Return the moment (D, D) expected from public rows: left-out rows, weighted."""
         if self.rows is None:
             m = self.public.m
             return np.eye(self.dimension) * (1.0 if m is None else m / max(m - self.dimension - 1, 1))

@@ -1,4 +1,4 @@
-"""What the methods on a perturbed objective share: coordinates, bound on rows, loss, and the public fit.
+"""Common parts of the methods on a perturbed objective: coordinates, bound on rows, loss, and the public fit.
 
 Everything is computed from public data and declared bounds. Coefficients of the table are ``A theta``, rows enter as
 ``A' x``. *Scaled*: features divided by their public root mean square. *Whitened*: the public moment is the identity, in
