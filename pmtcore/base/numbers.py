@@ -61,8 +61,10 @@ def figure(value: float | None, digits: int = 3) -> str:
 def with_equal_decimals(value: float, low: float, high: float) -> tuple[str, str, str]:
     """Write a value and its limits with one number of decimals: two digits of half the width count.
 
-    >>> alike(0.39, 0.33, 0.449), alike(2050.0, 1980.2, 2119.0), alike(1.0, 1.0, 1.0), alike(-0.003, -0.15, 0.14)
-    (('0.390', '0.330', '0.449'), ('2,050', '1,980', '2,119'), ('1', '1', '1'), ('0.00', '-0.15', '0.14'))
+    >>> with_equal_decimals(0.39, 0.33, 0.449), with_equal_decimals(2050.0, 1980.2, 2119.0)
+    (('0.390', '0.330', '0.449'), ('2,050', '1,980', '2,119'))
+    >>> with_equal_decimals(1.0, 1.0, 1.0), with_equal_decimals(-0.003, -0.15, 0.14)
+    (('1', '1', '1'), ('0.00', '-0.15', '0.14'))
     """
     three, half = (value, low, high), abs(high - low) / 2
     if not (half > 0 and all(_SMALLEST_WRITTEN_OUT <= abs(one) < _LARGEST_WRITTEN_OUT for one in (*three, half))):

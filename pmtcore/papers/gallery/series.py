@@ -29,7 +29,7 @@ def shown(name: str) -> str:
 def in_quotes(name: str) -> str:
     """Return a line's name in the middle of a sentence: a title is a phrase, so it stands in quotes.
 
-    >>> spoken("joint-pmt, m = 20"), spoken("DP-RR, mu = 1")
+    >>> in_quotes("joint-pmt, m = 20"), in_quotes("DP-RR, mu = 1")
     ('“Joint whitened release”, m = 20', 'DP-RR, mu = 1')
     """
     start, comma, rest = name.partition(",")
