@@ -11,7 +11,7 @@ from pathlib import Path
 from pmtcore.papers.gallery.catalogue import figure, figures
 from pmtcore.papers.gallery.claims import Answer, Claim
 from pmtcore.papers.gallery.engine import SHIPPED, Figure, load_stored
-from pmtcore.papers.gallery.unsettled import open_claims
+from pmtcore.papers.gallery.unsettled import OpenClaim, open_claims
 from pmtcore.papers.statements import STATEMENTS, State, Statement
 
 NO_ANSWER = "## Claims without an answer"
@@ -79,7 +79,7 @@ def text() -> str:
         hold=claims[_SHORT[Answer.HOLDS]],
         fail=claims[_SHORT[Answer.FAILS]],
         depend=claims[_SHORT[Answer.UNSTATED]],
-        open=claims[_SHORT[Answer.OPEN]],
+        open=sum(not each.ours for each in undecided()),
         others=counts.total(),
         implemented=counts["implemented"],
         declared=counts["declared"],
@@ -94,21 +94,24 @@ def text() -> str:
     )
 
 
+@cache
+def undecided() -> tuple[OpenClaim, ...]:
+    """Return the claims, of the papers and of ours, that the results that ship leave open, or that none ships for."""
+    return tuple(claim for figure in figures() for claim in open_claims(figure, load_stored(figure, SHIPPED)))
+
+
 def without_answer() -> str:
-    """Return the claims that the results that ship leave open, and how many trials an answer would take.
+    """Return the claims without an answer, and how many trials one would take.
 
     Foretold by the paired spread of the stored trials (:func:`open_claims`).
     """
-    listed = [
-        claim
-        for figure in figures()
-        if figure.needs not in NOT_AT_HAND
-        for claim in open_claims(figure, load_stored(figure, SHIPPED))
-    ]
+    listed = undecided()
+    ours = sum(each.ours for each in listed)
     cheap = sum(each.cheap for each in listed) or "None"
-    head = f"\n{NO_ANSWER}\n\n{_TEXTS['without_answer'].format(count=len(listed), cheap=cheap)}"
-    return head + "".join(
-        f"| `{each.figure}` | {_cell(each.claim)} | {each.trials:,} of {each.of:,} | {each.advice} |\n"
+    words = _TEXTS["without_answer"].format(count=len(listed), papers=len(listed) - ours, ours=ours, cheap=cheap)
+    return f"\n{NO_ANSWER}\n\n{words}" + "".join(
+        f"| `{each.figure}` | {_cell(each.claim)}{' (ours)' * each.ours} | {each.trials:,} of {each.of:,} | "
+        f"{_why(figure(each.figure)) or each.advice} |\n"
         for each in listed
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pmtcore.methods.registry import methods, search
-from pmtcore.papers.catalogue_page import NO_ANSWER, answers, lines, text, without_answer
+from pmtcore.papers.catalogue_page import NO_ANSWER, answers, lines, text, undecided, without_answer
 from pmtcore.papers.errata import ERRATA
 from pmtcore.papers.gallery.catalogue import figures
 from pmtcore.papers.gallery.claims import Answer
@@ -32,6 +32,18 @@ def test_the_page_is_the_one_that_is_made():
 def test_the_page_lists_the_claims_without_an_answer():
     """Its last table is that of the results that ship, each claim with what would tell."""
     assert PAGE.read_text() == text() + without_answer()
+
+
+@pytest.mark.slow
+def test_claims_without_an_answer_are_those_that_are_counted():
+    """The last table lists every open claim of the papers, also of a figure without a result, and marks ours."""
+    listed, table = undecided(), without_answer()
+    of_papers = sorted((each.figure, each.claim) for each in listed if not each.ours)
+    counted = [line for line in lines() if line.answer == "cannot be told"]
+    assert of_papers == sorted((line.where[0].split(":")[1], line.words) for line in counted)
+    assert f"and {len(of_papers)} cannot be told" in text()
+    assert table.count("\n| `") == len(listed) and table.count("(ours) |") == sum(each.ours for each in listed) > 0
+    assert {each.figure for each in listed if each.trials == 0} == {"C6b"}
 
 
 @pytest.mark.slow
