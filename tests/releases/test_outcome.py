@@ -113,7 +113,7 @@ def test_an_error_after_the_reserve_was_written(problem, book, monkeypatch, erro
 def test_an_error_after_the_record_was_written(problem, book, monkeypatch):  # noqa: F811
     """The record is kept although keeping it ended in an error: the release is made, and its record is what is kept."""
     reserved = []
-    monkeypatch.setattr(log.Database, "make_room", lambda self, size: reserved.append(size))
+    monkeypatch.setattr(log.Database, "reserve_space", lambda self, size: reserved.append(size))
     late(monkeypatch, lambda room: bool(reserved) and room == 0)
     made = recorded_release(problem, REQUEST, SecureNoise(), book, dataset="survey", key="k")
     assert made.record == book.entry("k").record and made.record["ledger"]["head"] == book.entry("k").hash
@@ -161,7 +161,7 @@ def test_an_interrupt_says_what_it_cost(problem, book, monkeypatch, where):  # n
     else:
         reserved = []
         if where == "finish":
-            monkeypatch.setattr(log.Database, "make_room", lambda self, size: reserved.append(size))
+            monkeypatch.setattr(log.Database, "reserve_space", lambda self, size: reserved.append(size))
         late(monkeypatch, lambda room: room > 0 if where == "reserve" else bool(reserved) and room == 0, stop)
     with pytest.raises(KeyboardInterrupt) as stopped:
         recorded_release(problem, REQUEST, SecureNoise(), book, dataset="survey", key="k")

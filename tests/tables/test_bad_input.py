@@ -63,7 +63,7 @@ CASES: dict[str, tuple[bytes, bytes, dict, str]] = {
     "binary junk": (bytes(range(256)) * 20, csv(PUBLIC), {}, "not a table"),
     "10,000 columns": (wide(10_000), csv(PUBLIC), {}, "10000 columns"),
     "no header": (csv(PRIVATE, header=False), csv(PUBLIC), {}, "no header row"),
-    "duplicated names, private": (b"a,a,y\n4711.625,2,3\n", csv(PUBLIC), {}, "one name for columns '1', '2'"),
+    "duplicated names, private": (b"a,a,y\n4711.625,2,3\n", csv(PUBLIC), {}, "columns '1', '2' the same name"),
     "duplicated names, public": (csv(PRIVATE), b"a,a,y\n1,2,3\n", {}, "'a' more than once"),
     "title line": (b"Health survey;;\n;;\na;b;y\n4711.625;2;3\n", csv(PUBLIC), {}, "as a title has"),
     "unnamed column": (b"a,,y\n4711.625,2,3\n", csv(PUBLIC), {}, "without a name"),
@@ -167,7 +167,8 @@ def test_a_strict_policy_refuses_and_says_what_that_means(policy):
         prepare(read_table(with_text, "p.csv", "private"), public, Choices(target="y", **{policy: "refuse"}))
     one_sentence(str(caught.value))
     fine = read_table(csv(PRIVATE.assign(b=["u", "v"] * 25)), "p.csv", "private")
-    assert "outside the guarantee" in " ".join(prepare(fine, public, Choices(target="y", **{policy: "refuse"})).notes)
+    notes = prepare(fine, public, Choices(target="y", **{policy: "refuse"})).notes
+    assert "the guarantee does not cover" in " ".join(notes)
 
 
 def one_sentence(text: str) -> None:
