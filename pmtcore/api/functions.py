@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from pmtcore.api.inputs import Inputs, budget_of
+from pmtcore.api.inputs import Inputs, as_names, budget_of, budgets_of
 from pmtcore.api.models import PrivateClassifier, PrivateModel, PrivateRegressor
 from pmtcore.api.summary import Expectation
 from pmtcore.base.escaping import html as escape
@@ -60,7 +60,7 @@ def plan(
         family: gaussian, logistic, boosting or poisson.
         settings: ``mu`` one total budget or several, and arguments of the estimator.
     """
-    budgets = np.atleast_1d(settings.pop("mu", [])).astype(float).tolist()
+    budgets = budgets_of(settings.pop("mu", []))
     chosen = {**settings, "mu": budgets[0]} if budgets else settings
     return model(family, **chosen).plan(public, n=n, target=target, mu=budgets)
 
@@ -143,7 +143,7 @@ def compare(
         private: rows to fit: a frame or a path.
         public: public rows, or a second moment matrix.
         target: the response; or a formula among the choices.
-        methods: ids of the registry.
+        methods: ids of the registry, or one.
         mu: total budget, or several to compare at.
         trials: releases of each method at each position.
         seed: of the noise.
@@ -157,9 +157,9 @@ def compare(
     from pmtcore.auditing.comparison import Comparison, rescaled  # noqa: PLC0415
 
     made = rescaled(_inputs(target, choices).prepared(private, public)[0], scale)
-    mus = np.atleast_1d(mu).astype(float).tolist()
+    mus, ids = budgets_of(mu), as_names(methods)
     places: dict[str, Any] = {"axis": axis, "values": list(values)}
-    run = Comparison(made, list(methods), mus, trials=trials, seed=seed, typical=typical, **places).run()
+    run = Comparison(made, list(ids), mus, trials=trials, seed=seed, typical=typical, **places).run()
     frame = pd.DataFrame([vars(summary) for summary in run.summaries().reveal(_CURATOR)])
     norm = run.reference_norm().reveal(_CURATOR)
     kind = Phrase.TYPICAL_DISTANCE if run.is_typical else Phrase.DISTANCE

@@ -1,15 +1,15 @@
 """Conversion of a user's arguments (target, features or a formula, a budget in some unit) to what the core takes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget
+from pmtcore.accounting.budgets import MU_RANGE, Budget
 from pmtcore.api import frames
-from pmtcore.base.messages import FaceMessage, InputError, reraised_as
+from pmtcore.base.messages import ArgumentMessage, FaceMessage, InputError, number_between, reraised_as
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
@@ -17,6 +17,9 @@ from pmtcore.tables.findings import open_findings, public_alone
 from pmtcore.tables.problem import Problem, prepare, prepare_moment
 from pmtcore.tables.schema import Schema, schema_from_json
 from pmtcore.tables.table import MomentTable
+
+_TEXTS = ("target", "method", "formula", "family", "overlap", "person", "weights", "cluster", "exposure")
+_NUMBERS = ("mu", "rho", "epsilon", "delta", "lam", "public_ridge", "rows_per_person")
 
 
 def budget_of(mu: float | None, rho: float | None, epsilon: float | None, delta: float | None) -> Budget:
@@ -27,6 +30,37 @@ def budget_of(mu: float | None, rho: float | None, epsilon: float | None, delta:
     """
     lacks_delta = FaceMessage.EPSILON_NEEDS_DELTA
     return Budget.given(mu, rho, epsilon, delta, not_one=FaceMessage.ONE_BUDGET, lacks_delta=lacks_delta)
+
+
+def budgets_of(mu: float | Sequence[float]) -> list[float]:
+    """Return one total budget, or several, as numbers.
+
+    Raises:
+        InputError: one is no number, or out of range.
+    """
+    given = [mu] if isinstance(mu, str) else np.atleast_1d(mu).tolist()
+    return [number_between("mu", each, *MU_RANGE) for each in given]
+
+
+def as_names(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Return names of columns or methods; a text is one name, and not the letters it is made of."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def check_forms(given: Mapping[str, Any]) -> None:
+    """Refuse arguments of the wrong type, by name, before anything is computed from them; ``None`` is left out.
+
+    Raises:
+        InputError: a text where a number belongs, or the other way round.
+    """
+    for name in _TEXTS:
+        if given.get(name) is not None and not isinstance(given[name], str):
+            raise InputError(ArgumentMessage.NOT_A_TEXT, name=name, given=given[name])
+    for name in _NUMBERS:
+        if isinstance(given.get(name), str):
+            raise InputError(ArgumentMessage.NOT_A_PLAIN_NUMBER, name=name, given=given[name])
+    if not isinstance(given["intercept"], bool | int | np.bool_):
+        raise InputError(ArgumentMessage.NOT_TRUE_OR_FALSE, name="intercept", given=given["intercept"])
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ import pandas as pd
 
 from pmtcore.accounting.budgets import Budget, Guarantee, Unit
 from pmtcore.api import frames
-from pmtcore.api.inputs import Inputs, budget_of, new_rows, schema_of
+from pmtcore.api.inputs import Inputs, as_names, budget_of, budgets_of, check_forms, new_rows, schema_of
 from pmtcore.api.loading import results_of
 from pmtcore.api.spending import SpendOptions, spend
 from pmtcore.api.summary import Expectation, RequiredBudget
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import json_text
-from pmtcore.base.messages import FaceMessage, InputError, TableMessage, one_of
+from pmtcore.base.messages import FaceMessage, InputError, TableMessage, one_of, whole_number_between
 from pmtcore.base.results import Reported, Results
 from pmtcore.glm.families import GAUSSIAN, POISSON, family
 from pmtcore.ledger.log import Ledger
@@ -175,7 +175,7 @@ class PrivateModel(Parametrized, Reported):
         *,
         n: int,
         target: str | None = None,
-        mu: Sequence[float] = (),
+        mu: float | Sequence[float] = (),
         public_rows: int | None = None,
     ) -> Expectation:
         """Predict what this budget buys, from public rows and the number of private ones. Free.
@@ -190,10 +190,10 @@ class PrivateModel(Parametrized, Reported):
         Raises:
             InputError: bad input, or a method without a prediction for these public data.
         """
-        given = self._inputs(target)
+        given, n = self._inputs(target), whole_number_between("private rows", n, 2, planning.MOST_ROWS)
+        budgets = budgets_of(mu) or [self._budget().mu]
         data, notes = given.public_data(public, public_rows)
         id = self._method_for(data)
-        budgets = [float(m) for m in mu] or [self._budget().mu]
         expectations = planning.plan(data, n, budgets, [id])
         verdicts = tuple(planning.verdict(data, n, m, id) for m in budgets)
         return Expectation(tuple(row for planned in expectations for row in planned.rows()), verdicts, n, notes)
@@ -335,6 +335,7 @@ class PrivateModel(Parametrized, Reported):
         return budget_of(self.mu, self.rho, self.epsilon, self.delta)
 
     def _inputs(self, target: str | None) -> Inputs:
+        check_forms({**self.get_params(), "target": target})
         if self.formula is None and target is None:
             raise InputError(FaceMessage.NO_TARGET)
         if self.formula is not None and (target is not None or self.features is not None):
@@ -343,7 +344,7 @@ class PrivateModel(Parametrized, Reported):
             self,
             target,
             self.formula,
-            features=None if self.features is None else tuple(self.features),
+            features=None if self.features is None else as_names(self.features),
             intercept=self.intercept,
             family=one_of("family", family(self.family or self._families[0]).id, self._families),
             levels={name: tuple(map(str, names)) for name, names in (self.levels or {}).items()},

@@ -21,7 +21,14 @@ from scipy.special import ndtr, ndtri
 
 from pmtcore.accounting.budgets import MEAN, Budget, Unit, epsilon_from_mu
 from pmtcore.base.distributions import beta
-from pmtcore.base.messages import AttackResult, AuditMessage, InputError, number_between, whole_number_between
+from pmtcore.base.messages import (
+    AttackResult,
+    AuditMessage,
+    InputError,
+    number_between,
+    reraised_as,
+    whole_number_between,
+)
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import GAUSSIAN, family
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
@@ -471,9 +478,11 @@ def audit_estimator(
     number_between("epsilon", epsilon, 1e-6, 1e3)
     number_between("delta", delta, 0.0, 1.0)
     whole_number_between("trials", trials, 100, 10**7)
-    (x, y), (other_x, other_y) = tables
-    if x.shape != other_x.shape or np.sum(np.any(x != other_x, axis=1) | (y != other_y)) != 1:
-        raise InputError(AuditMessage.NOT_ONE_ROW_APART)
+    with reraised_as(InputError(AuditMessage.NOT_ONE_ROW_APART), TypeError, ValueError, AttributeError):
+        (x, y), (other_x, other_y) = tables
+        x, y, other_x, other_y = map(np.asarray, (x, y, other_x, other_y))
+        if x.shape != other_x.shape or np.sum(np.any(x != other_x, axis=1) | (y != other_y)) != 1:
+            raise InputError(AuditMessage.NOT_ONE_ROW_APART)
 
     def runs(which: int, count: int, stream: int) -> np.ndarray:
         rows, responses = tables[which]
@@ -501,8 +510,15 @@ def neighbouring_pairs(
         features: columns of each table.
         bound: largest absolute value of a feature.
         response: range of the response.
+
+    Raises:
+        InputError: no row, no column, or no numbers.
     """
-    x, low, high = np.full((rows, features), 1e-3 * bound), *map(float, response)
+    rows, features = (whole_number_between(n, value, 1, 10**6) for n, value in (("rows", rows), ("features", features)))
+    bound = number_between("bound", bound, -1e100, 1e100)
+    with reraised_as(InputError(AuditMessage.RESPONSE_RANGE, given=response), TypeError, ValueError):
+        low, high = map(float, response)
+    x = np.full((rows, features), 1e-3 * bound)
     y = np.full(rows, low)
     large = (np.full(features, bound), high)
     others = [(np.zeros(features), low), (np.full(features, bound), low), (np.full(features, -bound), high)]

@@ -70,7 +70,7 @@ def choices_from(chosen: argparse.Namespace) -> Choices:
         raise InputError(CommandMessage.ONE_PUBLIC_SIDE)
     if (not chosen.target) == (chosen.formula is None):  # an empty name is none
         raise InputError(CommandMessage.NOTHING_TO_FIT)
-    features = None if chosen.features is None else tuple(part.strip() for part in chosen.features.split(","))
+    features = None if chosen.features is None else tuple(filter(None, map(str.strip, chosen.features.split(","))))
     return Choices.of(
         chosen,
         chosen.target,

@@ -41,6 +41,7 @@ _FAR_APART = 10  # ends of the range of a precision, whose middle is then no pro
 _WORTHLESS_RATIO = 100.0  # beyond, the figure itself says nothing more
 _STRIDE = 10  # grid points that the search for a sufficient value skips at a time
 _RELATIVE_TOLERANCE = 1e-3  # relative: where the reverse question stops
+MOST_ROWS = 10**12  # private rows: beyond it a number is a typing error
 _MOST_BUDGETS = 60  # budgets of one call: as many as a curve has
 # Budgets of a curve, about four per doubling: from one that buys nothing to one that protects nothing.
 LADDER = (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
@@ -180,7 +181,7 @@ def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | 
     Raises:
         InputError: a bad budget, or a method without a prediction.
     """
-    whole_number_between("private rows", n, 2, 10**12)
+    whole_number_between("private rows", n, 2, MOST_ROWS)
     mus = list(dict.fromkeys(mus))
     if len(mus) > _MOST_BUDGETS:
         raise InputError(ReleaseMessage.TOO_MANY_BUDGETS, count=len(mus), limit=_MOST_BUDGETS)

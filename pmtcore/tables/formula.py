@@ -59,6 +59,7 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Pow: operator.pow,
 }
 _MOST_TERMS = 100 * MAX_FEATURES  # multiplied out before equal ones are merged; (30 columns) ** 3 are 27,000
+_LARGEST_POWER = 100  # of a sum of terms: beyond its number of terms a power adds none, and each step is multiplied out
 _LONGEST = 20_000  # characters: every column of the widest record named once
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 # A level as a formula names it: C(region)[T.north], C(region, Treatment('south'))[T.north] or region[T.north].
@@ -483,7 +484,7 @@ def _check_terms(right: str, columns: int) -> None:
         columns: how many ``.`` stands for.
 
     Raises:
-        InputError: too many terms.
+        InputError: too many terms, or a power that takes long to multiply out.
     """
     nodes: list[Any] = [_formulaic().parser.DefaultFormulaParser().get_ast(right)]
     counts: dict[int, int] = {}
@@ -493,7 +494,9 @@ def _check_terms(right: str, columns: int) -> None:
         sign, many = str(getattr(node, "operator", "")), [counts[id(part)] for part in getattr(node, "args", ())]
         if sign in ("**", "^"):
             power = str(node.args[1])
-            count = many[0] ** min(int(power), _MOST_TERMS) if power.isdigit() else 1
+            if power.isdecimal() and float(power) > _LARGEST_POWER:
+                raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_LARGE_POWER, limit=_LARGEST_POWER)
+            count = many[0] ** int(power) if power.isdecimal() else 1
         elif sign in ("*", "/", ":", "in"):
             count = math.prod(one + 1 for one in many)
         else:

@@ -18,6 +18,7 @@ import pyarrow.csv as pcsv
 
 from pmtcore.base import threads
 from pmtcore.tables.cells import MISSING, decoded
+from pmtcore.tables.dialect import BOM
 from pmtcore.tables.limits import CHUNK, LARGEST, LINE, SPAN
 
 _NEWLINE = ord("\n")
@@ -423,7 +424,16 @@ def _with_gaps(cells: pa.Array, wrong: Sequence[int], rows: int) -> pa.Array:
 
 
 def _utf8(text: bytes, encoding: str) -> bytes:
-    """Convert bytes to UTF-8; bytes that are none are read in place, never beyond a separator or a line."""
+    """Convert bytes to UTF-8 for Arrow; bytes that are none are read in place, never beyond a separator or a line.
+
+    Arrow's reader drops a byte order mark at the start of what it is given. Which row that is depends on how the rows
+    before it are cut, so a mark of its own goes before one in a cell.
+    """
     if text.isascii():
         return text
+    text = _decoded(text, encoding)
+    return BOM + text if text.startswith(BOM) else text
+
+
+def _decoded(text: bytes, encoding: str) -> bytes:
     return decoded(text, "latin-1" if encoding == "latin-1" else "cp1252").encode("utf-8")

@@ -131,6 +131,8 @@ def test_a_formula_fits(private, public):
         "y ~ " + "*".join(f"C(sex, levels=['{at}'])" for at in range(40)),
         "y ~ (" + " + ".join(f"I(age + {at})" for at in range(40)) + ") ** 9",
         "y ~ .**40",
+        "y ~ age ** 99999999",
+        "y ~ age ^ " + "9" * 5000,
         "y ~ I(" + "-" * 9000 + "age)",
     ],
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 
 import pmtcore as pc
-from pmtcore.base.messages import FaceMessage
+from pmtcore.base.messages import ArgumentMessage, AuditMessage, FaceMessage
 from tests.helpers import refused
 
 CHOSEN = {"target": "y", "features": ["age", "income"]}
@@ -81,3 +82,21 @@ def test_the_local_model(private, public, tmp_path):
         pc.LocalClient("nowhere.json")
     with refused(FaceMessage.ONE_REPORT_BUDGET):
         pc.LocalAggregator(public, target="high", features=["age"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ({"rows": 0}, ArgumentMessage.OUT_OF_RANGE),
+        ({"features": 0}, ArgumentMessage.OUT_OF_RANGE),
+        ({"bound": "x"}, ArgumentMessage.NOT_A_NUMBER),
+        ({"response": (0,)}, AuditMessage.RESPONSE_RANGE),
+        ({"response": 1}, AuditMessage.RESPONSE_RANGE),
+        ({"tables": (1, 2)}, AuditMessage.NOT_ONE_ROW_APART),
+        ({"tables": (([1.0], [1.0]), ([2.0], [1.0]))}, AuditMessage.NOT_ONE_ROW_APART),
+    ],
+)
+def test_tables_that_no_audit_can_use(settings, kind):
+    """One sentence each, before a run."""
+    with refused(kind):
+        pc.audit(lambda x, y, run: x.sum(), epsilon=1.0, trials=1000, **settings)

@@ -139,6 +139,8 @@ def test_what_to_fit_is_asked_once(files, capsys):
         assert main(["release", *files, "--mu", "1", *arguments]) == BAD_INPUT
     assert main(["release", *files, "--mu", "1", "--formula", "y ~ a", "--features", "a"]) == BAD_INPUT
     capsys.readouterr()
+    assert main(["release", *files, "--mu", "1", "--target", "y", "--features", ","]) == BAD_INPUT
+    assert "No features are left" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -357,6 +357,22 @@ def test_lines_of_text(packing, lines, data):
     assert_one_row(made, at)
 
 
+@pytest.mark.parametrize("before", ["3,north,2020-01-02,1", '"3","north","2020-01-02","1"', ' "3,x", ,y,""', '"3'])
+def test_a_byte_order_mark_in_a_cell_is_of_that_row_alone(before):
+    """Arrow drops a mark at the start of a block: the row before decided whether a second row was first in its block.
+
+    A row with quotes around a blank is read by itself, so that the next one was the first that Arrow was given.
+    """
+    text = "\n".join([",".join(HEADER), before, "\ufeff7.5,north,2020-01-02,1", ""])
+    block, *more = read_table(text.encode(), "p", "private").source.blocks(["number", "y"], Dialect())
+    first, *_ = read_table(
+        "\n".join([",".join(HEADER), "\ufeff7.5,north,2020-01-02,1", ""]).encode(), "p", "private"
+    ).source.blocks(["number", "y"], Dialect())
+    assert not more and block.rows == 2
+    assert np.isnan(numbers(block.columns["number"])[1]) and numbers(block.columns["y"])[1] == 1
+    assert np.isnan(numbers(first.columns["number"])[0]) and numbers(first.columns["y"])[0] == 1
+
+
 def test_one_line_break_beside_a_stray_quote():
     """The audit's case: the released n was 2,000 or 601; now every line is a row, with the line break or without."""
     lines = [f"{j % 7}.5,north,2020-01-0{1 + j % 9},{j % 5}" for j in range(2000)]

@@ -22,7 +22,7 @@ from pmtcore.base.symmetric import isometric_scale, upper_triangle
 from pmtcore.glm.families import LOGISTIC
 from pmtcore.glm.solvers import Derivatives, Penalty, decrement, minimize
 from pmtcore.local import estimators, setup
-from pmtcore.local.protocol import Configuration
+from pmtcore.local.protocol import Configuration, moments_from_reports
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.local.collected import LocalMomentParameters, LocalPlan
 from pmtcore.methods.local.printed import PrintedLocalPlan
