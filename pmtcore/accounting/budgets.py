@@ -351,9 +351,9 @@ class Guarantee:
         if self.mu == 0:
             return GuaranteeWords.NO_PRIVATE_ROW.sentence()
         power = detected_percent(self.mu * self.unit.rows)
-        sentence = GuaranteeWords.TOLD_APART.sentence(
-            tables=neighbouring_tables(self.neighbours, self.unit), share=power
-        )
+        # A guarantee for all that one person has is that of a total over releases.
+        told = GuaranteeWords.TOLD_APART_BY_ALL if self.unit.all_rows else GuaranteeWords.TOLD_APART
+        sentence = told.sentence(tables=neighbouring_tables(self.neighbours, self.unit), share=power)
         sentence = f"{sentence} {self.unit.words}" if self.unit == ROW else sentence
         return f"{sentence} {ONLY_RESPONSES}" if self.neighbours is Neighbours.REPLACE_RESPONSE else sentence
 
