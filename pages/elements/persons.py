@@ -16,7 +16,7 @@ from pmtcore.tables.problem import Problem
 RULES = {FIRST: "their first rows count", MEAN: "one row, the mean of theirs"}
 
 
-def whose(tables: Tables, current: Choices, target: str, key: str, below: DeltaGenerator) -> Unit:
+def whose(tables: Tables, current: Choices, target: str, key: str, *, below: DeltaGenerator) -> Unit:
     """Draw the identifier column and how many rows of each person count; fixed for registered tables.
 
     Args:
