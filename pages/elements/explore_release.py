@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.elements.agreements import ask_for
 from pages.elements.controls import control
-from pages.elements.jobs import without_result
+from pages.elements.jobs import tell_spent, to_tell, without_result
 from pages.elements.ledger_form import spend_form
 from pages.elements.release_form import agreed
 from pages.elements.session import current_problem, prepared, prospect, session
@@ -42,21 +42,24 @@ def linear(problem: Problem) -> Problem:
 
 
 def releasing(problem: Problem) -> Release | None:
-    """Draw columns, derived columns, budget, what to expect, the confirmation and the button."""
+    """Draw columns, derived columns, budget and what to expect; beside them the confirmation and the button."""
     label, problem, tables = problem.positive, linear(problem), session().tables
     here = "" if tables is None else tables.key
     target = problem.public.target if label is None else f"{problem.public.target} (1 where it is {label}, else 0)"
     names = list(figures.by_source([name for name in problem.public.names if name != INTERCEPT]))
     those = ", ".join(names) if len(names) <= _NAMED else plural(len(names), "column")
     st.caption(plain(f"What goes in: {target} and {those}, as chosen on the Data page."))
-    budget, delta = budget_input("explore", problem.private.n)
-    with st.expander("Derived columns and parameters", icon=":material/tune:"):
-        # Columns derived from one table mean nothing on another.
-        values = parameter_form(method("joint-moment"), f"explore-{here}")
-    request = Request("joint-moment", budget, values, delta)
-    expected = prospect(problem, request)
-    st.markdown(f"{badge(Label.PUBLIC)} **{plain(figures.prospects_words(expected.facts))}**")
-    return _spending(problem, request, expected, "explore")
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        budget, delta = budget_input("explore", problem.private.n)
+        with st.expander("Derived columns and parameters", icon=":material/tune:"):
+            # Columns derived from one table mean nothing on another.
+            values = parameter_form(method("joint-moment"), f"explore-{here}")
+        request = Request("joint-moment", budget, values, delta)
+        expected = prospect(problem, request)
+        st.markdown(f"{badge(Label.PUBLIC)} **{plain(figures.prospects_words(expected.facts))}**")
+    with right:
+        return _spending(problem, request, expected, "explore")
 
 
 def confirming(moment: Moment, fit: Regression, label: Label) -> None:
@@ -126,6 +129,7 @@ def _spending(problem: Problem, request: Request, expected: Preview, prefix: str
     st.caption(guarantee_line(expected.guarantee))
     where = spend_form(expected.guarantee.person.mu)
     if where is None:
+        tell_spent()
         return None
     id = st.session_state.setdefault(f"{prefix}-request", uuid4().hex)
     if where.second:
@@ -141,10 +145,12 @@ def _spending(problem: Problem, request: Request, expected: Preview, prefix: str
         with st.spinner("Releasing", show_time=True):
             try:
                 made = where.release(problem, request, SecureNoise(), id)
-            except SpendFailure as failure:
-                if without_result(failure):
-                    st.session_state[f"{prefix}-request"] = uuid4().hex
-                raise
+            except SpendFailure as failed:
+                if not without_result(failed):
+                    raise
+                st.session_state[f"{prefix}-request"] = uuid4().hex
+                to_tell(failed)
+                st.rerun()
             state.keep(request, made, id, dataset=where.dataset.strip())
     st.session_state[f"{prefix}-request"] = uuid4().hex
     return state.releases[id]

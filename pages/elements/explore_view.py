@@ -3,10 +3,12 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.elements import scripts
 from pages.elements.controls import at_first, control, pick, segments
@@ -37,9 +39,10 @@ from pmtcore.report.figures import explore as figures
 from pmtcore.report.rows import MOST_COLUMNS, few_words
 from pmtcore.report.rows import source as source_column
 from pmtcore.report.sheet import csv
-from pmtcore.report.words import modelled_levels, reference_levels
+from pmtcore.report.words import date_columns, modelled_levels, reference_levels
 
 _KEY, _RECORDS, _CLICKS, _WITHOUT = "explore-held", "explore-records", "explore-clicks", "explore-without"
+_EPOCH = date(1970, 1, 1).toordinal()
 _REFERENCE = "the reference level"
 _FEATURES = "The columns that explain it: any of them, at no further cost."
 _WORDS = {
@@ -62,6 +65,7 @@ class Held:
     logistics: dict[tuple[str, tuple[str, ...]], Logistic] = field(default_factory=dict)  # by response and names
     references: dict[str, str] = field(default_factory=dict)  # level without a column of its own, by source column
     modelled: dict[str, str] = field(default_factory=dict)  # level that counts as 1, by label
+    dates: frozenset[str] = frozenset()  # columns that count days
 
     @property
     def label(self) -> Label:
@@ -115,7 +119,13 @@ def take_up(moment: Moment, title: str, notes: Sequence[str] = ()) -> None:
     records: dict[str, Held] = st.session_state.setdefault(_RECORDS, {})
     st.session_state[_KEY] = records.setdefault(
         str(moment.record.as_dict()["digest"]),
-        Held(moment, title, references=reference_levels(notes), modelled=modelled_levels(notes)),
+        Held(
+            moment,
+            title,
+            references=reference_levels(notes),
+            modelled=modelled_levels(notes),
+            dates=date_columns(notes),
+        ),
     )
     st.session_state.pop("explore-response", None)
     st.session_state[FOCUS] = True
@@ -412,6 +422,9 @@ def _values(here: Held, given: list[str]) -> dict[str, float]:
     columns, values = st.columns(4), dict[str, float]()
     for j, (name, dummies) in enumerate(figures.by_source(given).items()):
         place = columns[j % 4]
+        if name in here.dates:
+            values[name] = _day(place, name, means.get(name, 0.0))
+            continue
         if dummies == [name]:
             start, help = float(f"{means.get(name, 0.0):.4g}"), "Starts at the released mean."
             values[name] = place.number_input(
@@ -423,6 +436,21 @@ def _values(here: Held, given: list[str]) -> dict[str, float]:
         level = pick(place, "explore-level", options, at=f"-{name}", label=plain(name))
         values |= {dummy: float(dummy == level) for dummy in dummies}
     return values
+
+
+def _day(place: DeltaGenerator, name: str, mean: float) -> float:
+    """Draw a date; return it as the days since 1970-01-01 that its column counts."""
+    first, last = date(1, 1, 1).toordinal() - _EPOCH, date(9999, 12, 31).toordinal() - _EPOCH
+    start = date.fromordinal(_EPOCH + int(min(max(mean, first), last)))
+    chosen = place.date_input(
+        plain(name),
+        value=start,
+        min_value=date.min,
+        max_value=date.max,
+        key=f"explore-at-{name}",
+        help="Starts at the released mean.",
+    )
+    return float(chosen.toordinal() - _EPOCH)
 
 
 def _paths(here: Held, fit: Regression) -> None:
@@ -446,7 +474,7 @@ def _paths(here: Held, fit: Regression) -> None:
         else "The table says in what share of draws of noise and sampling a feature is chosen."
     )
     alt = f"Coefficients along the {kind} path"
-    picture = figures.paths(here.moment, path)
+    picture = figures.paths(here.moment, path, fit.response)
     chart(picture, "explore-paths", alt, figures.path_table(path), label=here.label, words=words)
 
 

@@ -15,7 +15,7 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import plural
-from pmtcore.report.words import columns_words
+from pmtcore.report.words import columns_words, private_words
 from pmtcore.tables.named import entry
 
 _ASSETS = Path(__file__).resolve().parents[2] / "assets"
@@ -76,7 +76,7 @@ def _tables() -> None:
         return
     rows = "an unknown number of" if problem.public.m is None else f"{problem.public.m:,}"
     st.caption(
-        f"{problem.private.n:,} private rows, {rows} public rows; "
+        f"{private_words(problem.private.n, problem.unit)}, {rows} public rows; "
         f"{plain(problem.public.target)} on {plain(columns_words(problem.public.names))}."
     )
 

@@ -11,6 +11,7 @@ import streamlit as st
 from pages.elements.controls import control
 from pages.elements.live import redrawn
 from pages.elements.session import session
+from pages.elements.widgets import show_error
 from pmtcore.base.labels import SpendState
 from pmtcore.releases.job import Job
 from pmtcore.releases.outcome import SpendFailure
@@ -18,23 +19,38 @@ from pmtcore.releases.outcome import SpendFailure
 _EVERY = 0.5  # seconds between two looks at how far it is
 # In the session where a release has just ended, until its verdict is drawn.
 FOCUS = "verdict-takes-focus"
+# The spend without a result that is still to be told.
+_SPENT = "spent-without-result"
 
 
 def ended(job: Job) -> None:
     """Take a job that is over off the session.
 
     Raises:
-        InputError: it was stopped, or refused.
+        InputError: it was stopped, or refused; a spend without a result is told by :func:`tell_spent`.
     """
     session().job = None
     st.session_state[FOCUS] = job.error is None
     if job.error is not None:
-        if without_result(job.error):
-            session().next_request = uuid4().hex
-        raise job.error
+        if not without_result(job.error):
+            raise job.error
+        session().next_request = uuid4().hex
+        to_tell(job.error)
 
 
-def without_result(error: BaseException) -> bool:
+def to_tell(error: BaseException) -> None:
+    """Tell of a spend without a result on the next run, which has a new form with an empty tick."""
+    st.session_state[_SPENT] = error
+
+
+def tell_spent() -> None:
+    """Draw the spend without a result that has just been made, if any: above the tick, where the reader looks."""
+    error = st.session_state.pop(_SPENT, None)
+    if error is not None:
+        show_error(error)
+
+
+def without_result(error: BaseException | None) -> bool:
     """Return whether the key of a request is used up: its budget is gone, and the same key gives nothing."""
     return isinstance(error, SpendFailure) and error.kind is SpendState.NO_RESULT
 

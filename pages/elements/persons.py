@@ -1,6 +1,7 @@
 """Who is a person: one row each, a declared number of rows, or a column that says whose a row is."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.elements.controls import pick
 from pages.elements.session import session
@@ -15,8 +16,16 @@ from pmtcore.tables.problem import Problem
 RULES = {FIRST: "their first rows count", MEAN: "one row, the mean of theirs"}
 
 
-def whose(tables: Tables, current: Choices, target: str, key: str) -> Unit:
-    """Draw the identifier column and how many rows of each person count; fixed for registered tables."""
+def whose(tables: Tables, current: Choices, target: str, key: str, *, below: DeltaGenerator) -> Unit:
+    """Draw the identifier column and how many rows of each person count; fixed for registered tables.
+
+    Args:
+        tables: the open ones.
+        current: choices so far.
+        target: column that cannot say whose a row is.
+        key: end of the keys of the widgets.
+        below: where to draw how many rows of each person count: beside the column they have no room.
+    """
     if tables.source is not None:
         return tables.source.unit if tables.source.unit.column else Unit()
     columns = ["", *(name for name in tables.private.columns if name != target)]
@@ -25,7 +34,7 @@ def whose(tables: Tables, current: Choices, target: str, key: str) -> Unit:
     )
     if not column:
         return Unit()
-    left, right = st.columns(2)
+    left, right = below.columns(2)
     rules = list(RULES) if current.family == GAUSSIAN.id else [FIRST]
     rule = pick(left, "person-rule", rules, current.person_rule, at=f"-{key}", words=RULES.__getitem__)
     if rule == MEAN:

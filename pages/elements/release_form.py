@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.elements import workflow_state
 from pages.elements.controls import control, pick
+from pages.elements.jobs import tell_spent
 from pages.elements.session import session
 from pages.elements.widgets import (
     badge,
@@ -130,6 +131,7 @@ def agreed(problem: Problem, prospect: Preview, id: str) -> bool:
     table = "" if tables is None else tables.key
     key = f"sure-{id}-{table}-{prospect.method.id}-{prospect.guarantee.person.mu!r}"
     help = "A release cannot be undone: what has left has left, and the budget it took stays spent."
+    tell_spent()
     sure = st.checkbox(words, key=key, help=help)
     pressed = st.button("Release", type="primary", key=f"go-{id}", icon=":material/verified_user:", width="stretch")
     if pressed and not sure:

@@ -51,6 +51,7 @@ from pmtcore.report.words import (
     example_words,
     leaning_words,
     parts_words,
+    private_words,
     public_fit_words,
     reference_levels,
     release_words,
@@ -254,7 +255,9 @@ def about(release: Release) -> None:
     st.page_link("pages/work/report.py", label="Next: Report", icon=":material/arrow_forward:")
     st.markdown(f"**{plain(release.title)}**")
     rows = "" if release.public_rows is None else f", {count(release.public_rows)} public rows"
-    lines = [f"n = {count(release.n)}{rows}", *(f"{name}: {value}" for name, value in figures.results(release).items())]
+    unit = release.guarantee.unit
+    whose = f"n = {count(release.n)}" if not unit.column else private_words(release.n, unit)
+    lines = [f"{whose}{rows}", *(f"{name}: {value}" for name, value in figures.results(release).items())]
     if release.guarantee.mu > 0 and not (release.disagrees and not shortened(release.released)):
         lines.append(shortened_words(release.facts.as_dict(), release.released))
     st.markdown("\n".join(f"- {line}" for line in lines))

@@ -259,7 +259,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
     a, b, c = right.columns([3, 4, 2], vertical_alignment="bottom")
     missing = pick(a, "missing", _MISSING, current.missing, at=at)
     with b:
-        unit = whose(tables, current, target, key)
+        unit = whose(tables, current, target, key, below=right.container())
     lam, positive = _of_family(family, current, key)
     with c.popover("More choices", icon=":material/more_horiz:", width="stretch"):
         rest = [name for name in names if name not in (target, unit.column)]

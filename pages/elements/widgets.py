@@ -12,7 +12,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.elements import session as state
 from pages.elements.controls import at_first, control, segments
-from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, person_note, reporting_delta
+from pmtcore.accounting.budgets import (
+    Budget,
+    Guarantee,
+    Neighbours,
+    neighbouring_tables,
+    person_note,
+    reporting_delta,
+)
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, Note, TableNote
@@ -370,5 +377,5 @@ def guarantee_line(guarantee: Guarantee) -> str:
     return (
         f"mu = {said(person.mu, 4)} · rho = {said(person.rho, 4)} · epsilon = {said(person.epsilon, 4)} at "
         f"delta = {power_of_ten(person.delta)}{f' ({note})' if note else ''} · {guarantee.neighbours.value}: "
-        f"{guarantee.neighbours.words}"
+        f"{neighbouring_tables(guarantee.neighbours, guarantee.unit)}"
     )

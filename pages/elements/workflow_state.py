@@ -15,7 +15,7 @@ from pmtcore.glm.families import FAMILIES
 from pmtcore.methods.registry import method, recommended
 from pmtcore.releases.record import Release, modelled
 from pmtcore.releases.release import Request
-from pmtcore.report.words import columns_words
+from pmtcore.report.words import columns_words, private_words
 from pmtcore.tables.problem import Problem
 
 
@@ -42,7 +42,7 @@ def _fit(problem: Problem) -> str:
     target = plain(modelled(public.target, problem.positive))
     parts = [
         f"**{plain(current.tables.title)}**" if current.tables else "",
-        f"{count(problem.private.n)} private and {'?' if public.m is None else count(public.m)} public rows",
+        f"{private_words(problem.private.n, problem.unit)}, {'?' if public.m is None else count(public.m)} public rows",
         f"{FAMILIES[public.family.id].title} fit of **{target}** on {plain(columns_words(public.names))}",
     ]
     return " · ".join(part for part in parts if part)
@@ -59,15 +59,18 @@ def steps(here: str, problem: Problem | None, *, elsewhere: bool = False) -> Non
     planned, spent, opened = st.session_state.get("planned"), session().spent, session().tables
     visited = st.session_state.setdefault("steps-seen", set())
     visited.add((here, opened and opened.key))
+    size = "" if problem is None else plural(problem.private.n, "row")
+    if problem is not None and problem.unit is not None and problem.unit.column:
+        size = plural(problem.private.n // problem.unit.rows, "person")
     states = {
-        "data": "Data: something is missing" if problem is None else f"Data: {plural(problem.private.n, 'row')}",
+        "data": f"Data: {size or 'something is missing'}",
         "conditioning": "Conditioning",
         "plan": f"Plan: mu {figure(planned.budget.mu)}" if isinstance(planned, Request) else "Plan",
         "release": f"Release: {made(spent)}" if spent else "Release: not yet",
         "report": "Report",
     }
-    read = {name: (name, opened and opened.key) in visited for name in ("conditioning", "report")}
-    done = {"data": problem is not None, "plan": isinstance(planned, Request), "release": bool(spent)}
+    read = {name: (name, opened and opened.key) in visited for name in ("conditioning", "plan", "report")}
+    done = {"data": problem is not None, "plan": isinstance(planned, Request) or read["plan"], "release": bool(spent)}
     done |= {"conditioning": read["conditioning"], "report": read["report"] and bool(spent)}
     if here == "data" and problem is None:  # the later steps were done with tables that are open still, not with these
         states |= {"plan": "Plan", "release": "Release"}

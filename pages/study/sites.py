@@ -52,7 +52,7 @@ _FEWEST_ROWS = 10  # of a site of an example
 
 def ask(problem: Problem) -> tuple[str, str, float, list[Site]]:
     """Return method, coefficient, budget and the sites with their rows."""
-    first, second, third, fourth = st.columns([4, 2, 2, 4])
+    first, second, third, fourth = st.container(key="pairs-sites").columns([4, 2, 2, 4])
     known = plannable(problem.public, METHODS)
     ids = [id for id in METHODS if id in known]
     id = first.selectbox(**control("sites-method"), options=ids, format_func=option)

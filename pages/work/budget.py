@@ -57,7 +57,7 @@ def account_page(ledger: Ledger, account: Account) -> None:
     if back:
         st.caption(f"Retrieved: epsilon {back:.3g} in all was planned for the Jacobian and was not needed.")
     st.header("What all of it means")
-    st.markdown(f"All these releases, taken together as one: {total.words[:1].lower()}{total.words[1:]}")
+    st.markdown(total.words)
     alt = "Detections against false alarms of the best attacker who has all these releases"
     chart(tradeoff.tradeoff(total.mu), "total-tradeoff", alt, tradeoff.tradeoff_table(total.mu), label=Label.PUBLIC)
     mu = st.slider(**control("budget-more"), min_value=0.05, max_value=5.0, value=1.0)

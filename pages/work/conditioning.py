@@ -21,6 +21,8 @@ from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.private_rows import Curator
+from pmtcore.methods.facts import Facts
+from pmtcore.releases.release import Request
 from pmtcore.report.figures import conditioning as figures
 from pmtcore.report.glossary import term
 from pmtcore.report.names import in_quotes
@@ -30,6 +32,10 @@ from pmtcore.tables.problem import Problem
 
 # Confidence of the papers' radius.
 ETA = 0.05
+# Methods whose radius is in whitened units, as that of the slider is, by the beginning of their ids.
+_WHITENED = ("joint-", "pmt-")
+# Where the slider started last, while it is drawn.
+_START = "radius-start"
 
 
 def metrics(diagnosis: Diagnosis, mark: str) -> None:
@@ -60,17 +66,20 @@ def page(problem: Problem) -> None:
     st.markdown(f"{badge(label)} {plain(f'{conditioning_words(shown[-1])} {carriers}'.strip())}")
     for diagnosis, kind in zip(shown, kinds, strict=True):
         metrics(diagnosis, badge(kind) if len(kinds) > 1 else "")
-    left, middle, right = st.columns([4, 3, 4], gap="medium")
+    left, middle, right = st.container(key="pairs-conditioning").columns([4, 3, 4], gap="medium")
     with left:
         st.markdown("**Spectrum of the second moment**")
         picture(figures.spectrum(shown), "spectrum", "Eigenvalues before and after whitening, log axis")
     with middle:
         st.markdown("**The two worst directions**")
         picture(figures.ellipses(shown[-1]), "ellipses", "Longest and shortest direction before and after whitening")
+    request = workflow_state.planned(problem)
+    facts = expected(problem, request)
     with right:
-        radius = truncation(shown)
+        radius = truncation(shown, facts.radius if facts and request.method.startswith(_WHITENED) else None)
     # What the plan does comes first: a radius on the slider is a question.
-    planned_share(problem)
+    if facts:
+        planned_share(request, facts)
     for diagnosis, kind in zip(shown, kinds, strict=True):
         st.markdown(f"{badge(kind)} {plain(truncation_words(diagnosis, radius))}")
     st.caption(
@@ -84,25 +93,42 @@ def page(problem: Problem) -> None:
     workflow_state.onward("plan", "Plan")
 
 
-def planned_share(problem: Problem) -> None:
-    """Draw the share of rows that the planned method truncates: the figure of Plan, Release and the report."""
-    request = workflow_state.planned(problem)
+def expected(problem: Problem, request: Request) -> Facts | None:
+    """Return the public figures of the plan; ``None`` where it cannot be made."""
     try:
-        facts = prospect(problem, request).facts
+        return prospect(problem, request).facts
     except InputError:
-        return
-    own = "its own bound" if facts.radius is None else f"its own radius, {said(facts.radius)}"
+        return None
+
+
+def planned_share(request: Request, facts: Facts) -> None:
+    """Draw the share of rows that the planned method truncates: the figure of Plan, Release and the report."""
+    own, after = "which chooses its own bound.", ""
+    if facts.radius is not None:
+        own = f"which chooses its own radius, {said(facts.radius)}."
+    if facts.radius is not None and facts.passes is not None:
+        own = f"whose first pass has radius {said(facts.radius)} and whose next one clips at a bound of its own."
+        after = " These rows lie beyond that bound, which counts residuals too; the curve is of the features alone."
     st.markdown(
         f"{badge(Label.PUBLIC)} **Truncation rate of the planned method**, {plain(in_quotes(request.method))} at mu = "
-        f"{said(request.budget.mu)}, which chooses {own}. {shortened_words(facts.as_dict())}"
+        f"{said(request.budget.mu)}, {own} {shortened_words(facts.as_dict())}{after}"
     )
 
 
-def truncation(shown: list[Diagnosis]) -> float:
-    """Draw the share of rows outside a radius that the reader moves; return the radius, in whitened units."""
-    top = float(max(2 * shown[0].radius, 1.0))
+def truncation(shown: list[Diagnosis], planned: float | None) -> float:
+    """Draw the share of rows outside a radius that the reader moves; return the radius, in whitened units.
+
+    Args:
+        shown: what is known of the lengths of rows.
+        planned: radius of the plan, at which the slider starts; ``None`` for that of the papers.
+    """
+    start = round(shown[0].radius if planned is None else planned, 2)
+    top = float(max(2 * shown[0].radius, start, 1.0))
+    # Another plan, or another table, has another radius: the slider begins there again.
+    if st.session_state.get(_START) != start:
+        st.session_state.update({_START: start, "radius": start})
     keep_within("radius", 0.0, top)
-    radius = st.slider(**control("radius", value=shown[0].radius), min_value=0.0, max_value=top)
+    radius = st.slider(**control("radius", value=start), min_value=0.0, max_value=top)
     picture(figures.truncation(shown, radius), "truncation", "Share of rows outside the radius as the radius moves")
     return float(radius)
 

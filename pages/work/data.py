@@ -11,11 +11,10 @@ from pages.elements.widgets import badge, chart, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, TableNote
-from pmtcore.base.numbers import plural
 from pmtcore.report.cautions import filled_gaps, public_rows_words
 from pmtcore.report.columns import at_a_glance
 from pmtcore.report.figures import compare as figures
-from pmtcore.report.words import columns_words, comparison_words
+from pmtcore.report.words import columns_words, comparison_words, private_words
 from pmtcore.tables.problem import Problem
 
 # Pixels of the picture, whose axis a projector shows too, of the table of columns at most, and of one of its lines.
@@ -33,7 +32,7 @@ def showcase() -> None:
     if shown is None:
         glance()
         return
-    left, right = st.columns([3, 2], gap="medium")
+    left, right = st.container(key="alone-showcase").columns([3, 2], gap="medium")
     with left:
         alt = f"{shown.measure.capitalize()}, against the total budget"
         drawn = figures.comparison(shown.summaries, measure=shown.measure, height=_PICTURE)
@@ -102,7 +101,7 @@ def opening(problem: Problem) -> None:
     if opened is None:
         return
     st.markdown(
-        f"{badge(Label.PUBLIC)} **{plural(problem.private.n, 'private row')}**, "
+        f"{badge(Label.PUBLIC)} **{private_words(problem.private.n, problem.unit)}**, "
         f"**{plain(public_rows_words(problem, opened.public))}**; "
         f"**{plain(problem.public.target)}** from **{plain(columns_words(problem.public.names))}**."
     )

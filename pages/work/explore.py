@@ -7,7 +7,7 @@ import streamlit as st
 from pages.elements import cautions, workflow_state
 from pages.elements import explore_view as parts
 from pages.elements.controls import control
-from pages.elements.explore_release import releasing
+from pages.elements.explore_release import linear, releasing
 from pages.elements.session import current_problem, session
 from pages.elements.widgets import errors_shown
 from pmtcore.base.messages import InputError
@@ -17,27 +17,24 @@ from pmtcore.explore.moment import Moment
 def opening() -> None:
     """Draw a record from a file, from a release of this session, or a new release."""
     with suppress(InputError):  # the form below says what is missing
-        workflow_state.summary_and_others(current_problem())
-    left, right = st.columns([3, 2], gap="large")
-    with right:
-        st.header("Open a record")
-        st.caption("A file that *Save record* wrote on this page, or the command line. No private table is needed.")
-        file = st.file_uploader(**control("explore-file"))
-        if file is not None and st.session_state.get("explore-read") != file.file_id:
-            st.session_state["explore-read"] = file.file_id
-            with errors_shown():
-                parts.take_up(Moment.from_bytes(file.getvalue()), file.name)
-                st.rerun()
-        earlier()
-    with left:
-        st.header("Release one here")
+        workflow_state.summary_and_others(linear(current_problem()))
+    st.header("Release one here")
+    with errors_shown():
+        problem = current_problem()
+        cautions.say(problem, cautions.biases(problem))
+        release = releasing(problem)
+        if release is not None:
+            parts.take_up(Moment.of(release.as_dict()), title_of(list(session().releases)[-1]), release.notes)
+            st.rerun()
+    st.header("Open a record")
+    st.caption("A file that *Save record* wrote on this page, or the command line. No private table is needed.")
+    file = st.file_uploader(**control("explore-file"))
+    if file is not None and st.session_state.get("explore-read") != file.file_id:
+        st.session_state["explore-read"] = file.file_id
         with errors_shown():
-            problem = current_problem()
-            cautions.say(problem, cautions.biases(problem))
-            release = releasing(problem)
-            if release is not None:
-                parts.take_up(Moment.of(release.as_dict()), title_of(list(session().releases)[-1]), release.notes)
-                st.rerun()
+            parts.take_up(Moment.from_bytes(file.getvalue()), file.name)
+            st.rerun()
+    earlier()
 
 
 def title_of(id: str) -> str:

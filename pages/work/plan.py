@@ -31,6 +31,7 @@ from pmtcore.report.figures import planning as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option
 from pmtcore.report.strength import unprotected_words
+from pmtcore.report.words import unit_step
 from pmtcore.tables.problem import Problem
 
 # Seconds of computing before the page shows what there is, and between two redraws after that.
@@ -132,7 +133,7 @@ def page(problem: Problem) -> None:
 
 def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *, mu: float) -> None:
     """Draw the parts of the error, what they cost, and the way on."""
-    name, value, parts = figures.half_width_words(here, coefficient)
+    name, value, parts = figures.half_width_words(here, coefficient, unit_step(coefficient, problem.notes))
     st.metric(plain(name), value, help=help_for("half_width"))
     told = (parts, figures.truncation_words(here), figures.interval_words(here, coefficient))
     terms = help_for("privacy_sd", "sampling_sd", "truncation_sd")

@@ -56,8 +56,10 @@ def confirm(problem: Problem, request: Request, expected: Preview, biased: Seque
     id = state.next_request
     where = spend_form(expected.guarantee.person.mu)
     if where is None:
+        jobs.tell_spent()
         return
     if where.second:
+        jobs.tell_spent()
         ask_for(where, problem, request)
         return
     if biased:

@@ -126,6 +126,19 @@ class Neighbours(Enum):
         return GuaranteePhrase.ADD_REMOVE_ONE.sentence()
 
 
+def neighbouring_tables(neighbours: Neighbours, unit: Unit) -> str:
+    """Return the two tables that a guarantee makes hard to tell apart, as a noun phrase.
+
+    >>> neighbouring_tables(Neighbours.REPLACE_ONE, Unit(1, "patient"))
+    "two tables that differ in one person ('patient'), who counts with at most 1 row"
+    """
+    if unit == ROW:
+        return neighbours.words
+    responses = neighbours is Neighbours.REPLACE_RESPONSE
+    differ = GuaranteePhrase.DIFFER_IN_RESPONSES if responses else GuaranteePhrase.DIFFER_IN
+    return differ.sentence(part=unit.differ)
+
+
 def log_delta(mu: float, epsilon: np.ndarray | float) -> np.ndarray:
     """Return the logarithm of the smallest delta for which mu-GDP implies (epsilon, delta)-DP, at epsilons of any sign.
 
@@ -338,12 +351,11 @@ class Guarantee:
         if self.mu == 0:
             return GuaranteeWords.NO_PRIVATE_ROW.sentence()
         power = detected_percent(self.mu * self.unit.rows)
-        by_row, of_response = self.unit == ROW, self.neighbours is Neighbours.REPLACE_RESPONSE
-        differ = GuaranteePhrase.DIFFER_IN_RESPONSES if of_response else GuaranteePhrase.DIFFER_IN
-        tables = self.neighbours.words if by_row else differ.sentence(part=self.unit.differ)
-        sentence = GuaranteeWords.TOLD_APART.sentence(tables=tables, share=power)
-        sentence = f"{sentence} {self.unit.words}" if by_row else sentence
-        return f"{sentence} {ONLY_RESPONSES}" if of_response else sentence
+        # A guarantee for all that one person has is that of a total over releases.
+        told = GuaranteeWords.TOLD_APART_BY_ALL if self.unit.all_rows else GuaranteeWords.TOLD_APART
+        sentence = told.sentence(tables=neighbouring_tables(self.neighbours, self.unit), share=power)
+        sentence = f"{sentence} {self.unit.words}" if self.unit == ROW else sentence
+        return f"{sentence} {ONLY_RESPONSES}" if self.neighbours is Neighbours.REPLACE_RESPONSE else sentence
 
     def as_dict(self) -> dict[str, Any]:
         """Return the guarantee in all three units as plain fields."""

@@ -92,7 +92,7 @@ class Solutions:
     def sentence(self) -> str:
         """Render what to take away."""
         far, near = (float(np.median(np.linalg.norm(x - self.true, axis=1))) for x in (self.plain, self.whitened))
-        distances = f"both slopes together are typically {figure(far)} off without whitening, {figure(near)} with"
+        distances = f"the two slopes typically lie {figure(far)} from the truth without whitening, {figure(near)} with"
         if far < 1.2 * near:
             why = "The rows are round already" if self.ratio <= 1 else "The noise swamps both"
             return f"{why}: {distances}."

@@ -7,7 +7,7 @@ is said to be the reader's to fill in. Questions and answers are ``checklist.tom
 import tomllib
 from pathlib import Path
 
-from pmtcore.accounting.budgets import Neighbours, of_person, only_responses, person_note
+from pmtcore.accounting.budgets import Neighbours, neighbouring_tables, of_person, only_responses, person_note, unit_of
 from pmtcore.base.numbers import figure, power_of_ten
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.methods.registry import method
@@ -21,12 +21,12 @@ _ANSWERS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding=
 def checklist(record: ReleaseRecord) -> list[tuple[str, str]]:
     """Return questions with their answers, in order."""
     entry, promise = method(record["method"]), record["guarantee"]
-    person, note, rows = of_person(promise), person_note(promise), promise.get("rows_per_person", 1)
+    person, note, unit = of_person(promise), person_note(promise), unit_of(promise)
     relation, responses = Neighbours(promise["neighbours"]), only_responses(promise)
     exact, choices = record["public"].get("noise") == "exact", record["public"].get("choices", {})
     parts = [words for part, words in _PARTS.items() if any(part in band for band in record["bands"].values())]
     which = {
-        "Unit of protection": "several" if rows > 1 else "one",
+        "Unit of protection": "column" if unit.column else "several" if unit.rows > 1 else "one",
         "Trust model": "local" if entry.local else "central",
         "Randomness and floating point": "seed" if record["seed"] is not None else "exact" if exact else "floating",
         "Composition": "ledger" if "ledger" in record else "alone",
@@ -36,9 +36,12 @@ def checklist(record: ReleaseRecord) -> list[tuple[str, str]]:
     facts = {
         "responses": responses,
         "columns": "Every column of the private rows but the target; " if responses else "",
-        "rows": rows,
+        "rows": unit.rows,
+        "column": unit.column,
+        "unit_words": unit.words,
+        "counted": "persons in the private table" if unit.column else "private rows",
         "relation": relation.value,
-        "relation_words": relation.words,
+        "tables": neighbouring_tables(relation, unit),
         "mu": figure(person["mu"], 4),
         "epsilon": figure(person["epsilon"], 4),
         "delta": power_of_ten(person["delta"]),

@@ -213,7 +213,9 @@ _NAMED = 20  # columns that a sentence can name; the tables have all
 
 def _data(record: ReleaseRecord) -> str:
     rows = "unknown" if record["public_rows"] is None else f"{record['public_rows']:,}"
-    facts = [("private", f"{record['n']:,}"), ("public", rows)]
+    unit = unit_of(record["guarantee"])
+    private = ("persons in the private rows", record["n"] // unit.rows) if unit.column else ("private", record["n"])
+    facts = [(private[0], f"{private[1]:,}"), ("public", rows)]
     return "<h2>Data</h2>\n" + table("Public numbers of rows", ("rows", "number"), facts)
 
 

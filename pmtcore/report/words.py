@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pmtcore.accounting.budgets import Unit
 from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import Diagnosis, Direction
 from pmtcore.base.labels import Label
@@ -52,6 +53,21 @@ def columns_words(names: Sequence[str]) -> str:
     many = plural(len(columns), "column")
     many += f" ({len(features)} coefficients)" if len(features) > len(columns) else ""
     return f"{many} and an intercept" if INTERCEPT in names else many
+
+
+def private_words(n: int, unit: Unit | None) -> str:
+    """Say of what n is the number: of private rows, or of persons where a column says whose a row is.
+
+    Args:
+        n: number of rows that count, with the rows of zeros that stand for missing ones of a person.
+        unit: of protection; ``None`` where nobody said who is a person.
+
+    >>> private_words(2000, None), private_words(300, Unit(3, "patient"))
+    ('2,000 private rows', '100 persons (each up to 3 rows)')
+    """
+    if unit is None or not unit.column:
+        return plural(n, "private row")
+    return f"{plural(n // unit.rows, 'person')} (each {'1 row' if unit.rows == 1 else f'up to {unit.rows} rows'})"
 
 
 def conditioning_words(diagnosis: Diagnosis) -> str:
@@ -284,6 +300,26 @@ def reference_levels(notes: Sequence[str]) -> dict[str, str]:
     return levels
 
 
+def date_columns(notes: Sequence[str]) -> frozenset[str]:
+    """Return the columns whose numbers count days since 1970-01-01, as far as the notes still have their facts."""
+    kinds = (TableNote.DATES, TableNote.SLASHED_DATES)
+    return frozenset(note.facts["column"] for note in notes if isinstance(note, Note) and note.kind in kinds)
+
+
+def unit_step(coefficient: str, notes: Sequence[str]) -> str:
+    """Say for which step of its feature a coefficient in units of the table is the change.
+
+    Args:
+        coefficient: its name.
+        notes: of the problem, which say what is a date and what categories are compared with.
+    """
+    column = source(coefficient)
+    reference = reference_levels(notes).get(column)
+    if reference is not None and coefficient != column:
+        return f"against {reference}"
+    return "for one day" if coefficient in date_columns(notes) else "for one unit"
+
+
 def modelled_levels(notes: Sequence[str]) -> dict[str, str]:
     """Return the level of each label that counts as 1, as far as the notes still have their facts."""
     labelled = [note for note in notes if isinstance(note, Note) and note.kind is TableNote.MODELLED]
@@ -357,8 +393,9 @@ def filled_words(missing: Mapping[str, float], references: Mapping[str, str]) ->
     gappy = sorted((name for name, share in missing.items() if share > 0), key=lambda name: -missing[name])
     if not gappy:
         return ""
+    values = {name: repr(level) for name, level in references.items()}
     filled = [
-        f"{name} ({percent(missing[name])}) with {references.get(name, 'its public median')}"
+        f"{name} ({percent(missing[name])}) with {values.get(name, 'its public median')}"
         for name in gappy[:_GAPS_NAMED]
     ]
     more = f", and {plural(len(gappy) - _GAPS_NAMED, 'column')} more" if len(gappy) > _GAPS_NAMED else ""

@@ -56,6 +56,8 @@ OPEN = (
     TableNote.LIKE_IDENTIFIER,
     TableNote.NAMED_IDENTIFIER,
     TableNote.ROWS_SHARE_A_PERSON,
+    TableNote.PERSON_COLUMN,
+    TableNote.PRIVATE_PERSON_COLUMN,
     TableNote.CODE_FOR_MISSING,
     TableNote.NAMES_ALIKE,
     TableNote.SPELLINGS,
@@ -151,6 +153,7 @@ def findings(
     """
     collected = [*_tables(private, public, choices), *_columns(private, public, choices)]
     features = features_taken(private, public, choices, declared)
+    collected += [] if choices.unit is not None else [*_private_persons(private, public, choices)]
     if isinstance(public, Table):
         collected += [*_target(public, choices)]
         collected += [] if choices.unit is not None else [*_persons(private, public, choices)]
@@ -176,6 +179,7 @@ def open_findings(
     own = choices.features is None and not choices.formula
     collected = [] if private is public else [*_tables(private, public, choices)]
     collected += _columns(private, public, choices) if own else ()
+    collected += [] if private is public or choices.unit is not None else _private_persons(private, public, choices)
     if isinstance(public, Table):
         collected += _target(public, choices)
         collected += [] if private is public or choices.unit is not None else _persons(private, public, choices)
@@ -428,16 +432,30 @@ def _features(private: Table, public: Table, choices: Choices, features: tuple[s
 
 
 def _persons(private: Table, public: Table, choices: Choices) -> Iterator[Finding]:
-    """Yield a finding on each column that says whose a row is, where public rows have the same."""
+    """Yield a finding on each column that says whose a row is: where public rows share one, or its name means people.
+
+    Whether private rows share one is private, and not looked at.
+    """
     for name in public.columns:
         if not schema.named_as_identifier(name) or name not in private.columns or name == choices.target:
             continue
         often = [count for text, count in schema.frequencies(public.column(name)).items() if text]
-        if len(often) <= schema.MOST_COUNTED or max(often) < 2:
+        if len(often) > schema.MOST_COUNTED and max(often) > 1:
+            shared = sum(count for count in often if count > 1)
+            note = Note(TableNote.ROWS_SHARE_A_PERSON, shared=shared, rows=public.n, column=name)
+        elif schema.named_as_people(name) and len(often) > 1 and max(often) == 1:
+            note = Note(TableNote.PERSON_COLUMN, column=name)
+        else:
             continue
-        shared = sum(count for count in often if count > 1)
-        note = Note(TableNote.ROWS_SHARE_A_PERSON, shared=shared, rows=public.n, column=name)
         yield Finding("people", note, (name,), False, _as_person(name, choices))
+
+
+def _private_persons(private: Table, public: Table | MomentTable, choices: Choices) -> Iterator[Finding]:
+    """Yield a finding on the first column of the private table alone whose name means people; no sentence names it."""
+    alone = (name for name in private.columns if name not in public.columns and name != choices.target)
+    name = next(filter(schema.named_as_people, alone), None)
+    if name is not None:
+        yield Finding("people", Note(TableNote.PRIVATE_PERSON_COLUMN), (), False, _as_person(name, choices))
 
 
 def _as_person(name: str, choices: Choices) -> tuple[Repair, ...]:

@@ -52,6 +52,8 @@ _NAMES = (
     *("id", "ids", "pid", "uid", "identifier", "key", "nr", "person", "patient", "subject", "participant"),
     *("respondent", "customer", "client", "user", "member", "employee", "student", "household"),
 )
+# Of these the ones that mean people: a column of any of the others may number the rows.
+_PEOPLE = frozenset(_NAMES) - {"id", "ids", "identifier", "key", "nr"}
 _MOSTLY = 0.9  # share of numbers from which a public column with many different cells is one of numbers
 
 
@@ -328,8 +330,18 @@ def as_identifier(name: str, numbers: np.ndarray) -> TableNote | None:
 
 def named_as_identifier(name: str) -> bool:
     """Return whether a name says that its column tells whose a row is: ``person``, ``patient_id``, ``CustomerNr``."""
-    words = re.findall(r"[A-Z]*[a-z]+|[A-Z]+", name)
-    return bool(words) and words[-1].lower() in _NAMES
+    words = _words(name)
+    return bool(words) and words[-1] in _NAMES
+
+
+def named_as_people(name: str) -> bool:
+    """Return whether a name says that its column tells people apart: ``patient_id``, not ``id`` or ``row_nr``."""
+    return named_as_identifier(name) and not _PEOPLE.isdisjoint(_words(name))
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a column's name in small letters: ``CustomerNr`` has two."""
+    return [word.lower() for word in re.findall(r"[A-Z]*[a-z]+|[A-Z]+", name)]
 
 
 def identifies(name: str, numbers: np.ndarray) -> bool:

@@ -172,12 +172,12 @@ def test_what_is_wrong_stands_above_the_choices(app) -> None:
 
 
 def test_an_identifier_is_asked_about_openly_once_it_is_chosen(app) -> None:
-    """It is in no list of what goes in; all other features are, so that one is left out by one click."""
+    """A number of rows is in no list of what goes in; all other features are, so that one is left out by one click."""
     rng = np.random.default_rng(1)
 
     def table(n: int, first: int) -> bytes:
         x = rng.normal(size=n)
-        columns = {"patient_id": first + np.arange(n), "x": x, "z": rng.normal(size=n), "y": x + rng.normal(size=n)}
+        columns = {"row_id": first + np.arange(n), "x": x, "z": rng.normal(size=n), "y": x + rng.normal(size=n)}
         return pd.DataFrame(columns).to_csv(index=False).encode()
 
     upload(app, table(400, 5000), table(60, 100))
@@ -188,11 +188,11 @@ def test_an_identifier_is_asked_about_openly_once_it_is_chosen(app) -> None:
 
     assert picked().value == ["x", "z"] and state.problem.choices.features is None
     assert state.problem.public.names == ("(intercept)", "x", "z")
-    assert not any("patient_id" in one.value for one in app.warning)
-    picked().set_value(["patient_id", "x", "z"]).run()
-    assert any("patient_id" in one.value for one in app.warning)
-    next(b for b in app.button if b.label == "Leave out 'patient_id'").click().run()
-    assert not app.exception and not any("patient_id" in one.value for one in app.warning)
+    assert not any("row_id" in one.value for one in app.warning)
+    picked().set_value(["row_id", "x", "z"]).run()
+    assert any("row_id" in one.value for one in app.warning)
+    next(b for b in app.button if b.label == "Leave out 'row_id'").click().run()
+    assert not app.exception and not any("row_id" in one.value for one in app.warning)
     picked().set_value(["x"]).run()
     assert state.problem.public.names == ("(intercept)", "x")
 

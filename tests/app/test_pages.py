@@ -379,6 +379,56 @@ def test_the_radius_moves_the_rate(app):
     assert "At radius 2, " in words(app) and words(app) != before
 
 
+def test_the_radius_starts_at_that_of_the_plan(app):
+    """Slider and plan begin with one number; another plan moves it, and what somebody chose for a plan stays."""
+    problem = session(app).problem
+    go(app, "conditioning")
+    planned = preview(problem, Request("joint-pmt", Budget(1.0))).facts.radius
+    assert app.slider(key="radius").value == pytest.approx(planned, abs=0.005)
+    app.slider(key="radius").set_value(3.0).run()
+    go(app, "plan")
+    go(app, "conditioning")
+    assert app.slider(key="radius").value == 3.0
+    go(app, "plan")
+    app.select_slider(key="plan-mu").set_value(3.0).run()
+    go(app, "conditioning")
+    planned = preview(problem, Request("joint-pmt", Budget(3.0))).facts.radius
+    assert app.slider(key="radius").value == pytest.approx(planned, abs=0.005)
+
+
+def test_the_steps_that_were_read_are_ticked(app):
+    """A visit to Plan is a step done, whether or not something was changed there; another table begins anew."""
+
+    def ticked() -> list[str]:
+        return [link.label for link in app.get("page_link") if "check_circle" in link.proto.icon]
+
+    go(app, "conditioning")
+    assert not [label for label in ticked() if "Plan" in label]
+    go(app, "plan")
+    go(app, "data")
+    assert [label for label in ticked() if label.startswith("Plan")]
+    app.select_slider(key="demo-d").set_value(2).run()
+    assert not [label for label in ticked() if "Plan" in label]
+
+
+def test_persons_are_counted_where_a_column_says_whose_a_row_is(app):
+    """One click takes the column; head, thread and sidebar then speak of persons, each with one row."""
+
+    def patients(table: bytes, whose) -> bytes:
+        lines = table.decode().split()
+        return "\n".join([f"patient_id,{lines[0]}", *(f"{whose(j)},{x}" for j, x in enumerate(lines[1:]))]).encode()
+
+    upload(app, patients(csv(400, 1), lambda j: j // 4), patients(csv(60, 2), lambda j: 900 + j))
+    assert any("patient_id" in box.value and "protects each row" in box.value for box in app.warning)
+    (take,) = [button for button in app.button if "'patient_id' is a person" in button.label]
+    take.click().run()
+    assert not app.exception and "**100 persons (each 1 row)**" in words(app)
+    assert "400 private rows" not in words(app)
+    assert any(link.label == "**Data: 100 persons**" for link in app.get("page_link"))
+    assert any("100 persons (each 1 row)" in line.value for line in app.sidebar.caption)
+    assert not any("patient_id" in box.value for box in app.warning)
+
+
 def do_release(app):
     """Confirm and press."""
     next(box for box in app.checkbox if box.label.startswith("I spend")).check().run()

@@ -9,6 +9,7 @@ from pmtcore.auditing.faults import FAULTS
 from pmtcore.papers import lessons
 from pmtcore.papers import lessons_methods as more
 from pmtcore.papers import lessons_papers as papers
+from pmtcore.papers.figures import learn
 from pmtcore.papers.lesson_texts import LESSONS
 
 
@@ -170,3 +171,12 @@ def test_sites_have_the_noise_of_those_they_count_on():
     assert doubtful.curves["a study of sites"][at] == pytest.approx(np.sqrt(5) / 5000)
     assert "4 colluding sites" in doubtful.sentence
     assert more.sites(2, 9).curves["a study of sites"][0] == pytest.approx(np.sqrt(2) / 2000)
+
+
+def test_the_true_slopes_are_seen_among_both_clouds():
+    """The mark of the truth has another colour than either cloud; a much finer scale is said beside its axis."""
+    drawn = learn.solutions(lessons.inverse(10.0, 1.0, trials=40))
+    plain, whitened, truth = drawn.data
+    assert len({trace.marker.color for trace in (plain, whitened, truth)}) == 3 and truth.marker.line.width > 0
+    assert "times as fine" in drawn.layout.xaxis.title.text
+    assert "times as fine" not in learn.solutions(lessons.inverse(1.0, 1.0, trials=40)).layout.xaxis.title.text

@@ -280,7 +280,7 @@ def test_what_is_0_or_1_is_drawn_from_0_to_1(moment):
     rows = figures.drawn(shown, scales).set_index("coefficient")
     assert rows["value"]["g=x"] == fit.coefficients["g=x"]
     path = found.ridge_path(fit)
-    drawn = {trace.name: trace.y for trace in figures.paths(found, path).data}
+    drawn = {trace.name: trace.y for trace in figures.paths(found, path, fit.response).data}
     at = list(path.names).index("g=x")
     assert np.array_equal(drawn["g=x"], path.coefficients[:, at])
     assert np.allclose(drawn["a"], path.coefficients[:, list(path.names).index("a")] * spread["a"])

@@ -525,7 +525,10 @@ def test_far_spans_are_labelled_in_powers_of_ten(low: float, high: float, powers
     figure = go.Figure().add_scatter(x=[1, 2], y=[low, high])
     log_axis(figure, "y")
     assert (figure.layout.yaxis.exponentformat == "power") is powers
-    assert (figure.layout.yaxis.tickformat == "~g") is not powers
+    assert (figure.layout.yaxis.tickformat == ",~g") is not powers
+    style.log_axis(figure, "x")
+    for drawn in (figure, style.finish(figure, "rows", "error")):
+        assert drawn.layout.margin.r >= 20, "the last label of the axis is centred at its end"
 
 
 def test_many_names_of_a_network_stand_along_their_rays():

@@ -114,7 +114,7 @@ def test_truncation():
 def test_what_gaps_become_is_said():
     """Columns with gaps are named with their share and what a gap becomes, most gaps first; none without gaps."""
     found = words.filled_words({"age": 0.01, "job": 0.06, "town": 0.0}, {"job": "Prof-specialty", "town": "Bern"})
-    assert found.index("job (6 %) with Prof-specialty") < found.index("age (1 %) with its public median")
+    assert found.index("job (6 %) with 'Prof-specialty'") < found.index("age (1 %) with its public median")
     assert "town" not in found and words.filled_words({"age": 0.0}, {}) == ""
     many = words.filled_words({f"c{j}": 0.1 for j in range(26)}, {})
     assert "6 columns more" in many
@@ -476,3 +476,18 @@ def test_a_chance_of_being_worse_is_said():
     for most, worse in ((1.5, False), (4.0, True)):
         made = Prediction(np.full(3, 0.3), np.full(3, 0.1), interval_factors=(0.8, most))
         assert ("less precise than the public fit" in beside_public(made, alone)[1]) == worse
+
+
+@pytest.mark.parametrize(
+    ("coefficient", "step"),
+    [("day", "for one day"), ("ward=b", "against a"), ("ward", "for one unit"), ("age", "for one unit")],
+)
+def test_a_coefficient_says_for_which_step_it_is(coefficient, step):
+    """A date is counted in days, and a category has no unit; without facts in the notes a unit is all that is known."""
+    notes = (
+        Note(TableNote.DATES, column="day"),
+        Note(TableNote.REFERENCES, references={"ward": "a"}),
+    )
+    assert words.unit_step(coefficient, notes) == step
+    assert words.unit_step(coefficient, [str(note) for note in notes]) == "for one unit"
+    assert words.date_columns(notes) == {"day"}

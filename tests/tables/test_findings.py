@@ -16,7 +16,7 @@ from pmtcore.cli.main import main
 from pmtcore.report.cautions import filled_gaps, public_rows_words
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
-from pmtcore.tables.findings import _as_labels, _fewer, findings, repaired
+from pmtcore.tables.findings import _as_labels, _fewer, findings, open_findings, repaired
 from pmtcore.tables.kinds import number_format
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import default_choices, features_taken, prepare
@@ -154,6 +154,33 @@ def test_a_name_alone_makes_no_persons(codes):
     """Where no public rows share a value, or few values are there, nothing is asked."""
     private, public = tables(lambda t: t.assign(student=codes), lambda t: t.assign(student=1))
     assert TableNote.ROWS_SHARE_A_PERSON not in [one.kind for one in findings(private, public, Choices(target="y"))]
+
+
+@pytest.mark.parametrize("codes", [range(200), [f"p{j}" for j in range(200)]], ids=["numbers", "texts"])
+@pytest.mark.parametrize("private_rows", ["each its own", "shared"])
+def test_a_column_named_after_people_is_asked_about_whatever_private_rows_have(codes, private_rows):
+    """Public rows share no patient; private rows may, and whether they do changes nothing."""
+    whose = codes if private_rows == "each its own" else [codes[j // 4] for j in range(200)]
+    private, public = tables(lambda t: t.assign(patient_id=list(codes)[: len(t)]), lambda t: t.assign(patient_id=whose))
+    every = Choices(target="y")
+    (one,) = [one for one in findings(private, public, every) if one.about == "people"]
+    assert one.kind is TableNote.PERSON_COLUMN and not one.stops and one.columns == ("patient_id",)
+    assert one.sentence in open_findings(private, public, every)
+    mended = one.repairs[0].apply(every)
+    assert mended.person == "patient_id"
+    assert "people" not in [one.about for one in findings(private, public, mended)]
+
+
+def test_a_column_of_people_in_the_private_table_alone_is_asked_about_without_its_name():
+    """Public rows often come without one; columns that number rows are not asked about."""
+    private, public = tables(lambda t: t, lambda t: t.assign(customer_id=1, row_id=range(len(t))))
+    every = Choices(target="y")
+    (one,) = [one for one in findings(private, public, every) if one.about == "people"]
+    assert one.kind is TableNote.PRIVATE_PERSON_COLUMN and one.sentence.facts == {}
+    assert one.repairs[0].apply(every).person == "customer_id"
+    assert "customer" not in " ".join(open_findings(private, public, every))
+    private, public = tables(lambda t: t.assign(id=range(len(t))), lambda t: t.assign(id=range(len(t)), row_id=1))
+    assert "people" not in [one.about for one in findings(private, public, every)]
 
 
 @pytest.mark.parametrize("name", MEASURED)

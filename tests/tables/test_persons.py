@@ -21,6 +21,7 @@ from pmtcore.accounting.budgets import (
     Unit,
     attacker_power,
     of_person,
+    unit_of,
 )
 from pmtcore.api.loading import in_words, results_of
 from pmtcore.base.labels import ReleaseStatus
@@ -295,6 +296,19 @@ def test_every_record_and_report_states_what_a_person_is_protected_by(rows, colu
     assert f"mu = {person['mu']:.4g}" in capsys.readouterr().out
     assert main(["explore", "--record", str(tmp_path / "R.json"), "--json"]) == 0
     assert of_person(json.loads(capsys.readouterr().out)["guarantee"])["epsilon"] == person["epsilon"]
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_the_checklist_names_the_unit_of_the_guarantee(rows):
+    """Where a column says whose a row is, no answer of the report speaks of single rows as what is protected."""
+    record = moment_release(rows, column=True)
+    answers, unit = dict(checklist(record)), unit_of(record["guarantee"])
+    assert unit == Unit(rows, "who")
+    assert unit.words in answers["Unit of protection"] and repr(unit.column) in answers["Unit of protection"]
+    assert unit.differ in answers["Neighbouring relation"] and unit.differ in record["guarantee_in_words"]
+    by_row = dict(checklist(moment_release(1, column=False)))
+    questions = {question for question, answer in answers.items() if answer != by_row[question]}
+    assert {"Unit of protection", "Neighbouring relation", "Unprotected quantities"} <= questions
 
 
 def test_a_record_cannot_state_less_than_its_own_rows_say():

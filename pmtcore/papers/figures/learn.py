@@ -7,6 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from pmtcore.base.numbers import figure as said
 from pmtcore.papers.lessons import Cloud, Radii, Solutions
 from pmtcore.papers.lessons_methods import LessonCurve, RepeatedBands
 from pmtcore.report.figures.style import AFTER, BEFORE, PRIVACY, QUIET, TRUNCATION, finish, log_axis
@@ -15,6 +16,8 @@ from pmtcore.report.figures.style import AFTER, BEFORE, PRIVACY, QUIET, TRUNCATI
 _HALF_AXIS = 4.0
 # Public rows that are marked among the others: more would hide them.
 _MOST_PUBLIC = 30
+# A scale so many times as fine as the other one is said beside its axis.
+_FINER = 2.0
 
 
 def clouds(cloud: Cloud) -> go.Figure:
@@ -58,14 +61,17 @@ def solutions(slopes: Solutions) -> go.Figure:
         figure.add_scatter(
             x=points[:, 0], y=points[:, 1], mode="markers", name=name, marker={"color": colour, "size": 5}
         )
-    marker = {"color": "#D55E00", "size": 14, "symbol": "x"}
+    # Dark with a light edge: it lies among both clouds, in either theme.
+    marker = {"color": "#1a1d21", "size": 15, "symbol": "x", "line": {"color": "#ffffff", "width": 2}}
     figure.add_scatter(x=[slopes.true[0]], y=[slopes.true[1]], mode="markers", name="truth", marker=marker)
     # Each axis is as long as its own slope needs: on the first one both clouds are alike, on the second they are not.
     reach = 1.6 * np.quantile(np.abs(slopes.plain - slopes.true), 0.95, axis=0)
     low, high = slopes.true - reach, slopes.true + reach
     figure.update_xaxes(range=[low[0], high[0]])
     figure.update_yaxes(range=[low[1], high[1]])
-    return finish(figure, "first slope", "second slope", 400)
+    finer = reach[1] / reach[0]
+    scale = f", on a scale {said(finer, 2)} times as fine" if finer >= _FINER else ""
+    return finish(figure, f"first slope{scale}", "second slope", 400)
 
 
 def radii(errors: Radii) -> go.Figure:

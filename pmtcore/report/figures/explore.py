@@ -585,8 +585,11 @@ def scree(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
     return finish(figure, "", "share of variance"), pd.concat([shares, shown], ignore_index=True)
 
 
-def paths(moment: Moment, path: Path) -> go.Figure:
-    """Draw coefficients for comparable steps of their columns along penalties, each line unlike all others."""
+def paths(moment: Moment, path: Path, response: str) -> go.Figure:
+    """Draw coefficients for comparable steps of their columns along penalties, each line unlike all others.
+
+    They are in the unit of the response, as the penalties are.
+    """
     figure, by = go.Figure(), comparable(moment)
     drawn = [(j, name) for j, name in enumerate(path.names) if name != INTERCEPT and by[name]]
     for at, (j, name) in enumerate(drawn):
@@ -596,7 +599,7 @@ def paths(moment: Moment, path: Path) -> go.Figure:
     name_clearest(figure)
     log_axis(figure, "x")
     step = step_words([name for _, name in drawn], moment.labels)
-    return finish(figure, "penalty", f"coefficient, for {step}", 420)
+    return finish(figure, "penalty", f"change of {response}, for {step}", 420)
 
 
 def subsets_table(subsets: Sequence[Subset]) -> pd.DataFrame:

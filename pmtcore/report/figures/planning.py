@@ -138,12 +138,18 @@ def table(plans: Sequence[Planned], coefficient: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def half_width_words(one: Planned, coefficient: str) -> tuple[str, str, str]:
-    """Return name and value of one coefficient's half-width, and what it is made of; no unknown part is a zero."""
+def half_width_words(one: Planned, coefficient: str, step: str = "for one unit") -> tuple[str, str, str]:
+    """Return name and value of one coefficient's half-width, and what it is made of; no unknown part is a zero.
+
+    Args:
+        one: the plan.
+        coefficient: its name.
+        step: of the feature that the coefficient is about, as :func:`pmtcore.report.words.unit_step` says it.
+    """
     j, p = one.names.index(coefficient), one.prediction
     parts = [("Privacy", p.privacy), ("sampling", p.sampling), *[("truncation", p.truncation)] * one.knows_truncation]
     apart = ", ".join(f"{part} sd {said(float(np.broadcast_to(sd, len(one.names))[j]))}" for part, sd in parts)
-    return f"95 % half-width of {coefficient}, for one unit", f"± {said(one.half_width(j))}", f"{apart}."
+    return f"95 % half-width of {coefficient}, {step}", f"± {said(one.half_width(j))}", f"{apart}."
 
 
 def truncation_words(one: Planned) -> str:

@@ -24,6 +24,7 @@ _OURS = {"hovertemplate", "texttemplate", "annotations", "template"}  # tags of 
 _AT_MARKS = {"x", "y", "text", "categoryarray", "ticktext", "labels"}  # beside a mark there is little room
 _TITLE, _LINE = 220, 44  # characters of an axis title, and of one line of it, as a phone shows in that size
 _TITLE_SIZE = 13  # pixels of an axis title
+_LAST = 24  # of the margin beside the last label of a horizontal axis, which is centred at its end
 _NARROW = 40  # characters there, as in the report's drawings
 # Characters of a name above its marks, which a phone shows, and pixels of its line.
 _ABOVE, NAME_HEIGHT = 54, 20
@@ -48,7 +49,7 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360, *, name: int = 
     """
     figure.update_layout(
         height=height,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        margin={"l": 8, "r": _LAST if figure.layout.xaxis.type == "log" else 8, "t": 8, "b": 8},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "title": None},
         hovermode="closest",
         font={"size": 14},
@@ -58,8 +59,7 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360, *, name: int = 
         update(title={"text": _axis_title(title), "font": {"size": _TITLE_SIZE}}, automargin=True, zeroline=False)
     for title, update in ((x, figure.update_xaxes), (y, figure.update_yaxes)):
         if title.startswith((*_SHARES, _AREA)):
-            # The last label, 100 %, is as wide as the margin.
-            figure.update_layout(margin={"r": 24})
+            figure.update_layout(margin={"r": _LAST})
             update(
                 minallowed=0.0,
                 maxallowed=1.0,
@@ -188,8 +188,10 @@ def log_axis(figure: go.Figure, axis: str) -> None:
     numbers = (
         {"exponentformat": "power", "tickfont": {"size": 10}}
         if isinstance(step, int) and step > 1
-        else {"tickformat": "~g"}
+        else {"tickformat": ",~g"}
     )
+    if axis == "x":
+        figure.update_layout(margin={"r": _LAST})
     settings = {"type": "log", "dtick": step, "minor": {"showgrid": False}, **numbers}
     (figure.update_xaxes if axis == "x" else figure.update_yaxes)(**settings)
 
