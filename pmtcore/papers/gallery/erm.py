@@ -216,26 +216,29 @@ def made(seed: int, kind: str, n: int, m: int = 50) -> Draw:
     return adult(seed, max(m, 300)) if kind == "adult" else table4(seed, kind, n, m)
 
 
-class SparseRows(Rows):
+@dataclass(frozen=True)
+class SparseRows:
     """Rows of which few numbers are not 0: products with coefficients read those alone, and add up to the same."""
+
+    rows: Rows
 
     @cached_property
     def _blocks(self) -> list[tuple[slice, csr_array, csr_array]]:
         """Return blocks of rows, with their numbers by row and by column."""
-        parts = self.parts(1)
-        return [(part, own, own.T) for part in parts for own in (csr_array(self.features[part]),)]
+        blocks = [(part, csr_array(self.rows.features[part])) for part in self.rows.parts(1)]
+        return [(part, own, own.T) for part, own in blocks]
 
     @classmethod
-    def where_few(cls, rows: Rows) -> Rows:
+    def where_few(cls, rows: Rows) -> Rows | SparseRows:
         """Return the rows, as sparse ones if few of their numbers are not 0."""
         few = np.count_nonzero(rows.features) < _SPARSE * rows.features.size
-        return cls(rows.features, rows.response, rows.weights) if few else rows
+        return cls(rows) if few else rows
 
     def gradients(self, loss: RowLoss, theta: np.ndarray) -> np.ndarray:
         """Return ``sum w l' x`` (t, d) at coefficients (t, d), without the Hessians."""
         by_column, gradient = np.ascontiguousarray(theta.T), np.zeros(theta.shape[::-1])
         for part, own, turned in self._blocks:
-            y, w = self.response[part, None], self.weights[part, None]
+            y, w = self.rows.response[part, None], self.rows.weights[part, None]
             gradient += turned @ (w * loss.first(own @ by_column, y))
         return np.ascontiguousarray(gradient.T)
 
@@ -243,7 +246,7 @@ class SparseRows(Rows):
         """Return ``sum w l`` (t,) at coefficients (t, d)."""
         by_column, total = np.ascontiguousarray(theta.T), np.zeros(len(theta))
         for part, own, _ in self._blocks:
-            total += self.weights[part] @ loss.value(own @ by_column, self.response[part, None])
+            total += self.rows.weights[part] @ loss.value(own @ by_column, self.rows.response[part, None])
         return total
 
     def scores(self, theta: np.ndarray) -> np.ndarray:
@@ -262,7 +265,7 @@ class CachedSums(LossSums[Loss]):
     """
 
     def __init__(
-        self, sums: LossSums[Loss], rows: Rows, near: Callable[[np.ndarray], np.ndarray] | None = None
+        self, sums: LossSums[Loss], rows: Rows | SparseRows, near: Callable[[np.ndarray], np.ndarray] | None = None
     ) -> None:
         super().__init__(sums._rows, sums.loss, sums.radius, sums.count)
         self._own = rows
@@ -276,7 +279,7 @@ class CachedSums(LossSums[Loss]):
     def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradients (t, p) and Hessians (t, p, p), of points whose predictors are near where these serve."""
         if self._near is None:
-            return self._own.sums(self.loss, theta)
+            return (self._own.rows if isinstance(self._own, SparseRows) else self._own).sums(self.loss, theta)
         return self._own.gradients(self.loss, theta), self._near.at(theta)
 
 
@@ -296,13 +299,14 @@ class _CachedSetting(Setting):
     def clipped(self, rows: PrivateRows) -> CachedSums:
         """Return the sums of losses of the draw's rows."""
         y = self.loss.responses(self.drawn.y)
-        own = SparseRows.where_few(Rows(bounded(self.rows(self.drawn.x), self.radius), y, np.ones(len(y))))
+        rows_in_memory = Rows(bounded(self.rows(self.drawn.x), self.radius), y, np.ones(len(y)))
+        own = SparseRows.where_few(rows_in_memory)
 
         def hessian(theta: np.ndarray) -> np.ndarray:
             curvature = np.zeros(_products().shape[0])
-            shorter = own.features[:, 0]  # the column of ones says by what a row was clipped
-            scores = own.scores(theta) if isinstance(own, SparseRows) else own.features @ theta
-            curvature[self.drawn.which] = shorter**2 * self.loss.second(scores, own.response)
+            shorter = rows_in_memory.features[:, 0]  # the column of ones says by what a row was clipped
+            scores = own.scores(theta) if isinstance(own, SparseRows) else rows_in_memory.features @ theta
+            curvature[self.drawn.which] = shorter**2 * self.loss.second(scores, rows_in_memory.response)
             return from_upper_triangle(curvature @ _products(), len(theta))
 
         # Adult has so many columns that Hessians of a stack take nearly all of the time.
