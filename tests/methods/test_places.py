@@ -84,7 +84,7 @@ def test_a_predictor_of_integer_rows_has_the_same_bits_in_every_place():
     predictors = []
     for rows_in_order in (x, x[order]):
         made = integers.IntegerRows.of_any_length(rows_in_order, np.zeros(ROWS))
-        ((_, _, z),) = made._along(theta)
+        ((_, _, z),) = made._linear_predictors(theta)
         predictors.append(z[:, 0])
     np.testing.assert_array_equal(predictors[0][order], predictors[1])
     np.testing.assert_allclose(predictors[0], (x @ theta.T)[:, 0], atol=1e-3)

@@ -353,7 +353,7 @@ def test_fits_to_first_rows_are_those_to_each_size_alone():
     def weights(block, at, t):
         return given[t][:, first.blocks[block]]
 
-    beta = accuracy.fitted(first, first.side.response, linear, ridge, weights)
+    beta = accuracy.fitted(first, first.side.response, linear, ridge, weights=weights)
     for at, n in enumerate(sizes):
         for t in range(2):
             losses = CodedLosses(first.rows.part(slice(n)), first.side.response[:n], given[t, :n])

@@ -506,7 +506,7 @@ def _whitened(
         linear[size, t] = -pulls[size, t] * (centre / sizes[size]) - roots[size] @ score
         slope = slopes[size, t] * LOGISTIC.curvature / sizes[size] / d
         ridge[size, t] = (plan.mean_variance / max(slope, 1e-3) + 1e-6) * roots[size] @ roots[size].T
-    return fitted(public, np.zeros(len(public.rows)), linear, ridge, partial(weights, lengths=theirs))
+    return fitted(public, np.zeros(len(public.rows)), linear, ridge, weights=partial(weights, lengths=theirs))
 
 
 def _shells(public: FirstRows, lengths: np.ndarray, inverse: np.ndarray) -> setup.WhitenedRows:
@@ -533,6 +533,7 @@ def fitted(
     response: np.ndarray,
     linear: np.ndarray,
     ridge: np.ndarray,
+    *,
     weights: Weights,
     sizes: np.ndarray | None = None,
 ) -> np.ndarray:
@@ -558,7 +559,7 @@ def fitted(
             return weights(block, at, t)[:, places[block]] * times[block]
 
         those = np.concatenate([block.start + own for block, own in zip(first.blocks, places, strict=True)])
-        beta = fitted(few, response[those], linear, ridge, fewer, sizes)
+        beta = fitted(few, response[those], linear, ridge, weights=fewer, sizes=sizes)
     before, steps = np.full(linear.shape[:2], np.inf), np.zeros(linear.shape)
     left = np.full(linear.shape[:2], np.inf)
     going = np.ones(linear.shape[:2], dtype=bool)
@@ -600,7 +601,7 @@ def fitted(
         beta[at, t] = here - np.where(up[:, None], -1, 1) * steps[at, t]
         going[at_down, t_down] = now > _LAST_STEP
     for k, each in np.argwhere(going) if len(first.rows) == sizes[-1] else ():
-        beta[k, each] = _alone(first, response, linear[k, each], ridge[k, each], weights, at=(k, each))
+        beta[k, each] = _alone(first, response, linear[k, each], ridge[k, each], weights=weights, at=(k, each))
     return beta
 
 
@@ -609,8 +610,8 @@ def _alone(
     response: np.ndarray,
     linear: np.ndarray,
     ridge: np.ndarray,
-    weights: Weights,
     *,
+    weights: Weights,
     at: tuple[int, int],
 ) -> np.ndarray:
     """Return the minimizer (p,) of one size and place of t, whose steps together with others were too many."""
@@ -661,7 +662,7 @@ def accuracy_trial(
             private.side.response,
             np.zeros(shape),
             np.broadcast_to(_TABLE_RIDGE * np.eye(d), (*shape, d)),
-            lambda block, at, t: np.ones((len(at), len(private.codes_of(block)))),
+            weights=lambda block, at, t: np.ones((len(at), len(private.codes_of(block)))),
         ),
     }
     mus = np.array([[mu_of(epsilon, n**-1.1) for epsilon in epsilons] for n in sizes])
