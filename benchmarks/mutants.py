@@ -472,7 +472,7 @@ def _mutants() -> list[Mutant]:
         method,
         "return _AMPLE_SCHEDULE if noise",
         "return _USUAL_SCHEDULE if noise",
-        f"{foreseen} -k ten_passes",
+        f"{foreseen} -k decide_the_number",
     )
     costs = "(1 - curvature - counting) * s"
     plant("gradients: a curvature costs nothing", method, costs, "(1 - counting) * s", LAWS)

@@ -61,21 +61,22 @@ from pmtcore.public.bands import ErrorPart, limits
 from pmtcore.public.clipping import GradientNorms
 from pmtcore.public.moments import PublicData
 
-# Passes, growth of their shares, share of the curvature matrices, passes before each (decision 0034).
-# Usual: .83 and .86 of the error of eight passes that grow by 1.7 (*tune*, m = 5d, mu .5 and 1.5, 22 settings).
-_USUAL_SCHEDULE, _SCHEDULE_OF_FEW_ROWS = (5, 2.2, 0.1, (1,)), (12, 1.5, 0.25, (2, 5))
-# For an ample budget (decision 73): ten passes have .7 of the error of five where the noise is below a hundredth of the
-# sampling error, and twenty, which few public rows need, 1.1 times that of ten.
-_AMPLE_SCHEDULE, _AMPLE_SCHEDULE_OF_FEW_ROWS = (10, 1.6, 0.15, (1, 4)), (20, 1.25, 0.3, (2, 5, 9, 13))
+# Passes, growth of their shares, share of the curvature matrices, passes before each (decisions 34 and 252).
+_USUAL_SCHEDULE = (5, 2.2, 0.1, (1,))
+# For an ample budget: ten passes have .76 to .88 of the error of five where the noise is below 7 % of the sampling
+# error (*tune*, m = 5d).
+_AMPLE_SCHEDULE = (10, 1.6, 0.15, (1, 4))
+# The same for few public rows, whose Hessian is rough; and where noise is so small that steps alone are missing.
+_AMPLE_SCHEDULE_OF_FEW_ROWS, _NOISELESS_SCHEDULE_OF_FEW_ROWS = (10, 1.5, 0.3, (1, 3, 5)), (20, 1.25, 0.3, (2, 5, 9, 13))
 _LINEAR_SCHEDULE = (4, 2.5, 0.2, (0,))  # the same for least squares (decision 0017)
-# Where the noise of one gradient is below this share of the sampling error, more passes cost nothing that matters;
-# sooner where the public Hessian is rough and steps are what is missing.
-_AMPLE_NOISE, _AMPLE_NOISE_FEW = 0.035, 0.4
+# A budget is ample where the noise of one gradient is below this share of the sampling error: then steps are what is
+# missing. It is sooner where the public Hessian is rough (decision 252).
+_AMPLE_NOISE, _AMPLE_NOISE_OF_FEW_ROWS = 0.07, 0.15
 # Newton's method (decision 230): passes with a curvature matrix before each, and the share of histograms of lengths.
 _NEWTON_SCHEDULE, _NEWTON_COUNTING = (14, 1.35, 0.2, tuple(range(14))), 0.08
-# Where the noise of a gradient is below this share of the sampling error, and public rows are not few, even a curvature
-# matrix has noise of no weight. Labels only: the curvature of counts has no bound.
-_NEWTON_NOISE = 0.004
+# Where the noise of a gradient is below this share of the sampling error, even a curvature matrix has noise of no
+# weight. Newton's method is for labels, whose curvature has a bound, and where public rows are not few.
+_LEAST_NOISE = 0.004
 # Samples with a smaller p-value are not alike. The law is an upper bound: on *tune* that is one false alarm in twenty.
 _NOMINAL_RATE = 0.1
 
@@ -86,8 +87,8 @@ class GradientParameters(Parameters):
     passes: int = parameter(
         0,
         "Passes (0: automatic)",
-        "Clipped gradients; automatic: 5 with a curvature matrix, 10 with two where the budget is ample, 14 with one "
-        "each where it is very ample, up to 20 where public rows are few; 4 with one for least squares.",
+        "Clipped gradients, with curvature matrices before some; automatic: 5, 10 where the budget is ample, 14 or 20 "
+        "where noise is next to nothing; 4 for least squares.",
         low=0,
         high=50,
         automatic="gradient_passes",
@@ -430,7 +431,9 @@ def _schedule(public: PublicData, n: int, mu: float) -> tuple[int, float, float,
         return _LINEAR_SCHEDULE
     noise = 2 * math.sqrt(public.d / n) / mu
     if has_few_rows(public):
-        return _AMPLE_SCHEDULE_OF_FEW_ROWS if noise < _AMPLE_NOISE_FEW else _SCHEDULE_OF_FEW_ROWS
-    if public.family.binary and noise < _NEWTON_NOISE:
+        if noise < _LEAST_NOISE:
+            return _NOISELESS_SCHEDULE_OF_FEW_ROWS
+        return _AMPLE_SCHEDULE_OF_FEW_ROWS if noise < _AMPLE_NOISE_OF_FEW_ROWS else _USUAL_SCHEDULE
+    if public.family.binary and noise < _LEAST_NOISE:
         return _NEWTON_SCHEDULE
     return _AMPLE_SCHEDULE if noise < _AMPLE_NOISE else _USUAL_SCHEDULE
