@@ -63,7 +63,7 @@ from pmtcore.public.moments import PublicData
 
 # Passes, growth of their shares, share of the curvature matrices, passes before each (decisions 34 and 252).
 _USUAL_SCHEDULE = (5, 2.2, 0.1, (1,))
-# For an ample budget: ten passes have .76 to .88 of the error of five where the noise is below 7 % of the sampling
+# For an ample budget: ten passes have .76 to .89 of the error of five where the noise is below .035 of the sampling
 # error (*tune*, m = 5d).
 _AMPLE_SCHEDULE = (10, 1.6, 0.15, (1, 4))
 # The same for few public rows, whose Hessian is rough; and where noise is so small that steps alone are missing.
@@ -71,7 +71,7 @@ _AMPLE_SCHEDULE_OF_FEW_ROWS, _NOISELESS_SCHEDULE_OF_FEW_ROWS = (10, 1.5, 0.3, (1
 _LINEAR_SCHEDULE = (4, 2.5, 0.2, (0,))  # the same for least squares (decision 0017)
 # A budget is ample where the noise of one gradient is below this share of the sampling error: then steps are what is
 # missing. It is sooner where the public Hessian is rough (decision 252).
-_AMPLE_NOISE, _AMPLE_NOISE_OF_FEW_ROWS = 0.07, 0.15
+_AMPLE_NOISE, _AMPLE_NOISE_OF_FEW_ROWS = 0.035, 0.15
 # Newton's method (decision 230): passes with a curvature matrix before each, and the share of histograms of lengths.
 _NEWTON_SCHEDULE, _NEWTON_COUNTING = (14, 1.35, 0.2, tuple(range(14))), 0.08
 # Where the noise of a gradient is below this share of the sampling error, even a curvature matrix has noise of no
