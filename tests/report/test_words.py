@@ -455,7 +455,7 @@ def test_a_coefficient_and_its_limits_have_one_number_of_decimals():
         [{"coefficient": "age", "column": "age", "value": 0.39, "low (95 %)": 0.33, "high (95 %)": 0.449}]
     )
     found = words.example_words(shown, DisplayUnit("table", "", step="unit", ratio=False, scale="pay"))
-    assert "by 0.390 (95 % limits 0.330 to 0.449)" in found
+    assert "a change of 0.390 (95 % limits 0.330 to 0.449) in pay." in found
 
 
 def test_nobody_is_promised_that_at_most_all_are_detected():
