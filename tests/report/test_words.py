@@ -475,7 +475,7 @@ def test_a_chance_of_being_worse_is_said():
     alone = Prediction(np.zeros(3), np.ones(3))
     for most, worse in ((1.5, False), (4.0, True)):
         made = Prediction(np.full(3, 0.3), np.full(3, 0.1), interval_factors=(0.8, most))
-        assert ("less precise than the public fit" in beside_public(made, alone)[1]) == worse
+        assert ("times, so less precise than the public fit" in beside_public(made, alone)[1]) == worse
 
 
 @pytest.mark.parametrize(
