@@ -52,8 +52,9 @@ def few(problem: Problem) -> None:
 
 def unknown_text(problem: Problem) -> str:
     """Return what becomes of private text that the public table does not have."""
-    becomes = "counts as a gap" if problem.choices.missing == "public-median" else "turns its row into zeros"
-    return f"Private text that no public row has {becomes}."
+    if problem.choices.missing == "public-median":
+        return "Private text that no public row has counts as a gap."
+    return "A private row with text that no public row has counts as a row of zeros."
 
 
 def biases(problem: Problem) -> list[str]:

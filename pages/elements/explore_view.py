@@ -236,7 +236,8 @@ def answer(here: Held, fit: Regression) -> None:
             bare = [f"{level} of {column}" for column, level in bases.items() if column in columns]
             compared = f"Other levels are compared with {listing(bare)}." if bare else ""
             together = figures.together_words(factors)
-            if words := f"{few_words(list(scales))} {plain(f'{compared} {together}'.strip())}".strip():
+            unit = "The table is for one unit of each feature." if any(each != 1 for each in scales.values()) else ""
+            if words := f"{few_words(list(scales))} {plain(f'{compared} {together}'.strip())} {unit}".strip():
                 st.caption(words)
         else:
             frame(table, "Coefficients with 95 % bands")

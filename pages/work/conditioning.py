@@ -103,9 +103,9 @@ def expected(problem: Problem, request: Request) -> Facts | None:
 
 def planned_share(request: Request, facts: Facts) -> None:
     """Draw the share of rows that the planned method truncates: the figure of Plan, Release and the report."""
-    own, after = "which chooses its own bound.", ""
+    own, after = "which chooses its own bound.", " Its bound is no radius: the curve and its slider do not show it."
     if facts.radius is not None:
-        own = f"which chooses its own radius, {said(facts.radius)}."
+        own, after = f"which chooses its own radius, {said(facts.radius)}.", ""
     if facts.radius is not None and facts.passes is not None:
         own = f"whose first pass has radius {said(facts.radius)} and whose next one clips at a bound of its own."
         after = " These rows lie beyond that bound, which counts residuals too; the curve is of the features alone."

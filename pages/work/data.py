@@ -51,6 +51,9 @@ def glance() -> None:
         return
     st.markdown(f"{badge(Label.PUBLIC)} What goes in, by the public rows. Plan shows what a budget buys.")
     table = at_a_glance(opened.tables.private, opened.tables.public, opened.problem.choices, opened.problem.notes)
+    missing, in_public = "missing", "In public rows."
+    if opened.problem.choices.missing == "public-median":
+        missing, in_public = "missing at first", "In public rows, before gaps were filled."
     st.dataframe(
         table,
         hide_index=True,
@@ -60,7 +63,7 @@ def glance() -> None:
         column_config={
             "part": st.column_config.TextColumn(width=62),
             "kind": st.column_config.TextColumn(width=75),
-            "missing in public rows": st.column_config.NumberColumn("missing", width=66, help="In public rows."),
+            "missing in public rows": st.column_config.NumberColumn(missing, width=66, help=in_public),
             "public rows": st.column_config.BarChartColumn("public rows", width=84, y_min=0),
         },
     )

@@ -18,7 +18,7 @@ def opening() -> None:
     """Draw a record from a file, from a release of this session, or a new release."""
     with suppress(InputError):  # the form below says what is missing
         workflow_state.summary_and_others(linear(current_problem()))
-    st.header("Release one here")
+    st.header("Release a second moment")
     with errors_shown():
         problem = current_problem()
         cautions.say(problem, cautions.biases(problem))

@@ -45,7 +45,7 @@ def filling(curves: Curves, outlined: bool) -> bool:
         curves: of all methods.
         outlined: whether the picture on the page has a line of each method.
     """
-    left, right = st.columns([5, 1], vertical_alignment="center")
+    left, right = st.columns([3, 1], vertical_alignment="center")
     left.progress(curves.share, f"Predictions of all methods: {curves.share:.0%} done")
     right.button(**control("plan-stop"), on_click=curves.stop)
     work(curves.step, A_MOMENT)

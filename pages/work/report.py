@@ -84,6 +84,8 @@ def page() -> None:
         help="Of this session, and those that the ledger keeps.",
     )
     chosen = filed[key]
+    if key not in session().released:
+        st.caption("This session did not make this release from the table that is open; the report names its data set.")
     head = None if book is None or chosen.account is None else book.verify()["head"]
     arguments = (chosen.record, None if chosen.account is None else chosen.account.as_dict(), head)
     answers = pinned_answers(chosen.record)

@@ -345,7 +345,10 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     for name, value in record["coefficients"].items():
         band = bands.get(name)
         more = [number(band[part]) if band and part in band else "" for part in parts]
-        rows.append((escape(name), *_limited(value, band, 1.0, ratio), *more))
+        limited_value = _limited(value, band, 1.0, ratio)
+        if ratio and name == INTERCEPT:  # its exponential is the odds where every column is 0, and no ratio
+            limited_value = (*limited_value[:-1], "")
+        rows.append((escape(name), *limited_value, *more))
         if band and name != INTERCEPT and (by := by_name.get(name)):
             drawn.append((escape(name), *_limited(value, band, by, ratio)))
     if not rows:
@@ -390,12 +393,26 @@ def _limited(value: float, band: Mapping[str, float] | None, by: float, ratio: s
 
 
 def _ratios(three: list[float]) -> list[str]:
-    """Write a ratio and its limits; near 1 with the digits that tell an effect from none."""
+    """Write a ratio and its limits; near 1 with the digits that tell an effect from none.
+
+    A limit reads as 1 only where it is 1: else nobody could tell on which side of 1 it lies.
+    """
     written, half = [figure(each) for each in three], (three[2] - three[1]) / 2
-    if len(set(written)) == len(written) or not (three[1] > 0.5 and three[2] < 2 and half > _EVEN):
-        return written
-    places = 1 - math.floor(math.log10(half))
-    return [f"{each:.{places}f}" for each in three]
+    unclear = len(set(written)) < len(written) or any(
+        _rounded_to_one(*each) for each in zip(three, written, strict=True)
+    )
+    if unclear and three[1] > 0.5 and three[2] < 2 and half > _EVEN:
+        places = 1 - math.floor(math.log10(half))
+        written = [f"{each:.{places}f}" for each in three]
+    for at in (1, 2):
+        if _rounded_to_one(three[at], written[at]):
+            written[at] = figure(three[at], 1 - math.floor(math.log10(abs(three[at] - 1))))
+    return written
+
+
+def _rounded_to_one(ratio: float, written: str) -> bool:
+    """Return whether a ratio that is not 1 is written as 1."""
+    return re.fullmatch(r"1(\.0+)?", written) is not None and abs(ratio - 1) > _EVEN
 
 
 _PER_STEP = (

@@ -364,11 +364,11 @@ def example_words(
         }[unit.step] + f" more of {name}"
     if unit.ratio:
         odds = "rate" if unit.short.startswith("rate") else "odds"
-        effect = f"{value} times the {odds} of {unit.scale}"
+        effect = f"{value} times the {odds} of {unit.scale} ({limits})"
     else:
-        effect = f"a change of {unit.scale} by {value}"
+        effect = f"a change of {value} ({limits}) in {unit.scale}"
     others = ", with the other columns held fixed" if len(rows) > 1 else ""
-    return f"For example{others}, {cause} goes with {effect} ({limits})."
+    return f"For example{others}, {cause} goes with {effect}."
 
 
 def gaps_words(share: float) -> str:

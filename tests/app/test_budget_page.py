@@ -39,6 +39,12 @@ def test_an_uploaded_table_spends_from_the_ledger(app):
     assert "mine.csv" in app.selectbox[0].options[0] and any(
         "Private regression of" in part.proto.body for part in app.get("html")
     )
+    another = "did not make this release from the table that is open"
+    assert another not in words(app)
+    go(app, "data")
+    app.segmented_control(key="source").set_value("demo").run()
+    go(app, "report")
+    assert another in words(app), "the report of another table is not taken for one of this table"
 
 
 @pytest.mark.slow

@@ -258,3 +258,18 @@ def test_a_known_table_is_opened_once_it_is_chosen(app):
     assert not app.exception and "Until a table is chosen" in app.info[0].value
     app.selectbox(key="table-name").set_value("demo-labels").run()
     assert app.session_state["second_moment"].tables.title == named.entry("demo-labels").title
+
+
+def test_gaps_that_are_filled_are_said_to_be_missing_at_first(app):
+    """The table of columns counts gaps of the file: under "missing" alone they would read as still there."""
+
+    def title() -> str:
+        """Return the title of the column of gaps."""
+        shown = next(one for one in app.dataframe if "missing in public rows" in one.value.columns)
+        return json.loads(shown.proto.columns)["missing in public rows"]["label"]
+
+    private, public = (csv(n, seed).replace(b",1,", b",,") for n, seed in ((600, 1), (90, 2)))
+    upload(app, private, public)
+    assert title() == "missing"
+    widget(app, "selectbox", "missing").set_value("public-median").run()
+    assert not app.exception and title() == "missing at first"

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.elements.controls import CONTROLS
 from pmtcore.auditing.comparison import AXES
+from pmtcore.base.messages import TableNote
 from pmtcore.base.numbers import written_number
 from tests.app.conftest import ROOT
 
@@ -111,3 +112,10 @@ def test_every_control_of_the_table_is_drawn() -> None:
     made = {f"{form}-{unit}" for form in ("explore", "explore-confirm", "release") for unit in UNITS}
     made |= {f"compare-{axis}" for axis in AXES}
     assert not [id for id in CONTROLS if f'"{id}"' not in texts and id not in made]
+
+
+def test_a_warning_about_persons_names_the_control_that_answers_it() -> None:
+    """Somebody before the page has no option --person."""
+    for warning in (TableNote.PERSON_COLUMN, TableNote.PRIVATE_PERSON_COLUMN, TableNote.ROWS_SHARE_A_PERSON):
+        words = warning.sentence(column="id", shared=2, rows=3)
+        assert f"“{CONTROLS['person']['label']}”" in words and "--person" in words

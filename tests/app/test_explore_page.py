@@ -270,3 +270,8 @@ def test_only_a_release_of_the_same_rows_confirms_a_model(explored, here):
     explored.segmented_control(key="explore-more").set_value("Confirm").run()
     tables = [str(one.value.columns.tolist()) for one in explored.dataframe]
     assert not explored.exception and any("second_low" in columns for columns in tables) == here
+
+
+def test_the_table_says_that_it_has_other_units_than_the_picture(explored):
+    """The picture has standard deviations, the table units."""
+    assert "The table is for one unit of each feature." in words(explored)

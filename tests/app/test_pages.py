@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.elements import cautions
 from pages.elements.session import _known_previews, _public_sides, named_tables, prepared
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.numbers import figure
@@ -394,6 +395,29 @@ def test_the_radius_starts_at_that_of_the_plan(app):
     go(app, "conditioning")
     planned = preview(problem, Request("joint-pmt", Budget(3.0))).facts.radius
     assert app.slider(key="radius").value == pytest.approx(planned, abs=0.005)
+
+
+def test_a_bound_that_is_no_radius_is_not_read_off_the_curve(app):
+    """The curve may show that no row is outside while the plan truncates some: its bound is of another kind."""
+    other = "the curve and its slider do not show it"
+    go(app, "conditioning")
+    assert other not in words(app)
+    go(app, "data")
+    app.segmented_control(key="source").set_value("name").run()
+    app.selectbox(key="table-name").set_value("demo-labels").run()
+    go(app, "conditioning")
+    assert preview(session(app).problem, Request("pmt-gradients", Budget(1.0))).facts.radius is None
+    assert "Truncation rate of the planned method" in words(app) and other in words(app)
+
+
+def test_private_text_of_no_public_row_has_its_row_counted_as_zeros(app):
+    """Said with the label; where gaps are filled such a text is one of them."""
+    app.segmented_control(key="source").set_value("name").run()
+    app.selectbox(key="table-name").set_value("demo-labels").run()
+    problem = session(app).problem
+    as_gap = replace(problem, choices=replace(problem.choices, missing="public-median"))
+    assert cautions.unknown_text(problem) == "A private row with text that no public row has counts as a row of zeros."
+    assert cautions.unknown_text(as_gap) == "Private text that no public row has counts as a gap."
 
 
 def test_the_steps_that_were_read_are_ticked(app):

@@ -34,3 +34,12 @@ def test_plan_says_how_far_it_is_and_stop_keeps_what_was_done(app, monkeypatch):
         assert not app.get("progress") and all(button.key != "plan-stop" for button in app.button)
         (drawn,) = app.get("plotly_chart")
         assert drawn.proto.spec
+
+
+def test_stop_has_room_for_its_word(app, monkeypatch):
+    """A sixth of the column broke it into "Sto" and "p"."""
+    monkeypatch.setattr(Curves, "step", lambda curves: False)
+    go(app, "plan")
+    with_stop = [one for one in app.get("column") if any(button.key == "plan-stop" for button in one.button)]
+    (beside,) = (one for one in with_stop if not one.get("progress"))
+    assert beside.weight >= 0.25

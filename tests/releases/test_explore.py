@@ -260,9 +260,11 @@ def test_the_clearest_coefficient_is_explained_in_the_units_of_the_table(moment)
     words = figures.example_words(moment[0], fit, shown, {})
     row = next(row for _, row in shown.iterrows() if f"more of {row['coefficient']} goes" in words)
     assert row["low"] > 0 or row["high"] < 0
-    assert f"change of {fit.response} by {said(row['value'])}" in words and said(row["low"]) in words
-    assert f"{said(row['value'] * scales[row['coefficient']], 2)} as drawn" in words
-    assert "change of the chance that y is 1 by" in figures.example_words(moment[0], fit, shown, {}, said_of="y is 1")
+    assert f"a change of {said(row['value'])} (95 % limits {said(row['low'])} to" in words
+    assert words.endswith(f") in {fit.response}.")
+    assert f"{said(row['value'] * scales[row['coefficient']], 2)} for the step of the picture" in words
+    of_label = figures.example_words(moment[0], fit, shown, {}, said_of="y is 1")
+    assert of_label.endswith(") in the chance that y is 1.")
     assert figures.example_words(moment[0], fit, shown.assign(low=-1.0, high=1.0), {}) == ""
 
 

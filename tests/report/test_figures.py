@@ -24,6 +24,7 @@ from pmtcore.base.private_rows import Curator
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import method, methods
+from pmtcore.papers import lessons
 from pmtcore.papers import lessons_papers as papers
 from pmtcore.papers.figures import learn
 from pmtcore.public.moments import INTERCEPT, Conditioning
@@ -598,3 +599,13 @@ def test_a_record_says_which_features_are_0_or_1_and_every_picture_draws_them_so
     old = forest.table(before, forest.units(before)["sd"]).set_index("coefficient")
     assert old["value"]["member"] == found.coefficients[at] * found.public.spread[at]
     assert drawings.forest(record) != drawings.forest(before.as_dict())
+
+
+def test_large_print_keeps_what_is_larger_larger():
+    """A ring around a public row as large as the dots of the cloud is hidden by them; the truth is the largest mark."""
+    clouds = style.projected(learn.clouds(lessons.whitening(30, 4)))
+    sizes = {trace.name: trace.marker.size for trace in clouds.data}
+    assert sizes["before"] == sizes["after whitening"] == 9 and sizes["public rows"] > 12
+    assert {trace.marker.color for trace in clouds.data if trace.name == "public rows"} == {"#ffffff"}
+    slopes = style.projected(learn.solutions(lessons.inverse(30, 1.0, trials=20)))
+    assert {trace.name: trace.marker.size for trace in slopes.data}["truth"] > 15

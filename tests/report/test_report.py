@@ -457,7 +457,7 @@ def test_a_ratio_stands_beside_a_coefficient_that_is_a_logarithm():
     private, public, reasons = load("demo-labels", n=2000, m=100, d=3)
     made = prepare(private, public, entry("demo-labels").choices, lab_reasons=reasons)
     record = release(made, Request("pmt-gradients", Budget(2.0)), SeededNoise(3)).as_dict()
-    text, name = report(record), next(iter(record["coefficients"]))
+    text, name = report(record), next(name for name in record["coefficients"] if name != "(intercept)")
     band, value = record["bands"][name], record["coefficients"][name]
     three = [figure(float(np.exp(each))) for each in (value, band["low"], band["high"])]
     assert f"{three[0]} ({three[1]} to {three[2]})" in text and text.count("odds ratio, with its limits") == 2
@@ -471,6 +471,32 @@ def test_a_ratio_near_one_keeps_the_digits_that_tell_it_from_one(problem):
     assert smaller[-1] == "0.99999962 (0.99999951 to 0.99999973)"
     assert _limited(1.46, {"low": 1.33, "high": 1.59}, 1.0, "odds ratio")[-1] == "4.31 (3.78 to 4.9)"
     assert _limited(0.0, {"low": 0.0, "high": 0.0}, 1.0, "odds ratio")[-1] == "1 (1 to 1)"
+
+
+@pytest.mark.parametrize(
+    ("three", "written"),
+    [
+        ((-0.0007, -0.00167, 0.00028), "0.99930 (0.99833 to 1.00028)"),
+        ((-0.7, -1.5, 0.0007), "0.497 (0.223 to 1.0007)"),
+        ((0.7, -0.0004, 1.5), "2.01 (0.9996 to 4.48)"),
+        ((0.0, -0.4, 0.4), "1 (0.67 to 1.49)"),
+        ((12.0, -2000.0, 20000.0), "163,000 (0 to infinite)"),
+    ],
+)
+def test_a_limit_of_a_ratio_says_on_which_side_of_one_it_lies(three, written):
+    """A limit of 1.00028 that is written as 1 leaves open whether the band holds 1."""
+    value, low, high = three
+    assert _limited(value, {"low": low, "high": high}, 1.0, "odds ratio")[-1] == written
+
+
+def test_an_intercept_has_no_ratio():
+    """Its exponential is the odds where every column is 0: of dates, in 1970."""
+    private, public, reasons = load("demo-labels", n=2000, m=100, d=3)
+    made = prepare(private, public, entry("demo-labels").choices, lab_reasons=reasons)
+    record = release(made, Request("pmt-gradients", Budget(2.0)), SeededNoise(3)).as_dict()
+    row = next(line for line in report(record).splitlines() if "(intercept)" in line)
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", row)
+    assert " to " in cells[1] and cells[2] == ""
 
 
 def test_two_files_can_be_told_apart_by_their_names(problem):

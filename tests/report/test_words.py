@@ -455,7 +455,7 @@ def test_a_coefficient_and_its_limits_have_one_number_of_decimals():
         [{"coefficient": "age", "column": "age", "value": 0.39, "low (95 %)": 0.33, "high (95 %)": 0.449}]
     )
     found = words.example_words(shown, DisplayUnit("table", "", step="unit", ratio=False, scale="pay"))
-    assert "by 0.390 (95 % limits 0.330 to 0.449)" in found
+    assert "a change of 0.390 (95 % limits 0.330 to 0.449) in pay." in found
 
 
 def test_nobody_is_promised_that_at_most_all_are_detected():
@@ -475,7 +475,7 @@ def test_a_chance_of_being_worse_is_said():
     alone = Prediction(np.zeros(3), np.ones(3))
     for most, worse in ((1.5, False), (4.0, True)):
         made = Prediction(np.full(3, 0.3), np.full(3, 0.1), interval_factors=(0.8, most))
-        assert ("less precise than the public fit" in beside_public(made, alone)[1]) == worse
+        assert ("times, so less precise than the public fit" in beside_public(made, alone)[1]) == worse
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,8 @@ def clouds(cloud: Cloud) -> go.Figure:
             mode="markers",
             name=f"public rows{more}",
             showlegend=at == 1,
-            marker={"symbol": "circle-open", "size": 9, "color": "#009E73", "line": {"width": 2}},
+            # White inside: an open ring is lost among dots of the cloud.
+            marker={"size": 9, "color": "#ffffff", "line": {"width": 2, "color": "#009E73"}},
             row=1,
             col=at,
         )

@@ -117,7 +117,7 @@ def _axis(moment: Moment, fits: Collection[Regression]) -> str:
     as_chance = {fit.response in moment.labels for fit in fits}
     response = " or ".join(word for chance, word in ((False, "in sd"), (True, "as a chance")) if chance in as_chance)
     features = [name for fit in fits for name in fit.features]
-    return f"response, {response}, for {step_words(features, moment.labels)}"
+    return f"change of the response, {response}, for {step_words(features, moment.labels)}"
 
 
 def between(low: Values, value: Values, high: Values, colour: str | None = AFTER) -> dict[str, Any]:
@@ -273,7 +273,7 @@ def example_words(
     else:
         cause = f"{name} = 1, compared with 0," if name in moment.labels else f"one unit more of {name}"
     scale = in_steps(moment, fit).get(name, 1.0)
-    drawn = f"; {said(row['value'] * scale, 2)} as drawn" if scale != 1 else ""
+    drawn = f"; {said(row['value'] * scale, 2)} for the step of the picture" if scale != 1 else ""
     value, low, high = (said(row[figure]) for figure in ("value", "low", "high"))
     changed = f"the chance that {said_of}" if said_of else fit.response
     others = ", with the other columns held fixed" if len(fit.features) > 1 else ""

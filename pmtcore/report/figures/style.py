@@ -252,13 +252,18 @@ def translucent(colour: str, share: float) -> str:
 _MOST_NAMED = 20
 # Pixels that a screen of 720 leaves below title, ways and sentence.
 _PROJECTED = 400
+# Pixels of a mark in large print, at least.
+_PROJECTED_MARK = 9
 
 
 def projected(figure: go.Figure) -> go.Figure:
     """Return the figure in large print: to be read from the last row, and with its knob on one screen of 720 lines."""
     figure.update_layout(font={"size": 22}, legend={"font": {"size": 20}}, height=_PROJECTED)
     figure.update_traces(line={"width": 5}, selector={"mode": "lines"})
-    figure.update_traces(marker={"size": 9}, selector={"mode": "markers"})
+    for trace in figure.select_traces({"mode": "markers"}):
+        # A mark that is larger than the others stays larger: a ring as large as the dots around it is hidden by them.
+        size, least = trace.marker.size, _PROJECTED_MARK
+        trace.update(marker={"size": max(least, 1.5 * size) if isinstance(size, int | float) else least})
     figure.update_xaxes(title_font_size=22, tickfont_size=20)
     figure.update_yaxes(title_font_size=22, tickfont_size=20)
     return figure
