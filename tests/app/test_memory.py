@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _MB = 2**20
 SCRIPT = """
 import ctypes, gc, re, sys, threading
-from pmtcore.base.memory import _Heap, give_back, map_large_blocks
+from pmtcore.base.memory import _Heap, map_large_blocks, release_memory
 
 def status(name):
     with open("/proc/self/status") as lines:
@@ -70,7 +70,7 @@ if case == "heaps of threads":  # they were there before the setting
     made.wait()
 if case != "threads without the setting":
     map_large_blocks()
-give_back()  # its imports come before anything is planted: what is in use is not written over
+release_memory()  # its imports come before anything is planted: what is in use is not written over
 if case == "scattered":
     plant(SIZES)
 if case == "heaps of threads":
@@ -83,16 +83,16 @@ if case == "kept by the thread":
     for block in blocks:
         library.free(block)
 planted = copies()
-give_back()
+release_memory()
 with open("/proc/self/clear_refs", "w") as reset:
     reset.write("5")
 before, free = status("VmRSS"), free_bytes()
 if case.startswith("threads"):
-    worker = threading.Thread(target=give_back)
+    worker = threading.Thread(target=release_memory)
     worker.start()
     worker.join()
 else:
-    give_back()
+    release_memory()
 peak = status("VmHWM")
 print(before, free, peak, planted, copies(), flush=True)
 """

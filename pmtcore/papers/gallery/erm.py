@@ -223,7 +223,7 @@ class SparseRows:
     rows: Rows
 
     @cached_property
-    def _blocks(self) -> list[tuple[slice, csr_array, csr_array]]:
+    def _sparse_parts(self) -> list[tuple[slice, csr_array, csr_array]]:
         """Return blocks of rows, with their numbers by row and by column."""
         blocks = [(part, csr_array(self.rows.features[part])) for part in self.rows.parts(1)]
         return [(part, own, own.T) for part, own in blocks]
@@ -237,7 +237,7 @@ class SparseRows:
     def gradients(self, loss: RowLoss, theta: np.ndarray) -> np.ndarray:
         """Return ``sum w l' x`` (t, d) at coefficients (t, d), without the Hessians."""
         by_column, gradient = np.ascontiguousarray(theta.T), np.zeros(theta.shape[::-1])
-        for part, own, turned in self._blocks:
+        for part, own, turned in self._sparse_parts:
             y, w = self.rows.response[part, None], self.rows.weights[part, None]
             gradient += turned @ (w * loss.first(own @ by_column, y))
         return np.ascontiguousarray(gradient.T)
@@ -245,13 +245,13 @@ class SparseRows:
     def values(self, loss: RowLoss, theta: np.ndarray) -> np.ndarray:
         """Return ``sum w l`` (t,) at coefficients (t, d)."""
         by_column, total = np.ascontiguousarray(theta.T), np.zeros(len(theta))
-        for part, own, _ in self._blocks:
+        for part, own, _ in self._sparse_parts:
             total += self.rows.weights[part] @ loss.value(own @ by_column, self.rows.response[part, None])
         return total
 
     def scores(self, theta: np.ndarray) -> np.ndarray:
         """Return products (k,) of the rows with coefficients (d,)."""
-        return np.concatenate([own @ theta for _, own, _ in self._blocks])
+        return np.concatenate([own @ theta for _, own, _ in self._sparse_parts])
 
 
 class CachedSums(LossSums[Loss]):
