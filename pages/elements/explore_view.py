@@ -441,7 +441,7 @@ def _values(here: Held, given: list[str]) -> dict[str, float]:
 
 def _day(place: DeltaGenerator, name: str, mean: float) -> float:
     """Draw a date; return it as the days since 1970-01-01 that its column counts."""
-    first, last = date(1, 1, 1).toordinal() - _EPOCH, date(9999, 12, 31).toordinal() - _EPOCH
+    first, last = date.min.toordinal() - _EPOCH, date.max.toordinal() - _EPOCH
     start = date.fromordinal(_EPOCH + int(min(max(mean, first), last)))
     chosen = place.date_input(
         plain(name),

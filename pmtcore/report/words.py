@@ -294,16 +294,14 @@ def leaning_words(table: pd.DataFrame, unit: DisplayUnit) -> str:
 def reference_levels(notes: Sequence[str]) -> dict[str, str]:
     """Return the level that each column of categories is compared with, as far as the notes still have their facts."""
     levels: dict[str, str] = {}
-    for note in notes:
-        if isinstance(note, Note) and note.kind is TableNote.REFERENCES:
-            levels |= note.facts["references"]
+    for facts in _facts_of(notes, TableNote.REFERENCES):
+        levels |= facts["references"]
     return levels
 
 
 def date_columns(notes: Sequence[str]) -> frozenset[str]:
     """Return the columns whose numbers count days since 1970-01-01, as far as the notes still have their facts."""
-    kinds = (TableNote.DATES, TableNote.SLASHED_DATES)
-    return frozenset(note.facts["column"] for note in notes if isinstance(note, Note) and note.kind in kinds)
+    return frozenset(facts["column"] for facts in _facts_of(notes, TableNote.DATES, TableNote.SLASHED_DATES))
 
 
 def unit_step(coefficient: str, notes: Sequence[str]) -> str:
@@ -322,8 +320,12 @@ def unit_step(coefficient: str, notes: Sequence[str]) -> str:
 
 def modelled_levels(notes: Sequence[str]) -> dict[str, str]:
     """Return the level of each label that counts as 1, as far as the notes still have their facts."""
-    labelled = [note for note in notes if isinstance(note, Note) and note.kind is TableNote.MODELLED]
-    return {note.facts["column"]: note.facts["label"] for note in labelled}
+    return {facts["column"]: facts["label"] for facts in _facts_of(notes, TableNote.MODELLED)}
+
+
+def _facts_of(notes: Sequence[str], *kinds: TableNote) -> list[Mapping[str, Any]]:
+    """Return the facts of the notes of these kinds; a note that was stored as a sentence has none."""
+    return [note.facts for note in notes if isinstance(note, Note) and note.kind in kinds]
 
 
 def example_words(

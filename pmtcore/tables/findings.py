@@ -153,10 +153,10 @@ def findings(
     """
     collected = [*_tables(private, public, choices), *_columns(private, public, choices)]
     features = features_taken(private, public, choices, declared)
-    collected += [] if choices.unit is not None else [*_private_persons(private, public, choices)]
+    collected += _private_persons(private, public, choices)
     if isinstance(public, Table):
         collected += [*_target(public, choices)]
-        collected += [] if choices.unit is not None else [*_persons(private, public, choices)]
+        collected += _persons(private, public, choices)
         collected += [] if choices.formula else [*_features(private, public, choices, features)]
     stopped = any(one.stops for one in collected)
     collected += _rest(private, public, choices, public_rows, declared=declared, stopped=stopped, features=features)
@@ -179,10 +179,10 @@ def open_findings(
     own = choices.features is None and not choices.formula
     collected = [] if private is public else [*_tables(private, public, choices)]
     collected += _columns(private, public, choices) if own else ()
-    collected += [] if private is public or choices.unit is not None else _private_persons(private, public, choices)
+    collected += _private_persons(private, public, choices)
     if isinstance(public, Table):
         collected += _target(public, choices)
-        collected += [] if private is public or choices.unit is not None else _persons(private, public, choices)
+        collected += [] if private is public else _persons(private, public, choices)
         features = features_taken(private, public, choices, declared)
         collected += [] if choices.formula else _features(private, public, choices, features)
     noted = (  # by prepare
@@ -434,9 +434,9 @@ def _features(private: Table, public: Table, choices: Choices, features: tuple[s
 def _persons(private: Table, public: Table, choices: Choices) -> Iterator[Finding]:
     """Yield a finding on each column that says whose a row is: where public rows share one, or its name means people.
 
-    Whether private rows share one is private, and not looked at.
+    None where that was chosen. Whether private rows share one is private, and not looked at.
     """
-    for name in public.columns:
+    for name in public.columns if choices.unit is None else ():
         if not schema.named_as_identifier(name) or name not in private.columns or name == choices.target:
             continue
         often = [count for text, count in schema.frequencies(public.column(name)).items() if text]
@@ -451,7 +451,12 @@ def _persons(private: Table, public: Table, choices: Choices) -> Iterator[Findin
 
 
 def _private_persons(private: Table, public: Table | MomentTable, choices: Choices) -> Iterator[Finding]:
-    """Yield a finding on the first column of the private table alone whose name means people; no sentence names it."""
+    """Yield a finding on the first column of the private table alone whose name means people; no sentence names it.
+
+    None where it was chosen who is a person.
+    """
+    if choices.unit is not None:
+        return
     alone = (name for name in private.columns if name not in public.columns and name != choices.target)
     name = next(filter(schema.named_as_people, alone), None)
     if name is not None:
