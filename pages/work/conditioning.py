@@ -22,6 +22,7 @@ from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.private_rows import Curator
 from pmtcore.methods.facts import Facts
+from pmtcore.methods.registry import method
 from pmtcore.releases.release import Request
 from pmtcore.report.figures import conditioning as figures
 from pmtcore.report.glossary import term
@@ -32,8 +33,6 @@ from pmtcore.tables.problem import Problem
 
 # Confidence of the papers' radius.
 ETA = 0.05
-# Methods whose radius is in whitened units, as that of the slider is, by the beginning of their ids.
-_WHITENED = ("joint-", "pmt-")
 # Where the slider started last, while it is drawn.
 _START = "radius-start"
 
@@ -76,7 +75,7 @@ def page(problem: Problem) -> None:
     request = workflow_state.planned(problem)
     facts = expected(problem, request)
     with right:
-        radius = truncation(shown, facts.radius if facts and request.method.startswith(_WHITENED) else None)
+        radius = truncation(shown, facts.radius if facts and method(request.method).whitens else None)
     # What the plan does comes first: a radius on the slider is a question.
     if facts:
         planned_share(request, facts)

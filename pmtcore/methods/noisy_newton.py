@@ -248,6 +248,7 @@ def _whitened(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
     families=("logistic",),
     needs_labels=False,
     at_first=True,
+    whitens=True,
 )
 def _pmt_logistic(public: PublicData, n: int, budget: Budget, parameters: NewtonParameters) -> NewtonPlan:
     root, penalty = _whitened(public)
@@ -266,6 +267,7 @@ def _pmt_logistic(public: PublicData, n: int, budget: Budget, parameters: Newton
     colour="#E377C2",
     families=tuple(FAMILIES),
     needs_labels=False,
+    whitens=True,
 )
 def _pmt_glm(public: PublicData, n: int, budget: Budget, parameters: BoundedNewtonParameters) -> NewtonPlan:
     root, penalty = _whitened(public)

@@ -232,6 +232,7 @@ class ObjectiveOutcome(StatisticOutcome[ObjectivePlan]):
     families=("logistic", "boosting"),
     needs_labels=False,
     recommended=True,
+    whitens=True,
 )
 def _plan(public: PublicData, n: int, budget: Budget, parameters: ObjectiveParameters) -> ObjectivePlan:
     around = in_frame_coordinates(public)

@@ -130,6 +130,7 @@ class ScoreOutcome(StatisticOutcome[PublicPointPlan]):
     colour="#56B4E9",
     has_floor=("logistic", "poisson"),
     families=("logistic", "boosting", "poisson"),
+    whitens=True,
 )
 def _plan(public: PublicData, n: int, budget: Budget, parameters: GlmParameters) -> PublicPointPlan:
     if public.rows is None:

@@ -382,6 +382,8 @@ class Method:
         local: whether rows are randomized on their owners' devices, without a curator.
         same_target: whether its coefficients estimate the family's own fit.
         weighs_losses: whether rows of labels and counts may have weights.
+        whitens: whether it truncates rows that are whitened by the public second moment, so that its radius is in
+            whitened units, whatever those of the columns are.
         needs_labels: whether public rows must have the response.
         behind_public_fit: families in which the public fit or zero was nearer to the fit without privacy on half of the
             real tables or more, at mu 0.5 and at 1.5 (docs/accuracy.md): offered last, and with a note.
@@ -407,6 +409,7 @@ class Method:
     local: bool = False
     same_target: bool = True
     weighs_losses: bool = False
+    whitens: bool = False
     needs_labels: bool = True
     behind_public_fit: tuple[str, ...] = ()
     has_floor: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from pmtcore.base.messages import InputError, MethodMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import family
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
-from pmtcore.methods.registry import methods
+from pmtcore.methods.registry import Method, methods
 from pmtcore.public.moments import public_from_rows
 from tests.helpers import names, plan
 
@@ -71,6 +71,18 @@ def test_a_column_in_another_unit_has_its_coefficient_in_it(id: str, kind: str, 
     """Without a penalty: 10^k times a column in both tables, 10^-k times its coefficient, all else the same."""
     scaled = (1.0, 1.0, 10.0**power, 1.0)
     assert_same(released(id, kind, scaled, 0.0), released(id, kind, tuple(ONES), 0.0), _WIDTHS.get(id, 1e-3))
+
+
+@pytest.mark.parametrize("entry", [entry for entry in methods() if entry.whitens], ids=lambda entry: entry.id)
+def test_a_radius_in_whitened_units_does_not_depend_on_those_of_columns(entry: Method) -> None:
+    """The entries that say so: the page on conditioning puts their radius on the axis of whitened lengths."""
+    x, y = rows(entry.families[0])
+    radii = []
+    for scale in (1.0, 100.0):
+        features = np.column_stack([x[:M, 0], x[:M, 1:] * scale])
+        public = public_from_rows(features, y[:M], names(D, True), "y", ridge=0.0, family=family(entry.families[0]))
+        radii.append(plan(entry.id, public, N, 1.0).facts().radius or 0.0)
+    assert np.isclose(*radii, rtol=1e-6)
 
 
 @pytest.mark.parametrize("power", [-4])

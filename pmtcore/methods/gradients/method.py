@@ -401,6 +401,7 @@ def _recommended(public: PublicData) -> bool:
     weighs_losses=True,
     recommended=True,
     recommended_for=_recommended,
+    whitens=True,
 )
 def _plan(public: PublicData, n: int, budget: Budget, parameters: GradientParameters) -> GradientPlan:
     """Plan ``pmt-gradients`` for these public data.

@@ -378,6 +378,7 @@ def _spread(public: PublicData) -> np.ndarray:
         "One Gaussian mechanism with a tight sensitivity; whatever is computed from it costs no more",
     ),
     colour="#7A4FB5",
+    whitens=True,
 )
 def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> MomentPlan:
     """Plan ``joint-moment`` for these public data, n private rows and this total budget.

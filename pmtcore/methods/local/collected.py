@@ -312,6 +312,7 @@ def _regression(gaussian: bool) -> Planner:
     families=_FAMILIES,
     local=True,
     needs_labels=False,
+    whitens=True,
 )
 def _whitened(public: PublicData, n: int, budget: Budget, parameters: WhitenedParameters) -> LocalPlan:
     pure = pure_epsilon_from_mu(budget.mu) if parameters.randomizer == "privunit" else None

@@ -81,6 +81,7 @@ class PmtMomentParameters(PmtParameters):
     origin=Origin("B, Algorithm 3", names=("DP-PMTOLS", "DP-PMTOLSE")),
     claim=_TRUNCATED,
     colour="#CC79A7",
+    whitens=True,
 )
 def _two_part(
     public: PublicData, n: int, budget: Budget, parameters: PmtParameters, *, lam: float = 0.0
@@ -100,6 +101,7 @@ def _two_part(
     claim=_TRUNCATED,
     colour="#D55E00",
     at_first=True,
+    whitens=True,
 )
 def _ridge_plan(public: PublicData, n: int, budget: Budget, parameters: PmtRidgeParameters) -> TwoPartPlan:
     return _two_part(public, n, budget, parameters, lam=parameters.lam)
@@ -216,6 +218,7 @@ class PmtMomentOutcome(StatisticOutcome[PmtMomentPlan]):
     task="moment",
     gives_coefficients=False,
     needs_labels=False,
+    whitens=True,
 )
 def _moment_plan(public: PublicData, n: int, budget: Budget, parameters: PmtMomentParameters) -> PmtMomentPlan:
     radius = papers_radius(public.d, n, parameters.eta)
