@@ -554,6 +554,16 @@ def _mutants() -> list[Mutant]:
         "np.diag(covariance)",
         FILTER,
     )
+    metric, own = "methods/joint/own_metric.py", "tests/methods/test_joint_own_metric.py"
+    plant(
+        "joint: a moment's noise halved",
+        metric,
+        "radius).release(rows, self.moment_mu",
+        "radius).release(rows, 2 * self.moment_mu",
+        own,
+    )
+    plant("joint: metric passes paid in part", metric, "math.sqrt(1 - _COUNTING_SHARE)", "1.0", own)
+    plant("joint: one metric for all passes", metric, "wanted[:d, :d] = whitening.T", "pass", own)
     plant("joint: curvature not raised", secant, "return np.asarray(curvature + raise_by)", "return curvature", FILTER)
     plant(
         "joint: a secant unheard", secant, "updated = curvature + weights", "updated = curvature + 0 * weights", FILTER

@@ -133,14 +133,14 @@ def errors_at_an_ample_budget(x: np.ndarray, y: np.ndarray, seed: int, m: int = 
 
 
 def test_a_step_that_gradients_measured_is_not_in_doubt(seed) -> None:
-    """At mu 300 less than half of the pilot's noise is left along the first step between two gradients; 1 at first."""
+    """At mu 190 less than half of the pilot's noise is left along the first step between two gradients; 1 at first."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((3060, 3))
     y = x.sum(axis=1) + rng.standard_normal(3060)
     public = public_from_rows(x[:60], y[:60], names(3), "y")
     rows = PrivateRows.from_arrays(x[60:], y[60:], names(3))
     entry = method("joint-pmt")
-    found = entry.plan(public, rows.n, Budget(300.0), make_parameters(entry, {})).run(rows, SeededNoise(seed), 1).fit
+    found = entry.plan(public, rows.n, Budget(190.0), make_parameters(entry, {})).run(rows, SeededNoise(seed), 1).fit
     step = found.passes[1].point - found.passes[0].point
     left = [np.trace(fit.gram_noise_covariance(step)[0]) for fit in (found.pilot, *found.passes)]
     assert left[1] == pytest.approx(left[0])
@@ -389,12 +389,12 @@ def test_rows_beyond_every_bound_are_said_and_widen_the_bands(mu: float, seed) -
 
 
 def test_gradients_between_share_an_ample_budget(seed) -> None:
-    """At mu 300 several, each with its histogram; at usual budgets one; all parts compose to the total."""
+    """At mu 190 several, each with its histogram; at usual budgets one; all parts compose to the total."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((60, 4))
     public = public_from_rows(x, x.sum(axis=1) + rng.standard_normal(60), names(4), "y")
     entry = method("joint-pmt")
-    for mu, many in ((0.5, 1), (300.0, 12)):
+    for mu, many in ((0.5, 1), (190.0, 12)):
         plan = entry.plan(public, 3000, Budget(mu), make_parameters(entry, {}))
         assert len(plan.middle) == many
         assert plan.n_passes == 1 + 2 * (many + 1)

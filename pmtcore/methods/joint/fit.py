@@ -21,6 +21,7 @@ import numpy as np
 
 from pmtcore.base.strict_json import Json
 from pmtcore.base.symmetric import upper_triangle
+from pmtcore.methods.joint.own_metric import OwnMetric
 from pmtcore.methods.joint.passes import FirstPass, Gradient
 from pmtcore.public.bands import ErrorPart, bias_part
 from pmtcore.public.clipping import cut_off
@@ -44,11 +45,12 @@ class FirstFit:
 
     Args:
         shrinks: whether the public data pull the estimate where the noise is large.
+        own: what metric passes released, whose Gram matrix later passes use; ``None``: there were none.
     """
 
-    def __init__(self, first: FirstPass, moment: np.ndarray, shrinks: bool) -> None:
+    def __init__(self, first: FirstPass, moment: np.ndarray, shrinks: bool, own: OwnMetric | None = None) -> None:
         c, d = first.ball.response_scale, first.public.d
-        self.first, self.public, self.shrinks = first, first.public, shrinks
+        self.first, self.public, self.shrinks, self.own = first, first.public, shrinks, own
         self.gram = moment[:, :d, :d]  # P (trials, d, d)
         self.cross = moment[:, :d, d] / c  # q (trials, d)
         self.power = moment[:, d, d] / c**2  # t (trials,)
@@ -59,7 +61,8 @@ class FirstFit:
 
     def transcript(self) -> np.ndarray:
         """Return the released moment (trials, (D + 1) D / 2)."""
-        return np.column_stack([upper_triangle(self.gram), self.cross, self.power])
+        metrics = [] if self.own is None else self.own.transcript
+        return np.column_stack([upper_triangle(self.gram), self.cross, self.power, *metrics])
 
     def released(self) -> Mapping[str, Json]:
         """Return an empty mapping: nothing but the moment is released."""
@@ -108,7 +111,7 @@ class FirstFit:
     @property
     def gram_estimate(self) -> np.ndarray:
         """Return the Gram matrix (trials, d, d) of the equation that is solved, for all rows."""
-        return self.stable_gram
+        return self.stable_gram if self.own is None else self.own.gram
 
     @property
     def truncates_heavily(self) -> bool:
@@ -129,7 +132,7 @@ class FirstFit:
     @cached_property
     def entry_variance(self) -> np.ndarray:
         """Return the variance (trials,) of an entry of the stable Gram matrix from noise."""
-        return np.asarray(self.v * self.gram_precision)
+        return np.asarray(self.v * self.gram_precision) if self.own is None else self.own.entry_variance
 
     @cached_property
     def _posterior(self) -> GaussianUpdate:
@@ -182,8 +185,10 @@ class FirstFit:
 
     @property
     def gram_error_scale(self) -> np.ndarray:
-        """Return Q (trials, d, d): no direction of the Gram matrix is known better than another."""
-        return np.broadcast_to(np.eye(self.public.d), self.gram.shape)
+        """Return Q (trials, d, d): in public units no direction of the joint moment is known better than another."""
+        return (
+            np.broadcast_to(np.eye(self.public.d), self.gram.shape) if self.own is None else self.own.gram_error_scale
+        )
 
     @cached_property
     def unclipped_share(self) -> np.ndarray:
@@ -254,7 +259,7 @@ class RefinedFit:
     @cached_property
     def score(self) -> np.ndarray:
         """Return the gradient (trials, d) over the unclipped share: about the Gram matrix times the way to the fit."""
-        return np.asarray(self.gradient.score / self.unclipped_share[:, None])
+        return np.asarray(self.gradient.public_score / self.unclipped_share[:, None])
 
     @cached_property
     def score_variance(self) -> np.ndarray:
@@ -265,7 +270,7 @@ class RefinedFit:
     def _known_gram(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the Gram matrix and the scale Q (trials, d, d) of its error, as known after this pass."""
         before = self.before
-        if isinstance(before, FirstFit):
+        if isinstance(before, FirstFit) or self.pilot.own is not None:
             return before.gram_estimate, before.gram_error_scale
         gram, error_scale = self._raised(before, before.gram_estimate), before.gram_error_scale
         step, difference, variance = self._secant(before)
@@ -289,7 +294,7 @@ class RefinedFit:
         A step has in it the noise of the gradient that it starts from, whose product with the step has ``sqrt(d)`` of
         the standard deviations of a step chosen without it.
         """
-        if isinstance(self.before, FirstFit):
+        if isinstance(self.before, FirstFit) or self.pilot.own is not None:
             return self.pilot.gram_estimate
         deviations = max(SECANT_DEVIATIONS, math.sqrt(self.point.shape[1]))
         return self._raised(self.before, self.before.least_raised_gram, deviations)
@@ -322,12 +327,13 @@ class RefinedFit:
     def _posterior(self) -> tuple[np.ndarray, GaussianUpdate]:
         """Return mean (trials, d) and last update of the filter over all gradients, from the pilot's posterior on."""
         mean, covariance = self.pilot.correction, self.pilot.covariance
-        eye = np.eye(mean.shape[1])
         update = None
         for each in self.passes:
             innovation = each.score - np.einsum("tij,tj->ti", self.gram_estimate, mean - each.point)
             expected = np.linalg.solve(self.gram_estimate, each.score[..., None])[..., 0]
-            noise = each.score_variance[:, None, None] * eye + self.gram_noise_covariance(expected)
+            noise = each.score_variance[:, None, None] * each.gradient.error_scale + self.gram_noise_covariance(
+                expected
+            )
             update = gaussian_update(covariance, self.gram_estimate, innovation, noise, prior_dof=self.pilot.prior_dof)
             mean, covariance = mean + update.step, update.covariance
         if update is None:
@@ -347,7 +353,8 @@ class RefinedFit:
     @cached_property
     def correction(self) -> np.ndarray:
         """Return the mean of the filter (trials, d); where nothing is shrunk, of the gradients alone."""
-        return self._posterior[0] if self.pilot.shrinks else self.unshrunk
+        filtered = self.pilot.shrinks and self.pilot.own is None
+        return self._posterior[0] if filtered else self.unshrunk
 
     @cached_property
     def _weights(self) -> np.ndarray:
@@ -388,14 +395,16 @@ class RefinedFit:
     def noise_covariance(self, penalized: np.ndarray) -> np.ndarray:
         """Return ``C`` (d, d): noise of the gradients, and of P where it multiplies the steps."""
         step = self.unclipped_share[:1, None] * (penalized - self.base[0])
-        return np.asarray(self.noise[0] ** 2 * np.eye(step.shape[1]) + self.gram_noise_covariance(step)[0])
+        return np.asarray(self.noise[0] ** 2 * self.gradient.error_scale[0] + self.gram_noise_covariance(step)[0])
 
     def truncation_part(self, inverse: np.ndarray) -> ErrorPart | None:
         """Return the shift on public rows, floored at what the released histogram says is cut off."""
         part = truncation_bias(self.pilot.public, self.clip_weights, inverse)
         if part is None or self.gradient.counts is None:
             return part
-        lost = self.gradient.clipping_mse_with_far_rows[0] * np.sum(inverse**2, axis=1)
+        lost = self.gradient.clipping_mse_with_far_rows[0] * np.sum(
+            inverse @ self.gradient.error_scale[0] * inverse, axis=1
+        )
         return part.with_variance(np.maximum(part.variance, lost))
 
     @property

@@ -148,6 +148,7 @@ class SecondPass:
     Attributes:
         clip: a fixed bound; 0: chosen by the histogram.
         least: the bound that the histogram may not go below.
+        at_edges: whether a bound is the upper edge of its bin, so that no row of the bin is clipped.
     """
 
     sizes: GradientNorms
@@ -156,6 +157,7 @@ class SecondPass:
     clip: float
     least: float
     name: str = "clipped gradient, in units of its bound"
+    at_edges: bool = False
 
     @cached_property
     def rehearsal(self) -> Gradient:
@@ -185,6 +187,8 @@ class SecondPass:
         if counts is None:
             return np.full(trials, self.clip)
         chosen = self.sizes.bound(self.n, self.shares.gradient_mu, counts, self.counting_sd)
+        if self.at_edges:
+            chosen = self.sizes.edges[np.searchsorted(self.sizes.edges[:-1], chosen)]
         return np.maximum(chosen, self.least)
 
     def release(self, rows: Private[RowCache[QuantizedRows]], points: np.ndarray, source: NoiseSource) -> Gradient:
@@ -235,12 +239,17 @@ class SecondPass:
 
 @dataclass(frozen=True)
 class Gradient:
-    """Release of a second pass: counts (T, K), bounds (T,), mean clipped gradients (T, d)."""
+    """Release of a second pass: counts (T, K), bounds (T,), mean clipped gradients (T, d).
+
+    Attributes:
+        whitening: W (T, d, d) where rows were ``W'x~`` when they were clipped; ``None``: ``x~``.
+    """
 
     plan: SecondPass
     counts: np.ndarray | None
     bound: np.ndarray
     score: np.ndarray
+    whitening: np.ndarray | None = None
 
     @property
     def units(self) -> np.ndarray:
@@ -256,6 +265,20 @@ class Gradient:
     def noise(self) -> np.ndarray:
         """Return the standard deviation (T,) of the noise on each coordinate."""
         return np.asarray(self.plan.noise_at(self.bound))
+
+    @cached_property
+    def public_score(self) -> np.ndarray:
+        """Return the mean clipped gradients (T, d) in public units."""
+        if self.whitening is None:
+            return self.score
+        return np.asarray(np.linalg.solve(np.swapaxes(self.whitening, -1, -2), self.score[..., None])[..., 0])
+
+    @cached_property
+    def error_scale(self) -> np.ndarray:
+        """Return the covariance (T, d, d), in public units, of an error of :attr:`score` that is I in its own."""
+        if self.whitening is None:
+            return np.broadcast_to(np.eye(self.score.shape[1]), (len(self.score), *2 * self.score.shape[1:]))
+        return in_public_units(self.whitening)
 
     @cached_property
     def rows(self) -> np.ndarray:
@@ -328,3 +351,9 @@ class Gradient:
         if self.counts is not None:
             figures["clipped_share"] = float(self.clipped_shares[0])
         return figures
+
+
+def in_public_units(whitening: np.ndarray) -> np.ndarray:
+    """Return ``W^{-T} W^{-1}`` (T, d, d): what is I for rows ``W'x~``, a moment or the covariance of an error."""
+    inverse = np.linalg.inv(whitening)
+    return np.asarray(np.swapaxes(inverse, -1, -2) @ inverse)

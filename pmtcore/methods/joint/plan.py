@@ -23,6 +23,7 @@ from pmtcore.mechanisms.quantized_rows import QuantizedRows
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.joint.fit import FirstFit, Fit, RefinedFit
 from pmtcore.methods.joint.outcome import JointOutcome
+from pmtcore.methods.joint.own_metric import MetricPass, release_gradients, release_metrics, rows_in
 from pmtcore.methods.joint.passes import COUNTING, FirstPass, SecondPass, Shares
 from pmtcore.methods.outcome_interval import OF_JOINT
 from pmtcore.methods.parameters import Parameters, choice, parameter, penalty, small_budgets, truncation_radius, unset
@@ -51,10 +52,18 @@ _REACH_FACTOR = 4.0  # times the longest public gradient, at which gradients bet
 HARMLESS_GRAM = 0.02
 # The same where several gradients lie between: each leaves that share, and a wider ball takes fewer rows
 HARMLESS_GRAM_OF_MANY = 0.1
-# The first pass's sum, and the rows, whose next pass depends on its noise.
+# Budget from which gradients are whitened by a released moment (decision 258)
+_AMPLE_MU = 200.0
+# Shares of its mu^2: pilot, each metric pass, each gradient but the last, and the histogram of each gradient
+_OWN_PILOT_SHARE, _METRIC_SHARE, _EARLY_SHARE, _OWN_COUNTING = 0.05, 0.03, 0.05, 0.0025
+# A metric reaches three times further with each pass; a gradient leaves a thirtieth of the error.
+_METRIC_PASSES, _EARLY_PASSES = 6, 3
+# Times the longest public gradient, where the histograms end, or further where that is below a harmless bound
+_OWN_REACH = 1e5
 _LEAST_BOUND = 1e-6  # below it a bound is a typing error
 
-MomentAndRows = tuple[np.ndarray, RowCache[QuantizedRows]]
+# The first pass's sum, the rows whose next pass depends on its noise, and the table, whose metric may follow it.
+MomentAndRows = tuple[np.ndarray, RowCache[QuantizedRows], PrivateRows]
 
 
 class JointParameters(Parameters):
@@ -105,6 +114,7 @@ class JointPlan(StatisticPlan[MomentAndRows]):
     second: SecondPass | None
     parameters: JointParameters
     middle: tuple[SecondPass, ...] = ()  # clipped gradients between the two
+    metrics: tuple[MetricPass, ...] = ()  # after the first pass, where the budget is ample
 
     # Sampling errors are summed over groups first.
     clusters_errors = True
@@ -112,12 +122,12 @@ class JointPlan(StatisticPlan[MomentAndRows]):
     @property
     def n_passes(self) -> int:
         """Count the moment; then for each gradient the histogram, where there is one, and the gradient itself."""
-        return 1 + sum(1 if each.clip else 2 for each in self.gradients)
+        return 1 + 2 * len(self.metrics) + sum(1 if each.clip else 2 for each in self.gradients)
 
     def measure(self, rows: PrivateRows) -> Private[MomentAndRows]:
         """Return the truncated joint moment's sum (D, D), and the rows: the second pass follows the pilot's noise."""
         pieces = self.first.pieces(rows) if self.second is not None else self.first.pieces(rows, 0)
-        return self.first.measure(pieces).map(lambda total: (total, pieces))
+        return self.first.measure(pieces).map(lambda total: (total, pieces, rows))
 
     def perturb(self, statistic: Private[MomentAndRows], source: NoiseSource, trials: int) -> JointOutcome:
         """Return the release: what leaves, what the audit attacks and what Compare draws.
@@ -126,12 +136,19 @@ class JointPlan(StatisticPlan[MomentAndRows]):
         with a second pass a histogram of sensitivity ``sqrt(2)`` and a mean of vectors no longer than R, composed
         adaptively (proofs/sensitivity.md, 3.1, 3.4 and 14); all else is post-processing.
         """
-        moment = self.first.release(statistic.map(lambda pair: pair[0]), source, trials)
-        pilot = FirstFit(self.first, moment, self.parameters.shrinkage == "auto")
+        moment = self.first.release(statistic.map(lambda parts: parts[0]), source, trials)
+        own, table = None, statistic.map(lambda parts: parts[2])
+        if self.metrics:
+            own = release_metrics(self.metrics, table, source, trials)
+        pilot = FirstFit(self.first, moment, self.parameters.shrinkage == "auto", own)
         fit: Fit = pilot
+        caches = [] if own is None else [rows_in(table, self.first.public, each) for each in own.whitening]
         for each in self.gradients:
-            rows = statistic.map(lambda pair: pair[1])
-            fit = RefinedFit(fit, each.release(rows, fit.correction, source))
+            if own is None:
+                released = each.release(statistic.map(lambda parts: parts[1]), fit.correction, source)
+            else:
+                released = release_gradients(each, caches, fit.correction, own.whitening, source=source)
+            fit = RefinedFit(fit, released)
         return JointOutcome(pilot, fit, self.parameters.lam)
 
     @property
@@ -141,7 +158,8 @@ class JointPlan(StatisticPlan[MomentAndRows]):
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the spends: the joint moment; of a second pass the histogram, if any, and the clipped gradient."""
-        return (self.first.part(), *(part for each in self.gradients for part in each.parts()))
+        metrics = [part for each in self.metrics for part in each.parts()]
+        return (self.first.part(), *metrics, *(part for each in self.gradients for part in each.parts()))
 
     def predicted(self) -> Prediction | None:
         """Predict the standard errors from noise, from sampling of least squares at n rows, and from clipping.
@@ -202,6 +220,8 @@ def one_pass(public: PublicData, n: int, budget: Budget, parameters: JointParame
 def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
     """Plan ``joint-pmt`` in two passes."""
     sizes = gradient_norms(public, n, budget.mu)
+    if _is_ample(budget.mu, parameters):
+        return _in_own_metric(public, sizes, n, budget.mu, parameters=parameters)
     shares, first = _best_pilot(public, sizes, n, budget.mu, harmless=HARMLESS_GRAM, parameters=parameters)
     middle: tuple[SecondPass, ...] = ()
     if parameters.passes != "2":
@@ -215,6 +235,30 @@ def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointPara
         shares = replace(shares, middle=between + counted, counting=0.0 if parameters.clip else COUNTING)
     second = SecondPass(sizes, n, shares, parameters.clip, negligible_noise_bound(n, shares.gradient_mu))
     return JointPlan(budget.mu, first, second, parameters, middle)
+
+
+def _is_ample(mu: float, parameters: JointParameters) -> bool:
+    """Return whether the budget pays for a metric of the private rows' own, with nothing set by hand."""
+    return mu >= _AMPLE_MU and parameters.passes == "auto" and not (parameters.clip or parameters.radius)
+
+
+def _in_own_metric(
+    public: PublicData, sizes: GradientNorms, n: int, mu: float, *, parameters: JointParameters
+) -> JointPlan:
+    """Plan ``joint-pmt`` with gradients that are whitened by a released moment (proofs/radius.md, 5.2)."""
+    harmless = negligible_noise_bound(n, mu) / max(float(np.max(sizes.lengths)), 1e-12)
+    sizes = replace(sizes, reach=max(_OWN_REACH, harmless))
+    early, counting = _EARLY_SHARE - _OWN_COUNTING, _OWN_COUNTING
+    metrics = (MetricPass(public, n, mu * math.sqrt(_METRIC_SHARE)),) * _METRIC_PASSES
+    before = _METRIC_PASSES * _METRIC_SHARE + _EARLY_PASSES * _EARLY_SHARE
+    shares = Shares(mu, _OWN_PILOT_SHARE, counting, before)
+    accurate = least_error_ball(public, n, shares.pilot_mu)
+    least = negligible_noise_radius(n, shares.pilot_mu, public.d, HARMLESS_GRAM_OF_MANY)
+    ball = _chosen(Ball(max(accurate.radius, least), accurate.response_scale), parameters)
+    name = "clipped gradient between, in units of its bound"
+    between = SecondPass(sizes, n, Shares(mu, 1 - early - counting, counting), 0.0, 0.0, name, at_edges=True)
+    first, last = FirstPass(public, n, shares.pilot_mu, ball), SecondPass(sizes, n, shares, 0.0, 0.0, at_edges=True)
+    return JointPlan(mu, first, last, parameters, (between,) * _EARLY_PASSES, metrics)
 
 
 def _middle_share(shares: Shares) -> float:
@@ -351,6 +395,7 @@ def _best_pilot(
     claim=sound("Gaussian mechanisms with tight sensitivities; whatever is computed from them costs no more"),
     colour="#0072B2",
     recommended=True,
+    whitens=True,
 )
 def plan(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
     """Plan ``joint-pmt`` for these public data, n private rows and this total budget.
