@@ -167,10 +167,12 @@ def delta_from_mu(mu: float, epsilon: float) -> float:
 def epsilon_from_mu(mu: float, delta: float) -> float:
     """Return the smallest epsilon at this delta for a mu-GDP mechanism, rounded up; 0 where delta alone is enough.
 
+    A part of a budget may lie below what a release may have, and counts as the least of these.
+
     >>> round(epsilon_from_mu(1.0, 1e-6), 4)
     4.8866
     """
-    mu, goal = _checked_mu(mu), math.log(checked_delta(delta))
+    mu, goal = max(number_between("mu", mu, 0.0, MU_RANGE[1]), MU_RANGE[0]), math.log(checked_delta(delta))
     if log_delta(mu, 0.0) <= goal:
         return 0.0
     high = mu * (mu + 1)

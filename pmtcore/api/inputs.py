@@ -14,7 +14,7 @@ from pmtcore.public.moments import PublicData
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
 from pmtcore.tables.findings import open_findings, public_alone
-from pmtcore.tables.problem import Problem, prepare, prepare_moment
+from pmtcore.tables.problem import Problem, prepare
 from pmtcore.tables.schema import Schema, schema_from_json
 from pmtcore.tables.table import MomentTable
 
@@ -76,9 +76,8 @@ class Inputs:
         Raises:
             InputError: as :func:`pmtcore.tables.problem.prepare`.
         """
-        if isinstance(public, MomentTable):
-            return prepare_moment(public, self.choices, public_rows), ()
-        return public_alone(frames.table(public, "public"), self.choices)
+        shown = public if isinstance(public, MomentTable) else frames.table(public, "public")
+        return public_alone(shown, self.choices, public_rows)
 
     def prepared(self, private: object, public: object, public_rows: int | None = None) -> tuple[Problem, Design, str]:
         """Return both tables as a problem, how new rows are read, and a key that identifies the tables in this process.

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pmtcore.tables.choices import Choices
     from pmtcore.tables.cluster import Cluster
     from pmtcore.tables.problem import Problem
+    from pmtcore.tables.table import MomentTable, Table
     from pmtcore.tables.table import Role as TableRole
-    from pmtcore.tables.table import Table
 
 Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
 
@@ -38,13 +38,15 @@ except ImportError:  # not a POSIX system
 def public_from(chosen: argparse.Namespace) -> tuple[PublicData, tuple[str, ...]]:
     """Prepare the public side alone, and say what to know about its columns: nothing private is read."""
     from pmtcore.tables.findings import public_alone  # noqa: PLC0415
-    from pmtcore.tables.problem import prepare_moment  # noqa: PLC0415
+
+    return public_alone(public_table_of(chosen), choices_from(chosen), chosen.public_rows)
+
+
+def public_table_of(chosen: argparse.Namespace) -> Table | MomentTable:
+    """Read the public table, or the public moment matrix, that the arguments name."""
     from pmtcore.tables.table import read_moment_path  # noqa: PLC0415
 
-    choices = choices_from(chosen)
-    if chosen.public_moment is not None:
-        return prepare_moment(read_moment_path(chosen.public_moment), choices, chosen.public_rows), ()
-    return public_alone(table_of(chosen.public, "public"), choices)
+    return table_of(chosen.public, "public") if chosen.public is not None else read_moment_path(chosen.public_moment)
 
 
 def table_of(path: str, role: TableRole, rows: int | None = None) -> Table:
@@ -106,7 +108,7 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Proble
     from pmtcore.tables.findings import open_findings  # noqa: PLC0415
     from pmtcore.tables.problem import prepare  # noqa: PLC0415
     from pmtcore.tables.schema import schema_from_json  # noqa: PLC0415
-    from pmtcore.tables.table import query_table, read_moment_path  # noqa: PLC0415
+    from pmtcore.tables.table import query_table  # noqa: PLC0415
 
     choices = choices_from(chosen)
     choose_threads(chosen)
@@ -114,7 +116,7 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Proble
     where, rows = chosen.private, chosen.private_rows
     private = query_table(where, chosen.query, rows) if chosen.query else table_of(where, "private", rows)
     schema = None if chosen.schema is None else schema_from_json(read_small(chosen.schema))
-    public = table_of(chosen.public, "public") if chosen.public is not None else read_moment_path(chosen.public_moment)
+    public = public_table_of(chosen)
     cluster = cluster_from(chosen)
     problem = prepare(private, public, choices, public_rows=chosen.public_rows, schema=schema, cluster=cluster)
     return replace(problem, notes=(*open_findings(private, public, choices, schema), *problem.notes))

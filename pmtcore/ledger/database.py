@@ -15,7 +15,7 @@ whoever writes the chain anew lacks the key.
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypedDict
@@ -178,6 +178,8 @@ class Database:
                 raise LedgerError(LedgerMessage.NO_LEDGER, place=self.place)
             if self._file is not None and self._file.exists() and not self._file.is_file():
                 raise LedgerError(LedgerMessage.LEDGER_IS_NO_FILE)
+            if self._file is not None and not _may_be_ledger(self._file):
+                raise LedgerError(LedgerMessage.UNUSABLE, reason=DatabaseFault.NO_LEDGER.sentence())
             self._prepare()
         except LedgerError:
             raise
@@ -475,6 +477,8 @@ def _grow(connection: Connection, room: int) -> None:
         connection.run("DROP TABLE pmt_room")
 
 
+# How every SQLite file that is not empty begins.
+_BEGINNING_OF_SQLITE = b"SQLite format 3\0"
 # What drivers of SQLite and PostgreSQL say, in lower case; the first that is there counts.
 _FAULTS = {
     "readonly": DatabaseFault.READ_ONLY,
@@ -496,6 +500,13 @@ _FAULTS = {
     "no module": DatabaseFault.NO_DRIVER,
     "could not parse": DatabaseFault.NO_URL,
 }
+
+
+def _may_be_ledger(file: Path) -> bool:
+    """Return False for a file of another kind, beside which nothing is to be written; True where it cannot be read."""
+    with suppress(OSError), file.open("rb") as opened:
+        return opened.read(len(_BEGINNING_OF_SQLITE)) in (b"", _BEGINNING_OF_SQLITE)
+    return True
 
 
 def unusable(error: Exception) -> LedgerError:

@@ -192,13 +192,17 @@ def open_findings(
     return [one.sentence for one in collected if one.kind in OPEN and one.kind not in noted and not one.stops]
 
 
-def public_alone(public: Table, choices: Choices) -> tuple[PublicData, tuple[str, ...]]:
+def public_alone(
+    public: Table | MomentTable, choices: Choices, public_rows: int | None
+) -> tuple[PublicData, tuple[str, ...]]:
     """Return the public side alone, as a plan needs it, and what to know about its columns.
 
     Raises:
         InputError: as :func:`pmtcore.tables.problem.prepare`.
     """
-    side = prepare_public(public, choices)
+    side = prepare_public(public, choices, public_rows)
+    if isinstance(public, MomentTable):
+        return side.data, ()
     return side.data, (*open_findings(public, public, choices), *side.notes)
 
 

@@ -249,6 +249,7 @@ def prepare(
     """
     if isinstance(public, Table):
         check_exchanged(private, public, choices)
+    _check_public_rows(public, public_rows)
     _check_declared(choices, public)
     if choices.formula:
         return _by_formula(private, public, choices, lab_reasons, schema=schema, cluster=cluster)
@@ -381,6 +382,16 @@ def _near_first(missing: Sequence[str], present: Sequence[str]) -> list[str]:
     return sorted(present, key=lambda name: -likeness[name])
 
 
+def _check_public_rows(public: Table | MomentTable, public_rows: int | None) -> None:
+    """Refuse a number of public rows beside a table, which has its rows.
+
+    Raises:
+        InputError: one is declared for a table.
+    """
+    if public_rows is not None and isinstance(public, Table):
+        raise InputError(PublicMessage.ROWS_OF_A_TABLE)
+
+
 def _check_declared(choices: Choices, public: Table | MomentTable) -> None:
     """Refuse kinds and levels of a column that is not there: the one that was meant would stay as it was.
 
@@ -423,6 +434,7 @@ def public_side(
     Raises:
         InputError: as :func:`prepare`.
     """
+    _check_public_rows(public, public_rows)
     if choices.formula:
         expansion = _expansion(public, choices, schema).with_columns(
             (choices.person, *choices.weighing, choices.cluster)
@@ -436,13 +448,16 @@ def public_side(
     return _public_side(public, choices, features, schema)
 
 
-def prepare_public(public: Table, choices: Choices) -> PublicSide:
-    """Prepare the public side alone, where private rows stay on other devices.
+def prepare_public(public: Table | MomentTable, choices: Choices, public_rows: int | None = None) -> PublicSide:
+    """Prepare the public side alone, where no private rows are at hand; see :func:`prepare`.
 
     Raises:
         InputError: as :func:`prepare`.
     """
+    _check_public_rows(public, public_rows)
     _check_declared(choices, public)
+    if isinstance(public, MomentTable):
+        return _moment_alone(public, choices, public_rows)
     if choices.formula:
         expansion = _expansion(public, choices).with_columns((*choices.weighing, choices.cluster))
         inner = _expanded_choices(choices, expansion)
@@ -455,20 +470,14 @@ def prepare_public(public: Table, choices: Choices) -> PublicSide:
     return _public_side(public, choices, list(choices.features or names), None)
 
 
-def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | None) -> PublicData:
-    """Prepare the public side alone, from a moment matrix.
-
-    Raises:
-        InputError: as :func:`prepare`.
-    """
-    _check_declared(choices, public)
+def _moment_alone(public: MomentTable, choices: Choices, public_rows: int | None) -> PublicSide:
     if choices.formula:
         _expansion(public, choices)
     features = [name for name in choices.features or public.columns if name not in (choices.target, *_INTERCEPT_NAMES)]
     missing = [name for name in (*features, choices.target) if name not in public.columns]
     if missing or not features:
         raise InputError(TableMessage.NO_MOMENT_COLUMN, columns=missing, present=_near_first(missing, public.columns))
-    return _moment_side(public, choices, features, public_rows, schema=None).data
+    return _moment_side(public, choices, features, public_rows, schema=None)
 
 
 def device_rows(table: Table, names: tuple[str, ...], choices: Choices) -> Iterable[tuple[np.ndarray, np.ndarray]]:

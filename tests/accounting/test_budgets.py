@@ -23,6 +23,7 @@ from pmtcore.accounting.budgets import (
     mu_from_rho,
     reporting_delta,
 )
+from pmtcore.base.messages import InputError
 
 MUS = [1e-4, 1e-3, 0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 50.0]
 DELTAS = [0.3, 1e-2, 1e-6, 1e-12, 1e-50, 1e-300]
@@ -109,3 +110,10 @@ def test_reporting_delta_is_far_below_one_over_n():
     for n in (1, 9, 10, 11, 4898, 581_012, 10**9):
         assert reporting_delta(n) <= 1 / (10 * n)
         assert reporting_delta(n) > 1 / (1001 * n)
+
+
+def test_a_part_below_the_least_budget_is_rounded_up():
+    """A method that splits the least budget states its parts' epsilons; a release below it stays refused."""
+    assert epsilon_from_mu(5e-7, 1e-9) == epsilon_from_mu(1e-6, 1e-9)
+    with pytest.raises(InputError):
+        Budget(5e-7)

@@ -121,6 +121,13 @@ def test_moment_matrix_and_choices(capsys, files):
     assert list(few["coefficients"]) == ["x2", "x1"]
 
 
+def test_a_number_of_public_rows_beside_a_public_table_is_refused(files):
+    """With a plan and with a release: a table has its rows, and a number that nobody uses would be believed."""
+    rows = ("--public-rows", "90", "--mu", "1")
+    assert main(["plan", "--public", files["public"], "--private-rows", "500", "--target", "y", *rows]) == 2
+    assert main(["release", *tables(files), *rows]) == 2
+
+
 def test_describe_and_compare(capsys, files):
     """Curator-only figures say so; keys as in the contract."""
     found = run(capsys, "describe", *tables(files))

@@ -152,6 +152,15 @@ def test_no_spend_on_a_damaged_file(original, tmp_path):
     assert tried(copied(original, tmp_path / "untouched.db")), "the test could not fail"
 
 
+def test_beside_a_file_of_another_kind_nothing_is_written(tmp_path):
+    """A file that somebody names by mistake is refused, and its folder stays as it was."""
+    file = tmp_path / "notes.txt"
+    file.write_text("no ledger")
+    with refused(LedgerMessage.UNUSABLE):
+        Ledger(str(file))
+    assert list(tmp_path.iterdir()) == [file]
+
+
 @pytest.mark.parametrize("version", [-1, *range(SCHEMA), SCHEMA + 1, "", "x", 2**62])
 def test_another_version_is_no_way_around(original, tmp_path, version):
     """A ledger said to be older is not upgraded, and so noted as whole, when its file is not what was noted."""

@@ -24,6 +24,13 @@ from tests.helpers import TEST, make, names, refused, weather
 COLUMNS = (INTERCEPT, "pressure", "warm", "tiny", "dew")
 
 
+def test_values_whose_squares_are_lost_are_no_constant(seed):
+    """A response of size 1e-300 is named as too small for its unit, not as one value in all rows."""
+    x, y = weather(300, seed)
+    with refused(PublicMessage.VALUES_TOO_SMALL, columns=["load"]):
+        public_from_rows(x, y * 1e-300, COLUMNS, "load")
+
+
 def test_whitening_on_raw_units(seed):
     """A constant column beside pressures near 1000 and a column of size 1e-6: the whitened moment is I to 1e-9."""
     x, y = weather(300, seed)
