@@ -14,7 +14,7 @@ from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm import families
 from pmtcore.glm.losses import LOGISTIC
 from pmtcore.glm.rows import Rows
-from pmtcore.glm.solvers import Penalty, loss_values, minimize
+from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.local import estimators, setup
 from pmtcore.mechanisms.minimizer import LossSums
 from pmtcore.mechanisms.perturbed import add_remove
@@ -25,7 +25,6 @@ from pmtcore.papers.gallery.accuracy import CodedLosses, CodedRows, FirstRows, S
 from pmtcore.papers.gallery.catalogue import figures
 from pmtcore.papers.gallery.erm import (
     CachedSums,
-    SparseRows,
     Trial,
     area,
     corner_trial,
@@ -383,22 +382,6 @@ def test_rows_that_stay_give_the_same_bits():
     assert np.array_equal(kept.value(theta), passes.value(theta))
     for of_kept, of_passes in zip(kept.derivatives(theta), passes.derivatives(theta), strict=True):
         assert np.array_equal(of_kept, of_passes)
-
-
-def test_sparse_rows_add_up_to_what_the_rows_do():
-    """Values, gradients and scores of rows few of whose numbers are not 0; other rows stay as they are."""
-    rng = np.random.default_rng(6)
-    x = rng.standard_normal((9000, 12)) * (rng.random((9000, 12)) < 0.15)
-    rows = Rows(x, (rng.random(9000) < 0.5).astype(float), rng.random(9000))
-    sparse, theta = SparseRows.where_few(rows), rng.standard_normal((5, 12))
-    assert isinstance(sparse, SparseRows) and not isinstance(
-        SparseRows.where_few(replace(rows, features=x + 1)), SparseRows
-    )
-    np.testing.assert_allclose(
-        sparse.gradients(LOGISTIC, theta), rows.gradients(LOGISTIC, theta), rtol=1e-11, atol=1e-10
-    )
-    np.testing.assert_allclose(sparse.values(LOGISTIC, theta), loss_values(LOGISTIC, rows, theta), rtol=1e-12)
-    np.testing.assert_allclose(sparse.scores(theta[0]), x @ theta[0], rtol=1e-12, atol=1e-12)
 
 
 def test_plans_of_ours_are_made_once_for_all_budgets():

@@ -631,6 +631,7 @@ def accuracy_trial(
     train_rows: int = 406_708,
     rows_used: int | None = None,
     label: float = 2.0,
+    references: Sequence[str] = (),
     methods: Sequence[str] = (),
 ) -> Errors:
     """Return the share of test rows classified correctly, one label against the rest, for each size.
@@ -642,6 +643,7 @@ def accuracy_trial(
         series: name, method and scale: ``columns`` for z-scores, ``rows`` for z-scores with each row made of length 1,
             which turns no prediction.
         rows_used: of the table, drawn anew; all of them if ``None``.
+        references: names of what the methods are compared with, of the two that are known here.
         methods: ids of the series, which the description of the figure names.
     """
     rows, y, names = _rows_of(table, label)
@@ -655,16 +657,17 @@ def accuracy_trial(
     }
     private = drawn["columns"][0]
     shape = (len(sizes), 1, d)
-    fits = {
-        "always the larger class": np.broadcast_to(np.append(np.zeros(d - 1), np.mean(y[test]) - 0.5), shape),
-        "without privacy": fitted(
+    fits = {}
+    if "always the larger class" in references:
+        fits["always the larger class"] = np.broadcast_to(np.append(np.zeros(d - 1), np.mean(y[test]) - 0.5), shape)
+    if "without privacy" in references:
+        fits["without privacy"] = fitted(
             private,
             private.side.response,
             np.zeros(shape),
             np.broadcast_to(_TABLE_RIDGE * np.eye(d), (*shape, d)),
             weights=lambda block, at, t: np.ones((len(at), len(private.codes_of(block)))),
-        ),
-    }
+        )
     mus = np.array([[mu_of(epsilon, n**-1.1) for epsilon in epsilons] for n in sizes])
     for name, id, scale in series:
         first, public = drawn[scale]

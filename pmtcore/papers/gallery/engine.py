@@ -421,9 +421,10 @@ def _series(run: Run) -> dict[str, str]:
 
 
 def _names(run: Run) -> set[str]:
-    """Return the names of the series that a run lists, one for each epsilon where it lists these."""
+    """Return the names of the series that a run lists, one for each epsilon where it lists these, and references."""
     epsilons, listed = run.setting.get("epsilons", ()), run.setting.get("series", ())
-    return {*_series(run), *(at_epsilon(entry[0], epsilon) for entry in listed for epsilon in epsilons)}
+    each = (at_epsilon(entry[0], epsilon) for entry in listed for epsilon in epsilons)
+    return {*_series(run), *each, *run.setting.get("references", ())}
 
 
 def at_epsilon(series: str, epsilon: float) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csc_array, csr_array, hstack
+from scipy.sparse import csc_array, hstack
 from scipy.special import expit
 from scipy.stats import truncnorm
 
@@ -25,7 +25,7 @@ from pmtcore.base.symmetric import from_upper_triangle
 from pmtcore.glm.augment import Iterated, augmented
 from pmtcore.glm.families import family as family_of
 from pmtcore.glm.losses import LOGISTIC, Loss
-from pmtcore.glm.rows import RowLoss, Rows
+from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import NearHessians, loss_values
 from pmtcore.mechanisms.minimizer import LossSums
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
@@ -51,7 +51,6 @@ _SETTINGS: dict[str, tuple[float, np.ndarray]] = {  # half width of x, the 8 non
 }
 _BOUNDS = {"linear": 0.5, "poisson": _COUNTS, "logistic": 0.0, "adult": 0.0}  # on residuals and counts
 _ALMOST_NO_RIDGE = 1e-6  # Lambda0 of a fit without privacy: it leaves the minimizer one
-_SPARSE = 0.25  # share of numbers that are not 0, below which products of sparse rows take half the time
 _FLAT = 1e-6  # of the largest public square: directions that 50 or 300 public rows do not show
 
 
@@ -216,44 +215,6 @@ def made(seed: int, kind: str, n: int, m: int = 50) -> Draw:
     return adult(seed, max(m, 300)) if kind == "adult" else table4(seed, kind, n, m)
 
 
-@dataclass(frozen=True)
-class SparseRows:
-    """Rows of which few numbers are not 0: products with coefficients read those alone, and add up to the same."""
-
-    rows: Rows
-
-    @cached_property
-    def _sparse_parts(self) -> list[tuple[slice, csr_array, csr_array]]:
-        """Return blocks of rows, with their numbers by row and by column."""
-        blocks = [(part, csr_array(self.rows.features[part])) for part in self.rows.parts(1)]
-        return [(part, own, own.T) for part, own in blocks]
-
-    @classmethod
-    def where_few(cls, rows: Rows) -> Rows | SparseRows:
-        """Return the rows, as sparse ones if few of their numbers are not 0."""
-        few = np.count_nonzero(rows.features) < _SPARSE * rows.features.size
-        return cls(rows) if few else rows
-
-    def gradients(self, loss: RowLoss, theta: np.ndarray) -> np.ndarray:
-        """Return ``sum w l' x`` (t, d) at coefficients (t, d), without the Hessians."""
-        by_column, gradient = np.ascontiguousarray(theta.T), np.zeros(theta.shape[::-1])
-        for part, own, turned in self._sparse_parts:
-            y, w = self.rows.response[part, None], self.rows.weights[part, None]
-            gradient += turned @ (w * loss.first(own @ by_column, y))
-        return np.ascontiguousarray(gradient.T)
-
-    def values(self, loss: RowLoss, theta: np.ndarray) -> np.ndarray:
-        """Return ``sum w l`` (t,) at coefficients (t, d)."""
-        by_column, total = np.ascontiguousarray(theta.T), np.zeros(len(theta))
-        for part, own, _ in self._sparse_parts:
-            total += self.rows.weights[part] @ loss.value(own @ by_column, self.rows.response[part, None])
-        return total
-
-    def scores(self, theta: np.ndarray) -> np.ndarray:
-        """Return products (k,) of the rows with coefficients (d,)."""
-        return np.concatenate([own @ theta for _, own, _ in self._sparse_parts])
-
-
 class CachedSums(LossSums[Loss]):
     """Sums of losses whose rows stay in memory with the products of their columns, which every pass needs.
 
@@ -265,7 +226,7 @@ class CachedSums(LossSums[Loss]):
     """
 
     def __init__(
-        self, sums: LossSums[Loss], rows: Rows | SparseRows, near: Callable[[np.ndarray], np.ndarray] | None = None
+        self, sums: LossSums[Loss], rows: Rows, near: Callable[[np.ndarray], np.ndarray] | None = None
     ) -> None:
         super().__init__(sums._rows, sums.loss, sums.radius, sums.count)
         self._own = rows
@@ -273,13 +234,12 @@ class CachedSums(LossSums[Loss]):
 
     def value(self, theta: np.ndarray) -> np.ndarray:
         """Return the sums of losses (t,) at coefficients (t, p)."""
-        own = self._own
-        return own.values(self.loss, theta) if isinstance(own, SparseRows) else loss_values(self.loss, own, theta)
+        return loss_values(self.loss, self._own, theta)
 
     def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradients (t, p) and Hessians (t, p, p), of points whose predictors are near where these serve."""
         if self._near is None:
-            return (self._own.rows if isinstance(self._own, SparseRows) else self._own).sums(self.loss, theta)
+            return self._own.sums(self.loss, theta)
         return self._own.gradients(self.loss, theta), self._near.at(theta)
 
 
@@ -299,14 +259,12 @@ class _CachedSetting(Setting):
     def clipped(self, rows: PrivateRows) -> CachedSums:
         """Return the sums of losses of the draw's rows."""
         y = self.loss.responses(self.drawn.y)
-        rows_in_memory = Rows(bounded(self.rows(self.drawn.x), self.radius), y, np.ones(len(y)))
-        own = SparseRows.where_few(rows_in_memory)
+        own = Rows(bounded(self.rows(self.drawn.x), self.radius), y, np.ones(len(y)))
 
         def hessian(theta: np.ndarray) -> np.ndarray:
             curvature = np.zeros(_products().shape[0])
-            shorter = rows_in_memory.features[:, 0]  # the column of ones says by what a row was clipped
-            scores = own.scores(theta) if isinstance(own, SparseRows) else rows_in_memory.features @ theta
-            curvature[self.drawn.which] = shorter**2 * self.loss.second(scores, rows_in_memory.response)
+            shorter = own.features[:, 0]  # the column of ones says by what a row was clipped
+            curvature[self.drawn.which] = shorter**2 * self.loss.second(own.features @ theta, own.response)
             return from_upper_triangle(curvature @ _products(), len(theta))
 
         # Adult has so many columns that Hessians of a stack take nearly all of the time.
