@@ -48,9 +48,10 @@ def releasing(problem: Problem) -> Release | None:
     target = problem.public.target if label is None else f"{problem.public.target} (1 where it is {label}, else 0)"
     names = list(figures.by_source([name for name in problem.public.names if name != INTERCEPT]))
     those = ", ".join(names) if len(names) <= _NAMED else plural(len(names), "column")
-    st.caption(plain(f"What goes in: {target} and {those}, as chosen on the Data page."))
     left, right = st.columns([3, 2], gap="large")
     with left:
+        # Beside the confirmation and not above it, whose button is on the first screen of a projector.
+        st.caption(plain(f"What goes in: {target} and {those}, as chosen on the Data page."))
         budget, delta = budget_input("explore", problem.private.n)
         with st.expander("Derived columns and parameters", icon=":material/tune:"):
             # Columns derived from one table mean nothing on another.
@@ -72,8 +73,8 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
         return
     st.markdown(
         "A model found by searching is best released once more: `joint-pmt` puts the rest of the budget on it alone, "
-        "with new noise, and both are combined by their covariances. Sampling is the same in both, so what the search "
-        "found by the chance of these rows stays."
+        "with new noise, and both are combined by their covariances. The rows are the same in both: this narrows the "
+        "noise, and does not correct for having searched."
     )
     if state.tables is None:
         st.caption("It needs the private table: open it on the Data page.")

@@ -228,7 +228,7 @@ def answer(here: Held, fit: Regression) -> None:
         st.markdown(f"**Alone:** correlation with {plain(fit.response)}")
         correlations = neighbours(here, fit, () if drawn is None else list(drawn["coefficient"]))
     with right:
-        st.markdown("**Together:** coefficients of the model, with 95 % bands")
+        st.markdown("**Together:** coefficients of the model, with 95\u00a0% bands")
         if drawn is not None:
             picture = figures.forest(here.moment, fit, drawn)
             chart(picture, "explore", "Coefficients with 95 % bands", table, label=here.label)
@@ -362,7 +362,7 @@ def models(here: Held, fit: Regression) -> None:
         if words := figures.nested_words(pinned):
             st.markdown(f"{badge(here.label)} {plain(words)}")
         beside = figures.regression_table(pinned)
-        st.caption("Value ± half the width of its 95 % band.")
+        st.caption("Value ± half the width of its 95\u00a0% band.")
         frame(beside, "The pinned models as one table, as the report has it")
         download_table(beside, "pinned")
 
@@ -393,7 +393,7 @@ def _test(here: Held, fit: Regression) -> None:
     slopes = [name for name in fit.names if not (fit.constant and name == fit.names[0])]
     if fit.features:
         frame(figures.shares_table(fit), "Partial R^2 and variance inflation of each feature with 95 % bands")
-    tested = st.multiselect(**control("explore-test"), options=slopes, default=slopes[:2])
+    tested = st.multiselect(**control("explore-test"), options=slopes)
     if tested:
         joint = fit.test(tested)
         st.markdown(
@@ -470,7 +470,7 @@ def _paths(here: Held, fit: Regression) -> None:
         return
     path = here.moment.lasso_path(fit) if kind == "lasso" else here.moment.ridge_path(fit)
     words = (
-        "The penalty is added to the mean square of each feature, in its own unit: one in small numbers shrinks first."
+        "The penalty is added to the mean square of each feature, in its own unit: one of small numbers shrinks first."
         if kind == "ridge"
         else "The table says in what share of draws of noise and sampling a feature is chosen."
     )

@@ -68,7 +68,7 @@ def _tables() -> None:
     st.markdown(f"**{plain(current.tables.title)}**")
     workflow_state.another_table()
     if current.tables.title == entry("demo").title and not current.releases:
-        st.caption("Each tab begins here: tables and releases of another tab, or from before a reload, are not in it.")
+        st.caption("Each tab begins here, without the tables of other tabs. Releases in the ledger stay there.")
     try:
         problem = state.current_problem()
     except InputError:

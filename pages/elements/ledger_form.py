@@ -134,10 +134,11 @@ def _spend_plan(mu: float) -> SpendPlan | None:
     if account.spent:
         total = account.total_with(mu)
         odds = strength(total)
-        st.markdown(
+        words = (
             f"With the releases before it mu = {figure(total)} in all: at most {percent(odds.detections, 3)} of "
             f"the cases are then detected, {figure(odds.times_guessing, 2)} times as often as by guessing."
         )
+        st.markdown(plain(words))
     return SpendPlan(name, purpose, second=account.second)
 
 

@@ -120,13 +120,13 @@ def agreed(problem: Problem, prospect: Preview, id: str) -> bool:
         words += ", for study: the result is a lab figure, not to be published."
     else:
         # Labels are read from public rows: where private rows have others, nothing but zeros is left.
-        labels = [repr(label) for label in (problem.positive, problem.other_label) if label is not None]
+        labels = [f"“{label}”" for label in (problem.positive, problem.other_label) if label is not None]
         target = problem.public.target
         if len(labels) == 1:
             # Other texts count as 0: "where it is 'yes'" would read as a choice of rows.
-            words += plain(f", where {target} = {labels[0]} counts as 1")
+            words += plain(f"; {target} = {labels[0]} counts as 1")
         elif labels:
-            words += plain(f", where {target} is {' or '.join(labels)}")
+            words += plain(f"; the outcome is {target} = {labels[0]} against {labels[1]}")
         words += ". It cannot be taken back."
     table = "" if tables is None else tables.key
     key = f"sure-{id}-{table}-{prospect.method.id}-{prospect.guarantee.person.mu!r}"

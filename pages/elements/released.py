@@ -197,7 +197,7 @@ def on_open_tables(release: Release, request: Request) -> str:
 
 def views() -> str:
     """Draw how many coefficients are drawn; return the id of the choice."""
-    names = {"columns": "one row for each column", "levels": "small pictures of all levels", "all": "all rows"}
+    names = {"columns": "one row for each column", "levels": "small pictures, one for each column", "all": "all rows"}
     return segments("coefficients-view", names, "columns")
 
 

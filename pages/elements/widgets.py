@@ -235,7 +235,7 @@ def deployments(mu: float) -> None:
         st.dataframe(rows, hide_index=True, width="stretch", alt="Budgets of published deployments")
         st.caption(
             "As their publishers state them. Compare epsilon at the same delta and for the same unit; at delta 0 "
-            "Gaussian noise has none."
+            "Gaussian noise has no finite epsilon."
         )
 
 

@@ -79,8 +79,8 @@ def overview() -> None:
     picture(figures.overview(current.audits), "audit-overview", "Lower bounds of all attacks as shares of the claim")
     frame(figures.overview_table(current.audits), "Audit of every method and planted fault")
     st.caption(
-        "At least: the mu that the attack proves. Would show: the mu of the same method with less noise from which on "
-        "the same attack would have refuted it; the farther above 1, the less a passed audit says."
+        "Mu proved: what the attack shows at least. Least mu refuted: the mu of the same method with less noise, from "
+        "which on the attack would have refuted its claim; the farther above the claim, the less a passed audit says."
     )
     with st.expander("One method or fault in detail", icon=":material/search:"):
         ids = [*(entry.id for entry in methods()), *FAULTS]

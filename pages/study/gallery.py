@@ -43,7 +43,7 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
     alt = f"{chosen.title}: {chosen.y_label} against {chosen.x_label}"
     chart(pictures.picture(chosen, record), f"gallery-{chosen.id}", alt, pictures.table(record), label=Label.LAB)
     st.caption(
-        f"Line: mean; band: one standard deviation (not below the 10 % quantile on a log axis). "
+        f"Line: mean; band: one standard deviation (not below the 10\u00a0% quantile on a log axis). "
         f"{pictures.trials_words(chosen, record)}"
     )
     answered(record["verdict"], list(open_claims(chosen, record)))  # type: ignore[arg-type]
@@ -52,9 +52,9 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
     if omitted := pictures.omitted_words(record):
         st.caption(plain(omitted))
     st.caption(
-        f"x is {chosen.x_label}. Brackets are 95 % intervals. A claim about several x holds where it holds at each of "
-        "them, and the x that decides is named; else the intervals of all x are widened, so that all of them hold "
-        "together at 95 %. All lines of a trial have the same data, and are compared within the trial."
+        f"x is {chosen.x_label}. Brackets are 95\u00a0% intervals. A claim about several x holds where it holds "
+        "at each, and the x that decides is named; else the intervals of all x are widened, so that all of them hold "
+        "together at 95\u00a0%. All lines of a trial have the same data, and are compared within the trial."
     )
     if chosen.notes:
         st.caption(plain(chosen.notes))

@@ -152,7 +152,7 @@ st.markdown(
 with errors_shown():
     if open_table() is not None:
         st.header("At any curvature")
-        st.caption("Not of the table above: each figure from here on follows from these choices alone.")
+        st.caption("From here on no table is used: each figure follows from these choices alone.")
     with figure_first("retrieval"):
         planned, at = ask()
         numbers(planned, planned.at(planned.least * at))

@@ -39,7 +39,7 @@ def showcase() -> None:
         table = figures.comparison_table(shown.summaries)
         chart(drawn, "showcase", alt, table, label=Label.LAB, words=comparison_words(shown.summaries, ratios=False))
         of = ", in standard errors of the public fit" if shown.typical else ""
-        st.caption(f"Medians of {shown.trials} repeated releases each{of}; bands from 10 to 90 % of them.")
+        st.caption(f"Medians of {shown.trials} repeated releases each{of}; bands from 10 to 90\u00a0% of them.")
     with right:
         glance()
 

@@ -12,13 +12,13 @@ from pages.elements.session import current_problem, session
 from pages.elements.widgets import errors_shown
 from pmtcore.base.messages import InputError
 from pmtcore.explore.moment import Moment
+from pmtcore.report.words import private_words
 
 
 def opening() -> None:
     """Draw a record from a file, from a release of this session, or a new release."""
     with suppress(InputError):  # the form below says what is missing
         workflow_state.summary_and_others(linear(current_problem()))
-    st.header("Release a second moment")
     with errors_shown():
         problem = current_problem()
         cautions.say(problem, cautions.biases(problem))
@@ -27,7 +27,7 @@ def opening() -> None:
             parts.take_up(Moment.of(release.as_dict()), title_of(list(session().releases)[-1]), release.notes)
             st.rerun()
     st.header("Open a record")
-    st.caption("A file that *Save record* wrote on this page, or the command line. No private table is needed.")
+    st.caption("A file from *Save record* on this page, or from the command line. No private table is needed.")
     file = st.file_uploader(**control("explore-file"))
     if file is not None and st.session_state.get("explore-read") != file.file_id:
         st.session_state["explore-read"] = file.file_id
@@ -45,9 +45,10 @@ def title_of(id: str) -> str:
 def earlier() -> None:
     """Draw the joint moments released in this session."""
     for id, release in session().releases.items():
+        rows = private_words(release.n, release.guarantee.unit)
         if "joint_moment" in release.released and st.button(
             **control("explore-open", f"-{id}"),
-            label=f"Open {title_of(id)}: {release.n:,} rows at mu = {release.guarantee.person.mu:.4g}",
+            label=f"Open {title_of(id)}: {rows} at mu = {release.guarantee.person.mu:.4g}",
         ):
             parts.take_up(Moment.of(release.as_dict()), title_of(id), release.notes)
             st.rerun()
@@ -58,8 +59,8 @@ record = parts.opened()
 if record is None:
     st.markdown(
         "Release the second moment of all columns (all their means, variances and correlations, with noise) once; then "
-        "every linear question about them is free. The release of coefficients on Release does not hold it: this is "
-        "another release, with a budget of its own."
+        "every linear question about them is free. What was released on the page Release cannot be explored: "
+        "this is another release, with a budget of its own."
     )
     opening()
 else:

@@ -1,10 +1,11 @@
 """Numbers as people write them: 2,050 and not 2.05e+03; never "inf" or "nan" in a sentence."""
 
 import math
+import re
 from collections.abc import Iterable
 
-# From here on a figure is written with a power of ten.
-_LARGEST_WRITTEN_OUT = 1e9
+# From here on a figure is written with a power of ten: nobody counts the groups of zeros of 178,000,000.
+_LARGEST_WRITTEN_OUT = 1e7
 # Below this a figure would have too many zeros and is written with a power of ten.
 _SMALLEST_WRITTEN_OUT = 1e-4
 # Below this a p-value says nothing more: no normal approximation holds that far out.
@@ -101,6 +102,15 @@ def percent(share: float, digits: int = 2) -> str:
         return "more than 99.99 %"
     text = figure(100 * share, digits)
     return f"{figure(100 * share, 4) if text == '100' and share < 1 else text} %"
+
+
+def unbroken(text: str) -> str:
+    r"""Put a space that allows no line break between each number and its per cent sign.
+
+    >>> unbroken("5 % of 20 rows")
+    '5\xa0% of 20 rows'
+    """
+    return re.sub(r"(?<=\d) %", "\u00a0%", text)
 
 
 def p_value(p: float) -> str:

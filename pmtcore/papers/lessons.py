@@ -48,7 +48,7 @@ class Cloud:
 
 
 def roundness(kappa: float) -> str:
-    """Say how round whitened rows of this condition number are, and what that means for noise of one size.
+    """Say how round whitened rows of this condition number are, and what that means for noise.
 
     >>> roundness(1.2), roundness(5.1), roundness(30.0)
     ('nearly a ball, so noise does about the same harm in every direction', 'rounder, not yet a ball', 'still long')

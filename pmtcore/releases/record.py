@@ -179,16 +179,14 @@ class Release:
 
 
 def modelled(target: str, positive: str | None) -> str:
-    """Return what is modelled in words: ``price``, or ``price = low`` for a label.
+    """Return what is modelled in words: ``price``, or ``price = “low”`` for a label.
 
-    A level that begins with a sign is quoted, so that the sign is not read on.
+    The level is quoted wherever it stands: so it is told from the words around it, and a sign in it is not read on.
 
     >>> modelled("price", "low"), modelled("quality", None), modelled("income", ">50K")
-    ('price = low', 'quality', 'income = “>50K”')
+    ('price = “low”', 'quality', 'income = “>50K”')
     """
-    if positive is None:
-        return target
-    return f"{target} = “{positive}”" if positive[:1] in "<>=!~" else f"{target} = {positive}"
+    return target if positive is None else f"{target} = “{positive}”"
 
 
 def _promised(fields: Mapping[str, Any]) -> Guarantee:

@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import plain
-from pmtcore.base.numbers import figure, percent, plural, power_of_ten, with_equal_decimals
+from pmtcore.base.numbers import figure, percent, plural, power_of_ten, unbroken, with_equal_decimals
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
@@ -47,6 +47,7 @@ from pmtcore.report.statistics import (
     shortened,
     title,
     titles_behind,
+    titles_behind_bands,
 )
 from pmtcore.report.strength import beside_deployments, strength, unprotected_words
 
@@ -150,7 +151,13 @@ def _contents(record: ReleaseRecord, book: Mapping[str, Any] | None, head: str |
         _glossary(record),
     ]
     parts.append(_reproduce(record, book))
-    return "\n".join(part for part in parts if part)
+    return _outside_of_code(unbroken, "\n".join(part for part in parts if part))
+
+
+def _outside_of_code(change: Callable[[str], str], text: str) -> str:
+    """Return HTML changed except in commands and files, which are copied as they stand."""
+    pieces = re.split(r"(<(?:pre|code)\b.*?</(?:pre|code)>)", text, flags=re.DOTALL)
+    return "".join(piece if at % 2 else change(piece) for at, piece in enumerate(pieces))
 
 
 def _entry(record: ReleaseRecord, account: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -167,7 +174,7 @@ def _summary(record: ReleaseRecord, entry: Mapping[str, Any]) -> str:
     elif record["standing"] == "sound":
         box = (
             '<p class="ok">This report may be published: every figure in it is public, or was released by a mechanism '
-            "whose guarantee is proved.</p>"
+            "whose guarantee is proved. What only people can confirm stands under Questions about the guarantee.</p>"
         )
     else:
         reasons = escape("; ".join(record["standing_reasons"]))
@@ -229,10 +236,10 @@ def _left(record: ReleaseRecord) -> str:
 
 
 def _unshown(record: Mapping[str, Any]) -> list[str]:
-    """Return the titles of what is too large for a report: whoever signs finds it in the record."""
+    """Return the titles of what is too large for a report: whoever signs reads it in the record."""
     large = {name: value for name, value in record["released"].items() if not isinstance(value, int | float)}
     titles = released_titles({name: value for name, value in large.items() if name != _SPECTRUM})
-    return [*titles, *titles_behind(record)]
+    return [*titles, *titles_behind_bands(record)]
 
 
 # Under which name a release has the spectrum of its whitened moment.

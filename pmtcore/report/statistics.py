@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.base.numbers import figure, percent
+from pmtcore.base.numbers import figure, percent, unbroken
 
 NAME = "Truncated rows"
 # Of a band's width: less cannot be seen in a picture.
@@ -86,7 +86,7 @@ def shortened_words(*figures: Mapping[str, Any]) -> str:
     if not shares:
         return f"{NAME}: not predicted for this method."
     known = [share for share in shares if share.origin is not ShareOrigin.PREDICTED]
-    return f"{NAME}: {'; '.join(share.words for share in known or shares)}."
+    return unbroken(f"{NAME}: {'; '.join(share.words for share in known or shares)}.")
 
 
 TITLES: Mapping[str, str] = {
@@ -176,9 +176,14 @@ def released_titles(released: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(title(name) for name in released if name not in _PUBLIC))
 
 
+def titles_behind_bands(record: Mapping[str, Any]) -> list[str]:
+    """Return the title of what a record keeps of its error bands for readers who compute with them."""
+    return [_BEHIND_BANDS] if record.get("inference") else []
+
+
 def titles_behind(record: Mapping[str, Any]) -> list[str]:
     """Return the titles of what a record computes from released figures beside its coefficients."""
-    behind = [_BEHIND_BANDS] if record.get("inference") else []
+    behind = titles_behind_bands(record)
     if "rows_disagree" not in record:
         return behind
     return [*behind, f"{_ALIKE} ({'yes' if record['rows_disagree'] else 'no'})"]

@@ -27,6 +27,7 @@ _ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts
 _WIDER = 1.15  # times: so much wider than its parts a band needs a word
 _NARROW = 0.5  # bands so much narrower than predicted need a word
 _CHANGE = 1.25  # a factor below which whitening changed nothing worth a word
+_ABOUT_EQUAL = 0.8  # of the other part of an error: two digits of a typical error tell no more apart
 _TIE = 1.05  # distances within 5 % are called equal: medians of tens of trials are no finer
 _MOVERS = (
     ("the privacy noise moves it", "privacy sd"),
@@ -71,7 +72,7 @@ def private_words(n: int, unit: Unit | None) -> str:
 
 
 def conditioning_words(diagnosis: Diagnosis) -> str:
-    """Say what whitening does for the inverse, and whether noise of one size still hurts."""
+    """Say what whitening does for the inverse, and whether noise still hurts one direction more."""
     before = _ratio(diagnosis.before.kappa)
     if not np.any(diagnosis.before.eigenvalues > 0):
         return (
@@ -136,9 +137,9 @@ def _gain(before: float, after: float) -> str:
 
 def _harm_words(after: float) -> str:
     if after <= _ROUND:
-        return "noise of one size now does about the same harm in every direction."
+        return "noise now does about the same harm in every direction."
     return (
-        f"noise of one size still moves a fit {figure(after)} times as far along the shortest direction as along the "
+        f"noise still moves a fit {figure(after)} times as far along the shortest direction as along the "
         "longest, counted in standard errors; more public rows would help."
     )
 
@@ -431,7 +432,9 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     if release.disagrees:
         more = wider = ""
     advice = {
-        "privacy": f"the privacy noise is the largest part of the error{more}.",
+        "privacy": f"privacy noise and sampling are about equal parts of the error{more}."
+        if parts["sampling"] >= _ABOUT_EQUAL * parts["privacy"]
+        else f"the privacy noise is the largest part of the error{more}.",
         "sampling": "the error is mostly that of the public rows: the noise is about as large as what was released."
         if release.facts.noise_dominates
         else f"sampling is the largest part of the error; {_price(total, bands.parts['sampling'][at])}.",

@@ -155,7 +155,7 @@ def test_the_retrieval_page_adds_up(app):
     assert not app.exception and "ε 0.5" in shown.values() and "ε 1" in shown.values()
     assert any("Plan and Release state the same budget, mu = 1, as epsilon 4.38" in one.value for one in app.caption)
     assert "replace-one" in words(app) and "plan under add-remove-one" in words(app)
-    assert "Not of the table above" in words(app), "figures of both parts have the same names"
+    assert "From here on no table is used" in words(app), "figures of both parts have the same names"
     app.segmented_control(key="retrieval-choice").set_value("return").run()
     assert next(metric.value for metric in app.metric if metric.label == "Guarantee") == "ε 0.5"
     app.selectbox(key="retrieval-relation").set_value("add-remove-one").run()

@@ -126,7 +126,7 @@ def test_a_response_of_one_label_does_not_read_as_a_choice_of_rows(app):
     upload(app, *("\n".join(("a,b,y", *some)).encode() for some in (rows[:400], rows[400:])))
     go(app, "explore")
     assert not app.error, app.error[0].value
-    assert "where y = 'yes' counts as 1" in confirmation(app).label
+    assert "; y = “yes” counts as 1" in confirmation(app).label
 
 
 @pytest.mark.slow

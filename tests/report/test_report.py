@@ -205,11 +205,11 @@ def test_a_stakeholder_finds_what_to_sign(filed):
         assert wanted in text
     for question, _ in checklist(filed[0]):
         assert question in text
-    assert "published deployments" in text and text.count("5 % false alarms") == 1
+    assert "published deployments" in text and text.count("5\u00a0% false alarms") == 1
     assert "5 coefficients with error bands; variance of the residuals" in text, "what left, in one place"
     public_facts = text.partition("Public facts")[2].partition("</table>")[0]
     assert "released" not in public_facts, "what was computed from private rows is no public fact"
-    assert "69.2 % of all trials" in text, "the normal distribution function at mu/2 = .5"
+    assert "69.2\u00a0% of all trials" in text, "the normal distribution function at mu/2 = .5"
     lonely = report({**filed[0], "ledger": {}}, None)
     assert "without a ledger" in lonely and "none was stated" in lonely
 
@@ -391,8 +391,8 @@ def test_several_releases_are_told_together(filed):
     """The odds of the sum stand where one release's are promised, and once; the rule beside the sum in the ledger."""
     account = {**filed[1], "entries": filed[1]["entries"] * 2, "spent": {**filed[1]["spent"], "mu": 2.0}}
     text = report(filed[0], account)
-    assert "Squares of mu add up" in text and text.count("84.2 % of all trials") == 1
-    assert text.index("What was promised") < text.index("84.2 % of all trials") < text.index("<h2>Ledger")
+    assert "Squares of mu add up" in text and text.count("84.2\u00a0% of all trials") == 1
+    assert text.index("What was promised") < text.index("84.2\u00a0% of all trials") < text.index("<h2>Ledger")
     assert "spends in the ledger" not in report(*filed)
     for cap in (None, 3.0):  # what is left of a cap is no difference
         assert ("Squares of mu add up" in report(filed[0], {**filed[1], "cap": cap, "left": cap})) is (cap is not None)

@@ -24,7 +24,8 @@ def test_no_public_row_is_no_promise_for_private_ones():
 def test_the_released_share_takes_the_place_of_the_prediction():
     """One figure in the line: after a release the released one."""
     line = shortened_words({"predicted_truncation_rate": 0.02}, {"clipped_share": 0.03})
-    assert "3 %" in line and "2 %" not in line and "3 %" not in shortened_words({"predicted_truncation_rate": 0.02})
+    before = shortened_words({"predicted_truncation_rate": 0.02})
+    assert "3\u00a0%" in line and "2\u00a0%" not in line and "3\u00a0%" not in before
 
 
 def test_predictions_come_before_what_was_released():

@@ -433,9 +433,9 @@ def test_what_noise_costs_is_one_figure_in_every_unit():
     assert len(told) == 1
 
 
-def test_a_level_that_begins_with_a_sign_is_quoted():
-    """``income = >50K`` would read as a slip for at least 50K."""
-    assert modelled("income", ">50K") == "income = “>50K”" and modelled("price", "low") == "price = low"
+def test_a_level_is_quoted():
+    """``income = >50K`` would read as a slip for at least 50K, and all levels look alike."""
+    assert modelled("income", ">50K") == "income = “>50K”" and modelled("price", "low") == "price = “low”"
 
 
 def test_a_public_fit_outside_its_band_is_explained():
@@ -475,7 +475,7 @@ def test_a_chance_of_being_worse_is_said():
     alone = Prediction(np.zeros(3), np.ones(3))
     for most, worse in ((1.5, False), (4.0, True)):
         made = Prediction(np.full(3, 0.3), np.full(3, 0.1), interval_factors=(0.8, most))
-        assert ("times, so less precise than the public fit" in beside_public(made, alone)[1]) == worse
+        assert ("times, which is worse than the public fit" in beside_public(made, alone)[1]) == worse
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,8 @@ def overview_table(audits: Mapping[str, Audit]) -> pd.DataFrame:
         {
             "method or fault": name,
             "result": result_words(one, figures=False),
-            "at least": None if one is None else one.lower_bound,
-            "would show": None if one is None else one.smallest,
+            "mu proved": None if one is None else one.lower_bound,
+            "least mu refuted": None if one is None else one.smallest,
             "standing": standing,
         }
         for name, standing, one in rows

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from pmtcore.accounting.budgets import of_person, person_note
+from pmtcore.accounting.budgets import of_person, person_note, unit_of
 from pmtcore.base import escaping
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import ExploreWords
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import listing as english
-from pmtcore.base.numbers import p_value, plural, power_of_ten
+from pmtcore.base.numbers import p_value, plural, power_of_ten, with_equal_decimals
 from pmtcore.explore.confirm import ConfirmedModel
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
@@ -36,6 +36,7 @@ from pmtcore.report.figures.style import (
     name_clearest,
 )
 from pmtcore.report.rows import MOST_COLUMNS, clarity, few, source, step_words, steps
+from pmtcore.report.words import private_words
 
 Values = TypeVar("Values", np.ndarray, "pd.Series[float]")
 
@@ -199,7 +200,8 @@ def predicted_words(fit: Regression, at: Predicted, said_of: str) -> str:
         value, low, high = (said(one, 3) for one in (at.value, at.low, at.high))
         kind = ExploreWords.CHANCE if at.low >= 0 and at.high <= 1 else ExploreWords.CHANCE_BEYOND
         return kind.sentence(event=said_of, value=value, low=low, high=high)
-    figures = {name: said(value) for name, value in vars(at).items()}
+    value, low, high = with_equal_decimals(at.value, at.low, at.high)
+    figures = {"value": value, "low": low, "high": high, "new_low": said(at.new_low), "new_high": said(at.new_high)}
     return ExploreWords.PREDICTED.sentence(name=fit.response, **figures)
 
 
@@ -667,7 +669,7 @@ def record_words(moment: Moment) -> str:
     rows = "an unknown number of" if record.m is None else f"{record.m:,}"
     sentence = ExploreWords.RECORD.sentence(
         columns=_many_columns(moment),
-        private_rows=record.n,
+        private=private_words(record.n, unit_of(record.guarantee)),
         public_rows=rows,
         mu=said(promise["mu"], 4),
         epsilon=said(promise["epsilon"], 4),
