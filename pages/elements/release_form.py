@@ -21,6 +21,7 @@ from pmtcore.base.numbers import power_of_ten
 from pmtcore.methods.registry import method, methods, offered, recommended
 from pmtcore.papers.errata import words
 from pmtcore.public.moments import PublicData
+from pmtcore.releases.record import modelled
 from pmtcore.releases.release import Preview, request_from_json
 from pmtcore.report.figures import release as figures
 from pmtcore.report.glossary import help_for
@@ -120,13 +121,13 @@ def agreed(problem: Problem, prospect: Preview, id: str) -> bool:
         words += ", for study: the result is a lab figure, not to be published."
     else:
         # Labels are read from public rows: where private rows have others, nothing but zeros is left.
-        labels = [f"“{label}”" for label in (problem.positive, problem.other_label) if label is not None]
-        target = problem.public.target
+        labels = [label for label in (problem.positive, problem.other_label) if label is not None]
+        outcome = modelled(problem.public.target, labels[0] if labels else None)
         if len(labels) == 1:
             # Other texts count as 0: "where it is 'yes'" would read as a choice of rows.
-            words += plain(f"; {target} = {labels[0]} counts as 1")
+            words += plain(f"; {outcome} counts as 1")
         elif labels:
-            words += plain(f"; the outcome is {target} = {labels[0]} against {labels[1]}")
+            words += plain(f"; the outcome is {outcome} against “{labels[1]}”")
         words += ". It cannot be taken back."
     table = "" if tables is None else tables.key
     key = f"sure-{id}-{table}-{prospect.method.id}-{prospect.guarantee.person.mu!r}"

@@ -35,23 +35,30 @@ def triangular_root(rows: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
-def column_scale(scale: np.ndarray, names: tuple[str, ...], target: str) -> np.ndarray:
-    """Return the column sizes unchanged, or raise where one of them is 0.
+def column_scale(columns: np.ndarray, names: tuple[str, ...], target: str) -> np.ndarray:
+    """Return the root mean square of each column, or raise where one of them is 0.
 
     Args:
-        scale: size of each column, the target last, shape (d + 1,).
+        columns: rows of the d features, the target last where it is whitened too, shape (m, d) or (m, d + 1).
         names: names of the d features.
         target: name of the target.
 
     Raises:
-        InputError: a column is zero in every row.
+        InputError: a column is zero in every row, or its squares are.
     """
-    zero = [name for name, size in zip((*names, target), scale, strict=False) if not size > 0]
-    if zero == [target]:
+    scale = np.sqrt(np.mean(columns**2, axis=0))
+    zero = [
+        (name, np.any(column))
+        for name, size, column in zip((*names, target), scale, columns.T, strict=False)
+        if not size > 0
+    ]
+    if tiny := [name for name, has_values in zero if has_values]:
+        raise InputError(PublicMessage.VALUES_TOO_SMALL, columns=tiny)
+    if [name for name, _ in zero] == [target]:
         raise InputError(PublicMessage.TARGET_CONSTANT, column=target)
     if zero:
-        raise InputError(PublicMessage.ZERO_COLUMNS, columns=zero)
-    return scale
+        raise InputError(PublicMessage.ZERO_COLUMNS, columns=[name for name, _ in zero])
+    return np.asarray(scale)
 
 
 def ridge_rows(names: tuple[str, ...], ridge: float) -> np.ndarray:

@@ -564,14 +564,9 @@ def public_from_rows(
     labelled = response is not None
     linear = labelled and family is GAUSSIAN
     rows = joint(features, np.zeros(m) if response is None else response)
-    whitened = rows[:, : d + linear]
-    scale = np.sqrt(np.mean(whitened**2, axis=0))
-    lost = (scale == 0) & np.any(whitened, axis=0)
-    tiny = [name for name, small in zip((*names, target), lost, strict=False) if small]
-    if tiny:
-        raise InputError(PublicMessage.VALUES_TOO_SMALL, columns=tiny)
-    scale = column_scale(scale, names, target)
-    stack = whitened / scale / math.sqrt(m)
+    columns = rows[:, : d + linear]
+    scale = column_scale(columns, names, target)
+    stack = columns / scale / math.sqrt(m)
     if ridge:
         stack = np.vstack([stack, ridge_rows(names, ridge)[:, : d + linear]])
     factor = positive_root(triangular_root(stack), names, target, linear) * scale[:, None]

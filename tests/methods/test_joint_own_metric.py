@@ -53,14 +53,14 @@ def test_statistics_in_any_metric_move_at_most_by_their_sensitivities(tables, bo
 
 def test_the_mechanisms_together_cost_the_budget():
     """Sensitivities over noise, written anew, squared and added, are mu^2; so are the stated parts, in their order."""
-    found = plan("joint-pmt", public(), 4000, AMPLE)
-    costs = [math.sqrt(2) * found.first.ball.radius**2 / 4000 / found.first.sigma]
-    for each in found.metrics:
+    planned = plan("joint-pmt", public(), 4000, AMPLE)
+    costs = [math.sqrt(2) * planned.first.ball.radius**2 / 4000 / planned.first.sigma]
+    for each in planned.metrics:
         costs += [math.sqrt(2) / each.counting_sd, math.sqrt(2) / 4000 / each.unit_sigma]
-    for each in found.gradients:
+    for each in planned.gradients:
         costs += [math.sqrt(2) / each.counting_sd, 2 / 4000 / each.noise_at(1.0)]
     assert math.hypot(*costs) == pytest.approx(AMPLE)
-    assert found.n_passes == len(costs) == len(found.parts())
+    assert planned.n_passes == len(costs) == len(planned.parts())
 
 
 def test_below_an_ample_budget_nothing_is_whitened_anew():
