@@ -415,6 +415,20 @@ def _mutants() -> list[Mutant]:
         "_ROWS_BEYOND = 0.0",
         f"{LAWS} -k 'price or bounds'",
     )
+    plant(
+        "gradients: private labels as separated as public ones",
+        filter_passes,
+        "frame.candidates(residuals * ratio[:, None])",
+        "frame.candidates(residuals)",
+        f"{LAWS} -k as_long_as_expected",
+    )
+    plant(
+        "gradients: the fit of few labels is known",
+        frame,
+        "math.pi / 8 *",
+        "0 * math.pi *",
+        f"{LAWS} -k as_long_as_expected",
+    )
     plant("gradients: no weak prior", "public/ridge.py", "COEFFICIENT_SD**2 * np.eye", "1e8 * np.eye", LAWS)
     method = "methods/gradients/method.py"
     plant("gradients: many passes, the first of them nothing", method, "growth = growth **", "_ = growth **", LAWS)

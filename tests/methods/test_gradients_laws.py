@@ -13,6 +13,7 @@ from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import LOGISTIC, POISSON
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
+from pmtcore.methods.gradients.frame import Frame
 from pmtcore.methods.gradients.passes import (
     CountedLengths,
     FilterState,
@@ -29,7 +30,7 @@ from pmtcore.methods.gradients.passes import (
     curvature_at,
 )
 from pmtcore.public.clipping import ExponentialTail, GradientNorms, mean_excess
-from pmtcore.public.moments import INTERCEPT, public_from_rows
+from pmtcore.public.moments import INTERCEPT, public_from_rows, whiten
 from pmtcore.public.ridge import COEFFICIENT_SD, INTERCEPT_SD, prior_precision
 from tests.helpers import FALSE_ALARM, TEST, names, plan
 from tests.methods.test_gradients import ID, glm
@@ -192,6 +193,45 @@ def test_separated_public_rows_have_a_finite_start():
     assert np.median(standard_errors(public, rows, x, 300.0)) < 0.2
 
 
+def starts(kind, m):
+    """Frame, first state, left-out residuals there, and squared lengths of private gradients over public ones."""
+    for seed in range(60):
+        public, rows, x = table(kind, 1000, m, seed)
+        if np.ptp(public.rows[:, -1]):
+            frame = Frame(public, 1000)
+            state = FilterState.first(frame, 1)
+            residuals = frame.residuals(state.points)
+            white, y = whiten(frame.root, x), rows.concatenate(lambda _, y: y).reveal(TEST)
+            away = np.linalg.norm(white, axis=1) * (y - LOGISTIC.mean(white @ state.points[0]))
+            yield frame, state, residuals, np.mean(away**2) / np.mean((frame.norms * residuals[0]) ** 2)
+
+
+@pytest.mark.parametrize("kind", ["plain", "steep"])
+def test_private_gradients_are_as_long_as_expected_where_public_labels_are_separated(kind, monkeypatch):
+    """Of 8 and 12 public rows some samples have next to no residuals; private rows there do not."""
+    expected, actual, bounds = [], [], []
+    for frame, state, residuals, longer in (start for m in (8, 12) for start in starts(kind, m)):
+        expected.append(frame.expected_residual_ratio(residuals, state.points, state.covariance)[0] ** 2)
+        actual.append(longer)
+        bounds.append(choose_bounds(frame, state, 0.5).clipped.bounds[0])
+    expected, actual = np.log(expected), np.log(actual)
+    longer = expected > math.log(2)
+    assert 8 <= np.sum(longer) <= len(longer) / 2
+    assert np.mean(actual[longer]) > math.log(2) and abs(np.mean(actual[~longer])) < 0.2
+    assert abs(np.mean(actual[longer]) - np.mean(expected[longer])) < 0.5
+    monkeypatch.setattr(Frame, "expected_residual_ratio", lambda frame, residuals, *_: np.ones(len(residuals)))
+    by_public = [choose_bounds(*start[:2], 0.5).clipped.bounds[0] for m in (8, 12) for start in starts(kind, m)]
+    assert np.all((np.array(bounds) / by_public)[longer] > 1.3)
+
+
+def test_private_gradients_are_no_longer_where_public_rows_are_many():
+    ratios = [
+        frame.expected_residual_ratio(r, state.points, state.covariance)[0]
+        for frame, state, r, _ in starts("plain", 120)
+    ]
+    assert np.mean(ratios) < 1.05 and min(ratios) >= 1
+
+
 def test_the_prior_leaves_the_base_rate_free():
     """Along the mean of the rows, which is the intercept's axis where there is one, the prior is wide."""
     rng = np.random.default_rng(0)
@@ -332,7 +372,7 @@ def test_steps_are_bought_where_precision_is_not_scarce():
         [len(plan(ID, public, 5000, mu).schedule.gradients) for mu in (0.05, 0.5, 30.0)] for public in (few, many)
     ]
     assert passes[0] == sorted(passes[0]) and passes[1] == sorted(passes[1])
-    assert passes[0][1] > passes[1][1] and passes[1][-1] >= 10
+    assert passes == [[5, 10, 20], [5, 5, 14]]
     assert math.isclose(sum(plan(ID, many, 5000, 0.5).schedule.gradients), 0.9)
 
 

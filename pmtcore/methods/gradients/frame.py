@@ -229,16 +229,56 @@ class Frame:
         residual = self.response - self.public.family.mean(points @ self.rows.T)
         return np.asarray(residual * self.weights * self.inflation)
 
-    def clipped_part(self, residuals: np.ndarray, bounds: np.ndarray) -> ClippedPart:
-        """Return what clipping at bounds (t,) removes, estimated from left-out public residuals (t, m)."""
-        lengths = self.norms * np.abs(residuals)
-        share = residuals * (1 - length_weights(lengths, bounds[:, None]))
-        covariance = self.hessians((share**2).T) / self.m * (1 + self.m / self.n)
+    def expected_residual_ratio(self, residuals: np.ndarray, points: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+        """Return by which factor (t,) private labels' residuals are expected to be longer than public ones; 1 or more.
+
+        Few public labels may be separated, so that each residual is next to nothing, left out or not, while their fit
+        is hardly known. With a predictor ``z + N(0, v)``, v the uncertainty of the fit at a row, a private label is 1
+        with probability ``p = b'(z/sqrt(1 + pi v/8))`` (MacKay's approximation, 1992) and has the squared residual
+        ``p (1 - p) + (p - b'(z))^2``. Means are over squared gradients: residuals times lengths of rows.
+
+        Args:
+            residuals: left-out public ones (t, m) at the points.
+            points: (t, d).
+            covariance: (t, d, d) of the distance from there to the fit of the private rows.
+        """
+        family = self.public.family
+        if not (family.binary and self.public.labelled):
+            return np.ones(len(points))
+        predictor = points @ self.rows.T
+        chance = family.mean(predictor / np.sqrt(1 + math.pi / 8 * self._squared_forms(covariance)))
+        expected = (chance * (1 - chance) + (chance - family.mean(predictor)) ** 2) @ (self.weights * self.norms) ** 2
+        return np.asarray(np.sqrt(np.maximum(expected / np.maximum(residuals**2 @ self.norms**2, 1e-300), 1.0)))
+
+    def _squared_forms(self, matrices: np.ndarray) -> np.ndarray:
+        """Return ``z'V z`` (t, m) of the left-out rows z for matrices V (t, d, d)."""
+        forms = np.empty((len(matrices), self.m))
+        rows = max(_NUMBERS_AT_ONCE // matrices[..., 0].size, 1)
+        for start in range(0, self.m, rows):
+            part = self.left_out[start : start + rows]
+            forms[:, start : start + rows] = np.sum((part @ matrices) * part, axis=2)
+        return forms
+
+    def clipped_part(self, residuals: np.ndarray, bounds: np.ndarray, ratio: np.ndarray) -> ClippedPart:
+        """Return what clipping removes.
+
+        Args:
+            residuals: left-out public ones (t, m).
+            bounds: (t,).
+            ratio: factor (t,) by which private residuals are expected to be longer. What is added back is the mean that
+                public rows lose as they are.
+        """
+        mean = self._excess(residuals, bounds) @ self.left_out / self.m
+        expected = residuals * ratio[:, None]
+        covariance = self.hessians((self._excess(expected, bounds) ** 2).T) / self.m * (1 + self.m / self.n)
         shown = np.trace(covariance, axis1=1, axis2=2)
-        priced = self.clipping_variance(lengths, bounds[:, None])[:, 0]
+        priced = self.clipping_variance(self.norms * np.abs(expected), bounds[:, None])[:, 0]
         beyond_shown = np.maximum(priced - shown, 0.0) / self.public.d
         covariance = covariance + beyond_shown[:, None, None] * np.eye(self.public.d)
-        return ClippedPart(bounds, share @ self.left_out / self.m, covariance)
+        return ClippedPart(bounds, mean, covariance)
+
+    def _excess(self, residuals: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+        return np.asarray(residuals * (1 - length_weights(self.norms * np.abs(residuals), bounds[:, None])))
 
     def sampling(self, fit: np.ndarray) -> ErrorPart:
         """Return the sampling error of n private rows around a fit (d,), by public influence, in the table's units.

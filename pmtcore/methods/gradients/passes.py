@@ -184,12 +184,13 @@ def choose_bounds(frame: Frame, state: FilterState, mu: float) -> ClippingChoice
     d = frame.public.d
     curvature = curvature_at(frame, state)
     residuals = frame.residuals(state.points)
-    bounds, clipping = frame.candidates(residuals)
+    ratio = frame.expected_residual_ratio(residuals, state.points, state.covariance)
+    bounds, clipping = frame.candidates(residuals * ratio[:, None])
     unit = GRADIENT_SENSITIVITY / (mu * frame.n)
     chosen = least_error(bounds, clipping + d * (unit * bounds) ** 2)
     harmless = frame.negligible_noise_bounds(curvature.hessian + frame.penalty, unit, _HARMLESS_NOISE)
     chosen = np.maximum(chosen, np.minimum(harmless, bounds[:, -1]))
-    return ClippingChoice(frame.clipped_part(residuals, chosen), curvature, unit * chosen)
+    return ClippingChoice(frame.clipped_part(residuals, chosen, ratio), curvature, unit * chosen)
 
 
 def counted_bounds(frame: Frame, state: FilterState, mu: float, lengths: CountedLengths) -> ClippingChoice:
