@@ -1,7 +1,6 @@
 """Releases that two people stand for, on the pages: asked for and carried out on Release, answered on Budget."""
 
 from contextlib import suppress
-from uuid import uuid4
 
 import streamlit as st
 
@@ -28,7 +27,7 @@ def ask_for(where: SpendPlan, problem: Problem, request: Request) -> None:
     if st.button(**control("ask-second")):
         with errors_shown():
             where.ask(problem, request, session().next_request)
-            session().next_request = uuid4().hex
+            session().renew_request()
             st.rerun()
 
 

@@ -132,7 +132,8 @@ def _spending(problem: Problem, request: Request, expected: Preview, prefix: str
     if where is None:
         tell_spent()
         return None
-    id = st.session_state.setdefault(f"{prefix}-request", uuid4().hex)
+    request_key = f"{prefix}-request"
+    id = st.session_state.setdefault(request_key, uuid4().hex)
     if where.second:
         if request.method == "joint-moment":
             ask_for(where, problem, request)
@@ -149,9 +150,9 @@ def _spending(problem: Problem, request: Request, expected: Preview, prefix: str
             except SpendFailure as failed:
                 if not without_result(failed):
                     raise
-                st.session_state[f"{prefix}-request"] = uuid4().hex
+                del st.session_state[request_key]
                 to_tell(failed)
                 st.rerun()
             state.keep(request, made, id, dataset=where.dataset.strip())
-    st.session_state[f"{prefix}-request"] = uuid4().hex
+    del st.session_state[request_key]  # the next release has another
     return state.releases[id]

@@ -16,7 +16,6 @@ from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import plural
 from pmtcore.report.words import columns_words, private_words
-from pmtcore.tables.named import entry
 
 _ASSETS = Path(__file__).resolve().parents[2] / "assets"
 
@@ -67,7 +66,8 @@ def _tables() -> None:
         return
     st.markdown(f"**{plain(current.tables.title)}**")
     workflow_state.another_table()
-    if current.tables.title == entry("demo").title and not current.releases:
+    opened = current.tables.named
+    if opened is not None and opened.id == "demo" and not current.releases:
         st.caption("Each tab begins here, without the tables of other tabs. Releases in the ledger stay there.")
     try:
         problem = state.current_problem()

@@ -4,8 +4,6 @@ The page's own script may be cut off by any click, and a release must not be: wh
 The work is in a thread that touches no page; the page asks how far it is.
 """
 
-from uuid import uuid4
-
 import streamlit as st
 
 from pages.elements.controls import control
@@ -34,7 +32,7 @@ def ended(job: Job) -> None:
     if job.error is not None:
         if not without_result(job.error):
             raise job.error
-        session().next_request = uuid4().hex
+        session().renew_request()
         to_tell(job.error)
 
 

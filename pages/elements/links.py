@@ -14,7 +14,6 @@ from pages.elements.widgets import errors_shown
 from pmtcore.accounting.budgets import Budget
 from pmtcore.releases.release import Request
 from pmtcore.report.link import KNOBS, choices_of, demo_knobs, fields_of, number
-from pmtcore.tables import named
 from pmtcore.tables.problem import common_columns
 
 _OWN = "own"
@@ -83,7 +82,7 @@ def query() -> str:
         return ""
     if not opened.may_be_studied:
         return urlencode({"table": _OWN})
-    fields: dict[str, str] = {"table": next((id for id in named.names() if named.entry(id).title == opened.title), "")}
+    fields: dict[str, str] = {"table": "" if opened.named is None else opened.named.id}
     if fields["table"] == "demo":
         fields |= {k: f"{st.session_state[f'demo-{k}']:g}" for k in KNOBS if f"demo-{k}" in st.session_state}
     choices, first = state.choices, opened.first

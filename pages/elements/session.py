@@ -121,10 +121,14 @@ class Session:
         title = dataset or ("a table" if self.tables is None else self.tables.title)
         self.titles[id] = f"{title}, released {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
+    def renew_request(self) -> None:
+        """Give the next request on Release a key of its own."""
+        self.next_request = uuid4().hex
+
     def begin_request(self) -> None:
         """Ask anew on Release: a release that stands there is among the earlier ones from then on."""
         if self.next_request in self.releases:
-            self.next_request = uuid4().hex
+            self.renew_request()
             # The form is another page than the release was: it begins at its top.
             st.session_state["page-open"] = ""
 
@@ -263,7 +267,7 @@ def named_tables(id: str, **knobs: Any) -> Tables:
     """Return tables by name."""
     private, public, reasons = named.load(id, **knobs)
     entry = named.entry(id)
-    return Tables(private.sha256, entry.title, private, public, reasons, named=entry.choices)
+    return Tables(private.sha256, entry.title, private, public, reasons, named=entry)
 
 
 def current_problem() -> Problem:

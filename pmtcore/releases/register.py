@@ -18,6 +18,7 @@ from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases.release import Recorded, Request, admit, recorded_release, spend_of, tables_digest
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.named import NamedTable
 from pmtcore.tables.problem import Problem, default_choices, prepare
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table, read_path
@@ -226,7 +227,7 @@ class Tables:
     public: Table | MomentTable
     lab_reasons: tuple[str, ...] = ()
     public_rows: int | None = None  # rows behind a moment matrix
-    named: Choices | None = None  # what a table opened by name is fitted with
+    named: NamedTable | None = None  # the entry of a table that was opened by name
     schema: Schema | None = None  # declared, in place of what the public table suggests
     source: Registered | None = None  # where a curator registered them
     repaired: tuple[str, tuple[str, ...] | None] | None = None  # columns left out at once: why, and what was taken
@@ -245,7 +246,7 @@ class Tables:
         """
         if self.source is not None:
             return self.source.first
-        return self.named or default_choices(self.private, self.public)
+        return default_choices(self.private, self.public) if self.named is None else self.named.choices
 
     def problem(self, choices: Choices) -> Problem:
         """Return the problem of these choices.
