@@ -214,36 +214,34 @@ class Ledger:
             raise LedgerError(LedgerMessage.NOT_RESERVED)
         return entry
 
-    def admit(self, dataset: str, cells: HashedCells) -> tuple[str, ...]:
-        """Keep the fingerprint of a table under a data set; the data sets that it overlaps with and spends with.
+    def admit(self, dataset: str, cells: HashedCells) -> bool:
+        """Keep the fingerprint of a table under a data set, and join that with the data sets that it overlaps with.
 
         Every table that was admitted is known again, whatever its file, order, columns or names; that another
         fingerprint is kept tells of the rows no more than noise allows (:func:`grown`). A table that
         overlaps with one of another data set joins the two: from then on they spend together (:meth:`part`).
+
+        Returns:
+            Whether the data set has tables, and this one is recognised neither as one of them nor as any other.
 
         Raises:
             LedgerError: as :meth:`spend`.
         """
         dataset = checked_name(dataset)
         with self._database.writing() as connection:
-            said = joined_pairs(connection, self._database.key)
-            mine, key = False, self._database.seal_key
-            others: set[str] = set()
-            for name, earlier in self._known(connection):
-                again = is_recognised(cells, earlier, key, _joined(name, said))
-                if again and name == dataset:
-                    mine = mine or (earlier.columns == cells.columns and not grown(cells, earlier, key))
-                elif again:
-                    others.add(name)
-            if not mine:
+            said, key = joined_pairs(connection, self._database.key), self._database.seal_key
+            known = self._known(connection)
+            recognised = [each for each in known if is_recognised(cells, each[1], key, _joined(each[0], said))]
+            mine = [earlier for name, earlier in recognised if name == dataset and earlier.columns == cells.columns]
+            if all(grown(cells, earlier, key) for earlier in mine):
                 text = sketch(cells).as_text(key)
                 # How many rows there are may be private; the fingerprint, which the key closes, has it.
                 self._numbered(connection, dataset, "table", {"fingerprint": text, "rows": 0})
-            for name in sorted(others):
+            for name in sorted({name for name, _ in recognised} - {dataset}):
                 if frozenset((dataset, name)) not in said:
                     # How large a share is in common is a private figure: that they are joined is all that is told.
                     self._numbered(connection, dataset, "join", {"other": name, "share": 1.0})
-            return tuple(sorted(others))
+            return not recognised and any(name == dataset for name, _ in known)
 
     def recognised(self, cells: HashedCells) -> tuple[str, ...]:
         """Return the data sets that a table would be joined with, or that it is of; reads only."""

@@ -411,9 +411,7 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
             numeric=numeric,
             cluster=problem.cluster,
         )
-        taken = cells.table_rows >= FEWEST_TO_TELL and dataset.strip() in ledger.datasets_with_tables()
-        other_rows = taken and not ledger.recognised(cells)
-        ledger.admit(dataset, cells)
+        other_rows = ledger.admit(dataset, cells) and cells.table_rows >= FEWEST_TO_TELL
         if mark is not None:
             _ADMITTED.add(mark)
         return other_rows
