@@ -433,6 +433,20 @@ def _mutants() -> list[Mutant]:
     method = "methods/gradients/method.py"
     plant("gradients: many passes, the first of them nothing", method, "growth = growth **", "_ = growth **", LAWS)
     plant(
+        "gradients: few public rows scheduled as many",
+        method,
+        "if has_few_rows(public):",
+        "if False:",
+        f"{LAWS} -k precision_is_not_scarce",
+    )
+    plant(
+        "gradients: no schedule for next to no noise",
+        method,
+        "return _NOISELESS_SCHEDULE_OF_FEW_ROWS",
+        "return _AMPLE_SCHEDULE_OF_FEW_ROWS",
+        f"{LAWS} -k few_rows_have_a_schedule",
+    )
+    plant(
         "gradients: a curvature that runs off", filter_passes, "is not None:\n        root", "is 0:\n        root", LAWS
     )
     plant(

@@ -376,6 +376,18 @@ def test_steps_are_bought_where_precision_is_not_scarce():
     assert math.isclose(sum(plan(ID, many, 5000, 0.5).schedule.gradients), 0.9)
 
 
+@pytest.mark.parametrize("kind", ["plain", "counts"])
+def test_few_rows_have_a_schedule_for_each_size_of_noise(kind):
+    """Five passes where noise is large, ten with three matrices where it is small, twenty with four where it is none.
+
+    The noise of a gradient is 0.3, 0.1, 0.01 and 0.001 of the sampling error (decision 252).
+    """
+    public = table(kind, 3000, 8, 7)[0]
+    budgets = [2 * math.sqrt(public.d / 3000) / noise for noise in (0.3, 0.1, 0.01, 0.001)]
+    schedules = [plan(ID, public, 3000, mu).schedule for mu in budgets]
+    assert [(len(each.gradients), len(each.before)) for each in schedules] == [(5, 1), (10, 3), (10, 3), (20, 4)]
+
+
 @pytest.mark.parametrize("rows", [8, 100])
 @pytest.mark.parametrize("mu", [0.3, 30.0])
 def test_more_passes_than_usual_leave_the_first_its_part(rows, mu):
