@@ -13,7 +13,8 @@ from pmtcore.base.numbers import figure as said
 from pmtcore.base.private_rows import Curator
 from pmtcore.methods.perturbed.napp_public import FAMILIES
 from pmtcore.papers.figures import retrieval as figures
-from pmtcore.papers.gallery.selection import LAMS, SelectionStudy, study, study_table
+from pmtcore.papers.gallery.selection import SelectionStudy, study, study_table
+from pmtcore.papers.gallery.series import LAMS
 from pmtcore.releases.retrieval import CHOICES, RELATIONS, TITLES, RetrievalPlan
 from pmtcore.report.glossary import help_for
 from pmtcore.tables.problem import Problem

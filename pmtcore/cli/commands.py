@@ -49,7 +49,8 @@ def convert(chosen: argparse.Namespace) -> Answer:
 
 def select(chosen: argparse.Namespace) -> Answer:
     """Say which coefficients paper D's procedures and sound ones keep, of a table of one's own."""
-    from pmtcore.papers.gallery.selection import LAMS, study_table  # noqa: PLC0415  # loaded where needed
+    from pmtcore.papers.gallery.selection import study_table  # noqa: PLC0415  # loaded where needed
+    from pmtcore.papers.gallery.series import LAMS  # noqa: PLC0415
 
     epsilon = number_between("epsilon", chosen.epsilon, 1e-3, 100.0)
     lam = number_between("Lambda", chosen.target_lam, LAMS[0], LAMS[-1])

@@ -37,7 +37,8 @@ from pmtcore.papers.gallery.erm import (
     weight_trial,
 )
 from pmtcore.papers.gallery.local import LocalDraw, Nested, collected
-from pmtcore.papers.gallery.selection import LAMS, study, study_table
+from pmtcore.papers.gallery.selection import study, study_table
+from pmtcore.papers.gallery.series import LAMS
 from pmtcore.public.moments import PublicData
 from pmtcore.releases.retrieval import LOSSES, RELATIONS, RetrievalPlan
 from pmtcore.tables.named import entry as entry_of

@@ -35,6 +35,7 @@ from pmtcore.methods.perturbed.napp_erm import PrintedOutcome, PrintedPlan, fit_
 from pmtcore.methods.perturbed.napp_public import ErmPlan
 from pmtcore.methods.perturbed.setting import Setting
 from pmtcore.methods.registry import make_parameters, method
+from pmtcore.papers.gallery.series import PUBLISHED
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.named import data_directory
 from pmtcore.tables.table import read_path
@@ -49,8 +50,8 @@ _SETTINGS: dict[str, tuple[float, np.ndarray]] = {  # half width of x, the 8 non
     "poisson": (0.25, 4 - 0.5 * np.arange(8) / 7),
     "logistic": (0.5, 4 - 0.5 * np.arange(8) / 7),
 }
-_BOUNDS = {"linear": 0.5, "poisson": _COUNTS, "logistic": 0.0, "adult": 0.0}  # on residuals and counts
-_ALMOST_NO_RIDGE = 1e-6  # Lambda0 of a fit without privacy: it leaves the minimizer one
+BOUNDS = {"linear": 0.5, "poisson": _COUNTS, "logistic": 0.0, "adult": 0.0}  # on residuals and counts
+ALMOST_NO_RIDGE = 1e-6  # Lambda0 of a fit without privacy: it leaves the minimizer one
 _FLAT = 1e-6  # of the largest public square: directions that 50 or 300 public rows do not show
 
 
@@ -305,11 +306,11 @@ class Trial:
             "regularizer": "lasso",
             "coordinates": "plain",
             "row_bound": self.drawn.longest if public else self.drawn.box,
-            "bound": _BOUNDS[self.drawn.kind],
+            "bound": BOUNDS[self.drawn.kind],
             "noise": "gaussian" if self.delta else "pure",
             "delta": self.delta or 1e-3,
             "fit": "direct" if direct else "iterated",
-            "floor": _ALMOST_NO_RIDGE if id == "non-private" else self.floor or 0.0,
+            "floor": ALMOST_NO_RIDGE if id == "non-private" else self.floor or 0.0,
         }
         entry = method("napp-erm" if direct else id)
         plan = entry.plan(self.drawn.public, len(self.drawn.y), self.budget, make_parameters(entry, chosen | values))
@@ -323,7 +324,7 @@ class Trial:
         Its public fit, which has no budget, takes most of the time.
         """
         entry = method("napp-public")
-        chosen = {"bound": _BOUNDS[self.drawn.kind], "noise": "pure", **values, **more}
+        chosen = {"bound": BOUNDS[self.drawn.kind], "noise": "pure", **values, **more}
         own = (*sorted(chosen.items()), self.budget if chosen.get("modulus") else None)  # in units of the budget
         if own not in self.drawn.plans:
             plan = entry.plan(self.drawn.public, len(self.drawn.y), self.budget, make_parameters(entry, chosen))
@@ -486,9 +487,7 @@ def retrieved_trial(
     """
     trials = _at(seed, kind, n, epsilons, delta=delta)
     ways = [
-        (f"{name}{words}", id, moor)
-        for name, id in (("NAPP-ERM", "napp-erm"), ("NAPP-VS", "napp-vs"), ("NAPP-VS+", "napp-vs-plus"))
-        for words, moor in (("", "yes"), (" without MOOR", "no"))
+        (f"{name}{words}", id, moor) for name, id in PUBLISHED for words, moor in (("", "yes"), (" without MOOR", "no"))
     ]
     begun = [
         (name, at.source(), at.published(id, {"moor": moor, "form": form})) for name, id, moor in ways for at in trials

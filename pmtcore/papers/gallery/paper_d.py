@@ -26,7 +26,7 @@ from pmtcore.papers.gallery.checks import (
 )
 from pmtcore.papers.gallery.claims import Check, Claim, not_drawn
 from pmtcore.papers.gallery.engine import Figure, FigureChoices, Run, shipped_curves
-from pmtcore.papers.gallery.series import TEXTS
+from pmtcore.papers.gallery.series import LAMS, PUBLISHED, TEXTS
 
 EPSILONS = (0.4, 0.6, 0.8, 1.0)  # D, Table 4
 _MAIN = 1e-4  # delta of the main text and its figures; Table 4 has 0.001 (E21)
@@ -37,7 +37,6 @@ _PREDICTED = {_MAIN: ("D5", "D5b", "D5c", "D5e", "D5f", "D5d"), 0.0: ("DS2", "DS
 _BY_WEIGHT = ("D5h", "D5i", "D5j", "D5k", "D5l", "D5m")
 _ADULT_LAMS = {"D6": 1.0, "D6b": 0.4, "D6c": 0.1}
 _DATA = ("E21",)  # labels have the sign of the table here turned
-LAMS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)  # the paper draws a range; from all kept to none
 _RELATION = TEXTS["relation"]
 Tried = tuple[tuple[str, str, Mapping[str, Any]], ...]
 _SELECTING: Tried = (
@@ -52,8 +51,6 @@ _NONE: Tried = (("without privacy", "non-private", {}),)
 _PUBLIC_BOUND: Tried = tuple(
     (f"{name}, public zeta1", id, {**values, "zeta1": "public"}) for name, id, values in (*_SELECTING, *_FITTING)
 )
-_THREE = (("NAPP-ERM", "napp-erm"), ("NAPP-VS", "napp-vs"), ("NAPP-VS+", "napp-vs-plus"))
-
 
 _SAMPLED = "pure, length of shape 1"
 _BY_SENTENCE = TEXTS["by_sentence"]
@@ -449,7 +446,7 @@ def _read(words: str, check: Callable[[str], Check], elsewhere: str = "") -> Cla
 
 
 def _retrieved(id: str, kind: str, n: int, delta: float) -> Figure:
-    names = [name for name, _ in _THREE]
+    names = [name for name, _ in PUBLISHED]
     lams = (0.1, 0.4, 1.0, 4.0, 16.0, 64.0, 256.0)
     setting = {"kind": kind, "n": n, "epsilons": [1.0], "delta": delta, "lams": list(lams)}
 
@@ -549,7 +546,7 @@ def _recycling(passes: Sequence[int]) -> Tried:
         return words, {"recycle": "yes", "passes": count} if count else {}
 
     ways = [*(one(count) for count in passes), (_RECYCLED["as displayed"], {**one(1)[1], "retrieval": "displayed"})]
-    return tuple((name + words, id, values) for name, id in _THREE for words, values in ways)
+    return tuple((name + words, id, values) for name, id in PUBLISHED for words, values in ways)
 
 
 def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figure:
@@ -587,7 +584,7 @@ def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figu
 
     def claims() -> Iterator[Claim]:
         if stated:
-            yield from (better(name) for name, _ in _THREE)
+            yield from (better(name) for name, _ in PUBLISHED)
             yield from (gains(name) for name in ("NAPP-ERM", "NAPP-VS"))
         proved = below("napp-public, recycled", "napp-public, not recycled", "median")
         words = "Objective perturbation with retrieved budget predicts better when the retrieved budget is recycled."

@@ -19,14 +19,12 @@ from pmtcore.mechanisms.perturbed import add_remove
 from pmtcore.methods.perturbed.napp_erm import PrintedPlan
 from pmtcore.methods.perturbed.napp_public import ErmPlan
 from pmtcore.methods.registry import Plan, make_parameters, method
-from pmtcore.papers.gallery.erm import fit_together, made, rates
+from pmtcore.papers.gallery.erm import ALMOST_NO_RIDGE, BOUNDS, fit_together, made, rates
+from pmtcore.papers.gallery.series import LAMS, PUBLISHED
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.problem import Problem
 
-LAMS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)  # from all kept to none
 _ROUNDS = 25  # of the weights; a third of the paper's, for a picture that answers at once
-_ALMOST_NO_RIDGE = 1e-6  # Lambda0 of the fit without privacy
-_PUBLISHED = (("NAPP-ERM (lab)", "napp-erm"), ("NAPP-VS (lab)", "napp-vs"), ("NAPP-VS+ (lab)", "napp-vs-plus"))
 _SOUND = (("dp-erm", "dp-erm"), ("napp-public with the lasso", "napp-public"))
 
 
@@ -60,8 +58,6 @@ def study(kind: str, epsilon: float, lam: float, n: int = 500, *, trials: int = 
         lam: Lambda at which ``selected`` is told, the nearest of :data:`LAMS`.
     """
     drawn = made(seed, kind, n)
-    bound = {"linear": 0.5, "poisson": 30.0}.get(kind, 0.0)
-    common = {"coordinates": "plain", "row_bound": drawn.box}
     return _studied(
         drawn.public,
         drawn.rows,
@@ -70,8 +66,8 @@ def study(kind: str, epsilon: float, lam: float, n: int = 500, *, trials: int = 
         trials=trials,
         seed=seed,
         truth=drawn.truth,
-        bounds={"bound": bound},
-        printed=common,
+        bounds={"bound": BOUNDS[kind]},
+        printed={"coordinates": "plain", "row_bound": drawn.box},
     )
 
 
@@ -113,8 +109,8 @@ def _studied(
         entry = method(id)
         return entry.plan(public, rows.n, budget, make_parameters(entry, {**bounds, **values}))
 
-    published = {name: planned(id, iterations=_ROUNDS, **printed) for name, id in _PUBLISHED}
-    exact = planned("napp-erm", fit="direct", floor=_ALMOST_NO_RIDGE, **printed)
+    published = {f"{name} (lab)": planned(id, iterations=_ROUNDS, **printed) for name, id in PUBLISHED}
+    exact = planned("napp-erm", fit="direct", floor=ALMOST_NO_RIDGE, **printed)
     thetas = {name: _fits(plan, rows, trials, seed) for name, plan in published.items()}
     for name, id in _SOUND:
         plans = [planned(id, noise="pure", coordinates="scaled", lasso=each) for each in LAMS]

@@ -12,6 +12,10 @@ from pmtcore.methods.registry import methods
 
 _FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 TEXTS: Mapping[str, str] = _FILE["texts"]
+# Published methods of paper D.
+PUBLISHED = (("NAPP-ERM", "napp-erm"), ("NAPP-VS", "napp-vs"), ("NAPP-VS+", "napp-vs-plus"))
+# Lambda in its figures on selection, from all coefficients kept to none; the paper draws a range and does not state it.
+LAMS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 # Where a word of the paper is short for something, what it is short for, in the order in which pages list them.
 _EXPANSIONS: Mapping[str, str] = _FILE["expansions"]
 
