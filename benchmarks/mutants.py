@@ -1713,8 +1713,8 @@ def _mutants() -> list[Mutant]:
         (
             "responses: words about rows",
             "accounting/budgets.py",
-            'return f"{sentence} {ONLY_RESPONSES}" if of_response else sentence',
-            "return sentence",
+            'return f"{sentence} {ONLY_RESPONSES}" if self.neighbours is',
+            "return sentence if self.neighbours is",
             "presents",
         ),
         (
