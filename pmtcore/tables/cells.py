@@ -37,6 +37,9 @@ _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-
 _DOTTED = r"[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}(?: [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?"  # 31.12.2020: the day is first
 _SLASHED = r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}(?: [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?"  # in the order that is declared
 _DAY = 86_400_000_000  # microseconds
+# The calendar that all sources share, in days since 1970: the years 1 to 9999, as Python and SQL have them.
+_FIRST_DAY, _DAY_AFTER_LAST = -719_162, 2_932_897
+_UNITS_OF_A_DAY = {"day": 1, "s": 86_400, "ms": 86_400_000, "us": _DAY, "ns": _DAY * 1000}
 _CODE = re.compile(r"[+-]?0[0-9]")  # a number that starts with a zero too many is a code, such as 01
 _WIDEST = 76  # digits of Arrow's longest decimal
 _BEYOND = 160  # powers of ten: a number so long is no number here
@@ -98,6 +101,8 @@ def texts(cells: pa.Array) -> pa.Array:
         return _unmarked(pc.utf8_trim_whitespace(_short(_in_utf8(cells))))
     if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind) or pt.is_binary_view(kind):
         return texts(_decoded(cells))
+    if pt.is_date(kind) or pt.is_timestamp(kind):
+        return _printed(_in_calendar(cells))
     if (pt.is_primitive(kind) and not pt.is_duration(kind)) or pt.is_decimal(kind) or pt.is_boolean(kind):
         return _unmarked(cells.cast(pa.float32()).cast(pa.large_string())) if pt.is_float16(kind) else _printed(cells)
     return pa.nulls(len(cells), pa.large_string())
@@ -154,6 +159,7 @@ def _only_places(values: Sequence[_Value]) -> dict[_Value, int]:
 def days(cells: pa.Array, order: Order = "date") -> np.ndarray:
     """Read dates as days since 1970-01-01 (k,), with the time of day as a fraction; NaN where missing.
 
+    A date outside the years 1 to 9999 is missing in every source, and so is what databases call infinity.
     Text is read in ISO order (2020-12-31, 2020-12-31 23:59:59) or with points (31.12.2020), or with slashes in the
     given order; other text, and a date that does not exist, is missing.
 
@@ -186,14 +192,37 @@ def canonical(text: str) -> str:
 
 def _typed_days(cells: pa.Array) -> np.ndarray:
     """Return the days (k,) of typed dates; multiplied as floats, so that no date of any year overflows into another."""
-    kind = cells.type
-    if pt.is_date32(kind):
+    kind, unit, cells = cells.type, _unit(cells.type), _in_calendar(cells)
+    if unit == "day":
         return _plain(cells.cast(pa.int32()).cast(pa.float64()))
-    unit = "ms" if pt.is_date64(kind) else kind.unit
     if unit == "ns":
         cells = cells.cast(pa.timestamp("us", kind.tz), safe=False)
     stamps = _plain(cells.cast(pa.int64()).cast(pa.float64(), safe=False))
     return stamps * {"s": 1e6, "ms": 1e3}.get(unit, 1.0) / _DAY
+
+
+def _unit(kind: pa.DataType) -> str:
+    """Return the unit in which a type counts dates."""
+    if pt.is_date(kind):
+        return "day" if pt.is_date32(kind) else "ms"
+    return str(kind.unit)
+
+
+def _in_calendar(cells: pa.Array) -> pa.Array:
+    """Return typed dates (k,), null where one is outside the calendar, each by itself.
+
+    The largest and the smallest number of a type are what DuckDB writes for infinity and -infinity, which in
+    nanoseconds lie in the calendar.
+    """
+    number = pa.int32() if pt.is_date32(cells.type) else pa.int64()
+    units, largest = _UNITS_OF_A_DAY[_unit(cells.type)], 2 ** (number.bit_width - 1) - 1
+    first, last = max(_FIRST_DAY * units, 1 - largest), min(_DAY_AFTER_LAST * units, largest) - 1
+    counts = cells.cast(number)
+    span = pc.min_max(counts).as_py()
+    if span["min"] is None or (span["min"] >= first and span["max"] <= last):
+        return cells
+    inside = pc.and_(pc.greater_equal(counts, first), pc.less_equal(counts, last))
+    return pc.if_else(inside, cells, pa.scalar(None, cells.type))
 
 
 def _day(text: str, order: Order) -> float:
@@ -209,7 +238,8 @@ def _day(text: str, order: Order) -> float:
         stamp = np.datetime64(text.removesuffix("Z").replace(" ", "T")[:26], "us")
     except ValueError:
         return float("nan")
-    return float(stamp.astype(np.int64)) / _DAY
+    since_1970 = float(stamp.astype(np.int64)) / _DAY
+    return since_1970 if since_1970 >= _FIRST_DAY else float("nan")  # numpy has a year 0
 
 
 def _numbers(cells: pa.Array, decimal: str | None) -> np.ndarray:

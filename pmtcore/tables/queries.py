@@ -2,7 +2,7 @@
 
 The database sends rows in chunks; each cell is read by itself like any other. Column types come from the database or
 from the cell itself, never from other rows. No cell makes a driver fail: bytes that are not UTF-8 are replaced,
-declared types that SQLite does not enforce are ignored, and times that Python cannot represent count as missing. Error
+declared types that SQLite does not enforce are ignored, and times outside the years 1 to 9999 count as missing. Error
 messages of a database are not passed on, since they quote statements and values. A query runs with the rights of the
 address that it comes with; one that fails on the value of a row (a division by zero in PostgreSQL) fails.
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -267,7 +267,9 @@ def frame_source(frame: object) -> ArrowSource:
         known = narwhals_frame(frame)
         if not isinstance(known, nw.DataFrame):
             raise InputError(TableMessage.NOT_A_FRAME)
-        table = pa.table({str(name): _frame_column(known[name]) for name in known.columns})
+        # A lone surrogate has no UTF-8: replaced, as it is in a cell.
+        names = [str(name).encode("utf-8", "replace").decode() for name in known.columns]
+        table = pa.table([_frame_column(known[name]) for name in known.columns], names=names)
     check_names([str(name).strip() for name in table.column_names], "The table", hide_names=True)
     return ArrowSource(table, _table_digest(table))
 
@@ -304,11 +306,9 @@ def _check_frame_names(frame: object) -> None:
 
 def _frame_column(series: nw.Series[Any]) -> pa.Array:
     """Return a column of a frame; one of Python objects goes object by object, whatever they are."""
-    if str(series.dtype) != "Object" and not _holds_objects(series.to_native()):
-        try:
+    with suppress(Exception):  # every library has its own errors, also of the type alone: decimals of hundreds
+        if str(series.dtype) != "Object" and not _holds_objects(series.to_native()):
             return series.to_arrow()
-        except Exception:  # noqa: S110  # every library has its own errors
-            pass
     return from_objects(series.to_list())
 
 

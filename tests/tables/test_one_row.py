@@ -195,6 +195,88 @@ def test_an_object_is_what_its_typed_cell_is(kind):
         assert np.array_equal(reading(mixed), reading(typed), equal_nan=True)
 
 
+# The last day and the first of the years 1 to 9999, and what lies beyond, in days since 1970.
+CALENDAR = {"inside": (-719_162, 2_932_896), "outside": (-719_163, 2_932_897, 10**9, -(10**9))}
+DATE_TYPES = {
+    pa.date32(): 1,
+    pa.date64(): 86_400_000,
+    **{pa.timestamp(unit, zone): 86_400 * by for unit, by in (("s", 1), ("ms", 10**3), ("us", 10**6))
+       for zone in (None, "Europe/Berlin")},
+}  # fmt: skip
+
+
+def dates_of(counts: Sequence[int], kind: pa.DataType) -> pa.Array:
+    """Return dates that no Python object has, from their counts of units."""
+    return pa.array(counts, pa.int32() if kind == pa.date32() else pa.int64()).view(kind)
+
+
+@pytest.mark.parametrize("kind", DATE_TYPES, ids=str)
+def test_a_date_outside_the_calendar_is_missing_in_every_type(kind):
+    """As PostgreSQL's infinity is, for which Python has no date: no day, no text and no level; by itself."""
+    each = DATE_TYPES[kind]
+    inside = [day * each for day in CALENDAR["inside"]]
+    largest = 2**31 - 1 if kind == pa.date32() else 2**63 - 1
+    outside = [day * each for day in CALENDAR["outside"] if abs(day * each) < 2**63] + (
+        [largest, -largest] if kind != pa.date64() else []
+    )
+    cells = dates_of([*inside, *outside], kind)
+    assert days(cells).tolist()[:2] == list(CALENDAR["inside"])
+    assert np.isnan(days(cells)[2:]).all() and texts(cells).null_count == len(outside)
+    assert texts(dates_of(inside, kind)).to_pylist() == texts(cells).to_pylist()[:2]
+    assert np.isnan(days(cells.dictionary_encode())[2:]).all()
+
+
+@pytest.mark.parametrize("largest", [2**63 - 1, 1 - 2**63])
+def test_the_infinity_of_nanoseconds_is_missing(largest):
+    """It lies in the calendar: DuckDB writes it as the largest number there is."""
+    cells = dates_of([largest, largest - 10**9 if largest > 0 else largest + 10**9], pa.timestamp("ns"))
+    assert np.isnan(days(cells)).tolist() == [True, False] and texts(cells).null_count == 1
+
+
+@pytest.mark.parametrize("text", ["0000-01-01", "0000-12-31 23:59:59", "01.01.0000"])
+def test_a_text_of_the_year_0_is_missing(text):
+    """A typed column cannot hold that year in every source."""
+    assert np.isnan(days(pa.array([text, "0001-01-01"]))).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ"])
+@pytest.mark.parametrize("cell", ["infinity", "-infinity"])
+def test_an_infinite_date_of_duckdb_is_missing(kind, cell, tmp_path):
+    """One row has an infinite date or none: the same rows, and the same in a release of it."""
+    duckdb = pytest.importorskip("duckdb")
+    made = []
+    for at, value in enumerate(("NULL", f"'{cell}'")):
+        path = tmp_path / f"{at}.duckdb"
+        with duckdb.connect(str(path)) as connection:
+            connection.execute(f"CREATE TABLE t (number DOUBLE, level VARCHAR, day {kind}, y DOUBLE)")
+            for day in ("'2020-01-02'", value, "'2020-03-04'"):
+                connection.execute(f"INSERT INTO t VALUES (1, '1', {day}, 2)")
+        made.append(query_table(f"duckdb://{path}", "SELECT * FROM t"))
+    assert_one_row(made, 1)
+    first, second = (rows_of(prepared(table)) for table in made)
+    assert np.array_equal(first, second) and not np.any(first[1]) and np.all(np.any(first[[0, 2]], axis=1))
+
+
+def test_a_column_whose_type_its_library_cannot_name_is_read():
+    """Decimals in steps of hundreds: narwhals has no type of them and raised."""
+    hundreds = pd.array(
+        pa.array([D(100), D(-200), D(0)], pa.decimal128(9, -2)), dtype=pd.ArrowDtype(pa.decimal128(9, -2))
+    )
+    frame = pd.DataFrame({"number": hundreds, "level": "1", "day": "2020-01-02", "y": 1.0})
+    found = rows_of(prepared(table_from(frame, "p", "private")))
+    plain = rows_of(prepared(table_from(frame.assign(number=[100.0, -200.0, 0.0]), "p", "private")))
+    assert np.array_equal(found, plain)
+
+
+def test_a_column_name_without_utf_8_is_a_name():
+    """A lone surrogate in a name of a frame: replaced as in cells; two that become one name are refused."""
+    names = pd.Index(["number", "y", "\ud800", "\ud801"], dtype=object)
+    frame = pd.DataFrame([[1.0, 2.0, 3.0, 4.0]], columns=names)
+    assert table_from(frame[names[:3]], "p", "private").columns[-1] == "?"
+    with refused(TableMessage.NAME_TWICE, places=[3, 4]):
+        table_from(frame, "p", "private")
+
+
 def test_one_unknown_among_dates_with_time_zones():
     """The audit's case: 2,000 dates in an object column, one cell of which says unknown."""
     stamps: list[Any] = [datetime.datetime(2020, 1, 1 + j % 28, j % 24, tzinfo=BERLIN) for j in range(2000)]
