@@ -211,6 +211,18 @@ def reraised_as(error: Exception, *kinds: type[Exception]) -> Iterator[None]:
         raise error from None
 
 
+def parse_number(value: float | str) -> float:
+    """Return the number that a text holds, or that is one already.
+
+    Raises:
+        ValueError: it holds none, or its digits are grouped: Python takes 1_5, a slip for 1.5, as fifteen.
+        TypeError, OverflowError: as :class:`float` does.
+    """
+    if isinstance(value, str) and "_" in value:
+        raise ValueError("grouped digits")
+    return float(value)
+
+
 def number_between(name: str, value: float | str, low: float, high: float) -> float:
     """Return the value as a float; NaN is refused as out of range.
 
@@ -218,7 +230,7 @@ def number_between(name: str, value: float | str, low: float, high: float) -> fl
         InputError: the value is not a number, or is out of range.
     """
     try:
-        result = float(value)
+        result = parse_number(value)
     except OverflowError:  # a whole number of more than 308 digits
         raise InputError(ArgumentMessage.FAR_TOO_LARGE, name=name, low=low, high=high) from None
     except (TypeError, ValueError):

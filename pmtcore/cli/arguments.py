@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pmtcore.base import memory, threads
 from pmtcore.base.escaping import one_line
-from pmtcore.base.messages import CommandMessage, InputError, one_of, reraised_as
+from pmtcore.base.messages import CommandMessage, InputError, TableMessage, one_of, parse_number, reraised_as
 from pmtcore.base.roles import Actor, Role
 from pmtcore.cli.files import STANDARD_INPUT, read_input, read_small
 from pmtcore.cli.startup import is_own_process, start_arrow
@@ -112,6 +112,8 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Proble
 
     choices = choices_from(chosen)
     choose_threads(chosen)
+    if unit is not None and unit.column in (choices.features or ()):  # asked for by name
+        raise InputError(TableMessage.PERSON_IS_NO_FEATURE, column=unit.column)
     choices = choices if unit is None else choices.of_person(unit)
     where, rows = chosen.private, chosen.private_rows
     private = query_table(where, chosen.query, rows) if chosen.query else table_of(where, "private", rows)
@@ -158,7 +160,7 @@ def say(chosen: argparse.Namespace, sentence: str) -> None:
 def number_from(name: str, text: str) -> float:
     """Return the number that a text holds, or raise an InputError that names it."""
     with reraised_as(InputError(CommandMessage.NUMBERS_NEEDED, option=name, given=text), ValueError):
-        return float(text)
+        return parse_number(text)
 
 
 def numbers_from(name: str, text: str) -> list[float]:
@@ -180,4 +182,9 @@ def settings_from(pairs: Sequence[str], option: str = "--set", form: str = "NAME
     for pair in pairs:
         if "=" not in pair:
             raise InputError(CommandMessage.OPTION_FORM, option=option, form=form, given=pair)
-    return dict(pair.split("=", 1) for pair in pairs)
+    settings: dict[str, str] = {}
+    for name, value in (pair.split("=", 1) for pair in pairs):
+        if name in settings:
+            raise InputError(CommandMessage.SAID_TWICE, option=option, name=name)
+        settings[name] = value
+    return settings

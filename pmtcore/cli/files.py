@@ -1,13 +1,31 @@
 """Small files that commands read and write: regular files only, of bounded size, checked before anything is spent."""
 
+import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeGuard
 
 from pmtcore.base.messages import CommandMessage, InputError, TableMessage
 
 MOST_INPUT = 512 * 2**20  # bytes of a table that is held as it comes, since a pipe cannot be read twice
 _MOST = 64 * 2**20  # bytes of a configuration or a record: a thousand coefficients' second moment takes a third of it
 STANDARD_INPUT = "-"
+# Where options keep the name of a file to write, and how they are called.
+_OUTPUTS = {
+    "out": "--out",
+    "destination": "--out",
+    "html": "--out",
+    "save_config": "--save-config",
+    "synthetic": "--synthetic",
+}
+# Where they keep the names of files to read.
+_INPUTS = (
+    *("private", "public", "public_moment", "schema", "config", "record", "release", "confirm"),
+    *("rows", "reports", "joined", "study"),
+)
+# A request that was read may be kept again in its place.
+_READ_AND_WRITTEN = {("save_config", "config")}
 
 
 def read_input() -> bytes:
@@ -38,6 +56,55 @@ def read_small(path: str) -> bytes:
     if file.stat().st_size > _MOST:
         raise InputError(CommandMessage.FILE_TOO_LARGE, place=path, megabytes=_MOST // 2**20)
     return file.read_bytes()
+
+
+def check_outputs(chosen: argparse.Namespace) -> None:
+    """Refuse a file to write that is another file of the call: a table would be lost, or a ledger with its spends.
+
+    Args:
+        chosen: parsed arguments.
+
+    Raises:
+        InputError: one is.
+    """
+    outputs = {name: path for name in _OUTPUTS if _is_name(path := getattr(chosen, name, None))}
+    if not outputs:
+        return
+    ledger = list(_files_of_ledger(chosen.ledger)) if hasattr(chosen, "ledger") else []
+    for output, path in outputs.items():
+        named = [getattr(chosen, name, None) for name in _INPUTS if (output, name) not in _READ_AND_WRITTEN]
+        named += [place for name, place in outputs.items() if name != output]
+        places = [place for value in named for place in (value if isinstance(value, list) else [value])]
+        others = [place for place in places if _is_name(place)]
+        if Path(path).resolve() in ledger or any(_is_one(path, other) for other in others):
+            raise InputError(CommandMessage.WRITES_OVER, option=_OUTPUTS[output], place=path)
+
+
+def _is_name(value: object) -> TypeGuard[str]:
+    """Return whether an option's value can name a file; :func:`writable` refuses others."""
+    return isinstance(value, str) and value != "" and "\x00" not in value
+
+
+def _files_of_ledger(url: str | None) -> Iterator[Path]:
+    """Yield the file of a ledger, and those beside it; none of a server."""
+    from pmtcore.ledger.database import files_of_ledger  # noqa: PLC0415  # only where something is written
+    from pmtcore.ledger.log import default_url  # noqa: PLC0415  # as above
+
+    yield from files_of_ledger(url or default_url())
+
+
+def _is_one(path: str, other: str) -> bool:
+    """Return whether a path is a file that another one names: the same, a link, or one of a folder or pattern."""
+    try:
+        written, named = Path(path).resolve(), Path(other).resolve()
+        if written == named or (written.exists() and named.exists() and written.samefile(named)):
+            return True
+        # Tables in several files are Parquet files.
+        if written.suffix != ".parquet":
+            return False
+        return written.is_relative_to(named) if named.is_dir() else written.match(str(named))
+    except (OSError, ValueError, RuntimeError):  # no name of a file
+        return False
 
 
 def writable(path: str | None) -> None:

@@ -6,7 +6,8 @@ It is read without any library, so that help comes at once: a command's module i
 import argparse
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,7 +17,50 @@ from pmtcore.base.messages import CommandMessage, InputError
 _LONGEST = 400  # characters of a complaint that repeats an argument: five lines of a terminal
 _EPILOG = """exit status: 0 done, 2 a wrong call or bad input, 3 refused by the cap of the ledger, 70 an error of the
 program, 130 stopped. FILE may be - for standard input, once."""
-_TYPES = {"int": int, "float": float}
+
+
+def _ungrouped(number: type[int] | type[float]) -> Callable[[str], float]:
+    """Return a reader of numbers that refuses grouped digits: Python takes 1_5, a slip for 1.5, as fifteen."""
+
+    @wraps(number, updated=())
+    def read(text: str) -> float:
+        if "_" in text:
+            raise ValueError("grouped digits")
+        return number(text)
+
+    return read
+
+
+_TYPES = {"int": _ungrouped(int), "float": _ungrouped(float)}
+
+
+class _Once(argparse._StoreAction):
+    """Keep the value of an option that is given once, and says something.
+
+    The last of several would win in silence. An empty text, as of a script's variable that is not set, would stand for
+    the default; it may be given where the default is just that.
+    """
+
+    _filled: argparse.Namespace | None = None
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Keep the value.
+
+        Raises:
+            ArgumentError: there was one, or it is empty.
+        """
+        if self._filled is namespace and self.option_strings:
+            raise argparse.ArgumentError(self, "given more than once; give it once")
+        if values == "" != self.default:
+            raise argparse.ArgumentError(self, "given without a value; leave it out, or say which")
+        self._filled = namespace
+        super().__call__(parser, namespace, values, option_string)
 
 
 class Parser(argparse.ArgumentParser):
@@ -70,4 +114,4 @@ def _add_options(command: argparse.ArgumentParser, parts: Iterable[str], table: 
             place = groups[heading] = command.add_argument_group(heading)
         for flags, settings in table["options"][part].items():
             typed = {"type": _TYPES[settings["type"]]} if "type" in settings else {}
-            place.add_argument(*flags.split(), **{**settings, **typed})
+            place.add_argument(*flags.split(), **{"action": _Once, **settings, **typed})

@@ -49,8 +49,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     """
     saved = request_from_json(read_small(chosen.config)) if chosen.config else None
     source = SecureNoise() if chosen.seed is None else SeededNoise(chosen.seed)
-    if chosen.ledger is not None and chosen.dataset is None:
-        raise InputError(CommandMessage.LEDGER_NEEDS_DATASET)
+    _check_where(chosen)
     before = 1 if saved is None else saved.rows_per_person
     rows = before if chosen.rows_per_person is None else chosen.rows_per_person
     unit = Unit(rows, chosen.person or "", chosen.person_rule)
@@ -68,6 +67,22 @@ def run(chosen: argparse.Namespace) -> Answer:
             record = release(problem, request, source, progress).as_dict()
         return record, in_words(record)
     return _recorded(chosen, problem, request, source)
+
+
+def _check_where(chosen: argparse.Namespace) -> None:
+    """Refuse a call that names a spend and asks for none, or a ledger without a data set in it.
+
+    Raises:
+        InputError: it does.
+    """
+    if chosen.ask and chosen.seed is not None:
+        raise InputError(CommandMessage.ASK_HAS_NO_SEED)
+    if chosen.lab or (chosen.seed is not None and chosen.ledger is None):
+        for name in ("ledger", "dataset", "key", "purpose", "ask"):
+            if getattr(chosen, name):
+                raise InputError(CommandMessage.LAB_HAS_NO_LEDGER, option=f"--{name}")
+    if chosen.ledger is not None and chosen.dataset is None:
+        raise InputError(CommandMessage.LEDGER_NEEDS_DATASET)
 
 
 def _ask(chosen: argparse.Namespace, problem: Problem, request: Request) -> Answer:

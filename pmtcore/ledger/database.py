@@ -491,6 +491,8 @@ _FAULTS = {
     "file too large": DatabaseFault.DISK_FULL,
     "locked": DatabaseFault.LOCKED,
     "lock timeout": DatabaseFault.LOCKED,
+    "no locks": DatabaseFault.NO_LOCKS,
+    "not supported": DatabaseFault.NO_LOCKS,
     "queuepool": DatabaseFault.NO_CONNECTION,
     "too many clients": DatabaseFault.NO_CONNECTION,
     "connection slots": DatabaseFault.NO_CONNECTION,
@@ -514,3 +516,15 @@ def unusable(error: Exception) -> LedgerError:
     text = str(getattr(error, "orig", error)).lower()
     fault = next((fault for sign, fault in _FAULTS.items() if sign in text), DatabaseFault.SILENT)
     return LedgerError(LedgerMessage.UNUSABLE, reason=fault.sentence())
+
+
+def files_of_ledger(url: str) -> list[Path]:
+    """Return the file of a ledger at an address, and all that lie beside it; none of a server, or of no address."""
+    try:
+        url = address(url)
+    except (LedgerError, ValueError, OSError, RuntimeError):
+        return []
+    if not url.startswith("sqlite"):
+        return []
+    file = Path(place_of(url).removeprefix("file:"))
+    return [file, *LedgerSidecar(file, str(file)).files, file.with_name(f"{file.name}-journal")]

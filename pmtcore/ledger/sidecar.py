@@ -60,6 +60,11 @@ class LedgerSidecar:
             stem.with_name(stem.name + end) for end in (".key", ".head", ".room", ".lock")
         )
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Return the files beside the ledger, whether or not they are there."""
+        return self.key_file, self._head_file, self._room_file, self._lock_file
+
     def key(self, *, make: bool) -> bytes | None:
         """Return the key that seals events; ``None`` where there is none and none is to be made.
 
@@ -186,6 +191,12 @@ def seal(key: bytes, text: str) -> str:
 
 
 def _wait(descriptor: int) -> None:
+    """Wait for the lock of an open file.
+
+    Raises:
+        TimeoutError: another process held it for a minute.
+        OSError: the file system has no locks, as some network shares have none.
+    """
     if fcntl is None:
         return
     until = time.monotonic() + WAIT_SECONDS
@@ -193,7 +204,7 @@ def _wait(descriptor: int) -> None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
-        except OSError:
+        except (BlockingIOError, PermissionError, InterruptedError):  # somebody else has it
             if time.monotonic() > until:
                 raise TimeoutError("locked by another process") from None
             time.sleep(_STEP)

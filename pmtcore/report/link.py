@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pmtcore.base.messages import FaceMessage, InputError, reraised_as
+from pmtcore.base.messages import FaceMessage, InputError, parse_number, reraised_as
 from pmtcore.report.glossary import term
 from pmtcore.tables.choices import SAME_ON_ALL_FACES, Choices, kinds_from_text, levels_from_text
 
@@ -84,5 +84,5 @@ def number(name: str, text: str) -> float:
         InputError: it is none.
     """
     with reraised_as(InputError(FaceMessage.LINK_NUMBER, name=name, given=text), ValueError):
-        value = float(text)
+        value = parse_number(text)
     return int(value) if value.is_integer() and name in _WHOLE else value

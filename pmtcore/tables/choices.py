@@ -225,11 +225,13 @@ def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Read declared categories, or codes for missing values, from lines such as ``town = north | south | west``.
 
     Raises:
-        InputError: a line of another form.
+        InputError: a line of another form, or a second one about a column.
     """
-    by_column = {}
+    by_column: dict[str, tuple[str, ...]] = {}
     for line in lines:
         name, _, levels = line.partition("=")
+        if name.strip() in by_column:
+            raise InputError(TableMessage.DECLARED_TWICE, column=name.strip())
         by_column[name.strip()] = tuple(part.strip() for part in levels.split("|") if part.strip())
         if not by_column[name.strip()]:
             raise InputError(TableMessage.CATEGORIES_FORM, given=line.strip())
@@ -240,11 +242,13 @@ def kinds_from_text(lines: Iterable[str]) -> dict[str, str]:
     """Return declared kinds of columns from lines such as ``code = level``.
 
     Raises:
-        InputError: a line of another form.
+        InputError: a line of another form, or a second one about a column.
     """
-    kinds = {}
+    kinds: dict[str, str] = {}
     for line in lines:
         name, _, kind = line.partition("=")
+        if name.strip() in kinds:
+            raise InputError(TableMessage.DECLARED_TWICE, column=name.strip())
         if kind.strip() not in KINDS and not kind.strip().startswith(LIKE):
             raise InputError(TableMessage.KINDS_FORM, allowed=OFFERED, given=line.strip())
         kinds[name.strip()] = kind.strip()

@@ -112,7 +112,7 @@ def test_standard_input_is_read_once(ask, tmp_path, capsys, monkeypatch):
     """A second file from there is refused before the first is read; a record is read from there too."""
     assert main([*ask[:2], "-", "--public", "-", *ask[5:]]) == 2
     assert "once" in capsys.readouterr().err
-    assert main([*ask, "--method", "joint-moment", "--quiet", "--out", str(tmp_path / "r.json")]) == 0
+    assert main([*ask[:-3], "joint-moment", *ask[-2:], "--quiet", "--out", str(tmp_path / "r.json")]) == 0
     record = io.TextIOWrapper(io.BytesIO((tmp_path / "r.json").read_bytes()))
     monkeypatch.setattr(sys, "stdin", record)
     assert main(["explore", "--record", "-"]) == 0
