@@ -1,6 +1,6 @@
 """Conversion of a user's arguments (target, features or a formula, a budget in some unit) to what the core takes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,9 @@ from pmtcore.tables.problem import Problem, prepare
 from pmtcore.tables.schema import Schema, schema_from_json
 from pmtcore.tables.table import MomentTable
 
-_TEXTS = ("target", "method", "formula", "family", "overlap", "person", "weights", "cluster", "exposure")
+_TEXTS = ("target", "method", "formula", "family", "overlap", "person", "weights", "cluster", "exposure", "positive")
+_OF_SPENDS = ("dataset", "key", "purpose")
+_MAPPINGS = ("settings", "levels", "kinds")
 _NUMBERS = ("mu", "rho", "epsilon", "delta", "lam", "public_ridge", "rows_per_person")
 
 
@@ -43,8 +45,16 @@ def budgets_of(mu: float | Sequence[float]) -> list[float]:
 
 
 def as_names(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Return names of columns or methods; a text is one name, and not the letters it is made of."""
-    return (given,) if isinstance(given, str) else tuple(given)
+    """Return names of columns or methods; a text is one name, and not the letters it is made of.
+
+    Raises:
+        InputError: one is no text.
+    """
+    names = (given,) if isinstance(given, str) else tuple(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(ArgumentMessage.NOT_A_TEXT, name="the name of a column or method", given=name)
+    return names
 
 
 def check_forms(given: Mapping[str, Any]) -> None:
@@ -53,14 +63,27 @@ def check_forms(given: Mapping[str, Any]) -> None:
     Raises:
         InputError: a text where a number belongs, or the other way round.
     """
-    for name in _TEXTS:
+    for name in (*_TEXTS, *_OF_SPENDS):
         if given.get(name) is not None and not isinstance(given[name], str):
             raise InputError(ArgumentMessage.NOT_A_TEXT, name=name, given=given[name])
     for name in _NUMBERS:
         if isinstance(given.get(name), str):
             raise InputError(ArgumentMessage.NOT_A_PLAIN_NUMBER, name=name, given=given[name])
-    if not isinstance(given["intercept"], bool | int | np.bool_):
+    if not isinstance(given.get("intercept", True), bool | int | np.bool_):
         raise InputError(ArgumentMessage.NOT_TRUE_OR_FALSE, name="intercept", given=given["intercept"])
+    for name in _MAPPINGS:
+        with reraised_as(InputError(ArgumentMessage.NOT_A_MAPPING, name=name), TypeError, ValueError):
+            dict(given.get(name) or {})
+    for names in dict(given.get("levels") or {}).values():
+        if isinstance(names, str) or not isinstance(names, Iterable):  # a text is not the letters it is made of
+            raise InputError(ArgumentMessage.NOT_A_MAPPING, name="levels")
+    texts = [
+        *dict(given.get("levels") or {}),
+        *(word for pair in dict(given.get("kinds") or {}).items() for word in pair),
+    ]
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(ArgumentMessage.NOT_A_TEXT, name="a column or its kind", given=text)
 
 
 @dataclass(frozen=True)
@@ -106,7 +129,7 @@ def schema_of(given: Mapping[str, Any] | str | Path | None) -> Schema | None:
         return None
     if isinstance(given, Mapping):
         return Schema.from_dict(given)
-    with reraised_as(InputError(FaceMessage.SCHEMA_UNREADABLE, given=str(given)[:200]), OSError):
+    with reraised_as(InputError(FaceMessage.SCHEMA_UNREADABLE, given=str(given)[:200]), OSError, TypeError):
         return schema_from_json(Path(given).read_bytes())
 
 

@@ -271,7 +271,8 @@ class PrivateModel(Parametrized, Reported):
             raise InputError(FaceMessage.NOTHING_TO_FIT, method=id)
         rows = 1 if self.person else self.rows_per_person
         request = Request(id, self._budget(), dict(self.settings or {}), self.delta, rows)
-        options = SpendOptions(dataset, ledger, key, purpose, lab, seed, frames.file_name(private))
+        check_forms({"dataset": dataset, "key": key, "purpose": purpose, "settings": self.settings})
+        options = SpendOptions(dataset, ledger, key, purpose or "", lab, seed, frames.file_name(private))
         self.release_, self.record_, self.spent_ = spend(problem, request, options, tables)
         # A key that was released before gives the release kept with it, whose rows were read by its own design.
         again = self.record_.get("design") if self.spent_.repeated else None
@@ -345,14 +346,14 @@ class PrivateModel(Parametrized, Reported):
             target,
             self.formula,
             features=None if self.features is None else as_names(self.features),
-            intercept=self.intercept,
+            intercept=bool(self.intercept),
             family=one_of("family", family(self.family or self._families[0]).id, self._families),
-            levels={name: tuple(map(str, names)) for name, names in (self.levels or {}).items()},
+            levels={name: tuple(map(str, names)) for name, names in dict(self.levels or {}).items()},
             kinds=dict(self.kinds or {}),
         )
         unit = Unit(self.rows_per_person, self.person or "", self.person_rule)
         if unit.column:
-            choices = choices.of_person(unit)
+            choices = choices.of_named_person(unit)
         return Inputs(choices, schema_of(self.schema))
 
     def _repr_html_(self) -> str:

@@ -103,7 +103,8 @@ def spend(
     source = SecureNoise() if options.seed is None else SeededNoise(options.seed)
     cost = preview(problem, request).guarantee
     if options.lab or options.seed is not None or cost.mu == 0:
-        if options.ledger is not None and cost.mu > 0:
+        named = (options.dataset, options.key, options.purpose)
+        if cost.mu > 0 and (options.ledger is not None or any(named)):
             raise InputError(FaceMessage.LAB_NEEDS_NO_LEDGER)
         released = release(problem, request, source)
         return released, released.as_dict(), Spent(cost.person.mu)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pmtcore.base import memory, threads
 from pmtcore.base.escaping import one_line
-from pmtcore.base.messages import CommandMessage, InputError, TableMessage, one_of, parse_number, reraised_as
+from pmtcore.base.messages import CommandMessage, InputError, one_of, parse_number, reraised_as
 from pmtcore.base.roles import Actor, Role
 from pmtcore.cli.files import STANDARD_INPUT, read_input, read_small
 from pmtcore.cli.startup import is_own_process, start_arrow
@@ -112,9 +112,7 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Proble
 
     choices = choices_from(chosen)
     choose_threads(chosen)
-    if unit is not None and unit.column in (choices.features or ()):  # asked for by name
-        raise InputError(TableMessage.PERSON_IS_NO_FEATURE, column=unit.column)
-    choices = choices if unit is None else choices.of_person(unit)
+    choices = choices if unit is None else choices.of_named_person(unit)
     where, rows = chosen.private, chosen.private_rows
     private = query_table(where, chosen.query, rows) if chosen.query else table_of(where, "private", rows)
     schema = None if chosen.schema is None else schema_from_json(read_small(chosen.schema))

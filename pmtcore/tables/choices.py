@@ -155,6 +155,16 @@ class Choices:
         features = None if self.features is None else tuple(name for name in self.features if name != unit.column)
         return replace(self, features=features, person=unit.column, person_rows=unit.rows, person_rule=unit.rule)
 
+    def of_named_person(self, unit: Unit) -> Choices:
+        """Return :meth:`of_person` where features and person were both named by the user.
+
+        Raises:
+            InputError: the column is a feature, which would be left out in silence; or as there.
+        """
+        if unit.column in (self.features or ()):
+            raise InputError(TableMessage.PERSON_IS_NO_FEATURE, column=unit.column)
+        return self.of_person(unit)
+
     @property
     def model(self) -> Family:
         """Return the family."""
