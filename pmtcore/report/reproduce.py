@@ -175,9 +175,9 @@ def _call(record: ReleaseRecord) -> list[str]:
     if promise.get("rows_per_person", 1) > 1:
         given["rows_per_person"] = promise["rows_per_person"]
     given["settings"] = dict(record["parameters"])
-    if "ledger" in record:
-        given["dataset"] = record["ledger"]["dataset"]
-    if record.get("seed") is not None:
+    if record.get("seed") is not None:  # outside any ledger, where no data set is named
         given["seed"] = record["seed"]
         given["lab"] = True
+    elif "ledger" in record:
+        given["dataset"] = record["ledger"]["dataset"]
     return _lines("release", given)
