@@ -16,6 +16,8 @@ RUINOUS = (
     *(TableNote.ONE_PUBLIC_LABEL, TableNote.LIKE_IDENTIFIER, TableNote.DECISIVE_PENALTY),
     TableNote.MORE_PUBLIC_ROWS,
 )
+# Whatever becomes of gaps: text that is unknown is none.
+UNKNOWN_TEXT = "A private row with text that no public row has counts as a row of zeros."
 
 
 def of_open_tables(problem: Problem) -> Sequence[Caution]:
@@ -50,13 +52,6 @@ def few(problem: Problem) -> None:
     warn(problem.notes, (TableNote.FEW_PUBLIC_ROWS,))
 
 
-def unknown_text(problem: Problem) -> str:
-    """Return what becomes of private text that the public table does not have."""
-    if problem.choices.missing == "public-median":
-        return "Private text that no public row has counts as a gap."
-    return "A private row with text that no public row has counts as a row of zeros."
-
-
 def biases(problem: Problem) -> list[str]:
     """Return in sentences all that biases coefficients, codes for missing values among it."""
     codes = [note for note in problem.notes if kind_of(note) is TableNote.CODE_FOR_MISSING]
@@ -76,4 +71,4 @@ def say(problem: Problem, biased: Sequence[str]) -> None:
     tables = session().tables
     texts = problem.positive is not None or TableNote.UNKNOWN_LEVELS in map(kind_of, problem.notes)
     if texts and tables is not None and not tables.may_be_studied and not curator():
-        st.caption(f"{unknown_text(problem)} Only a curator can see whether there is any, on Data.")
+        st.caption(f"{UNKNOWN_TEXT} Only a curator can see whether there is any, on Data.")

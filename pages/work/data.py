@@ -10,7 +10,7 @@ from pages.elements.session import quick, session
 from pages.elements.widgets import badge, chart, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import InputError, TableNote
+from pmtcore.base.messages import InputError, TableNote, kind_of
 from pmtcore.report.cautions import filled_gaps, public_rows_words
 from pmtcore.report.columns import at_a_glance
 from pmtcore.report.figures import compare as figures
@@ -67,6 +67,8 @@ def glance() -> None:
             "public rows": st.column_config.BarChartColumn("public rows", width=84, y_min=0),
         },
     )
+    if unknown := [note for note in opened.problem.notes if kind_of(note) is TableNote.UNKNOWN_LEVELS]:
+        st.caption(plain(" ".join(unknown)))
 
 
 def modelled(problem: Problem) -> None:
@@ -76,7 +78,7 @@ def modelled(problem: Problem) -> None:
         return
     left, right = st.columns([4, 1], vertical_alignment="center")
     other = problem.other_label
-    rest = "" if other is None else f" {cautions.unknown_text(problem)}"
+    rest = "" if other is None else f" {cautions.UNKNOWN_TEXT}"
     left.markdown(
         f"{badge(Label.PUBLIC)} Modelled: the chance that **{plain(problem.public.target)}** is "
         f"**“{plain(problem.positive)}”**; a positive coefficient makes it likelier.{rest}"

@@ -108,12 +108,13 @@ class PrivateModel(Parametrized, Reported):
         family: what is fitted: ``gaussian`` or ``poisson``, for a classifier ``logistic`` or ``boosting``; ``None``:
             the first of these.
         missing, unseen: what becomes of a missing value and of a category that no public row has.
-        levels: declared categories by column; of one of kind ``coded`` the numbers that stand for a missing value.
+        levels: declared categories by column; of one of kind ``coded`` the numbers that stand for a missing
+            value, of one of kind ``capped`` the number that larger ones count as.
         kinds: columns to be read as ``number``, ``coded`` (numbers; those declared as its levels stand for a missing
-            value), ``level``, ``caseless`` (levels that differ in capitals or
-            blanks alone are one), ``date``, for dates with slashes ``day-first`` or
-            ``month-first``, for numbers with a sign ``percent``, ``euro``, ``dollar``, ``pound`` or an
-            example such as ``like 1.234,50 CHF``, whatever the public rows suggest.
+            value), ``capped`` (numbers, at most the one declared as its level), ``level``, ``caseless`` (levels that
+            differ in capitals or blanks alone are one), ``date``, for dates with slashes ``day-first`` or
+            ``month-first``, for numbers with a sign ``percent``, ``euro``, ``dollar``, ``pound`` or an example such as
+            ``like 1.234,50 CHF``, whatever the public rows suggest.
         overlap: why public rows may be private rows too; the record keeps it (see :func:`describe`).
         public_ridge: for columns that are collinear in the public rows.
         lam: ridge penalty of a family other than the linear one; ``None``: a weak prior, which the rows outweigh.

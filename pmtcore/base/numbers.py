@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable
+from datetime import date
 
 # From here on a figure is written with a power of ten: nobody counts the groups of zeros of 178,000,000.
 _LARGEST_WRITTEN_OUT = 1e7
@@ -130,6 +131,18 @@ def power_of_ten(delta: float) -> str:
     """
     mantissa, _, power = f"{delta:g}".partition("e")
     return f"{mantissa}e{int(power)}" if power else mantissa
+
+
+def day_words(days: float) -> str:
+    """Write the date of a number of days since 1970-01-01; the number itself beyond the years that a calendar has.
+
+    >>> day_words(18262.5), day_words(1e9)
+    ('2020-01-01', '1e9')
+    """
+    try:
+        return str(date.fromordinal(date(1970, 1, 1).toordinal() + math.floor(days)))
+    except (ValueError, OverflowError):
+        return figure(days)
 
 
 def plural(many: int, one: str, several: str = "") -> str:

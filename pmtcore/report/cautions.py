@@ -10,9 +10,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from pmtcore.base.messages import Note, TableNote, listed
-from pmtcore.base.numbers import count, figure
+from pmtcore.base.numbers import count, day_words, figure
 from pmtcore.public.shrinkage import strongest_shrinkage
-from pmtcore.report.words import filled_words, gaps_words, reference_levels
+from pmtcore.report.words import date_columns, filled_words, gaps_words, reference_levels
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import MomentTable, Table
@@ -51,11 +51,14 @@ def filled_gaps(problem: Problem, public: Table | MomentTable) -> str:
     coder = problem.coder
     if coder is None or problem.choices.formula:
         return ""
-    missing = {}
+    missing, values = {}, {}
+    dates, references = date_columns(problem.notes), reference_levels(problem.notes)
     for one in coder.features:  # a cell that cannot be read is a gap too
         cells = public.column(one.name).combine_chunks()
         missing[one.name] = float(np.mean(one.encode(cells, coder.decimal)[1].missing))
-    return filled_words(missing, reference_levels(problem.notes))
+        median = day_words(one.fill) if one.name in dates else figure(one.fill)
+        values[one.name] = repr(references[one.name]) if one.name in references else f"its public median, {median}"
+    return filled_words(missing, values)
 
 
 def public_rows_words(problem: Problem, public: Table | MomentTable) -> str:

@@ -10,7 +10,7 @@ from pmtcore.base.messages import Note, TableNote
 from pmtcore.base.numbers import plural
 from pmtcore.public.moments import OTHER
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import CODED, DATES, LEVELS, as_kind
+from pmtcore.tables.kinds import CAPPED, CODED, DATES, LEVELS, as_kind
 from pmtcore.tables.problem import common_columns
 from pmtcore.tables.schema import frequencies, merged_spellings
 from pmtcore.tables.schema import values as read_values
@@ -67,8 +67,8 @@ def _as_read(public: Table, name: str, choices: Choices, rare: Mapping[str, Any]
         words, missing = plural(many, "category", "categories"), public.n - sum(counts.values())
         bars = list(levels.values())[:_BARS]
     else:
-        codes = choices.levels.get(name, ()) if kind == CODED else ()
-        numbers = read_values(column, kind, public.decimal, name=name, levels=codes)
+        declared = choices.levels.get(name, ()) if kind in (CODED, CAPPED) else ()
+        numbers = read_values(column, kind, public.decimal, name=name, levels=declared)
         words, missing = "dates" if kind in DATES else "numeric", int(np.sum(np.isnan(numbers)))
         bars = _bars(numbers)
     return {"kind": words, "missing in public rows": missing, "public rows": bars}

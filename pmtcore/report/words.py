@@ -386,21 +386,17 @@ def gaps_words(share: float) -> str:
     )
 
 
-def filled_words(missing: Mapping[str, float], references: Mapping[str, str]) -> str:
+def filled_words(missing: Mapping[str, float], values: Mapping[str, str]) -> str:
     """Say which value rows with gaps count with where gaps are filled; empty where no public row has one.
 
     Args:
         missing: share of the public rows without a value, by feature.
-        references: level that a missing category becomes, by feature.
+        values: what a missing value becomes, in words, by feature.
     """
     gappy = sorted((name for name, share in missing.items() if share > 0), key=lambda name: -missing[name])
     if not gappy:
         return ""
-    values = {name: repr(level) for name, level in references.items()}
-    filled = [
-        f"{name} ({percent(missing[name])}) with {values.get(name, 'its public median')}"
-        for name in gappy[:_GAPS_NAMED]
-    ]
+    filled = [f"{name} ({percent(missing[name])}) with {values[name]}" for name in gappy[:_GAPS_NAMED]]
     more = f", and {plural(len(gappy) - _GAPS_NAMED, 'column')} more" if len(gappy) > _GAPS_NAMED else ""
     return (
         f"Gaps are filled: {', '.join(filled)}{more}, by the public rows. A row that really has another value counts "

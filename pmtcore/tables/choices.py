@@ -32,7 +32,8 @@ class Choices:
         missing: what becomes of a row that lacks a value. ``refuse`` answers about private rows before anything is
             recorded, outside the guarantee; the others never refuse.
         unseen: what becomes of a category that the public table does not have; ``refuse`` as above.
-        levels: declared categories of a column; of kind ``coded``, the numbers that stand for a missing value.
+        levels: declared categories of a column; of kind ``coded``, the numbers that stand for a missing value;
+            of kind ``capped``, the number that larger ones count as.
         kinds: columns to be read as numbers, levels (``caseless``: those that differ in capitals or
             blanks alone are one), dates (those with slashes ``day-first`` or ``month-first``) or
             numbers with a sign (``percent``, ``euro``, ``dollar``, ``pound``, ``like 1.234,50 CHF``),
@@ -232,7 +233,7 @@ class Choices:
 
 
 def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Read declared categories, or codes for missing values, from lines such as ``town = north | south | west``.
+    """Read declared categories, codes for missing values, or a cap, from lines such as ``town = north | south | west``.
 
     Raises:
         InputError: a line of another form, or a second one about a column.

@@ -20,12 +20,14 @@ from pmtcore.glm.families import Family
 from pmtcore.public.moments import OTHER
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.kinds import CODED, DATES, LEVELS, ORDERS, Kind, as_kind, number_format
+from pmtcore.tables.kinds import CAPPED, CODED, DATES, LEVELS, ORDERS, Kind, as_kind, number_format
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column
 
 _SLASHED = re.compile(r"[0-9]{1,4}[/-][0-9]{1,2}[/-][0-9]{1,4}.*")  # a date whose order a cell does not tell
 _FEWEST_ROWS = 2  # a level seen once is a dummy that one public row decides
+# Behind what counts as missing, where other missing values are filled.
+_UNFILLED = ", and are not filled (the row is replaced by zeros)"
 _YES = ("1", "yes", "y", "true", "t", "positive", "pos")
 
 
@@ -101,28 +103,33 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     kind = as_kind(choices.kinds.get(rule.name, "level" if declared else rule.kind))
     if kind in LEVELS:
         return _categories(rule.name, schema.frequencies(public), choices, kind, decimal=decimal)
-    codes = tuple(declared) if kind == CODED else ()
-    values = schema.values(public, kind, decimal, name=rule.name, levels=codes)
+    numbers = tuple(declared) if kind in (CODED, CAPPED) else ()
+    values = schema.values(public, kind, decimal, name=rule.name, levels=numbers)
     if not np.any(np.isfinite(values)):
         empty = _blank(public) == len(public)
         raise InputError(TableMessage.EMPTY_COLUMN if empty else TableMessage.NOTHING_READ, column=rule.name, form=kind)
     notes = []
     like = schema.example(_first_texts(public), kind, decimal) if number_format(kind) is not None else ""
-    if codes:
-        notes.append(Note(TableNote.CODED, column=rule.name, levels=codes))
+    median = float(np.nanmedian(values))
+    if kind == CODED and choices.missing == "public-median":
+        notes.append(Note(TableNote.CODED_FILLED, column=rule.name, levels=numbers, number=median))
+    elif kind == CODED:
+        notes.append(Note(TableNote.CODED, column=rule.name, levels=numbers))
+    elif kind == CAPPED:
+        notes.append(Note(TableNote.CAPPED, column=rule.name, label=numbers[0]))
     if like:
         notes.append(Note(TableNote.WRITTEN, column=rule.name, example=like))
     if kind in DATES:
         notes.append(date_note(rule.name, kind))
     elif (identifier := schema.as_identifier(rule.name, values)) is not None:
         notes.append(Note(identifier, column=rule.name))
-    readable = schema.values(public, "number", decimal) if codes else values
+    readable = schema.values(public, "number", decimal) if numbers else values
     lost = int(np.sum(np.isnan(readable))) - _blank(public)
     if lost > 0:
         cells_lost = TableNote.UNREADABLE_CELL if lost == 1 else TableNote.UNREADABLE_CELLS
         form = f"number like {like}" if like else "date" if kind in DATES else "number"
         notes.append(Note(cells_lost, count=lost, column=rule.name, form=form))
-    return Feature(Column(rule.name, kind, codes), float(np.nanmedian(values)), notes=tuple(notes))
+    return Feature(Column(rule.name, kind, numbers), median, notes=tuple(notes))
 
 
 def date_note(name: str, kind: str) -> Note:
@@ -181,8 +188,10 @@ def _categories(name: str, counts: dict[str, int], choices: Choices, kind: Kind,
     return Feature(Column(name, kind, known), 0.0, tuple(dummies), frozenset(rare), other_level, reference, notes)
 
 
-def category_notes(features: Sequence[Feature], unseen: str) -> tuple[str, ...]:
+def category_notes(features: Sequence[Feature], choices: Choices) -> tuple[str, ...]:
     """Describe the treatment of each kind of category: one sentence for all columns to which it applies."""
+    # An unknown category is no gap: the policy that fills gaps leaves it unknown.
+    lost = f"missing{_UNFILLED if choices.missing == 'public-median' else ''}"
     categorical = [one for one in features if one.dummies is not None]
     if not categorical:
         return ()
@@ -191,11 +200,11 @@ def category_notes(features: Sequence[Feature], unseen: str) -> tuple[str, ...]:
         if alike := schema.spelled_alike(one.column.levels):
             notes.append(Note(TableNote.SPELLINGS, column=one.name, levels=alike))
         if one.merged:
-            become = "missing" if one.other_level is None else repr(one.other_level)
+            become = lost if one.other_level is None else repr(one.other_level)
             notes.append(Note(TableNote.RARE_LEVELS, column=one.name, become=become, levels=sorted(one.merged)))
-    for become, homes in (("missing", False), (repr(OTHER), True)):
+    for become, homes in ((lost, False), (repr(OTHER), True)):
         names = [one.name for one in categorical if (one.other_level is not None) == homes]
-        if names and unseen == "other":
+        if names and choices.unseen == "other":
             notes.append(Note(TableNote.UNKNOWN_LEVELS, columns=names, become=become))
     return tuple(notes)
 

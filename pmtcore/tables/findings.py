@@ -23,12 +23,13 @@ from pmtcore.base.messages import (
     kind_of,
     listed,
 )
+from pmtcore.base.numbers import figure
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, LOGISTIC, POISSON
 from pmtcore.public.moments import PublicData
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.features import date_note
-from pmtcore.tables.kinds import CODED, DATES, ORDERS, Kind, number_format
+from pmtcore.tables.kinds import CAPPED, CODED, DATES, ORDERS, Kind, number_format
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.problem import default_choices, features_taken, prepare_public, public_side
 from pmtcore.tables.schema import Schema
@@ -353,15 +354,31 @@ def _as_alike(name: str, choices: Choices) -> tuple[Repair, ...]:
     return () if choices.formula else (alike,)
 
 
-def _as_coded(name: str, code: float, choices: Choices) -> tuple[Repair, ...]:
-    """Return the repair that reads one number of a column as a missing value."""
-    text = f"{code:g}"
-    changes = {"kinds": {**choices.kinds, name: CODED}, "levels": {**choices.levels, name: (text,)}}
+def _as_coded(name: str, code: float, numbers: np.ndarray, choices: Choices) -> tuple[Repair, ...]:
+    """Return the repairs that read one number of a column as a missing value, or cap the column below it.
+
+    Args:
+        name: of the column.
+        code: the number.
+        numbers: public ones of the column (m,), NaN where missing.
+        choices: as they are.
+    """
+    if choices.formula:
+        return ()
+
+    def declared(kind: Kind, number: str) -> dict[str, Any]:
+        return {"kinds": {**choices.kinds, name: kind}, "levels": {**choices.levels, name: (number,)}}
+
+    text, others = f"{code:g}", numbers[np.isfinite(numbers) & (numbers != code)]
+    changes = declared(CODED, text)
     repair = Repair(RepairLabel.AS_MISSING.sentence(label=text, column=name), changes)
+    median = figure(float(np.median(others)))
     filled = Repair(
-        RepairLabel.AS_MISSING_FILLED.sentence(label=text, column=name), {**changes, "missing": "public-median"}
+        RepairLabel.AS_MISSING_FILLED.sentence(column=name, value=median), {**changes, "missing": "public-median"}
     )
-    return () if choices.formula else (repair, *[filled] * (choices.missing != "public-median"))
+    largest = f"{np.max(others):.15g}"
+    capped = Repair(RepairLabel.AS_CAPPED.sentence(column=name, label=largest), declared(CAPPED, largest))
+    return (repair, *[filled] * (choices.missing != "public-median"), *[capped] * bool(code > np.max(others)))
 
 
 def _as_kind(name: str, kind: str, choices: Choices, example: str = "") -> Repair:
@@ -423,7 +440,7 @@ def _features(private: Table, public: Table, choices: Choices, features: tuple[s
         numbers = schema.values(column, kind, public.decimal) if numeric else np.empty(0)
         code = schema.code_for_missing(numbers)
         if code is not None:
-            repairs = (*_as_coded(name, code, choices), _without(features, (name,)))
+            repairs = (*_as_coded(name, code, numbers, choices), _without(features, (name,)))
             yield Finding(
                 "numbers", Note(TableNote.CODE_FOR_MISSING, column=name, number=code), (name,), False, repairs
             )

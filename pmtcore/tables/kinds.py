@@ -13,10 +13,11 @@ Order = Literal["date", "day-first", "month-first"]
 ORDERS = {"day-first": "day", "month-first": "month"}  # kinds of dates with slashes, and what comes first in them
 DATES = ("date", *ORDERS)
 CODED = "coded"  # numbers, but for declared ones that stand for a missing value
+CAPPED = "capped"  # numbers, of which larger ones than a declared one count as that one
 LEVELS = ("level", "caseless")  # the second whatever their capitals and blanks
 _SIGNS = {"percent": ("%",), "euro": ("€", "EUR"), "dollar": ("$", "USD", "US$"), "pound": ("£", "GBP")}
 NUMBERS_WITH_SIGNS = tuple(_SIGNS)
-KINDS = ("number", CODED, *LEVELS, *DATES, *_SIGNS)
+KINDS = ("number", CODED, CAPPED, *LEVELS, *DATES, *_SIGNS)
 LIKE = "like "
 # What a user is told of: the last stands for any example.
 OFFERED = (*KINDS, f"{LIKE}EXAMPLE")

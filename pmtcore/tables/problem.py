@@ -38,7 +38,7 @@ from pmtcore.tables.coder import Coder, Weights, check_width, row_blocks
 from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, coding, feature, numeric
-from pmtcore.tables.kinds import CODED, ORDERS, number_format
+from pmtcore.tables.kinds import CAPPED, CODED, ORDERS, number_format
 from pmtcore.tables.limits import SMALLEST
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import Persons, bounded, identifiers, in_order_met
@@ -338,7 +338,7 @@ def _expansion(public: Table | MomentTable, choices: Choices, schema: Schema | N
     from pmtcore.tables.formula import Expansion  # noqa: PLC0415  # formulaic is slow to load
 
     learned = Expansion.learned(choices.formula, public, schema)
-    own = ("caseless", CODED, *ORDERS)
+    own = ("caseless", CODED, CAPPED, *ORDERS)
     stated = (name for name, kind in choices.kinds.items() if kind in own or number_format(kind) is not None)
     declared = [*choices.levels, *stated]
     if unused := [name for name in dict.fromkeys(declared) if name in (*learned.inputs, learned.response)]:
@@ -512,7 +512,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     if target.kind == "caseless" and (alike := spelled_alike(frequencies(labels or ()))):
         notes += (Note(TableNote.READ_ALIKE, column=target.name, levels=alike),)
     notes = target.notes + notes + tuple(note for encoded in features for note in encoded.notes)
-    notes += category_notes(features, choices.unseen)
+    notes += category_notes(features, choices)
     block = _one_block(public, coder, labelled)
     if "refuse" in (choices.missing, choices.unseen):
         coder.check([block], "public", labelled)

@@ -23,6 +23,7 @@ from pmtcore.base.strict_json import parsed
 from pmtcore.tables import cells
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.kinds import (
+    CAPPED,
     CODED,
     DATES,
     LEVELS,
@@ -63,7 +64,7 @@ class Column:
 
     Attributes:
         levels: known levels; a cell of a column of levels is the place of its level. Of numbers of kind ``coded``:
-            those that stand for a missing value.
+            those that stand for a missing value; of kind ``capped``: the one number that larger ones count as.
     """
 
     name: str
@@ -74,8 +75,10 @@ class Column:
         as_kind(self.kind)
         if self.kind in LEVELS and len(set(self.levels)) < max(len(self.levels), 1):
             raise InputError(TableMessage.LEVELS_TWICE, column=self.name)
-        if self.kind == CODED and not (self.levels and np.all(np.isfinite(self._codes))):
+        if self.kind == CODED and not (self.levels and np.all(np.isfinite(self._declared_numbers))):
             raise InputError(TableMessage.CODES_FORM, column=self.name)
+        if self.kind == CAPPED and not (len(self.levels) == 1 and np.all(np.isfinite(self._declared_numbers))):
+            raise InputError(TableMessage.CAP_FORM, column=self.name)
 
     def read(self, column: pa.Array, decimal: str | None = ".") -> np.ndarray:
         """Read cells (k,) as floats, NaN where missing.
@@ -87,7 +90,9 @@ class Column:
             return cells.numbers(column, decimal)
         if self.kind == CODED:
             values = cells.numbers(column, decimal)
-            return np.where(np.isin(values, self._codes), np.nan, values)
+            return np.where(np.isin(values, self._declared_numbers), np.nan, values)
+        if self.kind == CAPPED:
+            return np.minimum(cells.numbers(column, decimal), self._declared_numbers)
         if self.kind in DATES:
             return cells.days(column, cast(Order, self.kind))
         written = number_format(self.kind)
@@ -99,8 +104,8 @@ class Column:
         return np.where(codes == cells.ABSENT, np.nan, codes)
 
     @property
-    def _codes(self) -> np.ndarray:
-        """Return the numbers that stand for a missing value, NaN for a level that is no number."""
+    def _declared_numbers(self) -> np.ndarray:
+        """Return the levels as numbers, NaN for a level that is none."""
         return cells.numbers(pa.array(self.levels, pa.large_string()))
 
 

@@ -113,10 +113,11 @@ def test_truncation():
 
 def test_what_gaps_become_is_said():
     """Columns with gaps are named with their share and what a gap becomes, most gaps first; none without gaps."""
-    found = words.filled_words({"age": 0.01, "job": 0.06, "town": 0.0}, {"job": "Prof-specialty", "town": "Bern"})
-    assert found.index("job (6 %) with 'Prof-specialty'") < found.index("age (1 %) with its public median")
+    values = {"age": "its public median, 37", "job": "'Prof-specialty'", "town": "'Bern'"}
+    found = words.filled_words({"age": 0.01, "job": 0.06, "town": 0.0}, values)
+    assert found.index("job (6 %) with 'Prof-specialty'") < found.index("age (1 %) with its public median, 37")
     assert "town" not in found and words.filled_words({"age": 0.0}, {}) == ""
-    many = words.filled_words({f"c{j}": 0.1 for j in range(26)}, {})
+    many = words.filled_words({f"c{j}": 0.1 for j in range(26)}, {f"c{j}": "0" for j in range(26)})
     assert "6 columns more" in many
 
 

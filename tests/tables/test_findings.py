@@ -907,3 +907,57 @@ def test_labels_are_read_whatever_their_capitals_blanks_and_final_point():
     problems = [prepare(*pair(made(slice(0, 300), *labels), public), choices) for labels in spellings]
     read = [one.private.concatenate(lambda x, y: y).reveal(TEST) for one in problems]
     assert np.array_equal(*read) and 0 < read[0].mean() < 1
+
+
+def test_a_code_that_is_a_cap_is_capped_by_one_click():
+    """Each row is read by itself: the number declared is the most that counts; the code itself is no gap."""
+    rng = np.random.default_rng(4)
+
+    def made(n: int) -> dict:
+        gain = np.where(np.arange(n) % 9 == 0, 99999, rng.integers(0, 5000, n))
+        return {"gain": gain, "y": rng.normal(size=n)}
+
+    cells = made(300)
+    private, public = pair(cells, made(150))
+    (one,) = [one for one in findings(private, public, Choices(target="y")) if one.columns == ("gain",)]
+    repair = next(repair for repair in one.repairs if repair.changes["kinds"] == {"gain": "capped"})
+    chosen = repair.apply(Choices(target="y"))
+    (limit,) = chosen.levels["gain"]
+    gains = public.schema["gain"].read(public.column("gain").combine_chunks())
+    assert float(limit) == np.max(gains[gains != 99999])
+    assert not any(one.columns == ("gain",) for one in findings(private, public, chosen))
+    problem = prepare(private, public, chosen)
+    rows = problem.private.concatenate(lambda x, y: x).reveal(TEST)
+    assert np.array_equal(rows[:, 1], np.minimum(cells["gain"], float(limit)))
+    assert TableNote.CAPPED in map(kind_of, problem.notes)
+
+
+@pytest.mark.parametrize("limits", [(), ("none",), ("1", "2"), ("inf",)], ids=["no cap", "text", "two", "inf"])
+def test_a_cap_is_one_number(limits):
+    """Without it the kind says nothing."""
+    private, public = pair(*[{"a": np.arange(n), "y": np.arange(n) % 7} for n in (60.0, 40.0)])
+    with refused(TableMessage.CAP_FORM):
+        prepare(private, public, Choices(target="y", features=("a",), kinds={"a": "capped"}, levels={"a": limits}))
+
+
+def test_it_is_said_what_a_code_is_filled_with():
+    """The note, the repair and the line about gaps name one value: the median of the other public values."""
+    private, public = pair(*[{"gain": [99999, *range(n)], "y": np.arange(n + 1) % 7} for n in (61, 41)])
+    (one,) = [one for one in findings(private, public, Choices(target="y")) if one.columns == ("gain",)]
+    filled = next(repair for repair in one.repairs if "missing" in repair.changes)
+    assert "with 20)" in filled.label
+    problem = prepare(private, public, filled.apply(Choices(target="y")))
+    (note,) = [note for note in problem.notes if kind_of(note) is TableNote.CODED_FILLED]
+    assert note.facts["number"] == 20
+    assert "its public median, 20" in filled_gaps(problem, public)
+
+
+def test_an_unknown_category_is_never_filled():
+    """Also where gaps are filled a row with one counts as zeros, and the notes say so."""
+    towns = [["a", "b", None] * 20 + ["unknown"] * 3, ["a", "b", "b"] * 20]
+    private, public = pair(*[{"town": town, "y": np.arange(len(town)) % 7.0} for town in towns])
+    problem = prepare(private, public, Choices(target="y", missing="public-median"))
+    rows = problem.private.concatenate(lambda x, y: x).reveal(TEST)
+    assert not np.any(rows[-3:]) and np.all(rows[:-3, 0] == 1)
+    (note,) = [note for note in problem.notes if kind_of(note) is TableNote.UNKNOWN_LEVELS]
+    assert "not filled" in note
