@@ -6,14 +6,13 @@ import streamlit as st
 
 from pages.elements.controls import control
 from pages.elements.session import current_problem, prospect, session
-from pages.elements.widgets import badge, chart
+from pages.elements.widgets import badge, chart, epsilon_delta
 from pages.elements.workflow_state import planned
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.perturbed import CHOICES
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.numbers import power_of_ten
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import methods_for
 from pmtcore.releases.planning import LADDER
@@ -35,15 +34,18 @@ def applies(problem: Problem) -> bool:
 def previews(problem: Problem, mu: float) -> Sequence[Preview]:
     """Return what is planned at a total budget with the retrieved part recycled, and with it returned.
 
+    Parts are stated at the delta of the other pages.
+
     Raises:
         InputError: the tables or the budget do not suit the method.
     """
-    return [prospect(problem, Request(METHOD, Budget(mu), {"retrieved": choice})) for choice in CHOICES]
+    delta = epsilon_delta(problem.private.n)
+    return [prospect(problem, Request(METHOD, Budget(mu), {"retrieved": choice, "delta": delta})) for choice in CHOICES]
 
 
 def show_retrieved(facts: Facts, recycled: bool, key: str) -> None:
     """Draw spent, retrieved and recycled, in figures and as one bar."""
-    for column, (name, value) in zip(st.columns(4), figures.retrieved_metrics(facts, recycled).items(), strict=True):
+    for column, (name, value) in zip(st.columns(3), figures.retrieved_metrics(facts, recycled).items(), strict=True):
         column.metric(name, f"ε {value}", help=help_for("retrieved"))
     alt = "Where the planned epsilon goes: noise, Jacobian, retrieved"
     drawn, table = figures.retrieved(facts), figures.retrieved_table(facts)
@@ -58,13 +60,6 @@ def planned_on_open_table(problem: Problem, mu: float, key: str) -> None:
     st.markdown(f"{badge(Label.PUBLIC)} {plain(words)}")
     recycled, returned = previews(problem, mu)
     show_retrieved(recycled.facts, True, key)
-    guarantee = recycled.guarantee
-    parts_delta = recycled.facts.as_dict().get("parts_delta")
-    if parts_delta and guarantee.delta != parts_delta:
-        st.caption(
-            f"Plan and Release state the same budget, mu = {said(guarantee.mu)}, as epsilon {said(guarantee.epsilon)} "
-            f"at delta = {power_of_ten(guarantee.delta)}."
-        )
     if words := figures.bought_words(recycled, returned):
         st.markdown(f"{badge(Label.PUBLIC)} {words}")
 

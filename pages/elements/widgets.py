@@ -1,7 +1,7 @@
 """Widgets that pages share: labels, charts with their tables, forms read from the registry."""
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -239,25 +239,34 @@ def deployments(mu: float) -> None:
         )
 
 
-def parameter_form(method: Method, key: str) -> dict[str, Any]:
-    """Draw a method's parameters from the fields of its registry entry; return their values."""
+def parameter_form(method: Method, key: str, starts: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Draw a method's parameters from the fields of its registry entry; return their values.
+
+    Args:
+        method: its entry.
+        key: start of the keys of the fields.
+        starts: values that fields of these names begin with, in place of their defaults.
+    """
     fields = dataclasses.fields(method.parameters)
     if not fields:
         st.caption("This method has no parameters.")
-    return {item.name: _field(item, f"{key}-{method.id}-{item.name}") for item in fields}
+    return {
+        item.name: _field(item, f"{key}-{method.id}-{item.name}", (starts or {}).get(item.name, item.default))
+        for item in fields
+    }
 
 
-def _field(item: dataclasses.Field[Any], key: str) -> Any:
+def _field(item: dataclasses.Field[Any], key: str, first: Any) -> Any:
     meta = item.metadata
     common: dict[str, Any] = {"label": meta["label"], "help": meta["help"], "key": key, "persist_state": "session"}
     if meta["choices"]:
         return st.segmented_control(
             options=list(meta["choices"]),
-            default=None if key in st.session_state else item.default,
+            default=None if key in st.session_state else first,
             required=True,
             **common,
         )
-    start = at_first(key, value=item.default)
+    start = at_first(key, value=first)
     if isinstance(item.default, str):
         return st.text_input(max_chars=10_000, **start, **common)
     # Without limits, beyond which a field keeps its last number in silence: the parameters say what is out of range.

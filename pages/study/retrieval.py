@@ -23,14 +23,6 @@ _FACTORS = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]
 _DELTAS = {"pure: delta = 0": 0.0, "delta = 1e-6": 1e-6, "delta = 1e-4": 1e-4, "delta = 1e-3": 1e-3}
 
 
-_HELP = {
-    "Noise drawn at": "The share of epsilon that the noise is drawn at, with what was recycled.",
-    "Spent on the Jacobian": help_for("jacobian"),
-    "Retrieved": help_for("retrieved"),
-    "Guarantee": help_for("epsilon"),
-}
-
-
 def ask() -> tuple[RetrievalPlan, float]:
     """Draw the inputs of a plan; return it, and the modulus in units of Lambda0."""
     a, b, c = st.columns(3)
@@ -47,18 +39,17 @@ def ask() -> tuple[RetrievalPlan, float]:
 
 
 def numbers(plan: RetrievalPlan, split: BudgetSplit) -> None:
-    """Draw the parts and the guarantee, its relation in words and converted."""
-    for column, (name, value) in zip(
-        st.columns(4),
-        {
-            "Noise drawn at": split.noise_epsilon,
-            "Spent on the Jacobian": split.jacobian_epsilon,
-            "Retrieved": split.retrieved,
-            "Guarantee": split.promise.epsilon,
-        }.items(),
-        strict=True,
-    ):
-        column.metric(name, f"ε {said(value)}", help=_HELP[name])
+    """Draw the parts and the guarantee, its relation in words and converted; each amount is in one figure alone."""
+    recycled = split.retrieved if split.choice == "recycle" else 0.0
+    back = {"recycle": "Retrieved, and recycled as noise", "return": "Retrieved, and returned"}
+    parts = (
+        ("Spent on noise", split.noise_epsilon - recycled, ""),
+        ("Spent on the Jacobian", split.jacobian_epsilon, "jacobian"),
+        (back.get(split.choice, "Retrieved"), split.retrieved, "retrieved"),
+        ("Guarantee", split.promise.epsilon, "epsilon"),
+    )
+    for column, (name, value, term) in zip(st.columns(4), parts, strict=True):
+        column.metric(name, f"ε {said(value)}", help=help_for(term) if term else None)
     st.markdown(f"{badge(Label.PUBLIC)} **{split.promise.words}.** {plan.conversion(split.promise)}")
 
 

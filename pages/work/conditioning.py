@@ -60,27 +60,33 @@ def page(problem: Problem) -> None:
     label = kinds[-1]
 
     workflow_state.steps("conditioning", problem)
+    ends = diagnostics.extreme_directions(problem.public)
     # Where all figures are of one kind, this sentence has it, and a phone their names.
-    carriers = directions_words(shown[0], *diagnostics.extreme_directions(problem.public))
+    carriers = directions_words(shown[0], *ends, diagnostics.scaled_condition_number(problem.public))
     st.markdown(f"{badge(label)} {plain(f'{conditioning_words(shown[-1])} {carriers}'.strip())}")
     for diagnosis, kind in zip(shown, kinds, strict=True):
         metrics(diagnosis, badge(kind) if len(kinds) > 1 else "")
-    left, middle, right = st.container(key="pairs-conditioning").columns([4, 3, 4], gap="medium")
+    request = workflow_state.planned(problem)
+    facts = expected(problem, request)
+    planned = facts.radius if facts and method(request.method).whitens else None
+    beside = planned is not None or facts is None
+    left, middle, *right = st.container(key="pairs-conditioning").columns([4, 3, 4] if beside else [4, 3], gap="medium")
     with left:
         st.markdown("**Spectrum of the second moment**")
         picture(figures.spectrum(shown), "spectrum", "Eigenvalues before and after whitening, log axis")
     with middle:
         st.markdown("**The two worst directions**")
         picture(figures.ellipses(shown[-1]), "ellipses", "Longest and shortest direction before and after whitening")
-    request = workflow_state.planned(problem)
-    facts = expected(problem, request)
-    with right:
-        radius = truncation(shown, facts.radius if facts and method(request.method).whitens else None)
     # What the plan does comes first: a radius on the slider is a question.
     if facts:
-        planned_share(request, facts)
-    for diagnosis, kind in zip(shown, kinds, strict=True):
-        st.markdown(f"{badge(kind)} {plain(truncation_words(diagnosis, radius))}")
+        planned_share(request, facts, beside)
+    # Where the plan has no radius for whitened rows, the slider is about the papers' methods alone.
+    folded = None if beside else st.expander("Rows outside a radius, as the papers truncate", icon=":material/tune:")
+    with right[0] if right else folded or st.container():
+        radius = truncation(shown, planned)
+    with folded or st.container():
+        for diagnosis, kind in zip(shown, kinds, strict=True):
+            st.markdown(f"{badge(kind)} {plain(truncation_words(diagnosis, radius))}")
     st.caption(
         "A private fit inverts a noisy second moment. Noise is equally large everywhere and drowns directions in which "
         "the data hardly vary. Whitening with the public moment makes directions about equally long, as far as there "
@@ -100,17 +106,23 @@ def expected(problem: Problem, request: Request) -> Facts | None:
         return None
 
 
-def planned_share(request: Request, facts: Facts) -> None:
-    """Draw the share of rows that the planned method truncates: the figure of Plan, Release and the report."""
-    own, after = "which chooses its own bound.", " Its bound is no radius: the curve and its slider do not show it."
+def planned_share(request: Request, facts: Facts, beside: bool) -> None:
+    """Draw the share of rows that the planned method truncates: the figure of Plan, Release and the report.
+
+    Args:
+        request: the plan.
+        facts: its public figures.
+        beside: whether the curve of the lengths of rows is in sight.
+    """
+    own, after = "which chooses its own bound: no radius of whitened rows.", ""
     if facts.radius is not None:
-        own, after = f"which chooses its own radius, {said(facts.radius)}.", ""
-    if facts.radius is not None and facts.passes is not None:
+        own = f"which chooses its own radius, {said(facts.radius)}."
+    if beside and facts.radius is not None and facts.passes is not None:
         own = f"whose first pass has radius {said(facts.radius)} and whose next one clips at a bound of its own."
         after = " These rows lie beyond that bound, which counts residuals too; the curve is of the features alone."
     st.markdown(
-        f"{badge(Label.PUBLIC)} **Truncation rate of the planned method**, {plain(in_quotes(request.method))} at mu = "
-        f"{said(request.budget.mu)}, {own} {shortened_words(facts.as_dict())}{after}"
+        f"{badge(Label.PUBLIC)} **{plain(shortened_words(facts.as_dict()))}** The truncation rate of the planned "
+        f"method, {plain(in_quotes(request.method))} at mu = {said(request.budget.mu)}, {own}{after}"
     )
 
 

@@ -26,7 +26,8 @@ def ask(problem: Problem, chosen: str) -> tuple[Request, Preview] | None:
     with errors_shown():
         budget, delta = budget_input("release", problem.private.n)
         with st.expander("Parameters", icon=":material/tune:"):
-            values = parameter_form(method(chosen), "release")
+            # A method that states parts of its budget does so at the delta of the whole.
+            values = parameter_form(method(chosen), "release", {"delta": delta})
         request = Request(chosen, budget, values, delta, declared(problem))
         with st.spinner("Predicting", show_time=True):
             return request, prospect(problem, request)

@@ -129,6 +129,17 @@ def extreme_directions(public: PublicData) -> tuple[Direction, Direction]:
     return _direction(public.names, directions[:, 0]), _direction(public.names, directions[:, -1])
 
 
+def scaled_condition_number(public: PublicData) -> float:
+    """Return the condition number of the public second moment once every column has mean square 1.
+
+    Scaling columns so comes within a factor d of the best scaling (van der Sluis 1969): what is left is no matter of
+    units. A column of zeros stays one.
+    """
+    lengths = np.linalg.norm(public.feature_root, axis=1)
+    singular = np.linalg.svd(public.feature_root / np.where(lengths > 0, lengths, 1.0)[:, None], compute_uv=False)
+    return math.inf if singular[-1] == 0 else float((singular[0] / singular[-1]) ** 2)
+
+
 def _direction(names: Sequence[str], vector: np.ndarray) -> Direction:
     """Return the columns of the table that carry a vector (d,) of length 1, each with all its levels."""
     shares: dict[str, float] = {}

@@ -8,7 +8,7 @@ import html as _html
 import re
 import shlex
 
-from pmtcore.base.numbers import unbroken
+from pmtcore.base.numbers import UNBREAKABLE, unbroken
 
 # What may begin markup: signs that always may, signs that may where they stand, signs that may at the start of a line.
 _MARKUP = re.compile(r"[\\`*\[\]{}<$~|]|_(?!(?<=[^\W_]_)[^\W_])|:(?=[A-Za-z:])|&(?=#?\w+;)|^[-+#>=]")
@@ -37,12 +37,12 @@ def one_line(text: str) -> str:
 def markdown(text: str) -> str:
     """Escape text for Markdown: what could be markup is escaped, prose stays as it is, line breaks become blanks.
 
-    No line ends between a number and its per cent sign.
+    No line ends inside of an amount (:func:`pmtcore.base.numbers.unbroken`).
 
     Markdown readers look for addresses, icons in colons and arrows after escapes are removed, so these are broken by a
     joiner of zero width.
     """
-    shown = _PARSED_AFTER_ESCAPES.sub(rf"\g<0>{_JOINER}", " ".join(terminal(text).split()))
+    shown = _PARSED_AFTER_ESCAPES.sub(rf"\g<0>{_JOINER}", " ".join(terminal(text.replace(UNBREAKABLE, " ")).split()))
     return unbroken(_NUMBERED.sub(r"\1\\", _MARKUP.sub(r"\\\g<0>", shown)))
 
 

@@ -9,6 +9,11 @@ from datetime import date
 _LARGEST_WRITTEN_OUT = 1e7
 # Below this a figure would have too many zeros and is written with a power of ten.
 _SMALLEST_WRITTEN_OUT = 1e-4
+# A space that allows no line break.
+UNBREAKABLE = "\u00a0"
+# A per cent sign behind its number; a symbol or a sign before its number, which may be below zero or in parentheses.
+_SYMBOLS = "mu|rho|epsilon|delta|lambda|gamma|kappa|df|n|p|F|T"
+_INSIDE_AMOUNTS = re.compile(rf"(?<=\d) %|\b(?:{_SYMBOLS}) [=<>≤≥] (?=[-(]?[\d.])|(?<=[±≤≥]) (?=\d)|\bε (?=\d)")
 # Below this a p-value says nothing more: no normal approximation holds that far out.
 _LEAST_P_VALUE = 1e-12
 # Distances from 1 between which a ratio would be written as 1 with four digits, and is not 1.
@@ -106,12 +111,12 @@ def percent(share: float, digits: int = 2) -> str:
 
 
 def unbroken(text: str) -> str:
-    r"""Put a space that allows no line break between each number and its per cent sign.
+    r"""Put spaces that allow no line break inside of amounts: between a number and its per cent sign or symbol.
 
-    >>> unbroken("5 % of 20 rows")
-    '5\xa0% of 20 rows'
+    >>> unbroken("5 % of 20 rows, mu = 1 and ± 0.3")
+    '5\xa0% of 20 rows, mu\xa0=\xa01 and ±\xa00.3'
     """
-    return re.sub(r"(?<=\d) %", "\u00a0%", text)
+    return _INSIDE_AMOUNTS.sub(lambda amount: amount[0].replace(" ", UNBREAKABLE), text)
 
 
 def p_value(p: float) -> str:

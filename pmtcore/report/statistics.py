@@ -49,17 +49,21 @@ class TruncatedShare:
 
     @property
     def words(self) -> str:
-        """Return the share as a percentage, with its origin.
+        """Return the share as a percentage of what it is a share of, with its origin.
 
         >>> TruncatedShare(0.0344, ShareOrigin.PREDICTED).words, TruncatedShare(0.0, ShareOrigin.RELEASED).words
-        ('3.4 %, predicted from public rows', 'none, released estimate (noisy, no band)')
+        ('3.4 % of private rows, predicted from public rows', 'none, released estimate (noisy, no band)')
         >>> TruncatedShare(0.0, ShareOrigin.PREDICTED).words
         'no public row would be; a few private ones may be'
         """
-        share = min(max(self.share, 0.0), 1.0)
-        if share == 0 and self.origin is ShareOrigin.PREDICTED:
+        if self.share <= 0 and self.origin is ShareOrigin.PREDICTED:
             return "no public row would be; a few private ones may be"
-        return f"{percent(share) if share > 0 else 'none'}, {self.origin}"
+        return f"{self.amount}, {self.origin}"
+
+    @property
+    def amount(self) -> str:
+        """Return the share as a percentage of private rows."""
+        return f"{percent(min(self.share, 1.0))} of private rows" if self.share > 0 else "none"
 
 
 # Under which name plans and releases keep a share, and what kind of figure it is there.
@@ -81,12 +85,18 @@ def shortened(*figures: Mapping[str, Any]) -> list[TruncatedShare]:
 
 
 def shortened_words(*figures: Mapping[str, Any]) -> str:
-    """Return the share in one line under its name, the released one where there is one; says so where none is known."""
+    """Return the share in one line under its name; says so where none is known.
+
+    A released share stands first, and beside it what the plan had predicted of the same share.
+    """
     shares = shortened(*figures)
     if not shares:
         return f"{NAME}: not predicted for this method."
-    known = [share for share in shares if share.origin is not ShareOrigin.PREDICTED]
-    return unbroken(f"{NAME}: {'; '.join(share.words for share in known or shares)}.")
+    released = [share for share in shares if share.origin is not ShareOrigin.PREDICTED]
+    if not released:
+        return unbroken(f"{NAME}: {shares[0].words}.")
+    before = f"; {shares[0].amount} had been predicted" if shares[0] is not released[0] else ""
+    return unbroken(f"{NAME}: {released[0].words}{before}.")
 
 
 TITLES: Mapping[str, str] = {

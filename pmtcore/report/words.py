@@ -98,17 +98,21 @@ def conditioning_words(diagnosis: Diagnosis) -> str:
     return f"{start} and {figure(after)} times after: {_gain(before, after)}{_harm_words(after)}"
 
 
-def directions_words(diagnosis: Diagnosis, longest: Direction, shortest: Direction) -> str:
-    """Say which columns make the condition number large; empty where no direction is much longer than another.
+def directions_words(diagnosis: Diagnosis, longest: Direction, shortest: Direction, scaled: float = math.nan) -> str:
+    """Say which columns, and how far their units, make the condition number large; empty where it is small.
 
     Args:
         diagnosis: of the rows.
         longest: direction of the public second moment.
         shortest: direction of the public second moment.
+        scaled: condition number once every column has the same length; NaN where it is unknown.
     """
     if _ratio(diagnosis.before.kappa) <= _ROUND or not np.any(diagnosis.before.eigenvalues > 0):
         return ""
-    return f"In units of the table the longest is {_columns_of(longest)}, the shortest {_columns_of(shortest)}."
+    units = ""
+    if _ratio(diagnosis.before.kappa) > _ROUND * _ratio(scaled):
+        units = f" Units make most of it: with all columns scaled to one length it is {figure(_ratio(scaled))} times."
+    return f"In units of the table the longest is {_columns_of(longest)}, the shortest {_columns_of(shortest)}.{units}"
 
 
 def _columns_of(direction: Direction) -> str:
@@ -145,21 +149,21 @@ def _harm_words(after: float) -> str:
 
 
 def truncation_words(diagnosis: Diagnosis, radius: float) -> str:
-    """Say how many rows a radius truncates."""
+    """Say how many rows lie outside a radius, by the length of their features alone."""
     rate = diagnosis.rate(radius)
     if math.isnan(rate):
         return "Without public rows the share of rows outside cannot be predicted."
-    at = f"At radius {figure(radius)}, where the slider stands,"
+    at = f"Rows outside the slider's radius, {figure(radius)}, by the length of their features alone:"
     longest = figure(float(diagnosis.norms[-1]))
     if diagnosis.label is Label.PRIVATE:
         if rate <= 0:
-            return f"{at} no private row is truncated; the longest has {longest}. {_CHOSEN_BY_PRIVATE_ROWS}"
-        share = "every private row is" if rate >= 1 else f"{percent(rate)} of the private rows are"
-        return f"{at} {share} truncated. {_SMALLER_RADIUS}"
+            return f"{at} no private row; the longest has {longest}. {_CHOSEN_BY_PRIVATE_ROWS}"
+        share = "every private row" if rate >= 1 else f"{percent(rate)} of the private rows"
+        return f"{at} {share}. {_SMALLER_RADIUS}"
     if rate <= 0:
-        return f"{at} no public row would be truncated; the longest has {longest}. Some private rows may be longer."
+        return f"{at} no public row; the longest has {longest}. Some private rows may be longer."
     share = "all private rows" if rate >= 1 else f"about {percent(rate)} of the private rows"
-    return f"{at} {share} would be truncated, to judge by the public ones. {_SMALLER_RADIUS}"
+    return f"{at} {share}, to judge by the public ones. {_SMALLER_RADIUS}"
 
 
 def coefficient_words(table: pd.DataFrame, unit: DisplayUnit) -> list[str]:

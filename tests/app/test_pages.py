@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.elements import cautions
 from pages.elements.session import _known_previews, _public_sides, named_tables, prepared
-from pmtcore.accounting.budgets import Budget
+from pmtcore.accounting.budgets import Budget, reporting_delta
 from pmtcore.base.numbers import figure
 from pmtcore.methods.registry import methods
 from pmtcore.releases.release import Request, preview
@@ -377,7 +377,7 @@ def test_the_radius_moves_the_rate(app):
     go(app, "conditioning")
     before = words(app)
     app.slider(key="radius").set_value(2.0).run()
-    assert "At radius 2, " in words(app) and words(app) != before
+    assert "the slider's radius, 2, " in words(app) and words(app) != before
 
 
 def test_the_radius_starts_at_that_of_the_plan(app):
@@ -398,16 +398,17 @@ def test_the_radius_starts_at_that_of_the_plan(app):
 
 
 def test_a_bound_that_is_no_radius_is_not_read_off_the_curve(app):
-    """The curve may show that no row is outside while the plan truncates some: its bound is of another kind."""
-    other = "the curve and its slider do not show it"
+    """The curve may show that no row is outside while the plan truncates some: it is folded where the bound is none."""
+    other, folded = "no radius of whitened rows", "Rows outside a radius, as the papers truncate"
     go(app, "conditioning")
-    assert other not in words(app)
+    assert other not in words(app) and folded not in [one.label for one in app.expander]
     go(app, "data")
     app.segmented_control(key="source").set_value("name").run()
     app.selectbox(key="table-name").set_value("demo-labels").run()
     go(app, "conditioning")
     assert preview(session(app).problem, Request("pmt-gradients", Budget(1.0))).facts.radius is None
-    assert "Truncation rate of the planned method" in words(app) and other in words(app)
+    assert "The truncation rate of the planned method" in words(app) and other in words(app)
+    assert folded in [one.label for one in app.expander]
 
 
 def test_private_text_of_no_public_row_has_its_row_counted_as_zeros(app):
@@ -654,13 +655,15 @@ def test_what_would_be_retrieved_is_that_of_the_open_table(table):
     app.query_params["table"] = table
     app.run()
     app.switch_page("pages/study/retrieval.py").run()
-    before = {metric.label: metric.value for metric in app.metric}
-    assert {"Spent on noise", "Spent on the Jacobian", "Retrieved", "Of that, recycled as noise"} <= set(before)
-    problem = session(app).problem
-    facts = preview(problem, Request("napp-public", Budget(1.0))).facts
-    assert before["Of that, recycled as noise"] == f"ε {figure(facts.retrieved_epsilon)}"
+    before = {metric.label: metric.value for metric in app.metric[:3]}
+    problem, back = session(app).problem, "Retrieved, and recycled as noise"
+    made = preview(problem, Request("napp-public", Budget(1.0), {"delta": reporting_delta(problem.private.n)}))
+    shown = {name: float(before[name].removeprefix("ε ")) for name in ("Spent on noise", "Spent on the Jacobian", back)}
+    assert shown[back] == pytest.approx(made.facts.retrieved_epsilon, rel=0.05)
+    # The parts add up, as they are written, to the epsilon that Plan and Release state.
+    assert sum(shown.values()) == pytest.approx(float(figure(made.guarantee.epsilon)), abs=2e-3)
     app.select_slider(key="retrieval-open-mu").set_value(0.3).run()
-    assert {metric.label: metric.value for metric in app.metric}["Of that, recycled as noise"] != before
+    assert {metric.label: metric.value for metric in app.metric[:3]}[back] != before[back]
     assert not app.exception
 
 

@@ -13,7 +13,8 @@ from pmtcore.report.statistics import NAME, ShareOrigin, TruncatedShare, shorten
 def test_a_share_is_a_percentage_with_its_origin(share, words, origin):
     """A small share never reads as none, one below all never as all; what is released with noise stays within 1."""
     if share > 0 or origin is not ShareOrigin.PREDICTED:
-        assert TruncatedShare(share, origin).words == f"{words}, {origin}"
+        of = "" if words == "none" else " of private rows"
+        assert TruncatedShare(share, origin).words == f"{words}{of}, {origin}"
 
 
 def test_no_public_row_is_no_promise_for_private_ones():
@@ -21,11 +22,12 @@ def test_no_public_row_is_no_promise_for_private_ones():
     assert "a few private ones may be" in TruncatedShare(0.0, ShareOrigin.PREDICTED).words
 
 
-def test_the_released_share_takes_the_place_of_the_prediction():
-    """One figure in the line: after a release the released one."""
+def test_the_released_share_comes_before_the_prediction():
+    """After a release the line has the released share, and what had been predicted of it."""
     line = shortened_words({"predicted_truncation_rate": 0.02}, {"clipped_share": 0.03})
     before = shortened_words({"predicted_truncation_rate": 0.02})
-    assert "3\u00a0%" in line and "2\u00a0%" not in line and "3\u00a0%" not in before
+    assert line.index("3\u00a0% of private rows, released") < line.index("2\u00a0% of private rows had been predicted")
+    assert "3\u00a0%" not in before and "had been" not in before
 
 
 def test_predictions_come_before_what_was_released():

@@ -13,7 +13,7 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_power, mu_from_epsilon
 from pmtcore.auditing.comparison import Summary
-from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis, extreme_directions
+from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis, extreme_directions, scaled_condition_number
 from pmtcore.base.bands import Bands
 from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import ArgumentMessage, Note, TableNote, kind_of
@@ -85,6 +85,12 @@ def test_the_columns_that_make_a_condition_number_large_are_named():
     found = words.directions_words(diagnosis([1e-6, 1, 1, 2.5e9]), longest, shortest)
     assert "mostly pay" in found and "made of" in found and "twin (50 %)" in found
     assert words.directions_words(diagnosis([1, 2]), longest, shortest) == ""
+    data = public_from_rows(x, rng.standard_normal(4000), names, "y")
+    spectrum = np.linalg.eigvalsh(np.corrcoef(np.column_stack([a, twin]).T))
+    assert scaled_condition_number(data) == pytest.approx(spectrum[1] / spectrum[0], rel=0.1)
+    for scale, told in ((1.0, False), (1e-4, True)):
+        one = words.directions_words(diagnosis([1, 1e9]), longest, shortest, scale * 1e9)
+        assert ("Units make most of it" in one) == told
     towns = np.column_stack([np.ones(4000), a, rng.integers(0, 4, 4000)[:, None] == [0, 1, 2]]).astype(float)
     columns = (INTERCEPT, "a", "town=n", "town=s", "town=w")
     _, shortest = extreme_directions(public_from_rows(towns, rng.standard_normal(4000), columns, "y"))
@@ -101,13 +107,13 @@ def test_truncation():
     norms = np.sort(np.random.default_rng(1).chisquare(5, 2001)) ** 0.5
     made = diagnosis([1, 2], [1, 2], norms)
     assert len(norms) == len(QUANTILES)
-    assert re.search("no .*row would be truncated", words.truncation_words(made, 100.0))
+    assert "no public row;" in words.truncation_words(made, 100.0)
     # A radius by the longest private row is a figure of private rows: nobody is asked to choose so.
     for label, exact in ((Label.PRIVATE, True), (Label.PUBLIC, False)):
         assert ("would leak it" in words.truncation_words(replace(made, label=label), 100.0)) is exact
     assert "all private rows" in words.truncation_words(made, 0.0)
     assert "0 %" not in words.truncation_words(made, float(norms[-1]) - 1e-9)
-    assert re.search(r"\d+ % of the private rows would", words.truncation_words(made, 2.0))
+    assert re.search(r"\d+ % of the private rows, to judge", words.truncation_words(made, 2.0))
     assert "cannot be predicted" in words.truncation_words(diagnosis([1], [1]), 2.0)
 
 

@@ -1,6 +1,7 @@
 """Pictures of the ledger."""
 
 import math
+from decimal import Decimal
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -71,14 +72,20 @@ def retrieved_table(facts: Facts) -> pd.DataFrame:
 
 
 def retrieved_metrics(facts: Facts, recycled: bool) -> dict[str, str]:
-    """Return the parts of the planned epsilon under the names of the paper: spent twice, retrieved, recycled."""
-    back = _epsilon(facts, "retrieved")
+    """Return the three parts of the planned epsilon under the names of the paper; what is written adds up to it."""
+    planned, jacobian, back = (_written(facts, part) for part in ("planned", "jacobian", "retrieved"))
     return {
-        "Spent on noise": said(_epsilon(facts, "planned") - _epsilon(facts, "jacobian") - back),
-        "Spent on the Jacobian": said(_epsilon(facts, "jacobian")),
-        "Retrieved": said(back),
-        "Of that, recycled as noise": said(back if recycled else 0.0),
+        "Spent on noise": f"{planned - jacobian - back:,}",
+        "Spent on the Jacobian": f"{jacobian:,}",
+        f"Retrieved, and {'recycled as noise' if recycled else 'returned'}": f"{back:,}",
     }
+
+
+def _written(facts: Facts, part: str) -> Decimal:
+    """Return a part of the planned epsilon with the decimals that all parts are written with."""
+    sizes = [size for size in (_epsilon(facts, "planned"), 10 * _epsilon(facts, "retrieved")) if size > 0]
+    places = max((2 - math.floor(math.log10(size)) for size in sizes), default=0)
+    return Decimal(f"{_epsilon(facts, part):.{max(places, 0)}f}")
 
 
 def bought_words(recycled: Preview, returned: Preview) -> str:
@@ -98,8 +105,8 @@ def retrieved_words(facts: Facts) -> str:
     if back <= 0:
         return "Nothing was retrieved: the Jacobian takes all that was planned for it."
     delta = facts.as_dict().get("parts_delta")
-    at = f" (at delta = {power_of_ten(delta)}, a parameter of the method)" if delta else ""
+    at = f" at delta = {power_of_ten(delta)}" if delta else ""
     return (
-        f"Of epsilon {said(_epsilon(facts, 'planned'))}{at} {said(back)} was planned for the Jacobian and is provably "
-        "not needed."
+        f"The three parts add up to the planned epsilon, {_written(facts, 'planned'):,}{at}. The last was planned for "
+        "the Jacobian and is provably not needed."
     )
