@@ -30,7 +30,7 @@ from pages.elements.widgets import (
 from pages.elements.workflow_state import another_table
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.numbers import listing, p_value, plural
+from pmtcore.base.numbers import listing, p_value
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
@@ -217,7 +217,7 @@ def answer(here: Held, fit: Regression) -> None:
     correction = st.session_state.get("explore-correction") or "none"
     table = figures.table(fit, correction, many)
     scales = figures.in_steps(here.moment, fit)
-    drawn = figures.drawn(table, scales) if scales else None
+    drawn = figures.drawn(table, scales, fit.freedom if correction == "none" else None) if scales else None
     bases = figures.bases(here.references, here.moment.columns, fit.features)
     factors = figures.factor_tests(fit)
     example = figures.example_words(here.moment, fit, table, bases, said_of=here.event(fit.response))
@@ -376,7 +376,7 @@ def more(here: Held, fit: Regression) -> None:
         "Network": _network,
         "Components": _components,
         "Columns": _columns,
-        "Confirm": _confirm,
+        "Second release": _confirm,
         "Code": _code,
     }
     draw[segments("explore-more", list(draw), "Test and predict")](here, fit)
@@ -397,8 +397,8 @@ def _test(here: Held, fit: Regression) -> None:
     if tested:
         joint = fit.test(tested)
         st.markdown(
-            f"{badge(here.label)} F = {joint.statistic:.4g} for {plural(joint.among, 'coefficient')}, p: "
-            f"{p_value(joint.p)} (all parts of the error together)."
+            f"{badge(here.label)} {plain(figures.f_words(joint))}, p: {p_value(joint.p)} (all parts of the error "
+            "together). The second number in parentheses is the degrees of freedom of the error: noise leaves fewer."
         )
     inputs = here.moment.inputs(fit)
     base = [name for name in here.moment.record.derived.base if name in here.moment.columns and name != fit.response]
@@ -468,15 +468,16 @@ def _paths(here: Held, fit: Regression) -> None:
             )
             frame(table, "The best columns of each number")
         return
-    path = here.moment.lasso_path(fit) if kind == "lasso" else here.moment.ridge_path(fit)
+    ridge = kind == "ridge"
+    path = here.moment.ridge_path(fit, figures.comparable(here.moment)) if ridge else here.moment.lasso_path(fit)
     words = (
-        "The penalty is added to the mean square of each feature, in its own unit: one of small numbers shrinks first."
+        "The penalty is on the changes that are drawn, so the units of the table make no difference."
         if kind == "ridge"
         else "The table says in what share of draws of noise and sampling a feature is chosen."
     )
     alt = f"Coefficients along the {kind} path"
     picture = figures.paths(here.moment, path, fit.response)
-    chart(picture, "explore-paths", alt, figures.path_table(path), label=here.label, words=words)
+    chart(picture, "explore-paths", alt, figures.path_table(here.moment, path), label=here.label, words=words)
 
 
 def _correlations(here: Held, _: Regression) -> None:

@@ -149,7 +149,9 @@ def coefficients(release: Release, here: str = "") -> None:
     view = "all" if as_it_is else views()
     drawn = few.head(MOST_COLUMNS) if view == "columns" else shown
     if len(shown):
-        figure = forest.multiples(shown, unit) if view == "levels" else forest.forest(drawn, unit)
+        freedom = forest.least_freedom(release)
+        rows = forest.for_all_effects(drawn, unit, freedom)
+        figure = forest.multiples(shown, unit, freedom) if view == "levels" else forest.forest(rows, unit)
         picture(figure, "coefficients", "Released coefficients with 95 % bands; the table below has the figures")
         with st.expander("Table", icon=":material/table_rows:"):
             frame(forest.displayed(shown, unit), f"Coefficients: {unit.words}")

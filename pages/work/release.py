@@ -125,6 +125,11 @@ def page(problem: Problem) -> None:
         with wide:
             # Over two columns: the longest name of a method is read to its end.
             chosen = form.method_choice(problem.public)
+            if chosen != "joint-moment":
+                st.markdown(
+                    "This answers one regression, and cannot be explored afterwards. To ask many, "
+                    ":material/explore: **release a moment on Explore** in its place."
+                )
             left, middle = st.columns([5, 6], gap="medium")
         with left:
             asked = ask(problem, chosen)
@@ -140,8 +145,7 @@ def page(problem: Problem) -> None:
         "A rehearsal on rows that anybody may study: nothing here is published. On your own tables a release spends "
         "budget permanently."
         if state.studied
-        else "A release spends budget permanently, and answers this one regression: to ask many, release a moment on "
-        "Explore in its place. Everything before the button is public and free."
+        else "A release spends budget permanently. Everything before the button is public and free."
     )
     cautions.say(problem, biased)
     if asked is not None:

@@ -13,7 +13,9 @@ _SMALLEST_WRITTEN_OUT = 1e-4
 UNBREAKABLE = "\u00a0"
 # A per cent sign behind its number; a symbol or a sign before its number, which may be below zero or in parentheses.
 _SYMBOLS = "mu|rho|epsilon|delta|lambda|gamma|kappa|df|n|p|F|T"
-_INSIDE_AMOUNTS = re.compile(rf"(?<=\d) %|\b(?:{_SYMBOLS}) [=<>≤≥] (?=[-(]?[\d.])|(?<=[±≤≥]) (?=\d)|\bε (?=\d)")
+_INSIDE_AMOUNTS = re.compile(
+    rf"(?<=\d) %|\b(?:{_SYMBOLS}|F\([^()]*\)) [=<>≤≥] (?=[-(]?[\d.])|(?<=[±≤≥]) (?=\d)|\bε (?=\d)"
+)
 # Below this a p-value says nothing more: no normal approximation holds that far out.
 _LEAST_P_VALUE = 1e-12
 # Distances from 1 between which a ratio would be written as 1 with four digits, and is not 1.

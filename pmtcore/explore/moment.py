@@ -400,15 +400,23 @@ class Moment:
                 row.setdefault(rule.name, float(rule.apply([np.array([row[name]]) for name in rule.of])[0]))
         return row
 
-    def ridge_path(self, fit: Regression) -> Path:
+    def ridge_path(self, fit: Regression, steps: Mapping[str, float] | None = None) -> Path:
         """Return the coefficients of a regression along ridge penalties.
+
+        Args:
+            fit: the regression.
+            steps: changes of its features by name; penalties are then on coefficients for these changes, so that units
+                make no difference. ``None``: for one unit of the table each.
 
         Raises:
             InputError: no feature beside the intercept.
         """
         if len(fit.names) == len(self._free(fit)):
             raise InputError(ExploreMessage.RIDGE_NEEDS_FEATURE)
-        return ridge_path(self.state, fit.names, fit.fit.response, fit.fit.features, free=self._free(fit))
+        # A column that the public rows do not vary in has no step of its own.
+        by = None if steps is None else np.array([steps.get(name) or 1.0 for name in fit.names])
+        free = self._free(fit)
+        return ridge_path(self.state, fit.names, fit.fit.response, fit.fit.features, free=free, steps=by)
 
     def lasso_path(self, fit: Regression, draws: int = 60) -> Path:
         """Return coefficients along lasso penalties, with the share of draws in which each feature is chosen.

@@ -33,7 +33,13 @@ class Path:
 
 
 def ridge_path(
-    state: State, names: Sequence[str], response: int, features: Sequence[int], *, free: Sequence[int]
+    state: State,
+    names: Sequence[str],
+    response: int,
+    features: Sequence[int],
+    *,
+    free: Sequence[int],
+    steps: np.ndarray | None = None,
 ) -> Path:
     """Compute ridge fits from no shrinkage, which is the fit itself, to full shrinkage.
 
@@ -46,16 +52,19 @@ def ridge_path(
         response: place of the response.
         features: places of all columns of the model.
         free: places of those that are not penalized.
+        steps: changes (q,) of the features; penalties are then on coefficients for these changes, whatever the units.
     """
+    step = np.ones(len(features)) if steps is None else steps
     penalized = [j for j in features if j not in free]
-    slopes, others = state.root[penalized], state.root[[j for j in features if j in free]]
+    of_penalized = step[~np.isin(features, free)]
+    slopes, others = state.root[penalized] / of_penalized[:, None], state.root[[j for j in features if j in free]]
     gram = slopes @ state.moment @ slopes.T
     if len(others):
         cross = slopes @ state.moment @ others.T
         gram = gram - cross @ np.linalg.solve(others @ state.moment @ others.T, cross.T)
     sizes = np.linalg.eigvalsh((gram + gram.T) / 2)
     path = np.geomspace(max(sizes[0], 1e-12 * sizes[-1]) / 1000, sizes[-1] * 10, POINTS)
-    coefficients = [solve(state, response, features, float(lam), free=free).coefficients for lam in path]
+    coefficients = [solve(state, response, features, lam * step**2, free=free).coefficients for lam in path]
     return Path(tuple(names), path, np.array(coefficients))
 
 

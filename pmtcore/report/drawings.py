@@ -12,7 +12,7 @@ from pmtcore.base.escaping import html as escape
 from pmtcore.base.numbers import figure
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import modelled
-from pmtcore.report.rows import axis_ends, axis_limit, clarity, few, step_words, steps
+from pmtcore.report.rows import axis_ends, axis_limit, clarity, effects_among, few, for_all_effects, step_words, steps
 from pmtcore.report.statistics import SCALES
 
 # Marks on the axis of a drawing, at most one more.
@@ -67,6 +67,10 @@ def forest(release: Mapping[str, Any]) -> str:
     ends = np.array([[by[n] * release["bands"][n][side] for side in ("low", "high")] for n in names])
     rows = few(names, clarity(values, ends[:, 0], ends[:, 1]))
     at = [place for place, _ in rows]
+    inference = release.get("inference") or {}
+    freedom = dict(zip(release["coefficients"], inference.get("freedom", ()), strict=False))
+    least = np.array([float(freedom.get(name, math.inf)) for name in names])
+    ends = np.column_stack(for_all_effects(ends[:, 0], ends[:, 1], effects_among(names), least))
     values, ends, called = values[at], ends[at], [name for _, name in rows]
     limit = axis_limit(np.max(np.abs(np.column_stack([values, ends])), axis=1))
     marks = _round_steps(*axis_ends(ends[:, 0], ends[:, 1], limit))

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
+from pmtcore.base.distributions import student
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.formula import category
 
@@ -16,9 +17,11 @@ _LEVEL_STEP, _ZERO_ONE_STEP = "a category: against the reference", "0 or 1: from
 MOST_COLUMNS = 40
 # What a reader of such a row should know.
 PICKED = (
-    "Of each column of categories only the level with the {picked} effect is drawn. Since it was picked for that, its "
-    "95 % band is too narrow."
+    "Of each column of categories only the level with the {picked} effect is drawn. Its band, wider than in the table, "
+    "holds for all levels of the column together (95 %, Bonferroni), whichever was picked."
 )
+# The level of every band.
+_LEVEL = 0.95
 # An effect whose band ends beyond this multiple of what four in five rows need is drawn at the edge, with its figure.
 _EDGE, _INSIDE, _STRETCH = 3.0, 0.8, 2.0
 
@@ -101,6 +104,32 @@ def clearest(names: Sequence[str], clarity: np.ndarray, called: str = "clearest"
         more = f" ({called} of {len(places)} effects)" if len(places) > 1 else ""
         rows.append((at, f"{names[at]}{more}"))
     return rows
+
+
+def effects_among(names: Sequence[str]) -> list[int]:
+    """Return, for each coefficient, among how many effects of its column a picture picks it: 1 where it draws all."""
+    columns = [source(name) for name in names]
+    return [columns.count(column) if len(names) > MANY else 1 for column in columns]
+
+
+def for_all_effects(
+    low: np.ndarray, high: np.ndarray, effects: Sequence[int] | np.ndarray, freedom: float | np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Widen 95 % limits (rows,) so that those of all effects of a column hold together, whichever of them is picked.
+
+    Bonferroni: each of k limits misses with probability 0.05/k at most, so that the picked one does with 0.05 at most.
+
+    Args:
+        low: lower limits, on a scale on which they are symmetric.
+        high: upper limits.
+        effects: number of effects (rows,) among which each was picked; 1 leaves a row as it is.
+        freedom: degrees of freedom of Student's law behind the limits.
+    """
+    tail = (1 - _LEVEL) / 2
+    with np.errstate(all="ignore"):
+        widening = student.isf(tail / np.asarray(effects), freedom) / student.isf(tail, freedom)
+        middle, half = (low + high) / 2, np.where(widening > 1, widening, 1.0) * (high - low) / 2
+    return middle - half, middle + half
 
 
 def few(names: Sequence[str], clarity: np.ndarray) -> list[tuple[int, str]]:

@@ -11,6 +11,7 @@ import pytest
 
 from pages.elements import explore_view
 from pmtcore.accounting.budgets import Budget
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import ExploreWords, InputError
 from pmtcore.explore.moment import Moment
 from pmtcore.mechanisms.noise import SeededNoise
@@ -47,7 +48,16 @@ def test_released_here_and_asked(explored):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "tab",
-    ["Code", "Test and predict", "Paths and subsets", "Correlations", "Network", "Components", "Columns", "Confirm"],
+    [
+        "Code",
+        "Test and predict",
+        "Paths and subsets",
+        "Correlations",
+        "Network",
+        "Components",
+        "Columns",
+        "Second release",
+    ],
 )
 def test_every_tab_draws(explored, tab):
     """Nothing fails, and nothing is spent."""
@@ -189,7 +199,7 @@ def test_two_nested_models_are_compared(explored):
     (table,) = [frame.value for frame in explored.dataframe if "change from the one before" in frame.value]
     more = [name for name in fit.features if name != "x1"]
     assert list(table["change from the one before"]) == [" ".join(f"\N{MINUS SIGN} {name}" for name in more), ""]
-    assert f"F = {fit.test(more).statistic:.4g}" in words(explored)
+    assert plain(figures.f_words(fit.test(more))) in words(explored)
 
 
 def test_a_prediction_asks_for_the_columns_of_the_model_alone(explored):
@@ -267,7 +277,7 @@ def test_only_a_release_of_the_same_rows_confirms_a_model(explored, here):
     made = release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(1))
     assert set(made.names) == set(fit.names) and made.n == fit.state.n
     state.keep(Request("joint-pmt", Budget(1.0)), made, "second", state.sources[id] if here else "another table's")
-    explored.segmented_control(key="explore-more").set_value("Confirm").run()
+    explored.segmented_control(key="explore-more").set_value("Second release").run()
     tables = [str(one.value.columns.tolist()) for one in explored.dataframe]
     assert not explored.exception and any("second_low" in columns for columns in tables) == here
 

@@ -375,6 +375,23 @@ def test_a_ridge_path_begins_at_its_own_fit_for_every_response(moment):
             assert np.allclose(path.coefficients[at], np.linalg.solve(gram + penalty, cross), rtol=1e-6, atol=1e-8)
 
 
+def test_a_ridge_path_for_comparable_changes_knows_no_units(moment):
+    """Each point is a ridge fit of columns divided by their steps, and the table has what is drawn."""
+    found, _ = moment
+    fit = found.regress("b ~ a + `g=x` + hit")
+    by = figures.comparable(found)
+    path = found.ridge_path(fit, by)
+    steps = np.array([1.0 if name == "(intercept)" else by[name] for name in fit.names])
+    root = found.state.root[list(fit.fit.features)] / steps[:, None]
+    gram, cross = root @ found.state.moment @ root.T, root @ found.state.moment @ found.state.root[fit.fit.response]
+    for at in (0, len(path.lam) // 2, -1):
+        penalty = np.diag([0.0 if name == "(intercept)" else path.lam[at] for name in fit.names])
+        in_steps = np.linalg.solve(gram + penalty, cross)
+        assert np.allclose(path.coefficients[at] * steps, in_steps, rtol=1e-6, atol=1e-8)
+        row = figures.path_table(found, path).iloc[at]
+        assert row["a"] == pytest.approx(in_steps[fit.names.index("a")], rel=1e-6, abs=1e-8)
+
+
 def test_a_model_without_features_is_no_path(moment):
     """A sentence for each path; subsets of nothing are the intercept alone."""
     found, _ = moment

@@ -189,19 +189,26 @@ class Fit:
         return limits(self.coefficients, *self.parts())
 
 
-def solve(state: State, response: int, features: Sequence[int], lam: float = 0.0, *, free: Sequence[int] = (0,)) -> Fit:
+def solve(
+    state: State,
+    response: int,
+    features: Sequence[int],
+    lam: float | np.ndarray = 0.0,
+    *,
+    free: Sequence[int] = (0,),
+) -> Fit:
     """Fit one column on others by least squares, or ridge.
 
     Args:
         state: the released moment with its errors.
         response: place of the response.
         features: places of the columns that it is regressed on.
-        lam: added to the second moment of the features in the units of the table.
+        lam: added to the second moments of the features in the units of the table: one number, or one each (q,).
         free: places of columns that are not penalized.
     """
     places = tuple(features)
     root = state.root[list(places)]  # (q, D)
-    penalty = np.array([0.0 if j in free else lam for j in places])
+    penalty = np.where(np.isin(places, free), 0.0, lam)
     scale = np.sqrt(np.sum((root @ state.cholesky_factor) ** 2, axis=1) + penalty)
     stack = np.vstack([(state.cholesky_factor.T @ root.T) / scale, np.diag(np.sqrt(penalty) / scale)])
     right = np.concatenate([state.cholesky_factor.T @ state.root[response], np.zeros(len(places))])

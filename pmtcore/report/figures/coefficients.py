@@ -1,5 +1,6 @@
 """Coefficients of a release as a forest plot and a table, in one unit that the reader chooses for both."""
 
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from pmtcore.releases.record import Release
 from pmtcore.report.figures.style import PRIVACY, QUIET, finish, finish_rows, log_axis
 from pmtcore.report.rows import axis_ends, axis_limit, clearest, round_steps, source, step_words, steps
 from pmtcore.report.rows import clarity as clarity_of
+from pmtcore.report.rows import for_all_effects as rows_for_all_effects
 from pmtcore.report.statistics import RATIOS, SCALES
 
 MOST = 120  # rows drawn at once: a taller picture cannot be read
@@ -184,7 +186,38 @@ def folded(coefficients: pd.DataFrame, unit: DisplayUnit, order: str = "table") 
     measure = size if order == "size" else clarity
     rows = clearest(list(coefficients["coefficient"]), measure(coefficients, unit), picked_by(order))
     folded_rows = coefficients.iloc[[at for at, _ in rows]].reset_index(drop=True)
-    return folded_rows.assign(coefficient=[name for _, name in rows])
+    effects = coefficients.groupby("column")["column"].transform("size").iloc[[at for at, _ in rows]]
+    return folded_rows.assign(coefficient=[name for _, name in rows], effects=list(effects))
+
+
+def least_freedom(release: Release) -> dict[str, float]:
+    """Return the least degrees of freedom of the bands of each column's coefficients; infinite where none are known."""
+    freedom = None if release.bands is None else release.bands.freedom
+    least: dict[str, float] = {}
+    for name, each in zip(release.names, [math.inf] * len(release.names) if freedom is None else freedom, strict=True):
+        least[source(name)] = min(least.get(source(name), math.inf), float(each))
+    return least
+
+
+def for_all_effects(rows: pd.DataFrame, unit: DisplayUnit, freedom: Mapping[str, float]) -> pd.DataFrame:
+    """Return rows with limits that hold for all effects of their column, where each was picked among several.
+
+    Args:
+        rows: of :func:`folded`, or others with a number of effects.
+        unit: of the displayed coefficients.
+        freedom: of :func:`least_freedom`.
+    """
+    if "effects" not in rows or _LIMITS[0] not in rows:
+        return rows
+    low, high = (rows[name].to_numpy(dtype=float) for name in _LIMITS)
+    least = rows["column"].map(freedom).to_numpy(dtype=float)
+    with np.errstate(all="ignore"):
+        if unit.ratio:
+            low, high = np.log(low), np.log(high)
+        low, high = rows_for_all_effects(low, high, rows["effects"].to_numpy(), least)
+        if unit.ratio:
+            low, high = np.exp(low), np.exp(high)
+    return rows.assign(**dict(zip(_LIMITS, (low, high), strict=True)))
 
 
 def forest(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure:
@@ -235,12 +268,20 @@ def row_names(rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def multiples(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure:
+def multiples(coefficients: pd.DataFrame, unit: DisplayUnit, freedom: Mapping[str, float] | None = None) -> go.Figure:
     """Draw small pictures on one axis: the numbers together, and the levels of each column of categories.
 
-    Of a column with many levels the clearest are drawn; the title of its picture says of how many.
+    Of a column with many levels the clearest are drawn, with bands for all of them; the title of its picture says so.
+
+    Args:
+        coefficients: rows of :func:`table`.
+        unit: of the displayed coefficients.
+        freedom: of :func:`least_freedom`; ``None`` for bands by the normal law.
     """
     rows = coefficients[coefficients["coefficient"] != INTERCEPT]
+    effects = rows.groupby("column")["column"].transform("size")
+    many = effects.where(effects > _LEVELS, 1)
+    rows = for_all_effects(rows.assign(effects=many), unit, freedom or dict.fromkeys(rows["column"], math.inf))
     panels = list(_panels(rows, unit).items())
     figure = make_subplots(
         rows=-(-len(panels) // _ACROSS),
@@ -285,7 +326,7 @@ def _panels(rows: pd.DataFrame, unit: DisplayUnit) -> dict[str, pd.DataFrame]:
         panels["numbers and columns of two levels"] = rows[sizes == 1]
     for name in dict.fromkeys(rows["column"][sizes > 1]):
         part = rows[rows["column"] == name]
-        title = str(name) if len(part) <= _LEVELS else f"{name}, the clearest {_LEVELS} of {len(part)} effects"
+        title = str(name) if len(part) <= _LEVELS else f"{name}: clearest {_LEVELS} of {len(part)}, bands for all"
         clearest = np.sort(np.argsort(-clarity(part, unit), kind="stable")[:_LEVELS])
         panels[title] = part.iloc[clearest].sort_values("value", ascending=False)
     return panels

@@ -19,7 +19,7 @@ from pmtcore.explore.confirm import ConfirmedModel
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.penalized import Path, Subset
-from pmtcore.explore.regression import Predicted, Regression
+from pmtcore.explore.regression import Predicted, Regression, Test
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Prediction
 from pmtcore.public.bands import Z95
@@ -35,7 +35,7 @@ from pmtcore.report.figures.style import (
     log_axis,
     name_clearest,
 )
-from pmtcore.report.rows import MOST_COLUMNS, clarity, few, source, step_words, steps
+from pmtcore.report.rows import MOST_COLUMNS, clarity, effects_among, few, for_all_effects, source, step_words, steps
 from pmtcore.report.words import private_words
 
 Values = TypeVar("Values", np.ndarray, "pd.Series[float]")
@@ -84,7 +84,7 @@ def in_steps(moment: Moment, fit: Regression) -> dict[str, float]:
     return {name: by[name] / response for name in fit.features if by[name] > 0}
 
 
-def drawn(shown: pd.DataFrame, scales: Mapping[str, float]) -> pd.DataFrame:
+def drawn(shown: pd.DataFrame, scales: Mapping[str, float], freedom: float | None = None) -> pd.DataFrame:
     """Return the coefficients that a picture has: their name, its row's name, and value, low and high in steps.
 
     Of many columns each has its clearest effect, as in the report; the intercept is in none.
@@ -92,12 +92,19 @@ def drawn(shown: pd.DataFrame, scales: Mapping[str, float]) -> pd.DataFrame:
     Args:
         shown: as of :func:`table`.
         scales: as of :func:`in_steps`, of at least one.
+        freedom: degrees of freedom of the bands, which are widened where one of several effects is picked; ``None``
+            for bands that allow for a search already.
     """
     rows = shown[shown["coefficient"].isin(list(scales))]
     figures = [*_LIMITS, "value"]
     scaled = rows[figures].multiply(rows["coefficient"].map(scales), axis=0).assign(coefficient=rows["coefficient"])
     clear = clarity(*(scaled[name].to_numpy(dtype=float) for name in ("value", *_LIMITS)))
-    places, names = zip(*few(list(rows["coefficient"]), clear), strict=True)
+    effects = list(rows["coefficient"])
+    places, names = zip(*few(effects, clear), strict=True)
+    if freedom is not None:
+        low, high = (scaled[name].to_numpy(dtype=float) for name in _LIMITS)
+        wide = for_all_effects(low, high, effects_among(effects), freedom)
+        scaled = scaled.assign(**dict(zip(_LIMITS, wide, strict=True)))
     return scaled.iloc[list(places)].assign(row=names)
 
 
@@ -367,8 +374,18 @@ def nested_words(fits: Mapping[str, Regression]) -> str:
         return ""
     joint = large.test(more)
     kind = ExploreWords.ONE_MORE_IS_ZERO if len(more) == 1 else ExploreWords.MORE_ARE_ZERO
-    figures = {"value": joint.statistic, "p": p_value(joint.p)}
+    figures = {"value": f_words(joint), "p": p_value(joint.p)}
     return kind.sentence(name=f"{name[:1].upper()}{name[1:]}", count=len(more), names=english(more), **figures)
+
+
+def f_words(test: Test) -> str:
+    """Write an F statistic with both its degrees of freedom; those of the error are fewer where there is noise.
+
+    >>> f_words(Test(4.2103, 3, 194.26, 0.006)), f_words(Test(1.0, 1, math.inf, 0.3))
+    ('F(3, 194) = 4.21', 'F(1, ∞) = 1')
+    """
+    freedom = "∞" if math.isinf(test.freedom) else said(test.freedom)
+    return f"F({test.among}, {freedom}) = {said(test.statistic)}"
 
 
 def _share(values: np.ndarray) -> float:
@@ -601,7 +618,7 @@ def paths(moment: Moment, path: Path, response: str) -> go.Figure:
     name_clearest(figure)
     log_axis(figure, "x")
     step = step_words([name for _, name in drawn], moment.labels)
-    return finish(figure, "penalty", f"change of {response}, for {step}", 420)
+    return finish(figure, "penalty, on the changes drawn", f"change of {response}, for {step}", 420)
 
 
 def subsets_table(subsets: Sequence[Subset]) -> pd.DataFrame:
@@ -618,9 +635,12 @@ def subsets_table(subsets: Sequence[Subset]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def path_table(path: Path) -> pd.DataFrame:
-    """Return the path, and for a lasso the share of draws in which each feature is chosen."""
-    frame = pd.DataFrame(path.coefficients, columns=list(path.names))
+def path_table(moment: Moment, path: Path) -> pd.DataFrame:
+    """Return the path as it is drawn, and for a lasso the share of draws in which each feature is chosen."""
+    by = comparable(moment)
+    frame = pd.DataFrame(
+        {n: path.coefficients[:, j] * (by[n] or 1.0) for j, n in enumerate(path.names) if n != INTERCEPT}
+    )
     frame.insert(0, "penalty", path.lam)
     if path.chosen is not None:
         for j, name in enumerate(path.names[1:]):
