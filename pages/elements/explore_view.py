@@ -404,6 +404,8 @@ def _test(here: Held, fit: Regression) -> None:
     base = [name for name in here.moment.record.derived.base if name in here.moment.columns and name != fit.response]
     # Of a column with levels all, also those without a coefficient in this model.
     given = [name for levels in figures.by_source(base).values() if inputs & set(levels) for name in levels]
+    # The answer stands above what it is for: below a form of many columns it would be out of sight.
+    answer_place = st.container()
     with st.form("explore-predict"):
         st.caption("Prediction at these values of the columns in the model; derived ones are computed.")
         values = _values(here, given)
@@ -411,10 +413,10 @@ def _test(here: Held, fit: Regression) -> None:
     if asked:
         at = here.moment.predict(fit, values)
         event = here.event(fit.response)
-        st.markdown(f"{badge(here.label)} {plain(figures.predicted_words(fit, at, event))}")
+        answer_place.markdown(f"{badge(here.label)} {plain(figures.predicted_words(fit, at, event))}")
         if st.session_state.get("explore-logistic"):
             chance = here.logistic(fit).chance(here.moment.with_derived(values))
-            st.markdown(f"{badge(here.label)} {plain(figures.logistic_chance_words(event, chance))}")
+            answer_place.markdown(f"{badge(here.label)} {plain(figures.logistic_chance_words(event, chance))}")
 
 
 def _values(here: Held, given: list[str]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from pmtcore.accounting.budgets import compose
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError
-from pmtcore.base.numbers import plural
+from pmtcore.base.numbers import plural, unbroken
 from pmtcore.report.words import columns_words, private_words
 
 _ASSETS = Path(__file__).resolve().parents[2] / "assets"
@@ -86,11 +86,13 @@ def _spent() -> None:
     if account is not None:
         total, many = account.spent, len(account.entries)
         added = " (their squares add up)" if many > 1 else ""
-        words = f"mu = {total:.3g} in {plural(many, 'release')}{added}" if many else "nothing yet under this name"
+        words = (
+            unbroken(f"mu = {total:.3g} in {plural(many, 'release')}{added}") if many else "nothing yet under this name"
+        )
         st.caption(f"Spent on this table, in the ledger as {plain(account.dataset)}: **{words}**")
         return
     spent = state.session().spent
     total = compose(release.guarantee.person.mu for release in spent)
     added = " (their squares add up)" if len(spent) > 1 else ""
-    words = "nothing yet" if not spent else f"mu = {total:.3g} in {workflow_state.made(spent)}{added}"
+    words = "nothing yet" if not spent else unbroken(f"mu = {total:.3g} in {workflow_state.made(spent)}{added}")
     st.caption(f"Spent on this table, in this session: **{words}**")

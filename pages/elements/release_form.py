@@ -17,7 +17,7 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.numbers import power_of_ten
+from pmtcore.base.numbers import power_of_ten, unbroken
 from pmtcore.methods.registry import method, methods, offered, recommended
 from pmtcore.papers.errata import words
 from pmtcore.public.moments import PublicData
@@ -27,7 +27,7 @@ from pmtcore.report.figures import release as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option, source
 from pmtcore.report.statistics import shortened_words
-from pmtcore.report.strength import strength, unprotected_words
+from pmtcore.report.strength import anchor_words, strength, unprotected_words
 from pmtcore.tables.problem import Problem
 
 
@@ -69,12 +69,13 @@ def cost(prospect: Preview) -> None:
     st.markdown(shortened_words(prospect.facts.as_dict()), help=help_for("truncation"))
     for sentence in prospect.verdict:
         st.info(plain(sentence), icon=":material/info:")
-    st.markdown(
+    costs = unbroken(
         f"**Costs.** mu = {said(person.mu, 4)} · rho = {said(person.rho, 4)} · epsilon = {said(person.epsilon, 4)} at "
         f"delta {power_of_ten(guarantee.delta)}. {strength(person.mu).sentence} "
-        f"{plain(f'{guarantee.unit.words} {only_responses(guarantee.as_dict())}'.strip())}",
-        help=help_for("mu", "rho", "epsilon", "delta"),
+        f"{plain(f'{guarantee.unit.words} {only_responses(guarantee.as_dict())}'.strip())}"
     )
+    st.markdown(costs, help=help_for("mu", "rho", "epsilon", "delta"))
+    st.caption(anchor_words(person.mu))
     if nobody := unprotected_words(person.mu):
         st.warning(nobody, icon=":material/warning:")
     if guarantee.unit.rows > 1:
@@ -114,7 +115,7 @@ def agreed(problem: Problem, prospect: Preview, id: str) -> bool:
     what is confirmed: another amount, method or table is another question, not yet answered.
     """
     tables = session().tables
-    words = f"I spend mu = {prospect.guarantee.person.mu:.4g} on this table"
+    words = unbroken(f"I spend mu = {prospect.guarantee.person.mu:.4g} on this table")
     if prospect.guarantee.mu == 0:
         words = "I spend nothing: this method reads no private row."
     elif session().studied:

@@ -6,9 +6,10 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.elements import cautions, scripts
-from pages.elements.controls import control, pick, segments
+from pages.elements.controls import control, pick
 from pages.elements.jobs import FOCUS
 from pages.elements.retrieved import show_retrieved
 from pages.elements.session import current_problem, prospect, session
@@ -29,7 +30,7 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.exports import json_text
 from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import InputError, TableNote, kind_of
-from pmtcore.base.numbers import count
+from pmtcore.base.numbers import count, unbroken
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger.account import Entry
@@ -58,6 +59,8 @@ from pmtcore.report.words import (
 )
 from pmtcore.tables.choices import Choices
 
+# Notes that say what a coefficient is of: the level it is compared with, or a date counted in days.
+_READ_AS = (TableNote.REFERENCES, TableNote.DATES, TableNote.SLASHED_DATES)
 # Notes that stand open: more of them would push what can be taken along off the page.
 _FEW_NOTES = 3
 
@@ -132,7 +135,8 @@ def coefficients(release: Release, here: str = "") -> None:
     """
     units = forest.units(release)
     many = len(release.names) > MANY
-    a, b, c = st.columns([5, 3, 2], vertical_alignment="bottom")
+    # One line for all that is chosen of the picture, so that its axis is on the first screen.
+    a, b, c, d = st.columns([5, 3, 2, 4] if many else [5, 3, 1, 1], vertical_alignment="bottom")
     id = pick(later(a, "unit"), "coefficients-unit", units, words=lambda id: units[id].short)
     order = pick(later(b, "order"), "coefficients-order", forest.ORDERS, "strength" if many else "table")
     search = later(c, "search").text_input(**control("coefficients-search")) if many else ""
@@ -140,17 +144,18 @@ def coefficients(release: Release, here: str = "") -> None:
     table = forest.table(release, unit)
     shown = forest.chosen(table, unit, search, order)
     ordered = order in ("strength", "size")
-    references = reference_levels(release.notes)
-    example = example_words(shown, unit, references, release.public.zero_one, ordered=ordered)
-    parts = release_words(release, unit.step == "spread")
-    st.markdown(f"{badge(label(release))} **{plain(example or parts)}**")
+    references, freedom = reference_levels(release.notes), forest.least_freedom(release)
     few = forest.folded(shown, unit, order)
     as_it_is = len(shown) <= (MOST_COLUMNS if len(few) == len(shown) else MANY)
-    view = "all" if as_it_is else views()
+    view = "all" if as_it_is else views(later(d, "view"))
     drawn = few.head(MOST_COLUMNS) if view == "columns" else shown
+    rows = forest.for_all_effects(drawn, unit, freedom)
+    # The sentence is about a row of the picture: with its band, and under the name that the coefficient has.
+    named = rows.assign(coefficient=rows["effect"]) if "effect" in rows else rows
+    example = example_words(named, unit, references, release.public.zero_one, ordered=ordered)
+    parts = release_words(release, unit.step == "spread")
+    st.markdown(f"{badge(label(release))} **{plain(example or parts)}**")
     if len(shown):
-        freedom = forest.least_freedom(release)
-        rows = forest.for_all_effects(drawn, unit, freedom)
         figure = forest.multiples(shown, unit, freedom) if view == "levels" else forest.forest(rows, unit)
         picture(figure, "coefficients", "Released coefficients with 95 % bands; the table below has the figures")
         with st.expander("Table", icon=":material/table_rows:"):
@@ -173,7 +178,7 @@ def coefficients(release: Release, here: str = "") -> None:
 
 def about_picture(release: Release, table: pd.DataFrame, drawn: pd.DataFrame, order: str, *, here: str) -> None:
     """Say below the picture which coefficients it holds, what they estimate, and how bands compare with the plan."""
-    told = [here, *(note for note in release.notes if kind_of(note) is TableNote.REFERENCES)]
+    told = [here, *(note for note in release.notes if kind_of(note) in _READ_AS)]
     if len(drawn) < len(table):
         told.append(forest.note(table, drawn))
     if not set(drawn["coefficient"]) <= set(table["coefficient"]):
@@ -197,10 +202,10 @@ def on_open_tables(release: Release, request: Request) -> str:
         return ""
 
 
-def views() -> str:
+def views(place: DeltaGenerator) -> str:
     """Draw how many coefficients are drawn; return the id of the choice."""
-    names = {"columns": "one row for each column", "levels": "small pictures, one for each column", "all": "all rows"}
-    return segments("coefficients-view", names, "columns")
+    names = {"columns": "one row for each column", "levels": "small pictures by column", "all": "all rows"}
+    return pick(place, "coefficients-view", names)
 
 
 def error_parts(shown: pd.DataFrame, unit: forest.DisplayUnit) -> None:
@@ -259,7 +264,7 @@ def about(release: Release) -> None:
     rows = "" if release.public_rows is None else f", {count(release.public_rows)} public rows"
     unit = release.guarantee.unit
     whose = f"n = {count(release.n)}" if not unit.column else private_words(release.n, unit)
-    lines = [f"{whose}{rows}", *(f"{name}: {value}" for name, value in figures.results(release).items())]
+    lines = [unbroken(f"{whose}{rows}"), *(f"{name}: {value}" for name, value in figures.results(release).items())]
     if release.guarantee.mu > 0 and not (release.disagrees and not shortened(release.released)):
         lines.append(shortened_words(release.facts.as_dict(), release.released))
     st.markdown("\n".join(f"- {line}" for line in lines))
@@ -268,9 +273,9 @@ def about(release: Release) -> None:
         account = filed(release)[1]
         total = 0.0 if account is None else float(account["spent"]["mu"])
         if total > release.guarantee.person.mu:
-            st.markdown(f"All releases of this data set: mu = {said(total)}. {strength(total).sentence}")
+            st.markdown(unbroken(f"All releases of this data set: mu = {said(total)}. {strength(total).sentence}"))
     with st.expander("The guarantee", icon=":material/shield:"):
-        st.markdown(f"{plain(guarantee_line(release.guarantee))}. {plain(release.guarantee.words)}")
+        st.markdown(f"{plain(guarantee_line(release.guarantee, tables=False))}. {plain(release.guarantee.words)}")
         deployments(release.guarantee.person.mu)
     if st.button(**control("release-new")):
         session().begin_request()

@@ -21,6 +21,7 @@ from pmtcore.base.messages import InputError, TableNote, kind_of, listed
 from pmtcore.base.private_rows import Curator
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.releases.register import Tables
+from pmtcore.report.columns import dropped_columns
 from pmtcore.report.link import KNOBS
 from pmtcore.tables import named
 from pmtcore.tables.choices import (
@@ -134,7 +135,7 @@ def columns(messages: DeltaGenerator) -> Problem | None:
         first = current.tables.first
         with st.expander("Columns and policies", icon=":material/tune:", expanded=not current.tables.may_be_studied):
             before = current.choices or first
-            choices = _choices(current.tables, before)
+            choices, below = _choices(current.tables, before)
         if choices.target != before.target:
             _retarget(current.tables, before, choices)
         if isinstance(current.tables.public, Table):
@@ -160,6 +161,8 @@ def columns(messages: DeltaGenerator) -> Problem | None:
         if not said:  # else it says once more what stops
             with messages:
                 show_error(error)
+    if problem is not None and (dropped := dropped_columns(problem.notes) & set(choices.features or ())):
+        below.caption(plain(f"Chosen, and left out of the fit: {listed(sorted(dropped))}."))
     _notice(choices, [one for one in every if not (one.stops or _asked(one))], problem.notes if problem else ())
     return problem
 
@@ -237,8 +240,8 @@ def undo() -> None:
         take(before)
 
 
-def _choices(tables: Tables, current: Choices) -> Choices:
-    """Draw what every fit needs in two rows, the rest folded; return the choices."""
+def _choices(tables: Tables, current: Choices) -> tuple[Choices, DeltaGenerator]:
+    """Draw what every fit needs in two rows, the rest folded; return the choices, and a place below the features."""
     names = common_columns(tables.private, tables.public)
     made = st.session_state.get("choices-made", 0)  # a repair is a new start for the widgets
     key = tables.key[:12] + (f"-{made}" if made else "")
@@ -256,6 +259,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         options=others,
         default=[name for name in current.features or first if name in others],
     )
+    below = right.container()
     a, b, c = right.columns([3, 4, 2], vertical_alignment="bottom")
     missing = pick(a, "missing", _MISSING, current.missing, at=at)
     with b:
@@ -266,7 +270,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         formula, more = _more(tables, current, rest, key)
     if formula:
         target, picked = target_of(formula), []
-    return replace(
+    chosen = replace(
         current,  # what has no widget here stays as it was
         target=target,
         features=_features(picked, first, {unit.column, more["weights"], more["exposure"], more["cluster"]}),
@@ -284,6 +288,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
             "covariates": more["covariates"] if family == GAUSSIAN.id else COVARIATES[0],
         },
     )
+    return chosen, below
 
 
 def _taken_at_first(tables: Tables, current: Choices, target: str) -> tuple[str, ...]:

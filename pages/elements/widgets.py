@@ -23,7 +23,7 @@ from pmtcore.accounting.budgets import (
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import InputError, Note, TableNote
-from pmtcore.base.numbers import digits_in_columns, power_of_ten, written_number
+from pmtcore.base.numbers import digits_in_columns, power_of_ten, unbroken, written_number
 from pmtcore.base.numbers import figure as said
 from pmtcore.methods.registry import Method
 from pmtcore.releases.outcome import SpendFailure
@@ -225,7 +225,7 @@ def take_along(recipe: Recipe, key: str) -> None:
 
 def strength_line(mu: float) -> None:
     """Draw the attacker's odds at a total budget as one sentence, without a verdict."""
-    st.markdown(f":gray-badge[:material/shield: protection] {strength(mu).sentence}")
+    st.markdown(f":gray-badge[:material/shield: protection] {unbroken(strength(mu).sentence)}")
 
 
 def deployments(mu: float) -> None:
@@ -380,11 +380,16 @@ def _text_number(id: str, start: str) -> float:
         raise InputError(f"{settings['label']} must be a number such as 1e-6, got {text!r}.") from None
 
 
-def guarantee_line(guarantee: Guarantee) -> str:
-    """Return a person's guarantee in all three units, in one line, and whom it protects."""
+def guarantee_line(guarantee: Guarantee, *, tables: bool = True) -> str:
+    """Return a person's guarantee in all three units, in one line, and whom it protects.
+
+    Args:
+        guarantee: the guarantee.
+        tables: whether the line says which two tables are neighbours; else a sentence beside it does.
+    """
     person, note = guarantee.person, person_note(guarantee.as_dict())
-    return (
+    whom = f": {neighbouring_tables(guarantee.neighbours, guarantee.unit)}" if tables else ""
+    return unbroken(
         f"mu = {said(person.mu, 4)} · rho = {said(person.rho, 4)} · epsilon = {said(person.epsilon, 4)} at "
-        f"delta = {power_of_ten(person.delta)}{f' ({note})' if note else ''} · {guarantee.neighbours.value}: "
-        f"{neighbouring_tables(guarantee.neighbours, guarantee.unit)}"
+        f"delta = {power_of_ten(person.delta)}{f' ({note})' if note else ''} · {guarantee.neighbours.value}{whom}"
     )

@@ -7,8 +7,9 @@ import streamlit as st
 from pages.elements import scripts
 from pages.elements.cards import lesson_cards
 from pages.elements.controls import at_first, control
-from pages.elements.widgets import badge, chart, figure_first, later
+from pages.elements.widgets import badge, chart, figure_first, later, picture
 from pmtcore.auditing import attacks
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.papers.demos import DEMOS, MISTAKES, Demo, Knob, LessonView
 from pmtcore.papers.lesson_texts import LESSONS, Lesson
@@ -38,19 +39,18 @@ def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> s
     return chosen
 
 
-def show(demo: Demo, shown: LessonView, answer: str) -> None:
-    """Draw the picture under the sentence to take away; under the answer where that is asked for, before it."""
+def show(demo: Demo, shown: LessonView) -> None:
+    """Draw the picture under the sentence to take away, which stays where it is under an answer.
+
+    In large print the picture has the table's room: a hall reads no table.
+    """
     if st.session_state.get("projector"):
-        if answer:
-            st.markdown(answer)
-        else:
-            st.header(f"{badge(Label.LAB)} {shown.sentence}", anchor=False)
-        chart(projected(shown.picture), demo.id, shown.alt, shown.table, label=Label.LAB)
+        with st.container(key="lesson-sentence"):
+            st.header(f"{badge(Label.LAB)} {plain(shown.sentence)}", anchor=False)
+        picture(projected(shown.picture), demo.id, shown.alt)
     else:
-        settings: dict[str, Any] = {"words": answer or shown.sentence, "strong": not answer, "picture_first": True}
+        settings: dict[str, Any] = {"words": shown.sentence, "strong": True, "picture_first": True}
         chart(shown.picture, demo.id, shown.alt, shown.table, label=Label.LAB, **settings)
-    if answer:
-        st.markdown(shown.sentence)
 
 
 def onward(demo: Demo, note: str) -> None:
@@ -130,10 +130,10 @@ else:
                 shown = moved_all(demo)
                 with later(st, "question"):
                     st.markdown(f"**Question.** {lesson.question}")
-                    # It opens over neither knobs nor picture; the key names the lesson: an open answer closes with it.
-                    asked = st.toggle(
-                        "Answer", key=f"answer-{lesson.id}", help="Above the picture, before the sentence."
-                    )
+                    # It opens below its question, and moves neither knobs nor picture; the key names the lesson: an
+                    # open answer closes with it.
+                    if st.toggle("Answer", key=f"answer-{lesson.id}", help="Below its question."):
+                        st.markdown(lesson.answer)
                     onward(demo, shown.note)
             with stage:
-                show(demo, shown, lesson.answer if asked else "")
+                show(demo, shown)

@@ -21,7 +21,7 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import SiteState
-from pmtcore.base.numbers import figure, plural
+from pmtcore.base.numbers import figure, plural, unbroken
 from pmtcore.releases.planning import plannable
 from pmtcore.releases.release import Request
 from pmtcore.report.figures import sites as figures
@@ -65,7 +65,7 @@ def ask(problem: Problem) -> tuple[str, str, float, list[Site]]:
 
 def creation(id: str, mu: float, sites: Sequence[Site]) -> Study | None:
     """Ask for the rest of a study, and give its file; return the study."""
-    st.caption(f"Method, budget and sites are those above: {option(id)}, mu = {figure(mu)}.")
+    st.caption(unbroken(f"Method, budget and sites are those above: {option(id)}, mu = {figure(mu)}."))
     public = st.file_uploader(**control("sites-public"))
     if public is None:
         st.caption(

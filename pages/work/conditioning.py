@@ -120,10 +120,8 @@ def planned_share(request: Request, facts: Facts, beside: bool) -> None:
     if beside and facts.radius is not None and facts.passes is not None:
         own = f"whose first pass has radius {said(facts.radius)} and whose next one clips at a bound of its own."
         after = " These rows lie beyond that bound, which counts residuals too; the curve is of the features alone."
-    st.markdown(
-        f"{badge(Label.PUBLIC)} **{plain(shortened_words(facts.as_dict()))}** The truncation rate of the planned "
-        f"method, {plain(in_quotes(request.method))} at mu = {said(request.budget.mu)}, {own}{after}"
-    )
+    of = f"The truncation rate of the planned method, {in_quotes(request.method)} at mu = {said(request.budget.mu)},"
+    st.markdown(f"{badge(Label.PUBLIC)} **{plain(shortened_words(facts.as_dict()))}** {plain(f'{of} {own}{after}')}")
 
 
 def truncation(shown: list[Diagnosis], planned: float | None) -> float:

@@ -23,14 +23,14 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import TableNote, kind_of
-from pmtcore.base.numbers import figure, power_of_ten
+from pmtcore.base.numbers import figure, power_of_ten, unbroken
 from pmtcore.methods.registry import of_role
 from pmtcore.releases.planning import LADDER, Curves, Planned, narrowest, rows_for, verdict_of
 from pmtcore.report import reproduce
 from pmtcore.report.figures import planning as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option
-from pmtcore.report.strength import unprotected_words
+from pmtcore.report.strength import anchor_words, unprotected_words
 from pmtcore.report.words import unit_step
 from pmtcore.tables.problem import Problem
 
@@ -144,7 +144,10 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *,
     delta = epsilon_delta(problem.private.n)
     epsilon = Guarantee(mu, Neighbours.REPLACE_ONE, delta).epsilon
     st.caption(
-        f"rho = {figure(Budget(mu).rho)}, epsilon = {figure(epsilon)} at delta = {power_of_ten(delta)}; replace-one."
+        unbroken(
+            f"rho = {figure(Budget(mu).rho)}, epsilon = {figure(epsilon)} at delta = {power_of_ten(delta)}; "
+            f"replace-one. {anchor_words(mu)}"
+        )
     )
     other = narrowest(curves.at_budget(mu), here)
     if other is not None:
@@ -167,7 +170,10 @@ def would_be_retrieved(problem: Problem, mu: float) -> None:
     if not retrieved.applies(problem):
         return
     folded = st.expander(
-        f"Retrieved budget at mu = {figure(mu)}", key="plan-retrieved", icon=":material/savings:", on_change="rerun"
+        unbroken(f"Retrieved budget at mu = {figure(mu)}"),
+        key="plan-retrieved",
+        icon=":material/savings:",
+        on_change="rerun",
     )
     if folded.open:
         with folded:

@@ -13,7 +13,7 @@ from pages.elements.session import current_problem, session
 from pages.elements.widgets import errors_shown
 from pmtcore.base.exports import json_text
 from pmtcore.base.messages import InputError
-from pmtcore.base.numbers import figure
+from pmtcore.base.numbers import figure, unbroken
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import Account
@@ -45,11 +45,17 @@ def releases(book: Ledger | None) -> dict[str, Filed]:
         for entry, account in sorted(entries, key=lambda pair: pair[0].at):
             if entry.record is not None:
                 when = entry.at[:16].replace("T", " ")
-                parts = (account.dataset, when, title(entry.method), f"mu = {figure(entry.mu, 4)}", entry.purpose)
+                parts = (
+                    account.dataset,
+                    when,
+                    title(entry.method),
+                    unbroken(f"mu = {figure(entry.mu, 4)}"),
+                    entry.purpose,
+                )
                 words = " · ".join(part for part in parts if part)
                 filed[entry.key] = Filed(words, entry.record, account)
     for key, made in session().releases.items():
-        mu = f"mu = {figure(made.guarantee.person.mu, 4)}"
+        mu = unbroken(f"mu = {figure(made.guarantee.person.mu, 4)}")
         words = f"this session, in no ledger · {title(made.method)} · {mu} · {made.target}"
         filed.setdefault(key, Filed(words, made.as_dict()))
     return filed

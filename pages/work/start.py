@@ -8,7 +8,7 @@ from pages.elements.widgets import badge, picture
 from pmtcore.auditing.opening import opening
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.numbers import figure
+from pmtcore.base.numbers import figure, unbroken
 from pmtcore.report.figures import opening as figures
 from pmtcore.report.strength import strength
 
@@ -32,18 +32,21 @@ def ways() -> None:
 
 st.title("Publish a regression on private rows, with a guarantee")
 shown = opening()
-ways()
-mu = st.select_slider(**control("start-mu", value=1.0), options=shown.budgets, format_func=figure)
-st.markdown(f"{badge(Label.LAB)} An example on synthetic rows. **{figures.words(shown, mu)}** {strength(mu).sentence}")
-wide, narrow = st.columns([3, 2], gap="large")
-with wide:
-    picture(
-        figures.coefficients(shown, mu),
-        "start-coefficients",
-        "Private, public and released coefficients with 95 % bands",
-    )
-with narrow:
-    picture(figures.errors(shown, mu), "start-errors", "Width of the typical band against the budget")
+with st.container(key="start"):
+    with st.container(key="start-ways"):
+        ways()
+    mu = st.select_slider(**control("start-mu", value=1.0), options=shown.budgets, format_func=figure)
+    words = unbroken(f"**{figures.words(shown, mu)}** {strength(mu).sentence}")
+    st.markdown(f"{badge(Label.LAB)} An example on synthetic rows. {words}")
+    wide, narrow = st.columns([3, 2], gap="large")
+    with wide:
+        picture(
+            figures.coefficients(shown, mu),
+            "start-coefficients",
+            "Private, public and released coefficients with 95 % bands",
+        )
+    with narrow:
+        picture(figures.errors(shown, mu), "start-errors", "Width of the typical band against the budget")
 st.caption(
     "Synthetic rows: 5,000 private, 200 public. What it needs: a private table, a little public data about the same "
     "population (or only a published second moment), and a budget. "

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 from pmtcore.accounting.budgets import Neighbours, neighbouring_tables, of_person, only_responses, person_note, unit_of
-from pmtcore.base.numbers import figure, power_of_ten
+from pmtcore.base.numbers import figure, listing, power_of_ten
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.methods.registry import method
 
@@ -16,6 +16,35 @@ from pmtcore.methods.registry import method
 _PARTS = {"privacy": "the noise for privacy", "sampling": "sampling", "truncation": "truncated rows"}
 _BLANK = 40  # letters of a line to be filled in by hand
 _ANSWERS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+# Pages of docs/proofs that prove the guarantees of methods, whose ids stand beside each page in its index.
+_PROOFS = {
+    "radius": ("joint-pmt",),
+    "objective": ("pmt-objective",),
+    "score": ("pmt-score",),
+    "local": ("ldp-glm-gaussian", "ldp-glm", "ldp-nlr-gaussian", "ldp-nlr", "ldp-whitened"),
+    "baselines": ("public-only", "dp-ols-public", "dp-ridge-public", "dp-logistic-public"),
+    "noise": ("joint-pmt", "joint-moment", "pmt-gradients"),
+    "erm": ("dp-erm", "napp-public"),
+    "gradients": ("pmt-gradients",),
+    "moment": ("joint-moment",),
+    "integers": (
+        *("pmt-ols", "pmt-ridge", "pmt-moment", "ada-ssp", "pmt-logistic", "pmt-glm"),
+        *("dp-gd", "pmt-score"),
+    ),
+    "minimizer": ("pmt-objective", "dp-erm", "napp-public"),
+    "response": ("response-moment",),
+}
+
+
+def proof_words(id: str) -> str:
+    """Return where the guarantee of a method is proved, by the pages of this program's documentation.
+
+    >>> proof_words("joint-pmt"), proof_words("public-only")
+    ('docs/proofs: radius.md and noise.md', 'docs/proofs: baselines.md')
+    """
+    pages = [f"{page}.md" for page, ids in _PROOFS.items() if id in ids]
+    return f"docs/proofs: {listing(pages or ['index.md'])}"
 
 
 def checklist(record: ReleaseRecord) -> list[tuple[str, str]]:
@@ -49,6 +78,7 @@ def checklist(record: ReleaseRecord) -> list[tuple[str, str]]:
         "title": entry.title,
         "id": entry.id,
         "reason": entry.claim.reason,
+        "proof": proof_words(entry.id),
         "blank": "_" * _BLANK,
         "parts": " and ".join([", ".join(parts[:-1]), *parts[-1:]] if len(parts) > 1 else parts),
     }

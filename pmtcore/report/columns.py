@@ -41,8 +41,7 @@ def at_a_glance(
     rows. Of very wide tables the first columns are taken.
     """
     noted = [note for note in notes if isinstance(note, Note)]
-    dropped = {note.facts["column"] for note in noted if note.kind in _DROPPED}
-    dropped |= {name for note in noted if note.kind is TableNote.LEFT_OUT for name in note.facts["columns"]}
+    dropped = dropped_columns(notes)
     parts = {name: "left out" if name in dropped else _part(name, choices) for name in common_columns(private, public)}
     rare = {note.facts["column"]: note.facts for note in noted if note.kind is TableNote.RARE_LEVELS}
     rows = []
@@ -50,6 +49,13 @@ def at_a_glance(
         about = _as_read(public, name, choices, rare.get(name)) if isinstance(public, Table) else {"kind": "numeric"}
         rows.append({"column": name, "part": parts[name], **about})
     return pd.DataFrame(rows)
+
+
+def dropped_columns(notes: Sequence[str]) -> set[str]:
+    """Return the columns that were chosen, or would be, and are not in the fit, by the notes of prepared tables."""
+    noted = [note for note in notes if isinstance(note, Note)]
+    dropped = {str(note.facts["column"]) for note in noted if note.kind in _DROPPED}
+    return dropped | {str(name) for note in noted if note.kind is TableNote.LEFT_OUT for name in note.facts["columns"]}
 
 
 def _as_read(public: Table, name: str, choices: Choices, rare: Mapping[str, Any] | None = None) -> dict[str, object]:
@@ -69,7 +75,7 @@ def _as_read(public: Table, name: str, choices: Choices, rare: Mapping[str, Any]
     else:
         declared = choices.levels.get(name, ()) if kind in (CODED, CAPPED) else ()
         numbers = read_values(column, kind, public.decimal, name=name, levels=declared)
-        words, missing = "dates" if kind in DATES else "numeric", int(np.sum(np.isnan(numbers)))
+        words, missing = "dates, as days" if kind in DATES else "numeric", int(np.sum(np.isnan(numbers)))
         bars = _bars(numbers)
     return {"kind": words, "missing in public rows": missing, "public rows": bars}
 

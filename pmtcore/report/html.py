@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
+from pmtcore.auditing.audits import stored
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import plain
 from pmtcore.base.numbers import figure, percent, plural, power_of_ten, unbroken, with_equal_decimals
@@ -27,7 +28,7 @@ from pmtcore.methods.registry import method
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import modelled
 from pmtcore.report import glossary
-from pmtcore.report.checklist import checklist
+from pmtcore.report.checklist import checklist, proof_words
 from pmtcore.report.drawings import curve, forest, number, table
 from pmtcore.report.ledger_words import MARK, root_words, short_mark
 from pmtcore.report.names import source
@@ -56,6 +57,8 @@ _STYLE = "\n" + Path(__file__).with_name("report.css").read_text(encoding="utf-8
 _LEVELS = (1, 2, 3)
 # Half of a band around a ratio that is not told from no band at all.
 _EVEN = 1e-12
+# Where the questions about the guarantee stand.
+_QUESTIONS = "questions"
 # What a drawing needs as a file of its own, where the style of the report is not.
 _ALONE = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13" '
 
@@ -121,7 +124,7 @@ def embedded(
     body = text[text.index("<main>") + len("<main>") : text.rindex("</main>")]
     # Every "<" of a name or a value is escaped, so these are headings of the report alone.
     for level in reversed(_LEVELS):
-        body = re.sub(rf"<(/?)h{level}>", rf"<\g<1>h{level + 1}>", body)
+        body = re.sub(rf"<(/?)h{level}(?=[ >])", rf"<\g<1>h{level + 1}", body)
     return re.sub(r"<svg .*?</svg>", _as_image, body, flags=re.DOTALL).strip()
 
 
@@ -139,13 +142,13 @@ def _contents(record: ReleaseRecord, book: Mapping[str, Any] | None, head: str |
     """Return all parts below the title, those that a stakeholder needs first."""
     picture, tables = _coefficients(record)
     # What was promised stands before all figures: it is what a privacy officer reads for.
-    parts = [_summary(record, _entry(record, book)), picture, _guarantee(record, book)]
+    # Its questions follow, which a privacy officer answers: long tables come after them.
+    parts = [_summary(record, _entry(record, book)), picture, _guarantee(record, book), _checklist(record)]
     parts += [f"<h2>All coefficients</h2>\n{tables}"] * bool(tables)
     parts += [
         answers,
         _data(record),
         _ledger(book, head),
-        _checklist(record),
         _method(record),
         _plan(record),
         _glossary(record),
@@ -174,7 +177,8 @@ def _summary(record: ReleaseRecord, entry: Mapping[str, Any]) -> str:
     elif record["standing"] == "sound":
         box = (
             '<p class="ok">This report may be published: every figure in it is public, or was released by a mechanism '
-            "whose guarantee is proved. What only people can confirm stands under Questions about the guarantee.</p>"
+            f"whose guarantee is proved ({escape(proof_words(record['method']))}). What only people can confirm stands "
+            f'under <a href="#{_QUESTIONS}">Questions about the guarantee</a>.</p>'
         )
     else:
         reasons = escape("; ".join(record["standing_reasons"]))
@@ -308,24 +312,42 @@ def _guarantee(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
         assumptions = "The noise came from a seed that can be repeated: whoever knows it can remove the noise."
     return (
         f"<h2>What was promised</h2>\n<p>{escape(record['guarantee_in_words'])}</p>\n"
-        f"{_example(float(g['mu']), 'row' if unit_of(record['guarantee']).rows == 1 else 'person')}"
-        f'{_together(account)}<p class="note">{assumptions}</p>\n'
+        f'{_together(account)}{_attacked(record)}<p class="note">{assumptions}</p>\n'
         + table("The guarantee in three units", ("what", "value"), facts)
         + curve(float(g["mu"]))
+        + _example(float(g["mu"]), account, "row" if unit_of(record["guarantee"]).rows == 1 else "person")
         + _anchors(record)
     )
 
 
-def _example(mu: float, unit: str) -> str:
-    """Return what somebody who knows almost everything could still not find out; empty where nothing was spent."""
+def _attacked(record: ReleaseRecord) -> str:
+    """Return what the strongest attack on the method reached; empty where none was made, or nothing was spent."""
+    audits, at = stored(), record["method"]
+    if record["guarantee"]["mu"] == 0 or audits is None or at not in audits.audits:
+        return ""
+    one = audits.audits[at]
+    return (
+        f"<p>Beside the proof the method was attacked: {one.trials:,} releases of two tables that are built to be told "
+        f"apart prove mu of at least {figure(one.lower_bound)} where {figure(one.claimed)} was claimed "
+        f"({'refuted' if one.violated else 'not refuted'}, {escape(audits.computed)}).</p>\n"
+    )
+
+
+def _example(mu: float, account: Mapping[str, Any] | None, unit: str) -> str:
+    """Return, folded, the odds on two other scales; empty where nothing was spent."""
     if mu == 0:
         return ""
     odds = strength(mu)
+    together = ""
+    if account is not None and len(account["entries"]) > 1:
+        share = percent(strength(float(account["spent"]["mu"])).right_guesses, 3)
+        together = f" With all releases of this data set they do so in at most {share} of all trials."
     return (
-        f"<p>That is {figure(odds.times_guessing, 2)} times as often as by guessing, from this release alone.\n"
+        "<details><summary>The same odds on other scales</summary>\n"
+        f"<p>This release alone is detected {figure(odds.times_guessing, 2)} times as often as by guessing.\n"
         f"For example, somebody knows every {unit} but one, of which two versions are possible, both equally likely. "
         f"With this report they name the right one in at most {percent(odds.right_guesses, 3)} of all trials; without "
-        "it, in 50 %.</p>\n"
+        f"it, in 50 %.{together}</p>\n</details>\n"
     )
 
 
@@ -441,8 +463,7 @@ def _together(account: Mapping[str, Any] | None) -> str:
     odds = strength(float(account["spent"]["mu"]))
     return (
         f"<p>Of this data set there are {len(account['entries'])} spends in the ledger. Who has all these releases "
-        f"tells {figure(odds.times_guessing, 2)} times as often as by guessing, and names the right one of two "
-        f"versions in at most {percent(odds.right_guesses, 3)} of all trials.</p>\n"
+        f"tells so in at most {percent(odds.detections, 3)} of the cases.</p>\n"
     )
 
 
@@ -474,7 +495,7 @@ def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
 def _checklist(record: ReleaseRecord) -> str:
     rows = [(escape(question), escape(answer)) for question, answer in checklist(record)]
     return (
-        "<h2>Questions about the guarantee</h2>\n"
+        f'<h2 id="{_QUESTIONS}">Questions about the guarantee</h2>\n'
         '<p class="note">After NIST SP 800-226, Guidelines for Evaluating Differential Privacy Guarantees.</p>\n'
         + table("Answers for this release", ("question", "answer"), rows).replace("<table>", '<table class="words">')
     )

@@ -115,7 +115,7 @@ def effects_among(names: Sequence[str]) -> list[int]:
 def for_all_effects(
     low: np.ndarray, high: np.ndarray, effects: Sequence[int] | np.ndarray, freedom: float | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Widen 95 % limits (rows,) so that those of all effects of a column hold together, whichever of them is picked.
+    """Return 95 % limits (rows,) widened so that those of all effects of a column hold together, whichever is picked.
 
     Bonferroni: each of k limits misses with probability 0.05/k at most, so that the picked one does with 0.05 at most.
 

@@ -16,7 +16,6 @@ from pmtcore.base.numbers import figure, listing, percent, plural, with_equal_de
 from pmtcore.methods.registry import Prediction, method, of_role
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
-from pmtcore.releases.planning import typical_ratio
 from pmtcore.releases.record import Release
 from pmtcore.report.figures.coefficients import STEP, DisplayUnit
 from pmtcore.report.names import in_quotes
@@ -423,7 +422,6 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     by = steps(release.names, release.public.spread, release.public.zero_one)
     unit = np.array([by[release.names[j]] for j in at]) if features else 1.0
     parts = {part: float(np.median(errors[at] * unit)) for part, errors in bands.parts.items()}
-    total = np.sqrt(sum(errors[at] ** 2 for errors in bands.parts.values()))
     if not all(math.isfinite(part) for part in parts.values()):
         return "The noise swamped this release: its bands are without end for the typical coefficient."
     largest = max(parts, key=lambda name: parts[name])
@@ -437,7 +435,7 @@ def release_words(release: Release, per_spread: bool = True) -> str:
         else f"the privacy noise is the largest part of the error{more}.",
         "sampling": "the error is mostly that of the public rows: the noise is about as large as what was released."
         if release.facts.noise_dominates
-        else f"sampling is the largest part of the error; {_price(total, bands.parts['sampling'][at])}.",
+        else f"sampling is the largest part of the error; {_price(parts)}.",
         "truncation": f"truncated rows are the largest part of the error{wider}.",
     }[largest]
     if TableNote.FEW_PUBLIC_ROWS in map(kind_of, release.notes):  # two digits of a part would claim too much
@@ -450,16 +448,15 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     return f"{first} Standard errors{per}: {figures}."
 
 
-def _price(total: np.ndarray, sampling: np.ndarray) -> str:
-    """Say what privacy adds to the error that sampling alone would leave, of the typical coefficient: in any unit.
+def _price(parts: Mapping[str, float]) -> str:
+    """Say what privacy adds to the error that sampling alone would leave: by the parts that stand beside it.
 
     Args:
-        total: standard errors (k,) of all parts together.
-        sampling: their sampling parts (k,).
+        parts: standard errors of the typical coefficient, by part.
     """
-    if not np.any(sampling):
+    if not parts["sampling"]:
         return "and there is no other"
-    longer = typical_ratio(total, sampling) - 1
+    longer = math.hypot(*parts.values()) / parts["sampling"] - 1
     return (
         "noise and truncated rows cost next to nothing"
         if longer < 0.005

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from pages.elements import cautions
 from pages.elements.session import _known_previews, _public_sides, named_tables, prepared
 from pmtcore.accounting.budgets import Budget, reporting_delta
-from pmtcore.base.numbers import figure
+from pmtcore.base.numbers import figure, unbroken
 from pmtcore.methods.registry import methods
 from pmtcore.releases.release import Request, preview
 from pmtcore.report.figures import conditioning
@@ -557,10 +557,10 @@ def test_units_agree(app):
     go(app, "release")
     app.segmented_control(key="release-unit").set_value("rho").run()
     app.number_input(key="release-rho").set_value(2.0).run()
-    assert "mu = 2 ·" in words(app)
+    assert unbroken("mu = 2 ·") in words(app)
     for unit in ("epsilon", "mu", "epsilon", "rho"):
         app.segmented_control(key="release-unit").set_value(unit).run()
-        assert "mu = 2 · rho = 2 · epsilon = 9.997 at" in words(app), unit
+        assert unbroken("mu = 2 · rho = 2 · epsilon = 9.997 at") in words(app), unit
     assert app.number_input(key="release-rho").value == 2.0
 
 

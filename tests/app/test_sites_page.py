@@ -58,7 +58,7 @@ def test_a_study_is_created_on_the_page(app, tmp_path):
     app.run()
     assert not app.exception
     assert not app.error
-    assert "each row is protected at mu = 1" in words(app)
+    assert "each row is protected at mu\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}1" in words(app)
     assert "Study file" in [each.label for each in app.get("download_button")]
     made = app.session_state["sites-made"][1].as_json()
     app.select_slider(key="sites-mu").set_value(2.0).run()

@@ -173,7 +173,7 @@ def test_small_pictures_hold_every_column_on_one_axis():
     table["low (95 %)"], table["high (95 %)"] = values - 0.1, values + 0.1
     for drawn in (forest.multiples(table, unit), forest.multiples(table.assign(value=np.exp(values)), unit)):
         titles = [part.text for part in drawn.layout.annotations]
-        assert titles == ["numbers and columns of two levels", "town, the clearest 8 of 12 effects", "&lt;b&gt;"]
+        assert titles == ["numbers, two levels", "town: clearest 8 of 12, bands for all", "&lt;b&gt;"]
         marks = [list(trace.y) for trace in drawn.data if trace.mode == "markers"]
         assert sorted(marks[0]) == ["age", "pay"] and len(marks[1]) == 8 and sorted(marks[2]) == ["x", "y"]
         ranges = {axis.range for axis in drawn.select_xaxes()}

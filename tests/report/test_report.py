@@ -7,16 +7,20 @@ import html
 import json
 import re
 import shlex
+from fnmatch import fnmatch
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from pmtcore.accounting.budgets import Budget, epsilon_from_mu
+from pmtcore.auditing.audits import stored
 from pmtcore.auditing.comparison import Comparison, rescaled
 from pmtcore.base.distributions import student
 from pmtcore.base.exports import PrivateFigureError
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError
 from pmtcore.base.numbers import figure, with_equal_decimals
 from pmtcore.base.private_rows import Curator, Private
@@ -28,7 +32,7 @@ from pmtcore.releases.planning import planned
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.report import deployment, reproduce, rows
-from pmtcore.report.checklist import checklist
+from pmtcore.report.checklist import checklist, proof_words
 from pmtcore.report.html import _limited, embedded, file_name, report
 from pmtcore.report.statistics import DISAGREES, TITLES
 from pmtcore.tables.choices import Choices
@@ -79,7 +83,7 @@ def test_it_is_well_formed_and_refers_to_nothing(problem, id, tmp_path):
     )
     parser = Balanced()
     parser.feed(text)
-    assert not parser.open and not parser.references
+    assert not parser.open and all(f'id="{one[1:]}"' in text for one in parser.references), "its own parts alone"
     assert not re.search(r"https?://|@import|url\(|<script", text)
     assert '<html lang="en">' in text and "<title>" in text
     assert len(re.findall("<table[ >]", text)) == text.count("<caption>")
@@ -394,7 +398,8 @@ def test_several_releases_are_told_together(filed):
     account = {**filed[1], "entries": filed[1]["entries"] * 2, "spent": {**filed[1]["spent"], "mu": 2.0}}
     text = report(filed[0], account)
     assert "Squares of mu add up" in text and text.count("84.2\u00a0% of all trials") == 1
-    assert text.index("What was promised") < text.index("84.2\u00a0% of all trials") < text.index("<h2>Ledger")
+    assert text.index("What was promised") < text.index("tells so in at most") < text.index("<h2>Ledger")
+    assert text.index("<details>") < text.index("84.2\u00a0% of all trials") < text.index("</details>")
     assert "spends in the ledger" not in report(*filed)
     for cap in (None, 3.0):  # what is left of a cap is no difference
         assert ("Squares of mu add up" in report(filed[0], {**filed[1], "cap": cap, "left": cap})) is (cap is not None)
@@ -431,12 +436,38 @@ def test_a_report_states_its_guarantee_before_its_tables(filed):
     """Who reads from the top meets what was promised before pages of figures."""
     short = report(*filed)
     assert short.index("<h2>Coefficients") < short.index("<h2>What was promised") < short.index("In units of the table")
+    assert short.index("<h2>What was promised") < short.index('id="questions"') < short.index("<h2>All coefficients")
+    assert short.index('href="#questions"') < short.index("<h2>Coefficients")
     assert short.index("this release</b>") < short.index("US Census")
     private, public, _ = load("demo", n=2000, m=200, d=25)
     many = prepare(private, public, default_choices(private, public))
     text = report(release(many, Request("joint-pmt", Budget(1.0)), SeededNoise(1)).as_dict())
     assert text.index('<svg class="rows"') < text.index("<h2>What was promised") < text.index("In units of the table")
     assert "taken to be other rows" in short and "taken to be other rows" not in text, "a lab figure's may be a split"
+
+
+def test_a_report_states_one_scale_and_what_an_attack_reached(filed):
+    """Odds on other scales are folded; the audit of the method and the pages of its proof are named."""
+    record, account, _ = filed
+    text = report(record, account)
+    open_text = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
+    assert "times as often as by guessing" not in open_text and "times as often as by guessing" in text
+    one = stored().audits[record["method"]]
+    assert f"mu of at least {figure(one.lower_bound)} where 1 was claimed (not refuted" in text
+    assert text.count(proof_words(record["method"])) == 2
+
+
+def test_each_sound_method_names_the_pages_of_its_proof():
+    """The pages exist, and the index of proofs has the method beside each of them, by its id or its group's."""
+    folder = Path(__file__).parents[2] / "docs" / "proofs"
+    lines = {line.split("](")[0].split("[")[-1]: line for line in (folder / "index.md").read_text().splitlines()}
+    for one in methods():
+        if one.standing is ReleaseStatus.SOUND:
+            pages = re.findall(r"(\w+)\.md", proof_words(one.id))
+            assert pages and "index" not in pages, one.id
+            for page in pages:
+                ids = re.findall(r"`([\w*-]+)`", lines[page])
+                assert page == "baselines" or any(fnmatch(one.id, id) for id in ids), (one.id, page)
 
 
 def test_a_report_names_all_that_left_and_a_share_as_a_share(filed):

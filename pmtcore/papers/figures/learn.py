@@ -20,6 +20,34 @@ _MOST_PUBLIC = 30
 _FINER = 2.0
 
 
+def _step_up(value: float) -> float:
+    """Return the next of 1, 2 and 5 times a power of ten: an axis that ends there stays where it is for most steps.
+
+    >>> _step_up(0.3), _step_up(1.0), _step_up(7.0)
+    (0.5, 1.0, 10.0)
+    """
+    if not (value > 0 and np.isfinite(value)):
+        return 1.0
+    power = 10.0 ** np.floor(np.log10(value))
+    return float(next(k * power for k in (1, 2, 5, 10) if k * power >= value * (1 - 1e-9)))
+
+
+def _steady_heights(figure: go.Figure, values: np.ndarray, log: bool) -> None:
+    """Give the axis of heights ends that few steps of a knob change: tens in a logarithm, else 1, 2 or 5 of them.
+
+    Args:
+        figure: to be given them.
+        values: all heights drawn.
+        log: whether the axis is logarithmic.
+    """
+    known = values[np.isfinite(values)]
+    if log and np.any(known > 0):
+        ends = np.log10(known[known > 0])
+        figure.update_yaxes(range=[np.floor(ends.min() + 1e-9), np.ceil(ends.max() - 1e-9)])
+    elif not log and len(known) and known.min() >= 0:
+        figure.update_yaxes(range=[0, 1.02 * _step_up(float(known.max()))])
+
+
 def clouds(cloud: Cloud) -> go.Figure:
     """Draw both clouds beside each other, on one scale, which changes only where a cloud would be cut off."""
     figure = make_subplots(1, 2, horizontal_spacing=0.06)
@@ -66,7 +94,7 @@ def solutions(slopes: Solutions) -> go.Figure:
     marker = {"color": "#1a1d21", "size": 15, "symbol": "x", "line": {"color": "#ffffff", "width": 2}}
     figure.add_scatter(x=[slopes.true[0]], y=[slopes.true[1]], mode="markers", name="truth", marker=marker)
     # Each axis is as long as its own slope needs: on the first one both clouds are alike, on the second they are not.
-    reach = 1.6 * np.quantile(np.abs(slopes.plain - slopes.true), 0.95, axis=0)
+    reach = np.array([_step_up(1.2 * q) for q in np.quantile(np.abs(slopes.plain - slopes.true), 0.95, axis=0)])
     low, high = slopes.true - reach, slopes.true + reach
     figure.update_xaxes(range=[low[0], high[0]])
     figure.update_yaxes(range=[low[1], high[1]])
@@ -100,6 +128,7 @@ def budgets(total: np.ndarray, added: np.ndarray) -> go.Figure:
     count, figure = list(range(1, len(total) + 1)), go.Figure()
     figure.add_scatter(x=count, y=total, mode="lines+markers", name="composed", line={"color": AFTER, "width": 2.5})
     figure.add_scatter(x=count, y=added, mode="lines", name="simply added", line={"color": QUIET, "dash": "dot"})
+    _steady_heights(figure, added, log=False)
     return finish(figure, "releases", "total mu", 340)
 
 
@@ -131,6 +160,7 @@ def line(drawn: LessonCurve, x: str, y: str, log: str = "xy", *, guess: bool = F
     figure.add_vline(x=drawn.chosen, line={"color": QUIET, "dash": "dash"})
     for axis in log:
         log_axis(figure, axis)
+    _steady_heights(figure, np.concatenate([np.asarray(v, dtype=float) for v in drawn.curves.values()]), "y" in log)
     figure.update_layout(showlegend=True)
     return finish(figure, x, y, 380)
 

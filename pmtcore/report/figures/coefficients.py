@@ -30,10 +30,12 @@ ORDERS = {
     "source": "grouped by column",
 }
 _SHORT = {"gaussian": "", "logistic": "log-odds", "boosting": "score", "poisson": "log"}
-# Small pictures beside each other, their height in pixels, levels in each, and characters of a title.
-_ACROSS, _PANEL, _LEVELS, _PANEL_TITLE = 3, 185, 8, 44
+# Small pictures beside each other, their height in pixels, levels in each, and characters of a title and of a level.
+_ACROSS, _PANEL, _LEVELS, _PANEL_TITLE, _LEVEL_NAME = 2, 185, 8, 50, 22
 _PARTS = ("privacy", "sampling", "truncation")
 _LIMITS = ("low (95 %)", "high (95 %)")
+# Rows up to which each has more air: with more of them the axis would be below the first screen.
+_ROOMY = 9
 # Background of a number at the edge, so that it can be read over a band in either theme.
 _PAPER = "rgba(128,128,128,0.25)"
 
@@ -179,7 +181,7 @@ def picked_by(order: str) -> str:
 
 
 def folded(coefficients: pd.DataFrame, unit: DisplayUnit, order: str = "table") -> pd.DataFrame:
-    """Return one row for each column of the table: of several levels one, and of how many it is which.
+    """Return one row for each column of the table: of several levels one, and of how many effects it is which.
 
     It is the clearest, or the largest where rows are ordered by size: else a column would stand below its own level.
     """
@@ -187,7 +189,8 @@ def folded(coefficients: pd.DataFrame, unit: DisplayUnit, order: str = "table") 
     rows = clearest(list(coefficients["coefficient"]), measure(coefficients, unit), picked_by(order))
     folded_rows = coefficients.iloc[[at for at, _ in rows]].reset_index(drop=True)
     effects = coefficients.groupby("column")["column"].transform("size").iloc[[at for at, _ in rows]]
-    return folded_rows.assign(coefficient=[name for _, name in rows], effects=list(effects))
+    called = [name for _, name in rows]
+    return folded_rows.assign(effect=folded_rows["coefficient"], coefficient=called, effects=list(effects))
 
 
 def least_freedom(release: Release) -> dict[str, float]:
@@ -254,7 +257,7 @@ def forest(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure:
         low, high = (rows[name].to_numpy(dtype=float) if name in rows else value for name in _LIMITS)
         fit = rows[public.title.lower()].to_numpy(dtype=float) if public.title.lower() in rows else None
         at_the_edge(figure, value, low, high, beside=fit)
-    return finish_rows(figure, names, unit.words)
+    return finish_rows(figure, names, unit.words, marks=12 if len(names) <= _ROOMY else 8)
 
 
 def row_names(rows: pd.DataFrame) -> list[str]:
@@ -288,12 +291,12 @@ def multiples(coefficients: pd.DataFrame, unit: DisplayUnit, freedom: Mapping[st
         cols=_ACROSS,
         subplot_titles=[escaping.chart(title, _PANEL_TITLE) for title, _ in panels],
         shared_xaxes="all",
-        horizontal_spacing=0.14,
+        horizontal_spacing=0.28,
         vertical_spacing=min(0.09, 0.5 / len(panels)),
     )
     for at, (_, part) in enumerate(panels):
         place = {"row": at // _ACROSS + 1, "col": at % _ACROSS + 1}
-        names = [name.split("=", 1)[-1] for name in row_names(part)]
+        names = _short_names([name.split("=", 1)[-1] for name in row_names(part)])
         figure.add_scatter(
             x=part["value"],
             y=names,
@@ -318,12 +321,18 @@ def multiples(coefficients: pd.DataFrame, unit: DisplayUnit, freedom: Mapping[st
     return drawn.update_layout(showlegend=False, margin={"t": 28})
 
 
+def _short_names(names: list[str]) -> list[str]:
+    """Return names that do not reach into the picture beside theirs; one that another shortens to stays as it is."""
+    short = [name if len(name) <= _LEVEL_NAME else f"{name[: _LEVEL_NAME - 1]}…" for name in names]
+    return [each if short.count(each) == 1 else name for name, each in zip(names, short, strict=True)]
+
+
 def _panels(rows: pd.DataFrame, unit: DisplayUnit) -> dict[str, pd.DataFrame]:
     """Return the rows of each small picture under its title, the numbers first."""
     sizes = rows.groupby("column", sort=False)["column"].transform("size")
     panels = {}
     if (sizes == 1).any():
-        panels["numbers and columns of two levels"] = rows[sizes == 1]
+        panels["numbers, two levels"] = rows[sizes == 1]
     for name in dict.fromkeys(rows["column"][sizes > 1]):
         part = rows[rows["column"] == name]
         title = str(name) if len(part) <= _LEVELS else f"{name}: clearest {_LEVELS} of {len(part)}, bands for all"

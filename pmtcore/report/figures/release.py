@@ -218,7 +218,7 @@ def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
     figure.add_hline(y=0, line={"color": QUIET, "width": 1})
     log_axis(figure, "x")
     step = step_words(release.names, release.public.zero_one)
-    return finish(figure, "ridge penalty", f"coefficient, for {step}", 380)
+    return finish(figure, "ridge penalty, in units of the table", f"coefficient, for {step}", 380)
 
 
 def ridge_words(release: Release) -> str:

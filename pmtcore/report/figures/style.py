@@ -251,7 +251,7 @@ def translucent(colour: str, share: float) -> str:
 # Names of lines that a legend above a picture has room for.
 _MOST_NAMED = 20
 # Pixels that a screen of 720 leaves below title, ways and sentence.
-_PROJECTED = 400
+_PROJECTED = 430
 # Pixels of a mark in large print, at least.
 _PROJECTED_MARK = 9
 
