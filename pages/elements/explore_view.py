@@ -145,7 +145,7 @@ def page(here: Held) -> None:
 
 def head(here: Held) -> None:
     """Draw what is open, and how to take it along."""
-    left, middle, right = st.columns([6, 1, 1], vertical_alignment="center")
+    left, middle, right = st.columns([5, 1.4, 1.2], vertical_alignment="center")
     # The button that opened it is gone: what it opened takes the keyboard, from its top.
     with left, st.container(key="verdict"):
         if st.session_state.pop(FOCUS, False):

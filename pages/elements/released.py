@@ -136,7 +136,7 @@ def coefficients(release: Release, here: str = "") -> None:
     units = forest.units(release)
     many = len(release.names) > MANY
     # One line for all that is chosen of the picture, so that its axis is on the first screen.
-    a, b, c, d = st.columns([5, 3, 2, 4] if many else [5, 3, 1, 1], vertical_alignment="bottom")
+    a, b, c, *last = st.columns([5, 3, 2, 4] if many else [5, 3, 2], vertical_alignment="bottom")
     id = pick(later(a, "unit"), "coefficients-unit", units, words=lambda id: units[id].short)
     order = pick(later(b, "order"), "coefficients-order", forest.ORDERS, "strength" if many else "table")
     search = later(c, "search").text_input(**control("coefficients-search")) if many else ""
@@ -147,7 +147,7 @@ def coefficients(release: Release, here: str = "") -> None:
     references, freedom = reference_levels(release.notes), forest.least_freedom(release)
     few = forest.folded(shown, unit, order)
     as_it_is = len(shown) <= (MOST_COLUMNS if len(few) == len(shown) else MANY)
-    view = "all" if as_it_is else views(later(d, "view"))
+    view = "all" if as_it_is else views(later(last[0], "view"))
     drawn = few.head(MOST_COLUMNS) if view == "columns" else shown
     rows = forest.for_all_effects(drawn, unit, freedom)
     # The sentence is about a row of the picture: with its band, and under the name that the coefficient has.

@@ -146,7 +146,7 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *,
     st.caption(
         unbroken(
             f"rho = {figure(Budget(mu).rho)}, epsilon = {figure(epsilon)} at delta = {power_of_ten(delta)}; "
-            f"replace-one. {anchor_words(mu)}"
+            "replace-one."
         )
     )
     other = narrowest(curves.at_budget(mu), here)
@@ -163,6 +163,8 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *,
         workflow_state.carry(here.method, mu)
         session().begin_request()
         st.switch_page("pages/work/release.py")
+    # Below the way on, which stays on the first screen of a projector.
+    st.caption(unbroken(anchor_words(mu)))
 
 
 def would_be_retrieved(problem: Problem, mu: float) -> None:
