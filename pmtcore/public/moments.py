@@ -427,7 +427,8 @@ class PublicData:
         if self.rows is None or self.m is None:
             return np.zeros(0)
         constant = self.rows[:, 0] if self.has_intercept else np.ones(len(self.rows))
-        values = self.rows[:, : self.d] / constant[:, None]
+        # A row of weight zero counts as one of the first category, with its weight.
+        values = self.rows[:, : self.d] / np.where(constant == 0, 1.0, constant)[:, None]
         most = np.zeros(len(values))
         for indicators in by_table_column(self.names).values():
             places = np.zeros(len(values), int)
@@ -441,7 +442,7 @@ class PublicData:
             together = np.bincount(places, constant**2)[places]
             # A category of one row says nothing of itself; without an intercept no feature shows the first category.
             known = (np.bincount(places)[places] > 1) & (self.has_intercept | (places > 0))
-            most = np.maximum(most, np.where(known, self.m * constant**2 / together, 0.0))
+            most = np.maximum(most, np.where(known, self.m * constant**2 / np.maximum(together, 1e-300), 0.0))
         return most
 
     @cached_property

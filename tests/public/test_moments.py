@@ -107,6 +107,16 @@ def test_a_category_is_as_far_out_for_new_rows(intercept):
     assert np.allclose(np.sum(public.whitened[:, :-1] ** 2, axis=1), expected)
 
 
+def test_rows_of_weight_zero_leave_the_others_their_categories():
+    """Such a row, which is zero in every column, had divided by its weight."""
+    place = _categories(0, np.random.default_rng(0), counts=True)
+    x = np.column_stack([np.ones(len(place)), np.eye(12)[place][:, 1:]])
+    columns = (INTERCEPT, *(f"c={j}" for j in range(1, 12)))
+    rows = np.vstack([np.zeros((3, 12)), x])
+    norms = public_from_rows(rows, None, columns, "y").category_norm
+    assert np.allclose(norms[3:], len(rows) / np.bincount(place)[place])
+
+
 def test_new_rows_are_as_long_as_left_out_ones(seed):
     """Of 20,000 new rows as many are as long as of the left-out public rows, at their 90 and 98 % points, on average.
 

@@ -26,7 +26,7 @@ from pmtcore.accounting.budgets import (
 from pmtcore.api.loading import in_words, results_of
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import InputError, LedgerMessage, TableMessage
-from pmtcore.base.numbers import figure
+from pmtcore.base.numbers import UNBREAKABLE, figure
 from pmtcore.cli.main import main
 from pmtcore.explore.moment import Moment
 from pmtcore.ledger.log import Ledger, LedgerError
@@ -290,7 +290,7 @@ def test_every_record_and_report_states_what_a_person_is_protected_by(rows, colu
     assert ("Person-level" in deployment.entry(record)) == (rows > 1 or column)
     for text in (in_words(record), results_of(record)._repr_html_(), report(record, None)):
         assert f"{person['mu']:.4g}" in text and f"{person['epsilon']:.4g}" in text
-        assert rows == 1 or f"up to {rows} rows; of one row mu = 0.5" in text
+        assert rows == 1 or f"up to {rows} rows; of one row mu = 0.5" in text.replace(UNBREAKABLE, " ")
     (tmp_path / "R.json").write_text(json.dumps(record))
     assert main(["explore", "--record", str(tmp_path / "R.json")]) == 0
     assert f"mu = {person['mu']:.4g}" in capsys.readouterr().out
