@@ -7,8 +7,8 @@ import streamlit as st
 from pages.elements.session import curator, session
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import TableNote, kind_of
-from pmtcore.report.cautions import Caution, cautions, rows_of_zeros
-from pmtcore.tables.findings import few_rows
+from pmtcore.report.cautions import Caution, cautions, filled_gaps, rows_of_zeros
+from pmtcore.tables.findings import few_rows, unchosen_persons
 from pmtcore.tables.problem import Problem
 
 # With one of these a release is spent for nothing, or publishes what it should protect.
@@ -17,7 +17,7 @@ RUINOUS = (
     TableNote.MORE_PUBLIC_ROWS,
 )
 # Whatever becomes of gaps: text that is unknown is none.
-UNKNOWN_TEXT = "A private row with text that no public row has counts as a row of zeros."
+UNKNOWN_TEXT = "A private row whose outcome or category no public row has may count as zeros, and then adds nothing."
 
 
 def of_open_tables(problem: Problem) -> Sequence[Caution]:
@@ -27,10 +27,12 @@ def of_open_tables(problem: Problem) -> Sequence[Caution]:
 
 
 def gaps(problem: Problem) -> str:
-    """Return what rows with gaps do to a fit to the open tables; empty where they do nothing."""
+    """Return what gaps, filled or not, do to a fit to the open tables; empty where they do nothing."""
     tables = session().tables
-    caution = None if tables is None else rows_of_zeros(problem, tables.public)
-    return "" if caution is None else caution.words
+    if tables is None:
+        return ""
+    caution = rows_of_zeros(problem, tables.public)
+    return filled_gaps(problem, tables.public) if caution is None else caution.words
 
 
 def warn(notes: Sequence[str], kinds: Sequence[TableNote] = RUINOUS) -> None:
@@ -69,6 +71,8 @@ def say(problem: Problem, biased: Sequence[str]) -> None:
     for words in biased:
         st.warning(plain(f"{words} Data mends it by a click."), icon=":material/warning:")
     tables = session().tables
+    for words in [] if tables is None else unchosen_persons(tables.private, tables.public, problem.choices):
+        st.warning(plain(f"{words} Data takes it as the person by a click."), icon=":material/group:")
     texts = problem.positive is not None or TableNote.UNKNOWN_LEVELS in map(kind_of, problem.notes)
     if texts and tables is not None and not tables.may_be_studied and not curator():
         st.caption(f"{UNKNOWN_TEXT} Only a curator can see whether there is any, on Data.")

@@ -247,7 +247,8 @@ def answer(here: Held, fit: Regression) -> None:
     if len(factors):
         st.markdown(
             "Joint tests: has a column of categories anything to do with the response, all its effects together? p is "
-            "from an F distribution; its second degrees of freedom (df) are those of the error: noise leaves fewer."
+            "from an F distribution; its second degrees of freedom (df) are those of the error: fewer than rows have, "
+            "because of the privacy noise."
         )
         frame(factors, "Joint test of each column with several levels")
     if fit.response in here.moment.labels:
@@ -398,7 +399,8 @@ def _test(here: Held, fit: Regression) -> None:
         joint = fit.test(tested)
         st.markdown(
             f"{badge(here.label)} {plain(figures.f_words(joint))}, p: {p_value(joint.p)} (all parts of the error "
-            "together). The second number in parentheses is the degrees of freedom of the error: noise leaves fewer."
+            "together). The second number in parentheses is the degrees of freedom of the error: fewer than rows have, "
+            "because of the privacy noise."
         )
     inputs = here.moment.inputs(fit)
     base = [name for name in here.moment.record.derived.base if name in here.moment.columns and name != fit.response]

@@ -55,8 +55,8 @@ def show_retrieved(facts: Facts, recycled: bool, key: str) -> None:
 def planned_on_open_table(problem: Problem, mu: float, key: str) -> None:
     """Draw what the open table would get back at this budget, and what that buys."""
     plan = planned(problem).method
-    other = "" if plan == METHOD else f" The plan, {in_quotes(plan)}, retrieves nothing."
-    words = f"What {in_quotes(METHOD)} would retrieve, the one sound method whose amount is public.{other}"
+    own = "" if plan == METHOD else f"The plan, {in_quotes(plan)}, retrieves nothing. "
+    words = f"{own}What {in_quotes(METHOD)} would retrieve, the one sound method whose amount is public:"
     st.markdown(f"{badge(Label.PUBLIC)} {plain(words)}")
     recycled, returned = previews(problem, mu)
     show_retrieved(recycled.facts, True, key)

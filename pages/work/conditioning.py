@@ -114,13 +114,13 @@ def planned_share(request: Request, facts: Facts, beside: bool) -> None:
         facts: its public figures.
         beside: whether the curve of the lengths of rows is in sight.
     """
-    own, after = "which chooses its own bound: no radius of whitened rows.", ""
+    own, after = "clips gradients at bounds that it chooses itself, so it has no radius.", ""
     if facts.radius is not None:
-        own = f"which chooses its own radius, {said(facts.radius)}."
+        own = f"chooses its radius itself, {said(facts.radius)}."
     if beside and facts.radius is not None and facts.passes is not None:
-        own = f"whose first pass has radius {said(facts.radius)} and whose next one clips at a bound of its own."
+        own = f"takes radius {said(facts.radius)} in its first pass, and clips at a bound of its own in the next."
         after = " These rows lie beyond that bound, which counts residuals too; the curve is of the features alone."
-    of = f"The truncation rate of the planned method, {in_quotes(request.method)} at mu = {said(request.budget.mu)},"
+    of = f"The planned method, {in_quotes(request.method)} at mu = {said(request.budget.mu)},"
     st.markdown(f"{badge(Label.PUBLIC)} **{plain(shortened_words(facts.as_dict()))}** {plain(f'{of} {own}{after}')}")
 
 

@@ -106,9 +106,10 @@ def opening(problem: Problem) -> None:
     if opened is None:
         return
     st.markdown(
-        f"{badge(Label.PUBLIC)} **{private_words(problem.private.n, problem.unit)}**, "
+        f"**{private_words(problem.private.n, problem.unit)}**, "
         f"**{plain(public_rows_words(problem, opened.public))}**; "
-        f"**{plain(problem.public.target)}** from **{plain(columns_words(problem.public.names))}**."
+        f"**{plain(problem.public.target)}** from **{plain(columns_words(problem.public.names))}** "
+        f"{badge(Label.PUBLIC)}"
     )
     modelled(problem)
 

@@ -145,7 +145,7 @@ def page(problem: Problem) -> None:
         "A rehearsal on rows that anybody may study: nothing here is published. On your own tables a release spends "
         "budget permanently."
         if state.studied
-        else "A release spends budget permanently. Everything before the button is public and free."
+        else "A release spends budget permanently. All before the button is free, and public as numbers of rows are."
     )
     cautions.say(problem, biased)
     if asked is not None:

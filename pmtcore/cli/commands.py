@@ -41,8 +41,8 @@ def convert(chosen: argparse.Namespace) -> Answer:
         lines.append(f"epsilon {record['epsilon']:.6g} at delta {chosen.delta:g}")
     record["detected_at_5_percent_false_alarms"] = float(attacker_power(budget.mu, 0.05))
     lines.append(
-        f"An attacker who allows 5 % false alarms finds a person in at most "
-        f"{detected_percent(budget.mu):.1f} % of the cases."
+        f"An attacker who accepts 5 % false alarms detects a given person with probability at most "
+        f"{detected_percent(budget.mu):.1f} %."
     )
     return record, "\n".join(lines)
 

@@ -177,8 +177,8 @@ def _summary(record: ReleaseRecord, entry: Mapping[str, Any]) -> str:
     elif record["standing"] == "sound":
         box = (
             '<p class="ok">This report may be published: every figure in it is public, or was released by a mechanism '
-            f"whose guarantee is proved ({escape(proof_words(record['method']))}). What only people can confirm stands "
-            f'under <a href="#{_QUESTIONS}">Questions about the guarantee</a>.</p>'
+            f"whose guarantee is proved in the program's documentation ({escape(proof_words(record['method']))}). What "
+            f'only people can confirm stands under <a href="#{_QUESTIONS}">Questions about the guarantee</a>.</p>'
         )
     else:
         reasons = escape("; ".join(record["standing_reasons"]))
@@ -192,7 +192,7 @@ def _summary(record: ReleaseRecord, entry: Mapping[str, Any]) -> str:
         ("Data set", escape(record.get("ledger", {}).get("dataset", "")) or "without a name: in no ledger"),
         ("What left the private rows", escape(_left(record))),
         *(
-            [("Of these only in the file of the release (JSON)", escape("; ".join(unshown)))]
+            [("Of what left, only in the file of the release (JSON)", escape("; ".join(unshown)))]
             if (unshown := _unshown(record))
             else []
         ),
@@ -327,9 +327,10 @@ def _attacked(record: ReleaseRecord) -> str:
         return ""
     one = audits.audits[at]
     return (
-        f"<p>Beside the proof the method was attacked: {one.trials:,} releases of two tables that are built to be told "
-        f"apart prove mu of at least {figure(one.lower_bound)} where {figure(one.claimed)} was claimed "
-        f"({'refuted' if one.violated else 'not refuted'}, {escape(audits.computed)}).</p>\n"
+        f"<p>Beside the proof the method itself, not this release, was attacked with {one.trials:,} releases of two "
+        f"tables that are built to be told apart ({escape(audits.computed)}). The strongest attack showed a mu of at "
+        f"least {figure(one.lower_bound)}; more than the claimed {figure(one.claimed)} would have refuted the claim, "
+        f"which is {'refuted' if one.violated else 'not refuted'}.</p>\n"
     )
 
 
@@ -463,7 +464,7 @@ def _together(account: Mapping[str, Any] | None) -> str:
     odds = strength(float(account["spent"]["mu"]))
     return (
         f"<p>Of this data set there are {len(account['entries'])} spends in the ledger. Who has all these releases "
-        f"tells so in at most {percent(odds.detections, 3)} of the cases.</p>\n"
+        f"rightly says the second in at most {percent(odds.detections, 3)}.</p>\n"
     )
 
 

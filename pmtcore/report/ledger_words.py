@@ -6,8 +6,9 @@ from pmtcore.ledger.agreements import PendingRequest
 
 # What a report says of the mark of the whole ledger, before the whole of it.
 MARK = (
-    "Mark of the whole ledger: {mark}. The page Budget and the command ledger verify show the same until something is "
-    "added. From then on its option --head says whether the log still goes through it; in full:"
+    "Mark of the whole ledger: {mark}. The page Budget and the command 'ledger verify' show the same mark until "
+    "another spend is added. After that, 'ledger verify --head' with this mark says whether the ledger still contains "
+    "all that it did then; in full:"
 )
 
 

@@ -63,8 +63,8 @@ class Strength:
                 f"{figure(self.times_guessing, 2)} times as often as by guessing."
             )
         return (
-            f"The best attacker who accepts {percent(FALSE_ALARMS)} false alarms detects one person in at most "
-            f"{percent(self.detections, 3)} of the cases: {figure(self.times_guessing, 2)} times as often as by "
+            f"The best attacker who accepts {percent(FALSE_ALARMS)} false alarms detects a given person with "
+            f"probability at most {percent(self.detections, 3)}: {figure(self.times_guessing, 2)} times as often as by "
             "guessing."
         )
 
@@ -111,7 +111,7 @@ DEPLOYMENTS = (
 def anchor_words(mu: float) -> str:
     """Return the budgets of published deployments with that of a total mu at the same delta, in one sentence.
 
-    Only those with a delta are named: Gaussian noise has no finite epsilon at delta 0.
+    Gaussian noise has no finite epsilon at delta 0: a deployment that states one has none beside it.
     """
     if mu == 0:
         return ""
@@ -120,7 +120,12 @@ def anchor_words(mu: float) -> str:
         for one in DEPLOYMENTS
         if one.delta
     ]
-    return f"Beside published deployments, each at its own delta: {'; '.join(told)}."
+    pure = [
+        f" {one.name} states epsilon {figure(one.epsilon, 4)} at delta 0, where this noise has none."
+        for one in DEPLOYMENTS
+        if not one.delta
+    ]
+    return f"Beside published deployments, each at its own delta: {'; '.join(told)}.{''.join(pure)}"
 
 
 def beside_deployments(mu: float) -> list[dict[str, str]]:

@@ -110,8 +110,8 @@ def directions_words(diagnosis: Diagnosis, longest: Direction, shortest: Directi
         return ""
     units = ""
     if _ratio(diagnosis.before.kappa) > _ROUND * _ratio(scaled):
-        units = f" Units make most of it: with all columns scaled to one length it is {figure(_ratio(scaled))} times."
-    return f"In units of the table the longest is {_columns_of(longest)}, the shortest {_columns_of(shortest)}.{units}"
+        units = f"Units make most of it: with all columns scaled to one length it is {figure(_ratio(scaled))} times. "
+    return f"{units}In units of the table the longest is {_columns_of(longest)}, the shortest {_columns_of(shortest)}."
 
 
 def _columns_of(direction: Direction) -> str:
@@ -385,7 +385,8 @@ def gaps_words(share: float) -> str:
     """
     return (
         f"About {percent(share)} of the private rows have gaps, if they are like the public ones. Each counts as a row "
-        "of zeros, so coefficients are not those of the complete rows. Leave out the columns with gaps, or fill them."
+        "of zeros and adds nothing to the fit: coefficients are those of the complete rows, with noise for all. "
+        "Fill gaps to use these rows, or leave out the columns with gaps."
     )
 
 
@@ -402,8 +403,8 @@ def filled_words(missing: Mapping[str, float], values: Mapping[str, str]) -> str
     filled = [f"{name} ({percent(missing[name])}) with {values[name]}" for name in gappy[:_GAPS_NAMED]]
     more = f", and {plural(len(gappy) - _GAPS_NAMED, 'column')} more" if len(gappy) > _GAPS_NAMED else ""
     return (
-        f"Gaps are filled: {', '.join(filled)}{more}, by the public rows. A row that really has another value counts "
-        "as one with this, which biases these columns' effects: those of categories are pulled towards each other."
+        f"Gaps are filled: {', '.join(filled)}{more}, by the public rows. Filled values are not the true ones, so "
+        "effects of these columns are biased, usually towards zero, and with many gaps their bands are too narrow."
     )
 
 

@@ -471,6 +471,12 @@ def _persons(private: Table, public: Table, choices: Choices) -> Iterator[Findin
         yield Finding("people", note, (name,), False, _as_person(name, choices))
 
 
+def unchosen_persons(private: Table, public: Table | MomentTable, choices: Choices) -> list[str]:
+    """Return the sentences about columns that say whose a row is, while nobody chose one of them."""
+    shown = _persons(private, public, choices) if isinstance(public, Table) else ()
+    return [one.sentence for one in (*shown, *_private_persons(private, public, choices))]
+
+
 def _private_persons(private: Table, public: Table | MomentTable, choices: Choices) -> Iterator[Finding]:
     """Yield a finding on the first column of the private table alone whose name means people; no sentence names it.
 

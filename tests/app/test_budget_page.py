@@ -27,7 +27,7 @@ def test_an_uploaded_table_spends_from_the_ledger(app):
     go(app, "release")
     assert len(Ledger(os.environ["PMT_LEDGER"]).accounts()[0].entries) == 1, "reruns and page changes spend nothing"
     app.button(key="release-new").click().run()
-    assert "mu = 1.41 in all: at most" in words(app) and "at most 40.9\u00a0%" in words(app), "both together"
+    assert "mu\u00a0=\u00a01.41 in all: at most" in words(app) and "at most 40.9\u00a0%" in words(app), "both together"
     app.number_input(key="release-mu").set_value(2.9).run()
     assert "would pass the cap" in app.error[0].value, "refused before the click"
     assert not [b for b in app.button if b.label == "Release"]
@@ -63,10 +63,10 @@ def test_one_name_for_other_rows_is_said_and_another_one_is_a_click_away(app):
     assert not warned() and "nothing yet" in spent()
     name = "mine.csv, theirs.csv"
     do_release(app)
-    assert session(app).dataset == name and spent().startswith(name) and "mu = 1 in 1 release" in spent()
+    assert session(app).dataset == name and spent().startswith(name) and "mu\u00a0=\u00a01 in 1 release" in spent()
     for private, button in ((csv(400, 7), [f"Name it '{name} (2)'"]), (csv(400, 1, secret=True), [])):
         app = upload(visit(), private)
-        assert "mu = 1 in 1 release" in spent(), "on Data already, before the form was drawn"
+        assert "mu\u00a0=\u00a01 in 1 release" in spent(), "on Data already, before the form was drawn"
         go(app, "release")
         assert warned() == button and ledger.account(name).spent == 1.0
         if button:
@@ -78,7 +78,7 @@ def test_one_name_for_other_rows_is_said_and_another_one_is_a_click_away(app):
             go(app, "explore")
             go(app, "release")
             app.button(key="release-new").click().run()
-            assert not warned() and "mu = 1 in 1 release" in spent(), "the name stays"
+            assert not warned() and "mu\u00a0=\u00a01 in 1 release" in spent(), "the name stays"
     assert [account.spent for account in ledger.accounts()] == [1.0, 1.0]
     app = upload(visit(), csv(40, 9))
     go(app, "release")

@@ -153,7 +153,7 @@ def test_the_retrieval_page_adds_up(app):
     app.switch_page("pages/study/retrieval.py").run()
     shown = {metric.label: metric.value for metric in app.metric if metric.value.startswith("ε")}
     assert not app.exception and "ε 0.5" in shown.values() and "ε 1" in shown.values()
-    assert any("Plan and Release state the same budget, mu = 1, as epsilon 4.38" in one.value for one in app.caption)
+    assert "The three parts add up to the planned epsilon, 4.38" in words(app)
     assert "replace-one" in words(app) and "plan under add-remove-one" in words(app)
     assert "From here on no table is used" in words(app), "figures of both parts have the same names"
     app.segmented_control(key="retrieval-choice").set_value("return").run()

@@ -114,7 +114,7 @@ def test_one_delta_on_all_pages(app):
     own = box.value
     box.set_value("1e-9").run()
     go(app, "plan")
-    assert "delta = 1e-9" in words(app)
+    assert "delta\u00a0=\u00a01e-9" in words(app)
     go(app, "explore")
     assert [box.value for box in delta_boxes(app)] == ["1e-9"]
     by_name(app.switch_page("pages/work/data.py").run(), "demo-labels")

@@ -399,7 +399,7 @@ def test_the_radius_starts_at_that_of_the_plan(app):
 
 def test_a_bound_that_is_no_radius_is_not_read_off_the_curve(app):
     """The curve may show that no row is outside while the plan truncates some: it is folded where the bound is none."""
-    other, folded = "no radius of whitened rows", "Rows outside a radius, as the papers truncate"
+    other, folded = "so it has no radius", "Rows outside a radius, as the papers truncate"
     go(app, "conditioning")
     assert other not in words(app) and folded not in [one.label for one in app.expander]
     go(app, "data")
@@ -407,7 +407,7 @@ def test_a_bound_that_is_no_radius_is_not_read_off_the_curve(app):
     app.selectbox(key="table-name").set_value("demo-labels").run()
     go(app, "conditioning")
     assert preview(session(app).problem, Request("pmt-gradients", Budget(1.0))).facts.radius is None
-    assert "The truncation rate of the planned method" in words(app) and other in words(app)
+    assert "The planned method" in words(app) and other in words(app)
     assert folded in [one.label for one in app.expander]
 
 
@@ -480,11 +480,11 @@ def test_a_release_spends_once(app):
     go(app, "data")
     go(app, "release")
     assert list(session(app).releases.values()) == [first]
-    assert "mu = 1 in 1 release" in words(app)
+    assert "mu\u00a0=\u00a01 in 1 release" in words(app)
     app.button(key="release-new").click().run()
     do_release(app)
     assert len(session(app).releases) == 2
-    assert "mu = 1.41 in 2 releases" in words(app)
+    assert "mu\u00a0=\u00a01.41 in 2 releases" in words(app)
     go(app, "data")
     app.segmented_control(key="source").set_value("demo").run()
     assert "**nothing yet**" in words(app)

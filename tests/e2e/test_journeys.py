@@ -218,7 +218,7 @@ def test_two_sessions_at_once(page: Page, server: str) -> None:
 def test_a_deep_link_on_a_fresh_server(page: Page, server: str) -> None:
     """The first request a server ever gets is a link to a state: table, method and budget are there."""
     page.goto(f"{server}/plan?table=demo&n=1000&method=pmt-ridge&mu=0.5")
-    expect(page.get_by_text(re.compile("At mu = 0.5 .Whitened ridge.")).first).to_be_visible()
+    expect(page.get_by_text(re.compile(r"At mu\s=\s0.5 .Whitened ridge.")).first).to_be_visible()
     expect(page.get_by_text(re.compile("1,000 private")).first).to_be_visible()
     settled(page)
     expect(page.get_by_role("dialog")).to_have_count(0)

@@ -211,7 +211,7 @@ def test_a_stakeholder_finds_what_to_sign(filed):
         assert wanted in text
     for question, _ in checklist(filed[0]):
         assert question in text
-    assert "published deployments" in text and text.count("5\u00a0% false alarms") == 1
+    assert "published deployments" in text and text.count("wrongly says the second in 5\u00a0%") == 1
     assert "5 coefficients with error bands; variance of the residuals" in text, "what left, in one place"
     public_facts = text.partition("Public facts")[2].partition("</table>")[0]
     assert "released" not in public_facts, "what was computed from private rows is no public fact"
@@ -398,7 +398,7 @@ def test_several_releases_are_told_together(filed):
     account = {**filed[1], "entries": filed[1]["entries"] * 2, "spent": {**filed[1]["spent"], "mu": 2.0}}
     text = report(filed[0], account)
     assert "Squares of mu add up" in text and text.count("84.2\u00a0% of all trials") == 1
-    assert text.index("What was promised") < text.index("tells so in at most") < text.index("<h2>Ledger")
+    assert text.index("What was promised") < text.index("has all these releases") < text.index("<h2>Ledger")
     assert text.index("<details>") < text.index("84.2\u00a0% of all trials") < text.index("</details>")
     assert "spends in the ledger" not in report(*filed)
     for cap in (None, 3.0):  # what is left of a cap is no difference
@@ -453,7 +453,9 @@ def test_a_report_states_one_scale_and_what_an_attack_reached(filed):
     open_text = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
     assert "times as often as by guessing" not in open_text and "times as often as by guessing" in text
     one = stored().audits[record["method"]]
-    assert f"mu of at least {figure(one.lower_bound)} where 1 was claimed (not refuted" in text
+    assert (
+        f"mu of at least {figure(one.lower_bound)}; more than the claimed 1 would" in text and "is not refuted" in text
+    )
     assert text.count(proof_words(record["method"])) == 2
 
 

@@ -468,7 +468,7 @@ def test_a_coefficient_and_its_limits_have_one_number_of_decimals():
 def test_nobody_is_promised_that_at_most_all_are_detected():
     """A bound that is 100 % when rounded is none: the words say nearly every person."""
     assert "100 %" not in strength(6.0).sentence and "nearly every person: 20 times" in strength(6.0).sentence
-    assert "in at most 26 % of the cases: 5.2 times" in strength(1.0).sentence
+    assert "with probability at most 26 %: 5.2 times" in strength(1.0).sentence
 
 
 def test_a_list_of_units_names_the_first_round_step():
@@ -482,7 +482,7 @@ def test_a_chance_of_being_worse_is_said():
     alone = Prediction(np.zeros(3), np.ones(3))
     for most, worse in ((1.5, False), (4.0, True)):
         made = Prediction(np.full(3, 0.3), np.full(3, 0.1), interval_factors=(0.8, most))
-        assert ("times, which is worse than the public fit" in beside_public(made, alone)[1]) == worse
+        assert ("one in ten was worse than the public fit" in beside_public(made, alone)[1]) == worse
 
 
 @pytest.mark.parametrize(
