@@ -211,16 +211,20 @@ def reraised_as(error: Exception, *kinds: type[Exception]) -> Iterator[None]:
         raise error from None
 
 
-def parse_number(value: float | str) -> float:
+def parse_number(value: float | str, kind: type[float] = float) -> float:
     """Return the number that a text holds, or that is one already.
+
+    Args:
+        value: number or text.
+        kind: of the number, ``float`` or ``int``.
 
     Raises:
         ValueError: it holds none, or its digits are grouped: Python takes 1_5, a slip for 1.5, as fifteen.
-        TypeError, OverflowError: as :class:`float` does.
+        TypeError, OverflowError: as the kind does.
     """
     if isinstance(value, str) and "_" in value:
         raise ValueError("grouped digits")
-    return float(value)
+    return kind(value)
 
 
 def number_between(name: str, value: float | str, low: float, high: float) -> float:

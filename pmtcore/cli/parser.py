@@ -12,26 +12,24 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pmtcore import __version__
-from pmtcore.base.messages import CommandMessage, InputError
+from pmtcore.base.messages import CommandMessage, InputError, parse_number
 
 _LONGEST = 400  # characters of a complaint that repeats an argument: five lines of a terminal
 _EPILOG = """exit status: 0 done, 2 a wrong call or bad input, 3 refused by the cap of the ledger, 70 an error of the
 program, 130 stopped. FILE may be - for standard input, once."""
 
 
-def _ungrouped(number: type[int] | type[float]) -> Callable[[str], float]:
-    """Return a reader of numbers that refuses grouped digits: Python takes 1_5, a slip for 1.5, as fifteen."""
+def _reader(kind: type[float]) -> Callable[[str], float]:
+    """Return a reader of numbers that has the name of its kind, which complaints of the parser give."""
 
-    @wraps(number, updated=())
+    @wraps(kind, updated=())
     def read(text: str) -> float:
-        if "_" in text:
-            raise ValueError("grouped digits")
-        return number(text)
+        return parse_number(text, kind)
 
     return read
 
 
-_TYPES = {"int": _ungrouped(int), "float": _ungrouped(float)}
+_TYPES = {"int": _reader(int), "float": _reader(float)}
 
 
 class _Once(argparse._StoreAction):
