@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +17,7 @@ from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.joint import outcome
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.bands import ErrorPart, limits
-from pmtcore.public.clipping import GradientNorms, common_direction, negligible_noise_bound
+from pmtcore.public.clipping import RESPONSE_SCALES, GradientNorms, common_direction, negligible_noise_bound
 from pmtcore.public.gaussian_update import gaussian_update, raised, secant_update
 from pmtcore.public.moments import INTERCEPT, public_from_rows
 from tests.helpers import names, plan
@@ -285,6 +286,35 @@ def test_a_histogram_that_reaches_further_has_more_bins_of_the_same_width(mu: fl
     assert edges[1] < 0.02
     lengths = np.random.default_rng(1).pareto(1.0, 4000)
     assert sizes.counts(sizes.bins(lengths)).sum() == 4000
+
+
+@pytest.mark.parametrize("mu", [0.02, 0.1])
+def test_a_bound_is_priced_by_the_error_of_the_step(mu: float, seed: int) -> None:
+    """The chosen bound has the least error of score over unclipped share, by counts of rows below it (decision 261)."""
+    lengths = np.random.default_rng(seed).exponential(1.0, 400)
+    sizes, n = GradientNorms.at(lengths, 3, 4000, mu), 4000
+    rows = sizes.expected(n, None, 0.0)
+    candidates = sizes.edges[-1] * 1.25 ** -np.arange(0.0, 20.0, 0.25)
+    below = np.array([np.interp(each, sizes.edges[:-1], np.cumsum(rows[0]) - rows[0]) for each in candidates]) / n
+    score = sizes.clipping_mse_by_bound(rows, n, candidates)[0] + 3 * (2 * candidates / (mu * n)) ** 2
+    step = candidates[np.argmin(score / np.maximum(below, 0.05) ** 4)]
+    bound = sizes.bound(n, mu, None, 0.0)[0]
+    assert bound == pytest.approx(step)
+    assert bound > 1.05 * candidates[np.argmin(score)]
+    share = sizes.unclipped_share(rows, np.array([bound]))[0]
+    assert share == pytest.approx(below[candidates == step][0], abs=1e-6)
+
+
+@pytest.mark.parametrize("mu", [0.15, 1.5])
+def test_a_pilot_leaves_its_ball_to_the_features(mu: float, seed: int) -> None:
+    """A pilot's response scale is one of those of a moment alone, over the root of 2."""
+    rng = np.random.default_rng(seed)
+    public = public_from_rows(rng.standard_normal((80, 5)), rng.standard_normal(80), names(5), "y")
+    ball = plan("joint-pmt", public, 3000, mu).first.ball
+    assert ball.response_scale * math.sqrt(2) == pytest.approx(
+        min(RESPONSE_SCALES, key=lambda each: abs(each - ball.response_scale * math.sqrt(2)))
+    )
+    assert ball.response_scale not in RESPONSE_SCALES
 
 
 def test_fewer_rows_beyond_a_bound_have_more_of_one_direction() -> None:

@@ -288,10 +288,7 @@ class Gradient:
     @cached_property
     def unclipped_share(self) -> np.ndarray:
         """Share (T,) of rows whose gradients are not clipped: a clipped one does not move with its residual."""
-        edges = self.plan.sizes.edges
-        inside = np.clip((self.bound[:, None] - edges[:-1]) / np.diff(edges), 0.0, 1.0)
-        inside[:, -1] = 0.0  # an open bin
-        return np.maximum(np.sum(self.rows * inside, axis=1) / np.maximum(np.sum(self.rows, axis=1), 1.0), 0.05)
+        return self.plan.sizes.unclipped_share(self.rows, self.bound)
 
     @cached_property
     def clipping_mse(self) -> np.ndarray:

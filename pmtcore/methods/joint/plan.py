@@ -43,6 +43,9 @@ from pmtcore.public.ridge import ridge_regularized_public
 
 _PILOT_SHARES = (0.05, 0.1, 0.15, 0.25, 0.4)  # of mu^2 for the pilot: tried, and the least predicted error taken
 _BALL_FACTORS = (1.0, 1.5, 2.25)  # than the ball that is best for a pilot alone: its Gram matrix serves all passes
+# Of the response scale that is best for a pilot alone: the passes after it correct noise on the response, while the
+# noise of the Gram matrix stays.
+_PILOT_SCALE = math.sqrt(0.5)  # chosen on tune (decision 261)
 _WIDER_BALL_PENALTY = 1.25  # a wider one has to be a fifth better: what is beyond the public rows is a guess
 _MIDDLE_SHARE = 0.25  # of what the last gradients have
 # Times a harmless bound, at which gradients between the others still cost little; how many there are at most
@@ -379,7 +382,9 @@ def _best_pilot(
         least = negligible_noise_radius(n, shares.pilot_mu, public.d, harmless)
         second = sizes.predicted_mse(n, shares.gradient_mu) / public.d
         for wider in _BALL_FACTORS:
-            ball = _chosen(Ball(max(wider * accurate.radius, least), accurate.response_scale), parameters)
+            ball = _chosen(
+                Ball(max(wider * accurate.radius, least), _PILOT_SCALE * accurate.response_scale), parameters
+            )
             first = FirstPass(public, n, shares.pilot_mu, ball)
             left = pilot_variance(first)
             price = left * second / (left + second) + gram_error(first, truncated(ball)) * left
