@@ -20,6 +20,8 @@ from pmtcore.tables.table import MomentTable
 
 _TEXTS = ("target", "method", "formula", "family", "overlap", "person", "weights", "cluster", "exposure", "positive")
 _OF_SPENDS = ("dataset", "key", "purpose")
+_EMPTY_BY_DEFAULT = ("overlap", "purpose")
+_TRUTHS = ("intercept", "lab", "quiet")
 _MAPPINGS = ("settings", "levels", "kinds")
 _NUMBERS = ("mu", "rho", "epsilon", "delta", "lam", "public_ridge", "rows_per_person")
 
@@ -66,11 +68,15 @@ def check_forms(given: Mapping[str, Any]) -> None:
     for name in (*_TEXTS, *_OF_SPENDS):
         if given.get(name) is not None and not isinstance(given[name], str):
             raise InputError(ArgumentMessage.NOT_A_TEXT, name=name, given=given[name])
+        # As of a variable that is not set: it would stand for the default, and no person would be protected.
+        if name not in _EMPTY_BY_DEFAULT and given.get(name) == "":
+            raise InputError(ArgumentMessage.EMPTY_TEXT, name=name)
     for name in _NUMBERS:
         if isinstance(given.get(name), str):
             raise InputError(ArgumentMessage.NOT_A_PLAIN_NUMBER, name=name, given=given[name])
-    if not isinstance(given.get("intercept", True), bool | int | np.bool_):
-        raise InputError(ArgumentMessage.NOT_TRUE_OR_FALSE, name="intercept", given=given["intercept"])
+    for name in _TRUTHS:
+        if not isinstance(given.get(name, True), bool | int | np.bool_):
+            raise InputError(ArgumentMessage.NOT_TRUE_OR_FALSE, name=name, given=given[name])
     for name in _MAPPINGS:
         with reraised_as(InputError(ArgumentMessage.NOT_A_MAPPING, name=name), TypeError, ValueError):
             dict(given.get(name) or {})

@@ -218,6 +218,7 @@ class PrivateModel(Parametrized, Reported):
         Raises:
             InputError: as :meth:`plan`, or no such coefficient.
         """
+        n = whole_number_between("private rows", n, 2, planning.MOST_ROWS)
         data, _ = self._inputs(target).public_data(public, public_rows)
         id = self._method_for(data)
         budget = planning.budget_for(data, n, id, coefficient, half_width=half_width)
@@ -272,7 +273,8 @@ class PrivateModel(Parametrized, Reported):
             raise InputError(FaceMessage.NOTHING_TO_FIT, method=id)
         rows = 1 if self.person else self.rows_per_person
         request = Request(id, self._budget(), dict(self.settings or {}), self.delta, rows)
-        check_forms({"dataset": dataset, "key": key, "purpose": purpose, "settings": self.settings})
+        named = {"dataset": dataset, "key": key, "purpose": purpose}
+        check_forms({**named, "settings": self.settings, "lab": lab, "quiet": quiet})
         options = SpendOptions(dataset, ledger, key, purpose or "", lab, seed, frames.file_name(private))
         self.release_, self.record_, self.spent_ = spend(problem, request, options, tables)
         # A key that was released before gives the release kept with it, whose rows were read by its own design.

@@ -220,8 +220,11 @@ def parse_number(value: float | str, kind: type[float] = float) -> float:
 
     Raises:
         ValueError: it holds none, or its digits are grouped: Python takes 1_5, a slip for 1.5, as fifteen.
-        TypeError, OverflowError: as the kind does.
+        TypeError: it is a truth value, which Python takes as 1, or as the kind does.
+        OverflowError: as the kind does.
     """
+    if type(value).__name__ in ("bool", "bool_"):  # Python's and numpy's, which is not loaded here
+        raise TypeError("a truth value")
     if isinstance(value, str) and "_" in value:
         raise ValueError("grouped digits")
     return kind(value)

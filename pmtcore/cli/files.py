@@ -111,12 +111,12 @@ def writable(path: str | None) -> None:
     """Raise unless a file may be written there: asked before the spend.
 
     Raises:
-        InputError: a device, a pipe or a folder; OSError: the folder is not there, or is not ours.
+        InputError: a device, a pipe or a folder, or no name; OSError: the folder is not there, or is not ours.
     """
     if path is None:
         return
     file = Path(path)
-    if "\x00" in path:
+    if "\x00" in path or path == STANDARD_INPUT:
         raise InputError(CommandMessage.NO_FILE_NAME, place=path)
     if file.exists() and not file.is_file():
         raise InputError(CommandMessage.NOT_A_REGULAR_FILE, place=path)

@@ -163,13 +163,24 @@ class SpendFields(TypedDict):
     tables: NotRequired[str]
 
 
+def stripped_name(text: str, what: str = "data set") -> str:
+    """Return a name to look up, without blanks around it.
+
+    Raises:
+        LedgerError: it is no text.
+    """
+    if not isinstance(text, str):
+        raise LedgerError(LedgerMessage.NAME_FORM, thing=what, limit=NAME_LENGTH)
+    return text.strip()
+
+
 def checked_name(text: str, what: str = "data set") -> str:
     """Return the name without blanks around it: 'survey ' and 'survey' have one cap.
 
     Raises:
-        LedgerError: it is empty, too long, or cannot be printed.
+        LedgerError: it is no text, empty, too long, or cannot be printed.
     """
-    name = text.strip()
+    name = stripped_name(text, what)
     if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
         raise LedgerError(LedgerMessage.NAME_FORM, thing=what, limit=NAME_LENGTH)
     return name

@@ -32,6 +32,7 @@ from pmtcore.ledger.account import (
     joined_pairs,
     read_account,
     read_entry,
+    stripped_name,
 )
 from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
@@ -193,8 +194,9 @@ class Ledger:
             dataset: name of the data set.
             others: data sets that it would be joined with.
         """
+        dataset = stripped_name(dataset)
         with self._database.reading() as connection:
-            return read_account(connection, self._database.key, dataset.strip(), others)
+            return read_account(connection, self._database.key, dataset, others)
 
     def accounts(self) -> list[Account]:
         """Return all data sets, by name."""
@@ -205,6 +207,8 @@ class Ledger:
 
     def entry(self, key: str) -> Entry | None:
         """Return the spend of that key."""
+        if not isinstance(key, str):
+            stripped_name(key, "key")
         with self._database.reading() as connection:
             return read_entry(connection, self._database.key, key)
 

@@ -9,6 +9,7 @@ from typing import Any
 from pmtcore.accounting.budgets import FIRST, Unit
 from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage, number_between, one_of, reraised_as
 from pmtcore.glm.families import GAUSSIAN, POISSON, Family, family
+from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.kinds import KINDS, LIKE, OFFERED, Kind, as_kind, number_format
 
 MISSING_POLICIES = ("empty-row", "public-median", "refuse")
@@ -91,6 +92,10 @@ class Choices:
             raise InputError(TableMessage.TARGET_AMONG_FEATURES, column=self.target)
         if self.features is not None and len(set(self.features)) < len(self.features):
             raise InputError(TableMessage.FEATURE_TWICE)
+        if self.features is not None and INTERCEPT in self.features:
+            raise InputError(TableMessage.FEATURE_IS_INTERCEPT, column=INTERCEPT)
+        if self.cluster and self.cluster in (self.target, *(self.features or ())):
+            raise InputError(TableMessage.CLUSTER_IS_NO_FEATURE, column=self.cluster)
         if self.formula and self.features is not None:
             raise InputError(TableMessage.FORMULA_AND_FEATURES)
         if self.exposure and self.family != POISSON.id:

@@ -47,6 +47,7 @@ _ELEMENTWISE: Mapping[str, Any] = {
     "abs": np.abs,
     "I": lambda column: column,
 }
+_INTERCEPT = "Intercept"  # formulaic's name of it; a column of that name would pass for it
 _STATEFUL = ("C", "center", "scale", "poly")  # no splines: outside the public range they refuse, which tells of a row
 # No product of columns (@), which is a sum over rows.
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = {
@@ -243,6 +244,10 @@ class Expansion:
         parsed, rules = parse(formula, public.columns), declared or public.schema
         target, right = parsed.response, _resolved(parsed)
         inputs, grouped = _columns(parsed, public.columns, rules)
+        if _INTERCEPT in inputs:
+            raise InputError(TableMessage.FEATURE_IS_INTERCEPT, column=_INTERCEPT)
+        if target in inputs:
+            raise InputError(TableMessage.TARGET_AMONG_FEATURES, column=target)
         columns = tuple(_level(rules[name], public) if name in grouped else rules[name] for name in inputs)
         response = rules[target] if target in public.columns else target
         _check_effects(parsed.effects, columns)
@@ -262,8 +267,8 @@ class Expansion:
                 formula=self.right.strip()[:200],
                 reason=_first_line(error),
             ) from None
-        names = tuple(name for name in spec.column_names if name != "Intercept")
-        return replace(self, spec=spec, names=names, intercept="Intercept" in spec.column_names)
+        names = tuple(name for name in spec.column_names if name != _INTERCEPT)
+        return replace(self, spec=spec, names=names, intercept=_INTERCEPT in spec.column_names)
 
     def with_columns(self, names: Iterable[str]) -> Expansion:
         """Return the same, handing on these columns of the table too, as they are."""

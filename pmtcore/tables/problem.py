@@ -343,8 +343,6 @@ def _expansion(public: Table | MomentTable, choices: Choices, schema: Schema | N
     declared = [*choices.levels, *stated]
     if unused := [name for name in dict.fromkeys(declared) if name in (*learned.inputs, learned.response)]:
         raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_READS_PUBLICLY, columns=unused)
-    if choices.covariates_are_public and learned.response in learned.inputs:
-        raise RefusedError(Refusal.PUBLIC_COVARIATES, TableMessage.RESPONSE_IS_NO_COVARIATE, column=learned.response)
     return learned
 
 
@@ -473,7 +471,8 @@ def prepare_public(public: Table | MomentTable, choices: Choices, public_rows: i
 def _moment_alone(public: MomentTable, choices: Choices, public_rows: int | None) -> PublicSide:
     if choices.formula:
         _expansion(public, choices)
-    features = [name for name in choices.features or public.columns if name not in (choices.target, *_INTERCEPT_NAMES)]
+    names = _without_intercept(choices.features or public.columns, choices)
+    features = [name for name in names if name != choices.target]
     missing = [name for name in (*features, choices.target) if name not in public.columns]
     if missing or not features:
         raise InputError(TableMessage.NO_MOMENT_COLUMN, columns=missing, present=_near_first(missing, public.columns))
@@ -751,12 +750,24 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
         if name not in (choices.target, choices.person, *choices.weighing, choices.cluster, *_INTERCEPT_NAMES[:1])
     ]
     if isinstance(public, MomentTable):
-        names = [name for name in names if name not in _INTERCEPT_NAMES]
+        names = _without_intercept(names, choices)
     if not names and len(common) == 1 < max(len(columns), len(private.columns)):
         raise InputError(TableMessage.NO_OTHER_COMMON_COLUMN, column=common[0])
     if not names:
         raise InputError(TableMessage.NO_FEATURES)
     return names
+
+
+def _without_intercept(names: Iterable[str], choices: Choices) -> list[str]:
+    """Return columns of a moment matrix without the row of its intercept.
+
+    Raises:
+        InputError: that was chosen as a feature.
+    """
+    for name in choices.features or ():
+        if name in _INTERCEPT_NAMES:
+            raise InputError(TableMessage.FEATURE_IS_INTERCEPT, column=name)
+    return [name for name in names if name not in _INTERCEPT_NAMES]
 
 
 def _numeric_coder(features: list[str], choices: Choices, decimal: str | None = ".") -> Coder:

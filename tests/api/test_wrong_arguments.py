@@ -9,9 +9,12 @@ import pandas as pd
 import pytest
 
 from pmtcore import Ledger, PrivateRegressor
-from pmtcore.base.messages import InputError
+from pmtcore.api.frames import moment
+from pmtcore.base.messages import InputError, LedgerMessage, TableMessage
+from tests.helpers import refused
 from tests.ledger.test_log import table
 
+TRUTHS = [True, np.True_]
 WRONG = [
     ({"settings": "radius=1"}, {}),
     ({"features": [1]}, {}),
@@ -32,6 +35,19 @@ WRONG = [
     ({}, {"ledger": None, "dataset": "D", "lab": True}),
     ({}, {"ledger": None, "dataset": None, "key": "k", "seed": 1}),
     ({}, {"ledger": None, "dataset": None, "purpose": "why", "lab": True}),
+    *(({name: ""}, {}) for name in ("person", "weights", "exposure", "cluster", "method", "family", "positive")),
+    *(({}, {name: ""}) for name in ("target", "dataset", "key")),
+    ({"formula": ""}, {"target": None}),
+    *(({"mu": None, name: truth, "delta": 1e-6}, {}) for name in ("rho", "epsilon") for truth in TRUTHS),
+    *(({name: truth}, {}) for name in ("mu", "public_ridge", "rows_per_person", "delta") for truth in TRUTHS),
+    *(({"settings": {"radius": truth}}, {}) for truth in TRUTHS),
+    ({}, {"ledger": None, "dataset": None, "seed": True}),
+    *(({}, {"ledger": None, "dataset": None, "lab": lab}) for lab in ("no", "", 0.5)),
+    ({}, {"quiet": "no"}),
+    ({"cluster": "y"}, {}),
+    ({"cluster": "a", "features": ["a", "b"]}, {}),
+    ({"cluster": "a", "formula": "y ~ a + b"}, {"target": None}),
+    ({"formula": "y ~ a + log(abs(y))"}, {"target": None}),
 ]
 
 
@@ -44,7 +60,7 @@ def fit(tmp_path):
 
     def fitted(model, call):
         call = {"target": "y", "ledger": ledger, "dataset": "D", "quiet": True, **call}
-        return PrivateRegressor(0.5, **model).fit(private, public, **call)
+        return PrivateRegressor(**{"mu": 0.5, **model}).fit(private, public, **call)
 
     return fitted, ledger
 
@@ -64,3 +80,60 @@ def test_numpys_truth_values_are_truth_values(fit, intercept):
     fitted, ledger = fit
     assert "(intercept)" not in fitted({"intercept": intercept}, {"purpose": None}).record_["coefficients"]
     assert len(ledger.account("D").entries) == 1
+
+
+FOR_INTERCEPTS = [
+    ("(intercept)", {"features": ["a", "(intercept)"]}, "y"),
+    *((name, {"formula": f"y ~ a + `{name}`"}, None) for name in ("(intercept)", "Intercept")),
+    *((name, {"formula": f"y ~ 0 + a + `{name}`"}, None) for name in ("(intercept)", "Intercept")),
+]
+
+
+@pytest.mark.parametrize(("name", "model", "target"), FOR_INTERCEPTS, ids=str)
+def test_no_feature_passes_for_the_intercept(name, model, target):
+    """A column of its name vanished, or told that a model without intercept had one."""
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 3)), columns=["a", name, "y"])
+    with refused(TableMessage.FEATURE_IS_INTERCEPT):
+        PrivateRegressor(1.0, **model).fit(frame[:150], frame[150:], target=target, lab=True)
+
+
+@pytest.mark.parametrize("name", ["(intercept)", "intercept", "const", "1"])
+@pytest.mark.parametrize("call", ["plan", "fit"])
+def test_no_feature_is_the_intercept_of_a_moment(name, call, tmp_path):
+    """The row of the intercept of a matrix was left out of the features in silence."""
+    names = [name, "a", "y"]
+    pd.DataFrame(np.eye(3), columns=names).to_csv(tmp_path / "m.csv", index=False)
+    public = moment(tmp_path / "m.csv")
+    model = PrivateRegressor(1.0, features=["a", name])
+    private = pd.DataFrame(np.ones((50, 3)), columns=names)
+    with refused(TableMessage.FEATURE_IS_INTERCEPT):
+        model.plan(public, n=50, target="y") if call == "plan" else model.fit(private, public, target="y", lab=True)
+
+
+@pytest.mark.parametrize("n", [True, np.True_, 1.5, "x", -1, float("nan")], ids=str)
+def test_a_number_of_rows_is_a_whole_number(n):
+    """In every question about a budget."""
+    rng = np.random.default_rng(0)
+    public, model = pd.DataFrame(rng.normal(size=(50, 2)), columns=["a", "y"]), PrivateRegressor(1.0)
+    with pytest.raises(InputError):
+        model.plan(public, n=n, target="y")
+    with pytest.raises(InputError):
+        model.needed(public, n=n, target="y", coefficient="a", half_width=0.1)
+
+
+NAMES = [True, 1, None, 1.5, b"D", ["D"]]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=repr)
+def test_a_name_that_is_no_text_does_not_damage_a_ledger(name, tmp_path):
+    """The ledger said that it was damaged."""
+    ledger = Ledger(str(tmp_path / "l.db"))
+    for ask in (
+        ledger.account,
+        ledger.entry,
+        lambda name: ledger.cap(name, 1.0),
+        lambda name: ledger.retire(name, "why"),
+    ):
+        with refused(LedgerMessage.NAME_FORM):
+            ask(name)
+    assert ledger.verify()

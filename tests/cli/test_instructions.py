@@ -55,11 +55,14 @@ def test_no_output_is_written_over_what_is_read(ask, option, place, capsys):
         ["--out", "new.db", "--ledger", "sqlite:///new.db"],
         ["--out", "part.parquet", "--private", "*.parquet"],
         ["--out", "part.parquet", "--private", "."],
+        ["--out", "-"],
+        ["--save-config", "-"],
     ],
     ids=" ".join,
 )
 def test_no_two_files_of_a_call_are_one(ask, more, capsys):
-    """Neither two outputs nor an output and a ledger that is only begun; nor one of the files of a pattern."""
+    """Neither two outputs nor an output and a ledger that is only begun; nor one of the files of a pattern. No file is
+    made that is called as standard input is."""
     Path("part.parquet").write_bytes(b"")
     named = [option for option in ("--ledger", "--private") if option in more]
     kept = [word for at, word in enumerate(ask) if not {word, ask[at - 1]} & set(named)]
@@ -142,6 +145,12 @@ def test_no_digits_are_grouped(ask, more, capsys):
 def test_outside_a_ledger_nothing_of_a_ledger_is_asked(ask, more, capsys):
     """What names a spend goes with no release that spends nothing; a request to others has no noise of its own."""
     refused([*ask[:-4], *more], capsys)
+
+
+@pytest.mark.parametrize("more", [["--features", "a,b", "--cluster", "a"], ["--cluster", "y"]], ids=" ".join)
+def test_what_groups_rows_is_no_feature(ask, more, capsys):
+    """A feature that was asked for by name was left out in silence; the target made groups of its own values."""
+    assert more[-1] in refused([*ask, *more], capsys)
 
 
 def test_who_is_a_person_is_no_feature(ask, capsys):

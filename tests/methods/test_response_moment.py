@@ -260,13 +260,13 @@ def test_plans_do_not_set_it_against_methods_that_protect_rows():
     [
         ({"family": "logistic"}, TableMessage.COVARIATES_NEED_LINEAR),
         ({"person": "id", "person_rule": "mean"}, TableMessage.COVARIATES_OF_MEANS),
-        ({"formula": "y ~ a + log(y)"}, TableMessage.RESPONSE_IS_NO_COVARIATE),
-        ({"formula": "y ~ a:y"}, TableMessage.RESPONSE_IS_NO_COVARIATE),
+        ({"formula": "y ~ a + log(y)"}, TableMessage.TARGET_AMONG_FEATURES),
+        ({"formula": "y ~ a:y"}, TableMessage.TARGET_AMONG_FEATURES),
     ],
 )
 def test_what_does_not_go_with_public_covariates(values, message):
     """Refused by kind."""
-    with refused(message, RefusedError):
+    with refused(message):
         problem(frame(100, 2), Choices(target="y", covariates="public", **values))
 
 
