@@ -93,6 +93,21 @@ def _said(cause: BaseException) -> str:
     return SpendMessage.OWN_ERROR.sentence(reason=type(cause).__name__)
 
 
+def without_text(error: BaseException) -> BaseException:
+    """Return an error of the same kind and from the same place, to be chained: its text may quote a cell.
+
+    A notebook or a log prints the cause below the error that it led to. Sentences of this program stay.
+    """
+    if isinstance(error, InputError):
+        return error
+    kind = type(error)
+    try:
+        bare: BaseException = kind.__new__(kind)
+    except Exception:  # a constructor of another program's
+        bare = RuntimeError(kind.__name__)
+    return bare.with_traceback(error.__traceback__)
+
+
 @contextmanager
 def before_spend() -> Iterator[None]:
     """Say that nothing was spent with whatever the ledger refuses.
@@ -122,7 +137,7 @@ def after_spend(spend: SpendPlace) -> Iterator[None]:
     except SpendFailure:
         raise
     except Exception as error:
-        raise SpendFailure(spend, spend.state(), error) from error
+        raise SpendFailure(spend, spend.state(), error) from without_text(error)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(str(stop) or sentence(spend, spend.state(), stop)) from None
 

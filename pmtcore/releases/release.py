@@ -47,7 +47,7 @@ from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters
 from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, make_parameters, method, recommended
 from pmtcore.public.shrinkage import strongest_shrinkage
-from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, before_spend, sentence
+from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, before_spend, sentence, without_text
 from pmtcore.releases.planning import NO_GAIN, beside_public, public_alone, with_common_sampling
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import PublicFacts, Release
@@ -324,7 +324,7 @@ def _reserved(place: SpendPlace, fields: SpendFields, room: int) -> Entry | None
         cause, state = error.__cause__ or error, place.state()
         if isinstance(cause, KeyboardInterrupt):
             raise KeyboardInterrupt(sentence(place, state, cause)) from None
-        raise SpendFailure(place, state, cause) from cause
+        raise SpendFailure(place, state, cause) from without_text(cause)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(sentence(place, place.state(), stop)) from None
 

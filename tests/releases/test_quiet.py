@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import traceback
 import warnings
 
 import numpy as np
@@ -129,6 +130,32 @@ def test_an_errors_text_is_kept_and_told_nowhere(error, asked, tmp_path, capfd, 
     with Ledger(str(tmp_path / "l.db"))._database.reading() as connection:
         rows = list(connection.rows("SELECT payload FROM pmt_events WHERE kind = 'fail'"))
     assert json.loads(rows[0]["payload"]) == {"reason": type(error).__name__}
+
+
+class Odd(Exception):
+    """An error of another program, which cannot be made without its arguments."""
+
+    def __new__(cls, cell, row):
+        """Make it."""
+        return super().__new__(cls, cell, row)
+
+
+@pytest.mark.parametrize("error", [*ERRORS, Odd(SECRET, 5)], ids=lambda error: type(error).__name__)
+def test_no_traceback_of_a_notebook_quotes_a_cell(error, tmp_path, monkeypatch):
+    """What a notebook and a log print of an error after the spend, with its cause: kind and place, no text."""
+
+    def taken(numbers):
+        raise error
+
+    monkeypatch.setattr(ParsedNumbers, "taken", taken)
+    frame(311, 1).to_csv(tmp_path / "p.csv", index=False)
+    model = sm.PrivateRegressor(mu=1.0, features=["a", "b"])
+    with pytest.raises((InputError, KeyboardInterrupt)) as failed:
+        model.fit(tmp_path / "p.csv", frame(60, 2), target="y", ledger=str(tmp_path / "l.db"))
+    shown = "".join(traceback.format_exception(failed.value))
+    assert SECRET not in shown and "spent" in shown
+    if not isinstance(error, KeyboardInterrupt):
+        assert "in taken" in shown
 
 
 def written(path, text: str) -> str:
