@@ -21,6 +21,8 @@ DECIMALS = (".", ",", "either")
 BOM = b"\xef\xbb\xbf"
 _WINDOWS = re.compile(b"[\x80-\x9f]")  # letters and signs of Windows-1252 (the euro's), which Latin-1 does not have
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_UTF16_UNMARKED = re.compile(rb"[ -~]\x00[ -~]\x00|\x00[ -~]\x00[ -~]")
+_SEPARATOR_NOTE = re.compile(r'\s*"?sep=.?"?\s*\Z', re.IGNORECASE)  # the first line of files for Excel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,14 +83,19 @@ def header_of(line: bytes, where: str, hide_names: bool) -> Header:
     Raises:
         InputError: no header row, one column, a name missing or twice; the message never contains a private name.
     """
-    if line.startswith(_UTF16):
+    if line.startswith(_UTF16) or _UTF16_UNMARKED.match(line):
         raise InputError(TableMessage.UTF16, where=where)
-    text = decoded_line(line)
-    # With lone carriage returns, in JSON and in HTML all rows are in this line: which sentence follows would depend on
-    # them.
-    odd = "\x00" in text or "\r" in text or _OTHER_FORM.match(text) is not None
+    # Behind a lone carriage return are rows, of which nothing may depend.
+    names_alone, carriage_return, _ = line.partition(b"\r")
+    text = decoded_line(names_alone)
+    # In JSON and in HTML all rows are in this line: which sentence follows would depend on them.
+    odd = "\x00" in text or _OTHER_FORM.match(text) is not None
     if odd or sum(not (c.isprintable() or c == "\t") for c in text) > len(text) // 100:
         raise InputError(TableMessage.NOT_A_TABLE, where=where)
+    if carriage_return:
+        raise InputError(TableMessage.CARRIAGE_RETURNS, where=where)
+    if _SEPARATOR_NOTE.match(text):
+        raise InputError(TableMessage.SEPARATOR_NOTE, where=where)
     separator = max(SEPARATORS, key=text.count)
     if text.count(separator) == 0:
         raise InputError(TableMessage.ONE_COLUMN, where=where)

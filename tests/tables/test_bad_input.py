@@ -126,12 +126,38 @@ def design(private: bytes, **choices) -> np.ndarray:
     return found.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
 
 
-@pytest.mark.parametrize("row", ["1,2", "a,a", "y,y", ",", "x" * 400 + ",1", "1,2,3"])
+@pytest.mark.parametrize(
+    "row", ["1,2", "a,a", "y,y", ",", "x" * 400 + ",1", "1,2,3", "\x00", '1,"\n"', "\x85\x1b" * 99, "é,\udcff", "<html"]
+)
 def test_lone_carriage_returns_are_one_sentence_whatever_the_rows(row):
     """All rows are in the first line then: which sentence is said must not depend on one."""
     lines = ["x,y", *(f"{at},{'long ' * 60}" for at in range(9)), row]
-    with refused(TableMessage.NOT_A_TABLE):
-        read_table("\r".join(lines).encode(), "p", "private")
+    with refused(TableMessage.CARRIAGE_RETURNS):
+        read_table("\r".join(lines).encode(errors="surrogateescape"), "p", "private")
+
+
+OF_ANOTHER_PROGRAM = {
+    "UTF-16, little end first": (lambda text: text.encode("utf-16-le"), TableMessage.UTF16),
+    "UTF-16, big end first": (lambda text: text.encode("utf-16-be"), TableMessage.UTF16),
+    "UTF-16 with a mark": (lambda text: text.encode("utf-16"), TableMessage.UTF16),
+    **{
+        note: (lambda text, note=note: f"{note}{text}".encode(), TableMessage.SEPARATOR_NOTE)
+        for note in ("sep=,\n", "sep=;\r\n", "SEP=\t\n", '"sep=|"\n', "\ufeffsep=,\n")
+    },
+    "carriage returns": (lambda text: text.replace("\n", "\r").encode(), TableMessage.CARRIAGE_RETURNS),
+    "one carriage return": (lambda text: text.replace("\n", "\r", 1).encode(), TableMessage.CARRIAGE_RETURNS),
+}
+
+
+@pytest.mark.parametrize("packing", ["plain", "gzip"])
+@pytest.mark.parametrize("role", ["private", "public"])
+@pytest.mark.parametrize("form", OF_ANOTHER_PROGRAM)
+def test_a_text_of_another_program_is_refused_for_its_own_cause(form, role, packing):
+    """They were no table, or had a column without a name."""
+    write, message = OF_ANOTHER_PROGRAM[form]
+    data = write("x,y\n1,2\n3,4\n")
+    with refused(message):
+        read_table(gzip.compress(data) if packing == "gzip" else data, "p", role)
 
 
 @pytest.mark.parametrize("row", [{"x": 1, "y": 2}, {"x": 1, "y": "x"}, {"x": 1}, {"x": "long " * 90, "y": 1}])
