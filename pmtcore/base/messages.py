@@ -41,8 +41,20 @@ def listed(names: Iterable[str], most: int = 5) -> str:
     return shown if rest <= 0 else f"{shown} and {rest} more"
 
 
+_LONGEST_QUOTED = 300  # characters: a column's name has at most 200
+
+
 class _Formatter(string.Formatter):
-    """Format of templates: Python's, and ``listed``, ``joined``, ``paired`` and ``plural`` as the module says."""
+    """Format of templates: Python's, and ``listed``, ``joined``, ``paired`` and ``plural`` as the module says.
+
+    What is quoted is cut: a sentence stays one, however long the text is that somebody gave.
+    """
+
+    def convert_field(self, value: Any, conversion: str | None) -> Any:  # noqa: ANN401
+        converted = super().convert_field(value, conversion)
+        if conversion == "r" and len(converted) > _LONGEST_QUOTED:
+            return f"{converted[: _LONGEST_QUOTED - 3]}..."
+        return converted
 
     def format_field(self, value: Any, format_spec: str) -> str:  # noqa: ANN401
         form, _, rest = format_spec.partition(" ")

@@ -108,11 +108,9 @@ class Request:
                 raise InputError(ReleaseMessage.UNKNOWN_FIELDS, fields=sorted(map(str, unknown)))
             raise InputError(ReleaseMessage.LACKING_FIELDS)
         entry = method(str(fields["method"]))
-        values = fields.get("parameters") or {}
+        values = fields.get("parameters", {})
         if not isinstance(values, Mapping):
             raise InputError(ReleaseMessage.PARAMETERS_FORM)
-        if isinstance(fields["mu"], bool):
-            raise InputError(ReleaseMessage.MU_IS_TRUTH_VALUE)
         budget = Budget(number_between("mu", fields["mu"], *MU_RANGE))
         delta = None if fields.get("delta") is None else checked_delta(fields["delta"])
         rows = whole_number_between("rows per person", fields.get("rows_per_person", 1), 1, MOST_ROWS)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from pmtcore.base.messages import InputError, TableMessage, one_of, reraised_as
+from pmtcore.base.messages import ArgumentMessage, InputError, TableMessage, one_of, reraised_as
 from pmtcore.tables.limits import MAX_COLUMNS
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
@@ -48,6 +48,8 @@ class Dialect:
         one_of("encoding", self.encoding, ENCODINGS)
         one_of("decimal", self.decimal, DECIMALS)
         one_of("quoting", self.quoting, QUOTING)
+        if not isinstance(self.row_names, bool):
+            raise InputError(ArgumentMessage.NOT_TRUE_OR_FALSE, name="row_names", given=self.row_names)
 
     def mark(self, separator: str | None) -> str | None:
         """Return the decimal mark of numbers in a file of this separator, for :func:`pmtcore.tables.cells.numbers`."""

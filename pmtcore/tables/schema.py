@@ -8,6 +8,7 @@ alone: the property on which every sensitivity rests (proofs/rows.md, 20).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -135,11 +136,28 @@ class Schema:
             InputError: the fields have another form.
         """
         with reraised_as(InputError(TableMessage.SCHEMA_FORM), KeyError, TypeError, AttributeError):
-            columns = tuple(
-                Column(str(c["name"]), c.get("kind", "number"), tuple(map(str, c.get("levels", ()))))
-                for c in fields["columns"]
-            )
-            return cls(columns, Dialect(**fields.get("dialect", {})))
+            if not {"columns"} <= set(fields) <= {"columns", "dialect"}:
+                raise TypeError("other fields")
+            columns = tuple(_declared(one) for one in fields["columns"])
+            dialect = Dialect(**fields.get("dialect", {}))
+        twice = [name for name, count in Counter(column.name for column in columns).items() if count > 1]
+        if twice:
+            raise InputError(TableMessage.DECLARED_TWICE, column=twice[0])
+        return cls(columns, dialect)
+
+
+def _declared(fields: Mapping[str, Any]) -> Column:
+    """Return a declared column; its levels are texts, or numbers as they would be written.
+
+    Raises:
+        TypeError, KeyError: the fields have another form.
+    """
+    name, kind, levels = fields["name"], fields.get("kind", "number"), fields.get("levels", [])
+    if set(fields) - {"name", "kind", "levels"} or not isinstance(name, str) or not isinstance(levels, list | tuple):
+        raise TypeError("other fields, or a name or levels of another type")
+    if any(isinstance(level, bool) or not isinstance(level, str | int | float) for level in levels):
+        raise TypeError("a level of another type")
+    return Column(name, kind, tuple(map(str, levels)))
 
 
 def schema_from_json(data: bytes) -> Schema:

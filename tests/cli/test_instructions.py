@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -112,6 +113,58 @@ def test_an_empty_value_is_not_the_default(ask, option, capsys):
     """A script whose variable is empty said --person "" and got a release that protects a row."""
     kept = [word for at, word in enumerate(ask) if option not in (word, ask[at - 1])]
     assert option in refused([*kept, option, ""], capsys)
+
+
+SCHEMA = {"columns": [{"name": "a", "kind": "number"}, {"name": "y"}], "dialect": {"row_names": False}}
+ODD = [None, True, 0, -1, 0.5, float("nan"), "", "x", [], {}, [1], {"a": 1}, "long" * 10_000]
+
+
+def replaced(fields, value):
+    """Yield the fields with each of their parts, at any depth, replaced by the value."""
+    for at in fields if isinstance(fields, dict) else range(len(fields)):
+        for part in [value, *(replaced(fields[at], value) if isinstance(fields[at], dict | list) else ())]:
+            made = fields.copy()
+            made[at] = part
+            yield made
+
+
+@pytest.mark.parametrize("value", ODD, ids=lambda value: repr(value)[:20])
+@pytest.mark.parametrize("option", ["--schema", "--config"])
+def test_a_file_of_instructions_is_taken_or_one_short_sentence(ask, option, value, capsys):
+    """A schema whose row_names were no truth value ended in a traceback, or after the spend."""
+    sound = SCHEMA if option == "--schema" else {"method": "pmt-ridge", "mu": 0.1, "parameters": {"radius": 1}}
+    kept = [word for at, word in enumerate(ask) if not {word, ask[at - 1]} & {"--ledger", "--dataset"}]
+    for fields in replaced(sound, value):
+        Path("given.json").write_text(json.dumps(fields))
+        assert main([*kept, "--lab", option, "given.json"]) in (OK, BAD_INPUT), fields
+        said = capsys.readouterr()
+        assert len(said.err) < 1000 and said.err.count("\n") <= 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {**SCHEMA, "colums": []},
+        {"columns": [{"name": "a", "kind": "number", "level": ["1"]}]},
+        {"columns": [{"name": "a"}, {"name": "a", "kind": "date"}]},
+        {"columns": [{"name": None}]},
+        {"columns": [{"name": "a", "kind": "level", "levels": "12"}]},
+        {"columns": [{"name": "a", "kind": "level", "levels": [None, True]}]},
+        {"columns": [], "dialect": {"row_names": 0}},
+    ],
+    ids=str,
+)
+def test_nothing_of_a_schema_is_passed_over(ask, fields, capsys):
+    """A field that is not known, a column declared twice, a name or level of another type vanished in silence."""
+    Path("s.json").write_text(json.dumps(fields))
+    refused([*ask, "--schema", "s.json"], capsys)
+
+
+@pytest.mark.parametrize("value", [None, False, 0, "", [], -0.0], ids=str)
+def test_parameters_of_a_configuration_are_a_table(ask, value, capsys):
+    """What is false to Python stood for the defaults."""
+    Path("c.json").write_text(json.dumps({"method": "pmt-ridge", "mu": 1, "parameters": value}))
+    refused([*ask, "--config", "c.json"], capsys)
 
 
 def test_an_empty_purpose_is_none(ask):
