@@ -141,6 +141,7 @@ EXTENDED = {
     "CapError",
     # what never leaves its session, and work that a page shows in steps
     "DerivedSource",
+    "FileSource",
     "StaysInSession",
     "Steps",
     # the faces of models

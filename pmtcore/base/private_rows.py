@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from threading import local
-from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, Self, SupportsIndex, TypeVar
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class Private(Generic[T]):
 class StaysInSession:
     """Base of what holds private rows: it is never pickled, so no other process and no cache gets it."""
 
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         raise TypeError("private rows stay in the session that loaded them")
 
 

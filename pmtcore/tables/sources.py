@@ -13,12 +13,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsIndex, cast
 
 import pyarrow as pa
 import pyarrow.types as pt
 
 from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage
+from pmtcore.base.private_rows import StaysInSession
 from pmtcore.tables import lines
 from pmtcore.tables.cells import OBJECT, from_objects, texts
 from pmtcore.tables.dialect import SEPARATORS, Dialect, Header, check_names, header_of
@@ -80,7 +81,21 @@ class Source(Protocol):
         ...
 
 
-class TextSource:
+class FileSource(StaysInSession):
+    """Base of a source that is a file, which other processes are told by name, or lies in memory and stays there."""
+
+    in_memory: bool
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        return super().__reduce_ex__(protocol) if self.in_memory else object.__reduce_ex__(self, protocol)
+
+    def __copy__(self) -> Self:
+        view = object.__new__(type(self))
+        view.__dict__ |= self.__dict__
+        return view
+
+
+class TextSource(FileSource):
     """CSV and its relatives, gzip'ed or not."""
 
     def __init__(self, place: Place, where: str, private: bool, limit: int | None = None) -> None:
@@ -174,7 +189,7 @@ class TextSource:
             yield from sliced(Cells(batch.rows, dict(zip(names, batch.cells, strict=True))))
 
 
-class ParquetSource:
+class ParquetSource(FileSource):
     """A Parquet file, read by row group with the columns needed."""
 
     separator = None
@@ -234,7 +249,7 @@ class ParquetSource:
             raise InputError(TableMessage.DAMAGED_PARQUET, where=self._where) from None
 
 
-class ArrowSource:
+class ArrowSource(StaysInSession):
     """A table in memory, in Arrow's form."""
 
     in_memory = True

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import copy
+import gzip
 import json
 import pickle
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours
@@ -18,8 +21,9 @@ from pmtcore.base.private_rows import Curator, Private, PrivateRows
 from pmtcore.methods.facts import Facts
 from pmtcore.releases.record import PublicFacts, Release
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.problem import prepare
-from pmtcore.tables.table import read_table
+from pmtcore.tables.table import labelled, read_path, read_table, table_from, with_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = 4711.25
@@ -97,6 +101,38 @@ def test_private_holders_refuse_to_be_pickled():
             pickle.dumps(thing)
         with pytest.raises(TypeError):
             copy.deepcopy(thing)
+
+
+FRAME = pd.DataFrame({"x": [4711.25, 2.0], "y": [1.0, 3.0]})
+IN_MEMORY = {
+    "text": FRAME.to_csv(index=False).encode(),
+    "gzip'ed text": gzip.compress(FRAME.to_csv(index=False).encode()),
+    "Parquet": FRAME.to_parquet(),
+    "pandas": FRAME,
+    "objects": FRAME.astype(object),
+    "Arrow": pa.Table.from_pandas(FRAME),
+}
+
+
+@pytest.mark.parametrize("form", IN_MEMORY)
+def test_what_a_table_in_memory_is_read_from_is_not_pickled(form):
+    """The table refused, and what it was read from did not; a file is told to workers by its name."""
+    given = IN_MEMORY[form]
+    table = read_table(given, "p", "private") if isinstance(given, bytes) else table_from(given, "p", "private")
+    declared, labelled_rows = with_rows(table, 5), labelled(table, "who", ["a"])
+    for source in (table.source, declared.source, labelled_rows.source):
+        with pytest.raises(TypeError):
+            pickle.dumps(source)
+
+
+def test_a_file_is_told_by_its_name(tmp_path):
+    """As workers of a cluster need it: no cell is in what they are sent."""
+    FRAME.to_csv(tmp_path / "p.csv", index=False)
+    FRAME.to_parquet(tmp_path / "p.parquet")
+    for path in tmp_path.iterdir():
+        sent = pickle.dumps(read_path(path, "private").source)
+        assert b"4711.25" not in sent and np.float64(4711.25).tobytes() not in sent
+        assert pickle.loads(sent).rows(Dialect()) == 2
 
 
 @pytest.mark.parametrize("place", ["released", "parameters"])
