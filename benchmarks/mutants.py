@@ -1459,8 +1459,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "a share of shortened rows as it is released",
         "report/statistics.py",
-        "share = min(max(self.share, 0.0), 1.0)",
-        "share = self.share",
+        "min(self.share, 1.0)",
+        "self.share",
         shown,
     )
     plant("an axis of shares without an end", "report/figures/style.py", "maxallowed=1.0", "maxallowed=None", shown)
@@ -1621,10 +1621,42 @@ def _mutants() -> list[Mutant]:
     plant(
         "rows in the first line",
         "tables/dialect.py",
-        'or "\\r" in text',
-        "",
+        'line.partition(b"\\r")',
+        'line.replace(b"\\r", b","), b"", b""',
         "tests/tables/test_bad_input.py -k lone",
     )
+    plant(
+        "the encoding of a header is that of the rows",
+        "tables/dialect.py",
+        "_UTF16_UNMARKED.match(line)",
+        "False",
+        "tests/tables/test_bad_input.py -k another_program",
+    )
+    plant(
+        "a source in memory is pickled",
+        "tables/sources.py",
+        "if self.in_memory else object",
+        "if False else object",
+        "tests/base/test_labels.py -k pickled",
+    )
+    instructions, arguments = "tests/cli/test_instructions.py", "tests/api/test_wrong_arguments.py"
+    for name, file, old, new, tests in (
+        ("a truth value is a number", "base/messages.py", 'in ("bool", "bool_")', "in ()", arguments),
+        ("a long text is quoted", "base/messages.py", "len(converted) > _LONGEST_QUOTED", "False", instructions),
+        ("an empty text is a choice", "api/inputs.py", 'given.get(name) == ""', "False", arguments),
+        (
+            "a cluster is a feature",
+            "tables/choices.py",
+            "if self.cluster and self.cluster in",
+            "if () and self.cluster in",
+            arguments,
+        ),
+        ("a feature is the intercept", "tables/choices.py", "INTERCEPT in self.features", "False", arguments),
+        ("a term is the intercept", "tables/formula.py", "if _INTERCEPT in inputs", "if False", arguments),
+        ("a column is declared twice", "tables/schema.py", "        if twice:", "        if False:", instructions),
+        ("a name that is no text", "ledger/account.py", "if not isinstance(text, str):", "if False:", arguments),
+    ):
+        plant(f"instructions: {name}", file, old, new, tests)
     formulas = "tests/api/test_formula.py -k what_could_see"
     plant(
         "a product of columns",
@@ -1679,8 +1711,8 @@ def _mutants() -> list[Mutant]:
         ),
         (
             "responses: the target on the right side",
-            "tables/problem.py",
-            "if choices.covariates_are_public and learned.response in learned.inputs:",
+            "tables/formula.py",
+            "if target in inputs:",
             "if False:",
             "not_go",
         ),
@@ -2588,6 +2620,7 @@ def _quiet_mutants() -> list[Mutant]:
             "OWN_ERROR.sentence(reason=type(cause).__name__)",
             "OWN_ERROR.sentence(reason=repr(cause))",
         ),
+        ("quiet: a cell in a chained error", "from without_text(error)", "from error"),
         ("quiet: a system error's file told", "reason=cause.strerror or type(cause).__name__", "reason=str(cause)"),
     )
     mutants += _of(
@@ -2780,7 +2813,11 @@ def _ledger_mutants() -> list[Mutant]:
     mutants += _of(
         "releases/outcome.py",
         OUTCOME,
-        ("outcome: an error passes as it is", "raise SpendFailure(spend, spend.state(), error) from error", "raise"),
+        (
+            "outcome: an error passes as it is",
+            "raise SpendFailure(spend, spend.state(), error) from without_text(error)",
+            "raise",
+        ),
         (
             "outcome: the key is not named",
             "place=spend.ledger.place, key=spend.key)",
