@@ -1633,6 +1633,13 @@ def _mutants() -> list[Mutant]:
         "tests/tables/test_bad_input.py -k another_program",
     )
     plant(
+        "progress: passes of a solver are told",
+        "releases/progress.py",
+        "if self._spent and self._number > self._n_passes:",
+        "if False:",
+        "tests/releases/test_progress.py -k how_often",
+    )
+    plant(
         "a source in memory is pickled",
         "tables/sources.py",
         "if self.in_memory else object",

@@ -57,6 +57,9 @@ class Report:
 class Progress:
     """Counter of the rows of a release, which reports progress and obeys Stop until the spend.
 
+    A solver reads the rows as often as they need, which is private: passes beyond the stated number are not told apart,
+    and count as the end of the last one.
+
     Args:
         n: rows of a pass; ``None`` where their number is private, as with people's rows and a declared n: then a pass
             begins and ends, and how far it is stays unsaid.
@@ -89,6 +92,9 @@ class Progress:
         """
         self.check()
         self._rows += count
+        if self._spent and self._number > self._n_passes:
+            self._tell(Report(self._spent, self._n_passes, self._n_passes, 1.0, None))
+            return
         share = 0.0 if self._n is None else min(self._rows / max(self._n, 1), 1.0)
         elapsed = time.monotonic() - self._start
         left = None

@@ -11,9 +11,11 @@ import pandas as pd
 import pytest
 
 from pmtcore.accounting.budgets import Budget, Unit
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.registry import method, methods
 from pmtcore.releases import progress as progress_module
 from pmtcore.releases.progress import Progress, Report, Stopped, in_time
 from pmtcore.releases.release import Request, progress_of, recorded_release, release
@@ -54,6 +56,37 @@ def test_every_look_is_told_and_there_are_no_more_than_promised(places, id, kept
     assert reports and all(0 < r.share <= 1 and r.number <= r.n_passes and r.spent for r in reports)
     assert reports[-1].share == 1.0 and (kept or reports[-1].number == reports[-1].n_passes)
     assert all("pass" in r.words and r.done <= 1 for r in reports)
+
+
+SOLVED = [entry.id for entry in methods() if entry.standing is ReleaseStatus.SOUND and not entry.local]
+
+
+@pytest.mark.parametrize("id", SOLVED)
+def test_no_progress_tells_how_often_a_solver_read_the_rows(id):
+    """Tables of one size, of which solvers need other numbers of passes, with nothing kept: the same places are told.
+
+    A release of `dp-erm` from a large table said "pass 5 of at most 1".
+    """
+    entry = method(id)
+    binary = "gaussian" not in entry.families
+    covariates = "public" if entry.protects_responses_only else "private"
+    choices = Choices(target="y", family=entry.families[0], covariates=covariates)
+    told = []
+    for size in (1.0, 30.0, 0.0):
+        rng = np.random.default_rng(3)
+        a = rng.normal(size=260)
+        y = (rng.random(260) < 0.5).astype(int) if binary else a + rng.normal(size=260)
+        frame = pd.DataFrame({"a": a, "y": y})
+        private = frame[:200].assign(a=size * a[:200])
+        problem = prepare(table_from(private, "p", "private"), table_from(frame[200:], "b", "public"), choices)
+        problem.private._keeps = 0
+        reports: list[Report] = []
+        watched = progress_of(problem, Request(id, Budget(1.0)), reports.append)
+        watched.spend()
+        release(problem, Request(id, Budget(1.0)), SeededNoise(1), watched)
+        assert all(1 <= report.number <= report.n_passes for report in reports)
+        told.append({(report.number, report.share) for report in reports})
+    assert told[0] == told[1] == told[2]
 
 
 @pytest.mark.parametrize("after", [0, 1, 2])
