@@ -112,12 +112,12 @@ def page(problem: Problem) -> None:
     with figure_first("plan"):
         id, coefficient, mu = ask(problem, curves)
         here = curves.at(id, mu)
-        below(st, "verdict").markdown(f"{badge(Label.PUBLIC)} **{plain(verdict_of(problem.public, here))}**")
+        below(st, "verdict").markdown(f"{badge(Label.PUBLIC)} {plain(verdict_of(problem.public, here))}")
         left, right = st.columns([3, 2], gap="large")
     with left:
         alt = f"Predicted half-width of {coefficient} against the budget, all methods"
         note = "Predictions assume that private rows are like the public ones."
-        drawn, table = figures.widths(curves.drawn(), coefficient, mu), figures.table(curves.drawn(), coefficient)
+        drawn, table = figures.widths(curves.drawn(), coefficient, mu, id), figures.table(curves.drawn(), coefficient)
         chart(drawn, "plan", alt, table, label=Label.PUBLIC, folded_note=note)
         if words := figures.left_out_words(curves.drawn(), coefficient):
             st.caption(plain(words))
@@ -133,9 +133,11 @@ def page(problem: Problem) -> None:
 
 def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *, mu: float) -> None:
     """Draw the parts of the error, what they cost, and the way on."""
-    name, value, parts = figures.half_width_words(here, coefficient, unit_step(coefficient, problem.notes))
-    st.metric(plain(name), value, help=help_for("half_width"))
-    told = (parts, figures.truncation_words(here), figures.interval_words(here, coefficient))
+    name, values, parts = figures.half_width_words(here, coefficient, unit_step(coefficient, problem.notes))
+    st.markdown(plain(name), help=help_for("half_width"))
+    for place, (which, value) in zip(st.columns(len(values)), values, strict=True):
+        place.metric(which, value)
+    told = (parts, figures.truncation_words(here))
     terms = help_for("privacy_sd", "sampling_sd", "truncation_sd")
     st.caption(" ".join(words for words in told if words), help=terms)
     strength_line(mu)

@@ -307,35 +307,39 @@ def verdict_of(public: PublicData, mine: Planned) -> str:
     if alone is None:
         return Note(PlanVerdict.UNKNOWN_SIZE)
     title = method(mine.method).title
-    ratio, precision = beside_public(mine.prediction, alone)
+    ratio, precision, outcomes = beside_public(mine.prediction, alone)
     if not ratio <= _WORTHLESS_RATIO:
         return Note(PlanVerdict.CANNOT_IMPROVE, mu=mine.mu, title=title)
     kind = PlanVerdict.MAY_NOT_IMPROVE if ratio > NO_GAIN else PlanVerdict.IMPROVES
-    sentence = kind.sentence(mu=mine.mu, title=title, precision=precision)
-    return sentence if mine.is_complete else f"{sentence} {PlanVerdict.TRUNCATION_LEFT_OUT.sentence()}"
+    left_out = "" if mine.is_complete else PlanVerdict.TRUNCATION_LEFT_OUT.sentence()
+    sentences = (kind.sentence(mu=mine.mu, title=title, precision=precision), outcomes, left_out)
+    return " ".join(filter(None, sentences))
 
 
-def beside_public(prediction: Prediction, alone: Prediction) -> tuple[float, str]:
-    """Return a release's standard error over that of the public fit, and how many times as precise it is, in words.
+def beside_public(prediction: Prediction, alone: Prediction) -> tuple[float, str, str]:
+    """Compare a release's standard error with that of the public fit; both are medians over the coefficients.
 
-    Both are medians over the coefficients. Half of the releases come out above the figure. The words have the 80 %
-    interval of its inverse where a method's outcomes were calibrated, and that alone where its ends are far apart: with
-    few public rows the figure between them is no promise.
+    Half of the releases come out above the figure. Where the ends of the 80 % interval are far apart, the words have
+    these alone: with few public rows the figure between them is no promise.
 
     Args:
         prediction: of the method.
         alone: of the public fit.
+
+    Returns:
+        The ratio; how many times as precise the release is, in words; and sentences on how such releases came out on
+        real tables, empty where a method's outcomes were not calibrated.
     """
     ratio, ends = typical_ratio(prediction.median_total, alone.total), prediction.total_interval
     times = figure(1 / max(ratio, 1e-300), 2)
     if ends is None:
-        return ratio, Phrase.TIMES_AS_PRECISE.sentence(value=times)
+        return ratio, Phrase.TIMES_AS_PRECISE.sentence(value=times), ""
     best, worst = (1 / max(typical_ratio(end, alone.total), 1e-300) for end in ends)
     least, most = figure(worst, 2), figure(best, 2)
     if best > _FAR_APART * worst:
-        return ratio, Phrase.RANGE_OF_PRECISION.sentence(low=least, high=most)
-    phrase = Phrase.TIMES_OR_WORSE if worst < 1 else Phrase.TIMES_IN_RANGE
-    return ratio, phrase.sentence(value=times, low=least)
+        return ratio, Phrase.RANGE_OF_PRECISION.sentence(low=least, high=most), PlanVerdict.EIGHT_OF_TEN.sentence()
+    outcomes = PlanVerdict.HALF_OR_WORSE if worst < 1 else PlanVerdict.HALF_IN_RANGE
+    return ratio, Phrase.TIMES_AS_PRECISE.sentence(value=times), outcomes.sentence(low=least)
 
 
 def _half(public: PublicData, n: int, id: str, mu: float, *, j: int) -> float:

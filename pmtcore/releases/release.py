@@ -557,7 +557,7 @@ def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | Non
     """Return objections that public figures raise, a sentence each."""
     objections = [Note(ReleaseNote.SWAMPED)] if facts.noise_dominates else []
     if predicted is not None and alone is not None:
-        ratio, precision = beside_public(predicted, alone)
+        ratio, precision, _ = beside_public(predicted, alone)
         if ratio > NO_GAIN:
             nearer = ratio > 1 / NO_GAIN
             kind = ReleaseNote.PUBLIC_FIT_MAY_DO_BETTER if nearer else ReleaseNote.PUBLIC_FIT_MAY_DO_AS_WELL

@@ -17,7 +17,7 @@ from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import Prediction, recommended
 from pmtcore.releases import planning
 from pmtcore.releases.planning import LADDER, Curves
-from pmtcore.report.figures.planning import interval_words, left_out_words, reverse_words, table, widths
+from pmtcore.report.figures.planning import half_width_words, left_out_words, reverse_words, table, widths
 from tests.helpers import TEST, make, plan, refused
 
 
@@ -183,11 +183,25 @@ def test_half_widths_have_an_interval(seed):
     assert plain.rows()[0]["half_width_median"] is None
     ends = [figure(end) for end in found.half_width_interval(2)]
     told = [figure(found.row(2)["half_width_median"]), ends[1]]
-    assert all(end in interval_words(found, public.names[2]) for end in told)
-    assert interval_words(plain, public.names[2]) == "" and planning.interval_text(plain.rows()[0]) == "-"
+    values = [value for _, value in half_width_words(found, public.names[2])[1]]
+    assert values == [f"± {end}" for end in told], "the figure that one release in ten exceeds has the same weight"
+    assert len(half_width_words(plain, public.names[2])[1]) == 1 and planning.interval_text(plain.rows()[0]) == "-"
     shown = table([found, plain], public.names[2])[["median", "80 % from", "80 % to"]]
     expected = (found.row(2)["half_width_median"], *found.half_width_interval(2))
     assert tuple(shown.iloc[0]) == pytest.approx(expected) and shown.iloc[-1].isna().all()
+
+
+def test_the_chosen_method_has_its_interval_in_the_picture(seed):
+    """The band around its line is the 80 % interval, named in the legend; budgets not computed yet are shaded."""
+    _, public, _ = make(5000, 100, seed)
+    plans = planning.plan(public, 5000, [0.5, 2.0], ["joint-pmt", "pmt-ridge"])
+    drawn = widths(plans, public.names[2], 0.5, "joint-pmt")
+    high, low = list(drawn.select_traces({"legendgroup": "interval"}))
+    ends = [one.half_width_interval(2) for one in plans if one.method == "joint-pmt"]
+    assert list(zip(low.y, high.y, strict=True)) == ends and low.showlegend is not False
+    assert not list(widths(plans, public.names[2], 0.5, "pmt-ridge").select_traces({"legendgroup": "interval"}))
+    (shade,) = (shape for shape in drawn.layout.shapes if shape.type == "rect")
+    assert shade.x0 == 2.0 and any("computed up to" in note.text for note in drawn.layout.annotations)
 
 
 def test_a_width_that_leaves_a_part_out_is_no_narrower_one():

@@ -482,7 +482,9 @@ def test_a_chance_of_being_worse_is_said():
     alone = Prediction(np.zeros(3), np.ones(3))
     for most, worse in ((1.5, False), (4.0, True)):
         made = Prediction(np.full(3, 0.3), np.full(3, 0.1), interval_factors=(0.8, most))
-        assert ("one in ten was worse than the public fit" in beside_public(made, alone)[1]) == worse
+        precision, outcomes = beside_public(made, alone)[1:]
+        assert "(" not in precision, "nothing is promised and taken back in brackets"
+        assert ("One in ten was worse than the public fit" in outcomes) == worse
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,14 @@ from pmtcore.base.numbers import listing as english
 from pmtcore.methods.registry import method
 from pmtcore.public.bands import Z95
 from pmtcore.releases.planning import LADDER, Planned, typical_ratio
-from pmtcore.report.figures.style import QUIET, SAMPLING, finish, log_axis
+from pmtcore.report.figures.style import QUIET, SAMPLING, finish, log_axis, translucent
 from pmtcore.report.names import title
 from pmtcore.report.statistics import shortened_words
 
 # Half-widths are drawn from this share of sampling alone to this multiple of the public fit; wider is of no use.
 _BELOW, _ABOVE = 0.7, 5.0
+# Where the axis of budgets ends.
+_BUDGETS = (LADDER[0] / 1.1, LADDER[-1] * 1.1)
 # Behind a method in the legend whose widths leave a part of the error out.
 _LEFT_OUT = " *"
 # Pixels above the picture: five lines of a legend.
@@ -38,7 +40,7 @@ _COLUMNS = {
 }
 
 
-def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None) -> go.Figure:
+def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None, chosen: str = "") -> go.Figure:
     """Draw predicted 95 % half-widths of one coefficient by method, the sampling part alone, and the chosen budget.
 
     Axes and the room of the legend are the same with the first curve and with all of them, so that nothing jumps.
@@ -47,11 +49,14 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None) 
         plans: plans that are there already, one at least.
         coefficient: name of the coefficient.
         mu: the chosen budget; ``None``: none yet.
+        chosen: id of the method whose 80 % interval is drawn as a band, where its outcomes were calibrated.
     """
     figure = go.Figure()
     j = plans[0].names.index(coefficient)
     ids = list(dict.fromkeys(one.method for one in plans))
     wide = _too_wide(plans, j)
+    if chosen not in wide:
+        _draw_interval(figure, [one for one in plans if one.method == chosen], j)
     for id in (id for id in ids if id not in wide):
         rows = [one for one in plans if one.method == id]
         figure.add_scatter(
@@ -72,8 +77,8 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None) 
     if mu is not None:
         figure.add_vline(x=mu, line={"color": QUIET, "dash": "dash"})
     log_axis(figure, "x")
-    low, high = LADDER[0], LADDER[-1]
-    figure.update_xaxes(range=[math.log10(low / 1.1), math.log10(high * 1.1)])
+    figure.update_xaxes(range=[math.log10(end) for end in _BUDGETS])
+    _mark_uncomputed(figure, private)
     heights = _ends(plans, j)
     if heights is not None:
         figure.update_yaxes(range=[math.log10(end) for end in heights])
@@ -85,6 +90,30 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None) 
     return figure.update_layout(
         legend=legend | {"yref": "container", "yanchor": "bottom", "y": 0}, margin={"b": _LEGEND}
     )
+
+
+def _draw_interval(figure: go.Figure, plans: Sequence[Planned], j: int) -> None:
+    """Draw the 80 % interval of one method's half-widths as a band, where its outcomes were calibrated."""
+    ends = [(one.mu, *interval) for one in plans if (interval := one.half_width_interval(j)) is not None]
+    if len(ends) < 2:
+        return
+    mus, low, high = zip(*ends, strict=True)
+    edge = {"x": mus, "mode": "lines", "line": {"width": 0}, "legendgroup": "interval", "hoverinfo": "skip"}
+    figure.add_scatter(y=high, showlegend=False, **edge)
+    colour = translucent(method(plans[0].method).colour, 0.18)
+    figure.add_scatter(y=low, fill="tonexty", fillcolor=colour, name="eight of ten such releases", **edge)
+
+
+def _mark_uncomputed(figure: go.Figure, private: Sequence[Planned]) -> None:
+    """Shade the budgets that no line of every method reaches yet, so that no line seems to end there."""
+    ids = {one.method for one in private}
+    reach = min((max(one.mu for one in private if one.method == id) for id in ids), default=LADDER[-1])
+    if reach >= LADDER[-1]:
+        return
+    figure.add_vrect(x0=reach, x1=_BUDGETS[1], fillcolor=translucent(QUIET, 0.1), line_width=0, layer="below")
+    middle = (math.log10(reach) + math.log10(_BUDGETS[1])) / 2  # a log axis places annotations by their logarithm
+    text = f"computed up to<br>mu = {said(reach)} so far"
+    figure.add_annotation(x=middle, y=1, yref="y domain", yanchor="top", text=text, showarrow=False)
 
 
 def _short(id: str, ids: Sequence[str]) -> str:
@@ -138,18 +167,33 @@ def table(plans: Sequence[Planned], coefficient: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def half_width_words(one: Planned, coefficient: str, step: str = "for one unit") -> tuple[str, str, str]:
-    """Return name and value of one coefficient's half-width, and what it is made of; no unknown part is a zero.
+def half_width_words(
+    one: Planned, coefficient: str, step: str = "for one unit"
+) -> tuple[str, list[tuple[str, str]], str]:
+    """Describe one coefficient's half-width and what it is made of; no unknown part is a zero.
 
     Args:
         one: the plan.
         coefficient: its name.
         step: of the feature that the coefficient is about, as :func:`pmtcore.report.words.unit_step` says it.
+
+    Returns:
+        Its name; label and value of each figure: median and upper end of the 80 % interval, or the predicted value
+        where the method was not calibrated; and the parts in words.
     """
     j, p = one.names.index(coefficient), one.prediction
     parts = [("Privacy", p.privacy), ("sampling", p.sampling), *[("truncation", p.truncation)] * one.knows_truncation]
     apart = ", ".join(f"{part} sd {said(float(np.broadcast_to(sd, len(one.names))[j]))}" for part, sd in parts)
-    return f"95 % half-width of {coefficient}, {step}", f"± {said(one.half_width(j))}", f"{apart}."
+    record = one.row(j)
+    median, high = record["half_width_median"], record["half_width_high"]
+    predicted = said(one.half_width(j))
+    if median is None or high is None:
+        values = [("Predicted", f"± {predicted}")]
+    else:
+        values = [("Half of releases at most", f"± {said(median)}"), ("Nine of ten at most", f"± {said(high)}")]
+        if said(median) != predicted:
+            apart = f"{apart}; the line is by a formula that knows no tails: ± {predicted}"
+    return f"95 % half-width of {coefficient}, {step}", values, f"{apart}."
 
 
 def truncation_words(one: Planned) -> str:
@@ -161,17 +205,6 @@ def truncation_words(one: Planned) -> str:
         return f"{share} Their effect is in the truncation sd."
     where = "in the privacy sd" if one.prediction.clipping_in_privacy else "left out of the widths"
     return f"{share} Their effect is {where}."
-
-
-def interval_words(one: Planned, coefficient: str) -> str:
-    """Return median and upper end of a half-width in a sentence; empty where the method was not calibrated."""
-    record = one.row(one.names.index(coefficient))
-    calibrated = record["half_width_median"], record["half_width_high"]
-    if None in calibrated:
-        return ""
-    median, high = (said(width) for width in calibrated if width is not None)
-    known = "" if median == said(record["half_width"]) else "The half-width is by a formula that knows no tails. "
-    return f"{known}Of such releases on real tables half had at most ± {median}, nine of ten at most ± {high}."
 
 
 def narrower_words(mine: Planned, other: Planned) -> str:

@@ -74,20 +74,21 @@ def predicted_words(preview: Preview) -> str:
         return ""
     if preview.guarantee.mu == 0:
         return "This is the public fit itself: its error comes from the few public rows, not from privacy."
-    precise = beside_public(preview.predicted, preview.public_alone)[1]
+    _, precise, outcomes = beside_public(preview.predicted, preview.public_alone)
     longer = typical_ratio(preview.predicted.total, preview.predicted.sampling)
-    start = f"If private rows are like the public ones, the typical coefficient is predicted to be {precise}"
+    start = f"If private rows are like the public ones, the typical coefficient is predicted to be {precise}."
+    start = f"{start} {outcomes}".strip()
     if not math.isfinite(longer):
-        return f"{start}. Privacy noise is all there is of it."
+        return f"{start} Privacy noise is all there is of it."
     if preview.facts.noise_dominates and longer < _TWICE:
         # What sampling leaves is then the error of few public rows: privacy does not cost little.
-        return f"{start}."
+        return start
     if longer <= 1.005:
-        return f"{start}. Privacy costs next to nothing beside sampling."
+        return f"{start} Privacy costs next to nothing beside sampling."
     price = f"by {percent(longer - 1)}" if longer < _TWICE else f"to {said(longer)} times what sampling alone gives"
     if not preview.predicted.is_complete(preview.facts.predicted_truncation_rate):
-        return f"{start}. Noise widens error bars {price}; what truncated rows add is not predicted."
-    return f"{start}. Noise and truncated rows widen error bars {price}."
+        return f"{start} Noise widens error bars {price}; what truncated rows add is not predicted."
+    return f"{start} Noise and truncated rows widen error bars {price}."
 
 
 def predicted_note(preview: Preview) -> str:
