@@ -17,6 +17,7 @@ RUINOUS = (
     TableNote.MORE_PUBLIC_ROWS,
 )
 # Whatever becomes of gaps: text that is unknown is none.
+UNKNOWN_OUTCOME = "A private row with another text there counts as zeros, and adds nothing to the fit."
 UNKNOWN_TEXT = "A private row whose outcome or category no public row has may count as zeros, and then adds nothing."
 
 

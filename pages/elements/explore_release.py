@@ -12,6 +12,7 @@ from pages.elements.ledger_form import spend_form
 from pages.elements.release_form import agreed
 from pages.elements.session import current_problem, prepared, prospect, session
 from pages.elements.widgets import badge, budget_input, errors_shown, frame, guarantee_line, parameter_form
+from pmtcore.accounting.budgets import of_person
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import plural
@@ -51,7 +52,8 @@ def releasing(problem: Problem) -> Release | None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         # Beside the confirmation and not above it, whose button is on the first screen of a projector.
-        st.caption(plain(f"What goes in: {target} and {those}, as chosen on the Data page."))
+        chance = "" if label is None else " Its coefficients are changes of a chance, not the log-odds of Release."
+        st.caption(plain(f"What goes in: {target} and {those}, as chosen on the Data page.{chance}"))
         budget, delta = budget_input("explore", problem.private.n)
         with st.expander("Derived columns and parameters", icon=":material/tune:"):
             # Columns derived from one table mean nothing on another.
@@ -84,7 +86,8 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
         budget, delta = budget_input("explore-confirm", problem.private.n)
         request = Request("joint-pmt", budget, {}, delta)
         expected = prospect(problem, request)
-        st.markdown(f"{badge(Label.PUBLIC)} **{plain(figures.confirming_words(fit, expected.predicted))}**")
+        spent, mu = of_person(moment.record.guarantee)["mu"], expected.guarantee.person.mu
+        st.markdown(f"{badge(Label.PUBLIC)} **{plain(figures.confirming_words(fit, expected.predicted, spent, mu))}**")
         if _spending(problem, request, expected, "explore-confirm") is not None:
             st.rerun()
 

@@ -299,10 +299,9 @@ def neighbours(here: Held, fit: Regression, drawn: Collection[str]) -> pd.DataFr
         on_select=lambda: _toggle(key, fit.response, figures.by_source(here.moment.columns)),
         selection_mode="points",
     )
-    st.caption(
-        "Click a mark to put its column or level into the model, or to take it out. One that is the clearest of "
-        "several levels stands for its whole column; single levels are under More choices."
-    )
+    levels = " One that is the clearest of several levels stands for its column; single levels are under More choices."
+    has_levels = len(figures.by_source(here.moment.columns)) < len(here.moment.columns)
+    st.caption(f"Click a mark to put its column into the model, or to take it out.{levels if has_levels else ''}")
     return table
 
 
@@ -399,19 +398,20 @@ def _test(here: Held, fit: Regression) -> None:
         joint = fit.test(tested)
         st.markdown(
             f"{badge(here.label)} {plain(figures.f_words(joint))}, p: {p_value(joint.p)} (all parts of the error "
-            "together). The second number in parentheses is the degrees of freedom of the error: fewer than rows have, "
-            "because of the privacy noise."
+            f"together). {figures.freedom_words(joint, here.moment, fit)}"
         )
     inputs = here.moment.inputs(fit)
     base = [name for name in here.moment.record.derived.base if name in here.moment.columns and name != fit.response]
     # Of a column with levels all, also those without a coefficient in this model.
     given = [name for levels in figures.by_source(base).values() if inputs & set(levels) for name in levels]
-    # The answer stands above what it is for: below a form of many columns it would be out of sight.
-    answer_place = st.container()
     with st.form("explore-predict"):
-        st.caption("Prediction at these values of the columns in the model; derived ones are computed.")
+        st.caption(
+            "Prediction at these values of the columns in the model, released means to begin with; derived columns are "
+            "computed."
+        )
         values = _values(here, given)
         asked = st.form_submit_button(**control("explore-predict-go"))
+        answer_place = st.container()
     if asked:
         at = here.moment.predict(fit, values)
         event = here.event(fit.response)
@@ -487,7 +487,7 @@ def _paths(here: Held, fit: Regression) -> None:
 def _correlations(here: Held, _: Regression) -> None:
     partial = st.toggle(**control("explore-partial"))
     figure, table = figures.heat(here.moment, partial)
-    words = "Blank where the 95 % band, of noise and sampling, holds zero."
+    words = "Grey where the 95 % band, of noise and sampling, holds zero: the estimate and half the band's width."
     words = f"{words} {figures.chance_words(len(table))}"
     chart(figure, "explore-heat", "Correlations of all pairs of columns", table, label=here.label, words=words)
 

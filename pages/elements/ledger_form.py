@@ -135,8 +135,9 @@ def _spend_plan(mu: float) -> SpendPlan | None:
         total = account.total_with(mu)
         odds = strength(total)
         words = (
-            f"With the releases before it mu = {figure(total)} in all: at most {percent(odds.detections, 3)} of "
-            f"the cases are then detected, {figure(odds.times_guessing, 2)} times as often as by guessing."
+            f"With the releases before it mu = {figure(total)} in all: a given person is then detected with "
+            f"probability at most {percent(odds.detections, 3)}, {figure(odds.times_guessing, 2)} times as often as by "
+            "guessing."
         )
         st.markdown(plain(words))
     return SpendPlan(name, purpose, second=account.second)

@@ -5,6 +5,7 @@ import streamlit as st
 from pages.elements import workflow_state
 from pages.elements.controls import control, pick
 from pages.elements.jobs import tell_spent
+from pages.elements.ledger_form import data_set
 from pages.elements.session import session
 from pages.elements.widgets import (
     badge,
@@ -114,11 +115,13 @@ def agreed(problem: Problem, prospect: Preview, id: str) -> bool:
     The button is never disabled: while the page answers the tick, a keyboard would skip it. The key of the tick holds
     what is confirmed: another amount, method or table is another question, not yet answered.
     """
-    tables = session().tables
+    tables, studied = session().tables, session().studied
     words = unbroken(f"I spend mu = {prospect.guarantee.person.mu:.4g} on this table")
     if prospect.guarantee.mu == 0:
         words = "I spend nothing: this method reads no private row."
-    elif session().studied:
+    elif studied and tables is not None and not data_set(tables):
+        words = "I know that this is for study: nothing is spent, and the result is not to be published."
+    elif studied:
         words += ", for study: the result is a lab figure, not to be published."
     else:
         # Labels are read from public rows: where private rows have others, nothing but zeros is left.
@@ -135,9 +138,10 @@ def agreed(problem: Problem, prospect: Preview, id: str) -> bool:
     help = "A release cannot be undone: what has left has left, and the budget it took stays spent."
     tell_spent()
     sure = st.checkbox(words, key=key, help=help)
-    pressed = st.button("Release", type="primary", key=f"go-{id}", icon=":material/verified_user:", width="stretch")
+    name, icon = ("Compute a lab figure", "science") if studied else ("Release", "verified_user")
+    pressed = st.button(name, type="primary", key=f"go-{id}", icon=f":material/{icon}:", width="stretch")
     if pressed and not sure:
-        st.warning("Nothing is released yet: tick the box above first.", icon=":material/check_box:")
+        st.warning("Nothing is computed yet: tick the box above first.", icon=":material/check_box:")
     return pressed and sure
 
 

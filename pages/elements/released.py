@@ -158,6 +158,10 @@ def coefficients(release: Release, here: str = "") -> None:
     if len(shown):
         figure = forest.multiples(shown, unit, freedom) if view == "levels" else forest.forest(rows, unit)
         picture(figure, "coefficients", "Released coefficients with 95 % bands; the table below has the figures")
+        if read_as := [note for note in release.notes if kind_of(note) in _READ_AS]:
+            st.caption(plain(" ".join(read_as)))
+        if alarm := public_fit_words(table, release.public_rows):
+            st.markdown(f":material/warning: {plain(alarm)}")
         with st.expander("Table", icon=":material/table_rows:"):
             frame(forest.displayed(shown, unit), f"Coefficients: {unit.words}")
             download_table(forest.displayed(shown, unit), "coefficients-shown")
@@ -178,16 +182,14 @@ def coefficients(release: Release, here: str = "") -> None:
 
 def about_picture(release: Release, table: pd.DataFrame, drawn: pd.DataFrame, order: str, *, here: str) -> None:
     """Say below the picture which coefficients it holds, what they estimate, and how bands compare with the plan."""
-    told = [here, *(note for note in release.notes if kind_of(note) in _READ_AS)]
+    told = [here]
     if len(drawn) < len(table):
         told.append(forest.note(table, drawn))
     if not set(drawn["coefficient"]) <= set(table["coefficient"]):
         told.append(PICKED.format(picked=forest.picked_by(order)))
     if words := penalty_words(release.facts.penalty, release.facts.prior_sd):
         told.append(f"{words} It can be changed on the page Data, among the choices of columns.")
-    told.append(public_fit_words(table, release.public_rows))
-    if any(told):
-        st.caption(plain(" ".join(sentence for sentence in told if sentence)))
+    st.caption("\n".join(f"- {plain(sentence)}" for sentence in told if sentence))
 
 
 def on_open_tables(release: Release, request: Request) -> str:
@@ -216,7 +218,7 @@ def error_parts(shown: pd.DataFrame, unit: forest.DisplayUnit) -> None:
             alt = "Standard errors from the privacy noise, from sampling and from truncation, apart"
             picture(apart, "parts", alt)
         st.markdown("\n".join(f"- {plain(sentence)}" for sentence in coefficient_words(shown, unit)))
-    st.caption(parts_words(shown, unit))
+        st.caption(parts_words(shown, unit))
 
 
 def retrieved(release: Release) -> None:

@@ -55,10 +55,13 @@ def show_retrieved(facts: Facts, recycled: bool, key: str) -> None:
 def planned_on_open_table(problem: Problem, mu: float, key: str) -> None:
     """Draw what the open table would get back at this budget, and what that buys."""
     plan = planned(problem).method
-    own = "" if plan == METHOD else f"The plan, {in_quotes(plan)}, retrieves nothing. "
-    words = f"{own}What {in_quotes(METHOD)} would retrieve, the one sound method whose amount is public:"
-    st.markdown(f"{badge(Label.PUBLIC)} {plain(words)}")
     recycled, returned = previews(problem, mu)
+    back = figures.amount_words(recycled.facts)
+    words = f"Your plan, {in_quotes(plan)}, retrieves {back}."
+    if plan != METHOD:
+        other = f"With {in_quotes(METHOD)} instead, {back} would come back:"
+        words = f"Your plan, {in_quotes(plan)}, retrieves nothing. {other}"
+    st.markdown(f"{badge(Label.PUBLIC)} {plain(words)}")
     show_retrieved(recycled.facts, True, key)
     if words := figures.bought_words(recycled, returned):
         st.markdown(f"{badge(Label.PUBLIC)} {words}")

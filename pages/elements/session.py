@@ -25,7 +25,7 @@ from pmtcore.releases.release import Preview, Request, preview
 from pmtcore.report.first_look import QuickComparison, first_look, is_quick, remember
 from pmtcore.tables import named
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.findings import findings
+from pmtcore.tables.findings import Finding, findings
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.schema import Schema
 
@@ -61,6 +61,7 @@ class Session:
     next_request: str = field(default_factory=lambda: uuid4().hex)
     comparison: Comparison | None = None
     curves: Curves | None = None
+    findings: tuple[tuple[str, ...], tuple[Finding, ...]] | None = None  # with what they were looked for in
     # Choices and request: what it would cost on the open tables, where somebody brought them.
     previews: OrderedDict[tuple[str, str], Preview] = field(default_factory=OrderedDict)
     job: Job | None = None  # the release that is under way
@@ -295,16 +296,22 @@ def quick() -> QuickComparison | None:
     return remember((tables.key, repr(problem.choices)), lambda: first_look(problem))
 
 
-def what_stops() -> str | None:
-    """Return the first sentence that Data has about the open tables where no problem can be made of them."""
+def of_open_tables() -> tuple[Finding, ...]:
+    """Return all findings about the open tables, looked for once for each choice of columns."""
     current = session()
     if current.tables is None:
-        return None
-    tables = current.tables
-    every = findings(
-        tables.private, tables.public, current.choices or tables.first, tables.public_rows, declared=tables.schema
-    )
-    return next((one.sentence for one in every if one.stops), None)
+        return ()
+    tables, chosen = current.tables, current.choices or current.tables.first
+    mark = (tables.key, repr(chosen), repr(tables.schema))
+    if current.findings is None or current.findings[0] != mark:
+        every = findings(tables.private, tables.public, chosen, tables.public_rows, declared=tables.schema)
+        current.findings = (mark, every)
+    return current.findings[1]
+
+
+def what_stops() -> str | None:
+    """Return the first sentence that Data has about the open tables where no problem can be made of them."""
+    return next((one.sentence for one in of_open_tables() if one.stops), None)
 
 
 def prediction_curves(problem: Problem) -> Curves:

@@ -31,7 +31,7 @@ from pmtcore.tables.choices import (
     kinds_from_text,
     levels_from_text,
 )
-from pmtcore.tables.findings import OPEN, Finding, findings, repaired
+from pmtcore.tables.findings import Finding, findings, repaired
 from pmtcore.tables.formula import target_of
 from pmtcore.tables.problem import Problem, check_exchanged, common_columns, features_taken
 from pmtcore.tables.schema import schema_from_json
@@ -163,7 +163,7 @@ def columns(messages: DeltaGenerator) -> Problem | None:
                 show_error(error)
     if problem is not None and (dropped := dropped_columns(problem.notes) & set(choices.features or ())):
         below.caption(plain(f"Chosen, and left out of the fit: {listed(sorted(dropped))}."))
-    _notice(choices, [one for one in every if not (one.stops or _asked(one))], problem.notes if problem else ())
+    _notice(choices, [one for one in every if not (one.stops or one.is_open)], problem.notes if problem else ())
     return problem
 
 
@@ -187,7 +187,7 @@ def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]
         st.error(plain(one.sentence), icon=":material/error:")
         _repairs(one, choices, f"stop-{at}")
     for at, one in enumerate(every):
-        if not one.stops and _asked(one):
+        if one.is_open:
             left, right = st.columns([5, 2], vertical_alignment="center")
             left.warning(plain(one.sentence), icon=":material/warning:")
             with right:
@@ -196,11 +196,6 @@ def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]
     if tables.repaired is not None and choices.features == tables.repaired[1] and not stops:
         st.warning(plain(tables.repaired[0]), icon=":material/warning:")
     return {one.sentence for one in stops}
-
-
-def _asked(one: Finding) -> bool:
-    """Return whether a finding is asked openly: also where a column is left out that one click lets in."""
-    return one.kind in OPEN or (one.kind is TableNote.LEFT_OUT and bool(one.repairs))
 
 
 def _notice(choices: Choices, rest: Sequence[Finding], notes: Sequence[str]) -> None:

@@ -41,12 +41,12 @@ def ask() -> tuple[RetrievalPlan, float]:
 def numbers(plan: RetrievalPlan, split: BudgetSplit) -> None:
     """Draw the parts and the guarantee, its relation in words and converted; each amount is in one figure alone."""
     recycled = split.retrieved if split.choice == "recycle" else 0.0
-    back = {"recycle": "Retrieved, and recycled as noise", "return": "Retrieved, and returned"}
+    back = {"recycle": "Example: retrieved, recycled as noise", "return": "Example: retrieved, and returned"}
     parts = (
-        ("Spent on noise", split.noise_epsilon - recycled, ""),
-        ("Spent on the Jacobian", split.jacobian_epsilon, "jacobian"),
-        (back.get(split.choice, "Retrieved"), split.retrieved, "retrieved"),
-        ("Guarantee", split.promise.epsilon, "epsilon"),
+        ("Example: spent on noise", split.noise_epsilon - recycled, ""),
+        ("Example: spent on the Jacobian", split.jacobian_epsilon, "jacobian"),
+        (back.get(split.choice, "Example: retrieved"), split.retrieved, "retrieved"),
+        ("Example: guarantee", split.promise.epsilon, "epsilon"),
     )
     for column, (name, value, term) in zip(st.columns(4), parts, strict=True):
         column.metric(name, f"ε {said(value)}", help=help_for(term) if term else None)
@@ -138,13 +138,13 @@ def selection() -> None:
 
 st.title("Retrieved budget")
 st.markdown(
-    "Objective perturbation pays for the noise, and for how much one row can bend the objective (the Jacobian). "
-    "What was planned for the second and not needed comes back."
+    "The budget of objective perturbation has two parts: the noise, and a reserve for how much one row can bend the "
+    "objective (the Jacobian). What the reserve does not need comes back."
 )
 with errors_shown():
     if open_table() is not None:
-        st.header("At any curvature")
-        st.caption("From here on no table is used: each figure follows from these choices alone.")
+        st.header("An example, at any curvature")
+        st.caption("From here on nothing is about the open table: each figure follows from these choices alone.")
     with figure_first("retrieval"):
         planned, at = ask()
         numbers(planned, planned.at(planned.least * at))

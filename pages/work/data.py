@@ -78,7 +78,7 @@ def modelled(problem: Problem) -> None:
         return
     left, right = st.columns([4, 1], vertical_alignment="center")
     other = problem.other_label
-    rest = "" if other is None else f" {cautions.UNKNOWN_TEXT}"
+    rest = "" if other is None else f" {cautions.UNKNOWN_OUTCOME}"
     left.markdown(
         f"{badge(Label.PUBLIC)} Modelled: the chance that **{plain(problem.public.target)}** is "
         f"**“{plain(problem.positive)}”**; a positive coefficient makes it likelier.{rest}"

@@ -11,7 +11,7 @@ from pages.elements.agreements import ask_for, waiting
 from pages.elements.controls import control
 from pages.elements.ledger_form import SpendPlan, spend_form
 from pages.elements.persons import declared
-from pages.elements.session import prospect, session
+from pages.elements.session import of_open_tables, prospect, session
 from pages.elements.widgets import budget_input, errors_shown, number, on_tables, parameter_form
 from pmtcore.base.numbers import plural
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
@@ -63,6 +63,9 @@ def confirm(problem: Problem, request: Request, expected: Preview, biased: Seque
         jobs.tell_spent()
         ask_for(where, problem, request)
         return
+    if unanswered := sum(one.is_open for one in of_open_tables()):
+        words = f"Data: {plural(unanswered, 'finding')} open"
+        st.page_link("pages/work/data.py", label=words, icon=":material/warning:")
     if biased:
         st.caption(f":material/warning: {plural(len(biased), 'warning')} below: what biases the coefficients.")
     pressed = form.agreed(problem, expected, id)

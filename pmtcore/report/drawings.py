@@ -12,7 +12,17 @@ from pmtcore.base.escaping import html as escape
 from pmtcore.base.numbers import figure
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import modelled
-from pmtcore.report.rows import axis_ends, axis_limit, clarity, effects_among, few, for_all_effects, step_words, steps
+from pmtcore.report.rows import (
+    BAND_OF_ALL,
+    axis_ends,
+    axis_limit,
+    clarity,
+    effects_among,
+    few,
+    for_all_effects,
+    step_words,
+    steps,
+)
 from pmtcore.report.statistics import SCALES
 
 # Marks on the axis of a drawing, at most one more.
@@ -70,8 +80,10 @@ def forest(release: Mapping[str, Any]) -> str:
     inference = release.get("inference") or {}
     freedom = dict(zip(release["coefficients"], inference.get("freedom", ()), strict=False))
     least = np.array([float(freedom.get(name, math.inf)) for name in names])
-    ends = np.column_stack(for_all_effects(ends[:, 0], ends[:, 1], effects_among(names), least))
+    effects = np.array(effects_among(names))
+    ends = np.column_stack(for_all_effects(ends[:, 0], ends[:, 1], effects, least))
     values, ends, called = values[at], ends[at], [name for _, name in rows]
+    dashes = ['stroke-dasharray="8 4" ' if one > 1 else "" for one in effects[at]]
     limit = axis_limit(np.max(np.abs(np.column_stack([values, ends])), axis=1))
     marks = _round_steps(*axis_ends(ends[:, 0], ends[:, 1], limit))
     low, high = marks[0], marks[-1]
@@ -87,7 +99,7 @@ def forest(release: Mapping[str, Any]) -> str:
     ]
     lines += [f'<line x1="{x(mark):.1f}" y1="4" x2="{x(mark):.1f}" y2="{foot}" stroke="#d5d9de"/>' for mark in marks]
     lines += [f'<line x1="{x(0):.1f}" y1="4" x2="{x(0):.1f}" y2="{foot}" stroke="#6b727b"/>']
-    for at_row, (name, value, (a, b)) in enumerate(zip(called, values, ends, strict=True)):
+    for at_row, (name, value, (a, b), dash) in enumerate(zip(called, values, ends, dashes, strict=True)):
         y = _ROW * at_row + 28
         shown = name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…"
         lines.append(f'<text x="{_EDGE}" y="{y - 10}" {_ON_WHITE}>{escape(shown)}</text>')
@@ -96,7 +108,9 @@ def forest(release: Mapping[str, Any]) -> str:
             anchor, text = ("end", f"{far} →") if value > 0 else ("start", f"← {far}")
             lines.append(f'<text x="{x(value):.1f}" y="{y + 4}" text-anchor="{anchor}" {_ON_WHITE}>{text}</text>')
             continue
-        lines.append(f'<line x1="{x(a):.1f}" y1="{y}" x2="{x(b):.1f}" y2="{y}" stroke="#0072B2" stroke-width="3"/>')
+        lines.append(
+            f'<line x1="{x(a):.1f}" y1="{y}" x2="{x(b):.1f}" y2="{y}" {dash}stroke="#0072B2" stroke-width="3"/>'
+        )
         lines.append(f'<circle cx="{x(value):.1f}" cy="{y}" r="{_DOT}" fill="#0072B2"/>')
     lines += [f'<text x="{x(mark):.1f}" y="{foot + 16}" text-anchor="middle">{number(mark)}</text>' for mark in marks]
     of = SCALES.get(release["public"].get("family", ""), "") + modelled(
@@ -104,6 +118,7 @@ def forest(release: Mapping[str, Any]) -> str:
     )
     title = f"change of {of} for {step_words(names, zero_one)};"
     words = [*wrap(title, _LETTERS), "dot: coefficient, bar: 95 % limits"]
+    words += [f"dashed: {BAND_OF_ALL}"] * any(dashes)
     lines += [
         f'<text x="{_WIDTH / 2:.0f}" y="{foot + 34 + 16 * at}" text-anchor="middle">{escape(text)}</text>'
         for at, text in enumerate(words)

@@ -13,7 +13,7 @@ import numpy as np
 
 from pmtcore.base.numbers import figure, percent, unbroken
 
-NAME = "Truncated rows"
+NAME = "Rows whose contribution is shortened (truncation)"
 # Of a band's width: less cannot be seen in a picture.
 _ASIDE = 0.02
 # What a coefficient changes, by family of regression: these words, then the response.

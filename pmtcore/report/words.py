@@ -254,7 +254,7 @@ def parts_words(table: pd.DataFrame, unit: DisplayUnit) -> str:
         else ""
     )
     cut = "Truncation: rows beyond the radius, which are shortened to it." if "truncation sd" in table else ""
-    lost = "" if cut else "Truncation is included, not listed separately."
+    lost = "" if cut else "What shortened contributions change is in these parts, not listed separately."
     return (
         f"The band holds all parts together, at 95 %.{few} Privacy: the noise that was added. Sampling: other rows "
         "from the same population, as far as public rows and this release show; another method has another estimate "
@@ -281,8 +281,8 @@ def public_fit_words(table: pd.DataFrame, public_rows: int | None) -> str:
         return ""
     behind = "" if public_rows is None else f", from {plural(public_rows, 'row')},"
     return (
-        f"The public fit{behind} lies outside the released band for {outside} of {plural(len(rows), 'coefficient')}: "
-        "it has an error of its own, which is not drawn."
+        f"The public fit{behind} lies outside the released band for {outside} of {plural(len(rows), 'coefficient')}. "
+        "Its own error is not drawn: by that alone some lie outside."
     )
 
 

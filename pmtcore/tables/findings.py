@@ -63,6 +63,8 @@ OPEN = (
     TableNote.NAMES_ALIKE,
     TableNote.SPELLINGS,
     TableNote.OPEN_DATES,
+    TableNote.DATES,
+    TableNote.SLASHED_DATES,
     TableNote.PUBLIC_ONLY,
     TableNote.FEW_PRIVATE_ROWS,
     TableNote.FEW_PUBLIC_ROWS,
@@ -134,6 +136,12 @@ class Finding:
         """Return the kind of the sentence."""
         return kind_of(self.sentence)
 
+    @property
+    def is_open(self) -> bool:
+        """Return whether somebody should answer it before a release: also where one click lets a column in again."""
+        open_ = self.kind in OPEN or (self.kind is TableNote.LEFT_OUT and bool(self.repairs))
+        return open_ and not self.stops
+
 
 def findings(
     private: Table,
@@ -187,7 +195,7 @@ def open_findings(
         features = features_taken(private, public, choices, declared)
         collected += [] if choices.formula else _features(private, public, choices, features)
     noted = (  # by prepare
-        *(TableNote.SWAPPED, TableNote.CODE_FOR_MISSING),
+        *(TableNote.SWAPPED, TableNote.CODE_FOR_MISSING, TableNote.DATES, TableNote.SLASHED_DATES),
         *(TableNote.LIKE_IDENTIFIER, TableNote.NAMED_IDENTIFIER),
     )
     return [one.sentence for one in collected if one.kind in OPEN and one.kind not in noted and not one.stops]

@@ -43,8 +43,8 @@ def test_clicks_from_own_files_to_a_first_release(app) -> None:
         hand.do(next(button for button in app.button if str(button.key).startswith("repair-stop")).click)
     assert not app.error and "**income** from" in words(app)
     hand.do(lambda: app.switch_page("pages/work/release.py"))
-    hand.do(next(box for box in app.checkbox if box.label.startswith("I spend")).check)
-    hand.do(next(button for button in app.button if button.label == "Release").click)
+    hand.do(next(box for box in app.checkbox if str(box.key).startswith("sure-")).check)
+    hand.do(next(button for button in app.button if str(button.key).startswith("go-")).click)
     while (job := app.session_state["second_moment"].job) is not None:  # a busy machine; waiting is no click
         job.wait()
         app.run()

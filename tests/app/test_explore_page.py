@@ -26,7 +26,7 @@ from tests.app.test_pages import upload
 def explored(app):
     go(app, "explore")
     app.checkbox[0].check().run()
-    (button,) = [b for b in app.button if b.label == "Release"]
+    (button,) = [b for b in app.button if str(b.key).startswith("go-")]
     button.click().run()
     assert not app.exception
     return app
@@ -110,7 +110,7 @@ def test_one_level_is_taken_out_of_a_model(app):
     widget(app, "selectbox", "target").set_value("y").run()
     go(app, "explore")
     app.checkbox[0].check().run()
-    next(b for b in app.button if b.label == "Release").click().run()
+    next(b for b in app.button if str(b.key).startswith("go-")).click().run()
     held = app.session_state["explore-held"]
     levels = [name for name in held.moment.columns if name.startswith("town=")]
     assert len(levels) == 2 and set(levels) < set(held.moment.looked[-1].features)
@@ -244,7 +244,7 @@ def test_a_count_is_explored_as_a_number(app):
     go(app, "explore")
     assert not app.error
     app.checkbox[0].check().run()
-    next(b for b in app.button if b.label == "Release").click().run()
+    next(b for b in app.button if str(b.key).startswith("go-")).click().run()
     assert not app.exception and not app.error
     assert {"a", "visits"} <= set(app.session_state["explore-held"].moment.columns)
 
@@ -255,7 +255,7 @@ def test_a_label_gets_its_logistic_regression_after_a_release_without_public_row
     app.selectbox(key="table-name").set_value("demo-labels").run()
     go(app, "explore")
     app.checkbox[0].check().run()
-    next(b for b in app.button if b.label == "Release").click().run()
+    next(b for b in app.button if str(b.key).startswith("go-")).click().run()
     assert "needs public rows in the record" in words(app)
     before = app.session_state["explore-held"].moment
     app.button(key="explore-complete").click().run()

@@ -36,8 +36,8 @@ def slow(monkeypatch):
 
 def begin(app, asked) -> Job:
     go(app, "release")
-    next(box for box in app.checkbox if box.label.startswith("I spend")).check().run()
-    next(button for button in app.button if button.label == "Release").click().run()
+    next(box for box in app.checkbox if str(box.key).startswith("sure-")).check().run()
+    next(button for button in app.button if str(button.key).startswith("go-")).click().run()
     assert not app.exception and asked.wait(600)
     return session(app).job
 
@@ -46,14 +46,14 @@ def test_stop_before_the_spend_says_that_nothing_was_spent(app, slow):
     """Progress is shown, Release is gone, Stop is heard at the next block."""
     sign, asked = slow
     job = begin(app, asked)
-    assert "Stop before the spend" in buttons(app) and "Release" not in buttons(app)
+    assert "Stop before the spend" in buttons(app) and "Compute a lab figure" not in buttons(app)
     next(button for button in app.button if button.label == "Stop before the spend").click().run()
     assert not app.exception and not job.stoppable
     sign.set()
     job._thread.join(600)
     app.run()
     assert not app.exception and "nothing was spent" in words(app)
-    assert session(app).job is None and not session(app).releases and "Release" in buttons(app)
+    assert session(app).job is None and not session(app).releases and "Compute a lab figure" in buttons(app)
 
 
 @pytest.mark.slow
@@ -63,7 +63,7 @@ def test_a_release_goes_on_while_other_pages_are_open(app, slow):
     job = begin(app, asked)
     go(app, "plan")
     go(app, "release")
-    assert session(app).job is job and "Release" not in buttons(app)
+    assert session(app).job is job and "Compute a lab figure" not in buttons(app)
     sign.set()
     job._thread.join(600)
     app.run()

@@ -22,6 +22,7 @@ from pmtcore.releases.release import Request, preview
 from pmtcore.report.figures import conditioning
 from pmtcore.report.html import report
 from pmtcore.report.names import title
+from pmtcore.report.statistics import NAME
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.schema import Column, Schema
 from tests.app.conftest import ROOT, go, words
@@ -324,12 +325,12 @@ def test_a_reload_opens_the_same_known_table(app):
 def test_a_release_of_another_table_does_not_stand_under_the_open_one(app):
     """With other tables open, Release asks for one from them, and shows none of the earlier figures."""
     go(app, "release")
-    next(box for box in app.checkbox if box.label.startswith("I spend")).check().run()
-    next(button for button in app.button if button.label == "Release").click().run()
+    next(box for box in app.checkbox if str(box.key).startswith("sure-")).check().run()
+    next(button for button in app.button if str(button.key).startswith("go-")).click().run()
     assert "private and" in words(app)
     app.query_params["table"] = "demo-labels"
     go(app, "release")
-    assert any(box.label.startswith("I spend") for box in app.checkbox) and len(session(app).releases) == 1
+    assert any(str(box.key).startswith("sure-") for box in app.checkbox) and len(session(app).releases) == 1
 
 
 def test_no_private_figure_without_the_switch(app):
@@ -453,8 +454,8 @@ def test_persons_are_counted_where_a_column_says_whose_a_row_is(app):
 
 def do_release(app):
     """Confirm and press."""
-    next(box for box in app.checkbox if box.label.startswith("I spend")).check().run()
-    next(button for button in app.button if button.label == "Release").click().run()
+    next(box for box in app.checkbox if str(box.key).startswith("sure-")).check().run()
+    next(button for button in app.button if str(button.key).startswith("go-")).click().run()
     assert not app.exception
     return app
 
@@ -636,14 +637,14 @@ def test_the_share_of_shortened_rows_is_one_figure_by_one_name(app):
     for page in ("conditioning", "plan", "release"):
         go(app, page)
         text = words(app)
-        line = re.split(r"\.\s", text[text.index("Truncated rows: ") :])[0]
+        line = re.split(r"\.\s", text[text.index(f"{NAME}: ") :])[0]
         lines[page] = line.split(", predicted from public rows")[0]
     do_release(app)
     assert len(set(lines.values())) == 1, lines
     (line,) = set(lines.values())
     (release,) = session(app).releases.values()
-    share = line.removeprefix("Truncated rows: ")
-    assert f">Truncated rows</th><td>{share}" in report(release.as_dict())
+    share = line.removeprefix(f"{NAME}: ")
+    assert f">{NAME}</th><td>{share}" in report(release.as_dict())
     assert "predicted truncation rate" not in report(release.as_dict())
 
 
@@ -656,6 +657,7 @@ def test_what_would_be_retrieved_is_that_of_the_open_table(table):
     app.run()
     app.switch_page("pages/study/retrieval.py").run()
     before = {metric.label: metric.value for metric in app.metric[:3]}
+    assert not set(before) & {metric.label for metric in app.metric[3:]}, "the example has tiles of other names"
     problem, back = session(app).problem, "Retrieved, and recycled as noise"
     made = preview(problem, Request("napp-public", Budget(1.0), {"delta": reporting_delta(problem.private.n)}))
     shown = {name: float(before[name].removeprefix("ε ")) for name in ("Spent on noise", "Spent on the Jacobian", back)}

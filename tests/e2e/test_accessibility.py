@@ -49,9 +49,9 @@ def test_no_serious_finding_after_a_release(page: Page, server: str, theme: str)
     for name, shown in (("release", "Take it with you"), ("explore", "Models shown")):
         page.goto(f"{server}/{name}")
         settled(page)
-        page.get_by_text("I spend mu = 1").click()
+        page.get_by_text("I know that this is for study").click()
         settled(page)
-        page.get_by_test_id("stMain").get_by_role("button", name="Release", exact=True).click()
+        page.get_by_test_id("stMain").get_by_role("button", name="Compute a lab figure", exact=True).click()
         expect(page.get_by_role("heading", name=shown).first).to_be_visible()
         found += serious(page, f"{name}, released")
     assert not found

@@ -180,3 +180,14 @@ def test_the_true_slopes_are_seen_among_both_clouds():
     assert len({trace.marker.color for trace in (plain, whitened, truth)}) == 3 and truth.marker.line.width > 0
     assert "times as fine" in drawn.layout.xaxis.title.text
     assert "times as fine" not in learn.solutions(lessons.inverse(1.0, 1.0, trials=40)).layout.xaxis.title.text
+
+
+def test_no_knob_of_whitening_moves_an_axis():
+    """Fewer public rows leave a longer cloud on the same axes, and every dot is inside them."""
+    ends = set()
+    for ratio, rows in ((2, 4), (30, 4), (100, 30)):
+        drawn = learn.clouds(lessons.whitening(ratio, rows))
+        half = drawn.layout.xaxis2.range[1]
+        ends |= {half, drawn.layout.xaxis.range[1]}
+        assert max(np.abs([*trace.x, *trace.y]).max() for trace in drawn.data) <= half
+    assert len(ends) == 1

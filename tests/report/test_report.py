@@ -34,7 +34,7 @@ from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.report import deployment, reproduce, rows
 from pmtcore.report.checklist import checklist, proof_words
 from pmtcore.report.html import _limited, embedded, file_name, report
-from pmtcore.report.statistics import DISAGREES, TITLES
+from pmtcore.report.statistics import DISAGREES, NAME, TITLES
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import default_choices, prepare
@@ -473,12 +473,12 @@ def test_each_sound_method_names_the_pages_of_its_proof():
 
 
 def test_a_report_names_all_that_left_and_a_share_as_a_share(filed):
-    """The record's error bands, which no statistic names, and no "truncated rows" among what left private rows."""
+    """The record's error bands, which no statistic names, and no name of the rows alone among what left private rows."""
     record, *_ = filed
     text = report(*filed)
     left = text[text.index("What left the private rows") : text.index("Computed by")]
     assert record["inference"] and left.count("covariance and degrees of freedom of the error bands") == 2
-    assert "; truncated rows" not in left and "share of truncated rows" in left
+    assert f"; {NAME}" not in left and f"share of {NAME.lower()}" in left
     assert "degrees of freedom" not in report({**record, "inference": {}}, None)
 
 

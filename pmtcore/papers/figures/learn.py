@@ -12,8 +12,8 @@ from pmtcore.papers.lessons import Cloud, Radii, Solutions
 from pmtcore.papers.lessons_methods import LessonCurve, RepeatedBands
 from pmtcore.report.figures.style import AFTER, BEFORE, PRIVACY, QUIET, TRUNCATION, finish, log_axis
 
-# Half of each axis of the clouds: rows of standard deviation 1 are inside, with room for a cloud that is still long.
-_HALF_AXIS = 4.0
+# Half of each axis of the clouds: the longest cloud that a place of the knobs leaves is inside.
+_HALF_AXIS = 6.7
 # Public rows that are marked among the others: more would hide them.
 _MOST_PUBLIC = 30
 # A scale so many times as fine as the other one is said beside its axis.
@@ -49,11 +49,11 @@ def _steady_heights(figure: go.Figure, values: np.ndarray, log: bool) -> None:
 
 
 def clouds(cloud: Cloud) -> go.Figure:
-    """Draw both clouds beside each other, on one scale, which changes only where a cloud would be cut off."""
+    """Draw both clouds beside each other, on one scale, which no knob changes: a cloud that looks longer is longer."""
     figure = make_subplots(1, 2, horizontal_spacing=0.06)
     both = (
-        ("before", cloud.before, BEFORE, cloud.public_before),
-        ("after whitening", cloud.after, AFTER, cloud.public_after),
+        ("private rows before", cloud.before, BEFORE, cloud.public_before),
+        ("private rows after whitening", cloud.after, AFTER, cloud.public_after),
     )
     for at, (name, points, colour, public) in enumerate(both, 1):
         marker = {"color": colour, "size": 5}
@@ -72,10 +72,8 @@ def clouds(cloud: Cloud) -> go.Figure:
             col=at,
         )
     finish(figure, "first column", "second column", 420)
-    farthest = max(float(np.abs(points).max()) for _, points, _, _ in both)
-    half = max(_HALF_AXIS, 1.05 * farthest)
     for at, anchor in enumerate(("x", "x2"), 1):
-        square = {"range": [-half, half], "constrain": "domain", "col": at}
+        square = {"range": [-_HALF_AXIS, _HALF_AXIS], "constrain": "domain", "col": at}
         figure.update_xaxes(**square)
         figure.update_yaxes(scaleanchor=anchor, constraintoward="top", **square)
     figure.update_xaxes(title_text="first new direction", col=2)

@@ -94,9 +94,15 @@ def bought_words(recycled: Preview, returned: Preview) -> str:
     if not less or not plain or less >= plain:
         return ""
     return (
-        f"Recycled, the noise is {percent(1 - less / plain)} smaller at the same guarantee; returned, the guarantee is "
-        f"mu = {said(returned.guarantee.mu)} instead of {said(recycled.guarantee.mu)}."
+        "This one saving is taken in one of two ways. Recycled: the standard deviation of the noise is "
+        f"{percent(1 - less / plain)} smaller, at mu = {said(recycled.guarantee.mu)}. Returned: the noise is as "
+        f"planned, and the guarantee is mu = {said(returned.guarantee.mu)}."
     )
+
+
+def amount_words(facts: Facts) -> str:
+    """Return how much of the planned epsilon comes back."""
+    return f"epsilon {_written(facts, 'retrieved'):,} of {_written(facts, 'planned'):,}"
 
 
 def retrieved_words(facts: Facts) -> str:

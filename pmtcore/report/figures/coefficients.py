@@ -16,7 +16,7 @@ from pmtcore.methods.registry import of_role
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.report.figures.style import PRIVACY, QUIET, finish, finish_rows, log_axis
-from pmtcore.report.rows import axis_ends, axis_limit, clearest, round_steps, source, step_words, steps
+from pmtcore.report.rows import BAND_OF_ALL, axis_ends, axis_limit, clearest, round_steps, source, step_words, steps
 from pmtcore.report.rows import clarity as clarity_of
 from pmtcore.report.rows import for_all_effects as rows_for_all_effects
 from pmtcore.report.statistics import RATIOS, SCALES
@@ -248,7 +248,7 @@ def forest(coefficients: pd.DataFrame, unit: DisplayUnit) -> go.Figure:
         + "<extra></extra>",
     )
     if "low (95 %)" in rows:
-        figure.add_scatter(**_bands(rows, names), name="95 % band")
+        _draw_bands(figure, rows, names)
     figure.add_vline(x=unit.neutral, line={"color": QUIET, "width": 1})
     if unit.ratio:
         log_axis(figure, "x")
@@ -307,7 +307,7 @@ def multiples(coefficients: pd.DataFrame, unit: DisplayUnit, freedom: Mapping[st
             **place,
         )
         if _LIMITS[0] in part:
-            figure.add_scatter(**_bands(part, names), **place)
+            _draw_bands(figure, part, names, **place)
         figure.update_yaxes(range=[len(names) - 0.5, -0.5], dtick=1, tickfont={"size": 11}, **place)
     figure.add_vline(x=unit.neutral, line={"color": QUIET, "width": 1})
     if unit.ratio:
@@ -382,17 +382,23 @@ def at_the_edge(
             )
 
 
-def _bands(rows: pd.DataFrame, names: list[str]) -> dict[str, object]:
-    """Return interval lines with ends, drawn last."""
-    x = np.column_stack([rows["low (95 %)"], rows["high (95 %)"], np.full(len(rows), np.nan)]).ravel()
-    return {
-        "x": x,
-        "y": [name for name in names for _ in range(3)],
-        "mode": "lines+markers",
-        "line": {"color": "#56B4E9", "width": 2.5},
-        "marker": {"symbol": "line-ns-open", "size": 9, "color": "#56B4E9", "line": {"width": 2.5}},
-        "hoverinfo": "skip",
-    }
+def _draw_bands(figure: go.Figure, rows: pd.DataFrame, names: list[str], **place: int) -> None:
+    """Draw interval lines with ends, last; dashed and named apart where they hold for all effects of a column."""
+    wide = (rows["effects"] > 1).to_numpy() if "effects" in rows else np.zeros(len(rows), dtype=bool)
+    for among, name, dash in ((~wide, "95 % band", "solid"), (wide, BAND_OF_ALL, "4px,3px")):
+        part = rows[among]
+        if part.empty:
+            continue
+        figure.add_scatter(
+            x=np.column_stack([part[_LIMITS[0]], part[_LIMITS[1]], np.full(len(part), np.nan)]).ravel(),
+            y=[called for called, drawn in zip(names, among, strict=True) if drawn for _ in range(3)],
+            mode="lines+markers",
+            name=name,
+            line={"color": "#56B4E9", "width": 2.5, "dash": dash},
+            marker={"symbol": "line-ns-open", "size": 9, "color": "#56B4E9", "line": {"width": 2.5}},
+            hoverinfo="skip",
+            **place,
+        )
 
 
 def _hover(row: Mapping[Hashable, Any]) -> list[str]:

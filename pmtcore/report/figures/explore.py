@@ -35,7 +35,17 @@ from pmtcore.report.figures.style import (
     log_axis,
     name_clearest,
 )
-from pmtcore.report.rows import MOST_COLUMNS, clarity, effects_among, few, for_all_effects, source, step_words, steps
+from pmtcore.report.rows import (
+    BAND_OF_ALL,
+    MOST_COLUMNS,
+    clarity,
+    effects_among,
+    few,
+    for_all_effects,
+    source,
+    step_words,
+    steps,
+)
 from pmtcore.report.words import private_words
 
 Values = TypeVar("Values", np.ndarray, "pd.Series[float]")
@@ -96,6 +106,7 @@ def drawn(shown: pd.DataFrame, scales: Mapping[str, float], freedom: float | Non
             for bands that allow for a search already.
     """
     rows = shown[shown["coefficient"].isin(list(scales))]
+    among = effects_among(list(rows["coefficient"]))
     figures = [*_LIMITS, "value"]
     scaled = rows[figures].multiply(rows["coefficient"].map(scales), axis=0).assign(coefficient=rows["coefficient"])
     clear = clarity(*(scaled[name].to_numpy(dtype=float) for name in ("value", *_LIMITS)))
@@ -103,20 +114,28 @@ def drawn(shown: pd.DataFrame, scales: Mapping[str, float], freedom: float | Non
     places, names = zip(*few(effects, clear), strict=True)
     if freedom is not None:
         low, high = (scaled[name].to_numpy(dtype=float) for name in _LIMITS)
-        wide = for_all_effects(low, high, effects_among(effects), freedom)
-        scaled = scaled.assign(**dict(zip(_LIMITS, wide, strict=True)))
+        wide = for_all_effects(low, high, among, freedom)
+        scaled = scaled.assign(effects=among, **dict(zip(_LIMITS, wide, strict=True)))
     return scaled.iloc[list(places)].assign(row=names)
 
 
 def forest(moment: Moment, fit: Regression, rows: pd.DataFrame) -> go.Figure:
     """Draw the coefficients of :func:`drawn` with 95 % bands."""
     value, low, high = (rows[name].to_numpy(dtype=float) for name in ("value", *_LIMITS))
-    names, error = list(rows["row"]), between(low, value, high)
-    figure = go.Figure()
-    figure.add_scatter(x=value, y=names, error_x=error, mode="markers", marker={"color": AFTER, "size": 9}, name="95 %")
+    names, figure = list(rows["row"]), go.Figure()
+    wide = (rows["effects"] > 1).to_numpy() if "effects" in rows else np.zeros(len(rows), dtype=bool)
+    for among, name, symbol in ((~wide, "95 % band", "circle"), (wide, BAND_OF_ALL, "diamond-open")):
+        figure.add_scatter(
+            x=value[among],
+            y=[called for called, is_one in zip(names, among, strict=True) if is_one],
+            error_x=between(low[among], value[among], high[among]),
+            mode="markers",
+            marker={"color": AFTER, "size": 9, "symbol": symbol},
+            name=name,
+        )
     figure.add_vline(x=0, line={"color": QUIET})
     at_the_edge(figure, value, low, high)
-    figure.update_layout(showlegend=False)
+    figure.update_layout(showlegend=bool(wide.any()))
     return finish_rows(figure, names, _axis(moment, [fit]))
 
 
@@ -388,6 +407,17 @@ def f_words(test: Test) -> str:
     return f"F({test.among}, {freedom}) = {said(test.statistic)}"
 
 
+def freedom_words(test: Test, moment: Moment, fit: Regression) -> str:
+    """Say what the second figure of an F statistic is, and why it is less than rows alone would give."""
+    rows = moment.record.n - len(fit.names)
+    if not test.freedom < rows:
+        return ""
+    return (
+        f"The second figure, {said(test.freedom)}, is the degrees of freedom of the error, not {rows:,} as without "
+        "privacy: the noise makes the variance of the error itself uncertain."
+    )
+
+
 def _share(values: np.ndarray) -> float:
     """Return a share of variance; what rounding left of none is none."""
     return round(float(values[0]), 9)
@@ -511,20 +541,33 @@ def by_source(names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
-    """Draw the correlations of all pairs; those whose band holds zero are left blank, the diagonal is 1."""
+    """Draw the correlations of all pairs; where the band holds zero the figure is grey, with the band's half-width."""
     rows = moment.pairs(partial)
     names, place = list(moment.columns), {name: j for j, name in enumerate(moment.columns)}
     values = np.full((len(names), len(names)), np.nan)
+    untold: dict[str, list[Any]] = {"x": [], "y": [], "text": [], "customdata": []}
     for row in rows:
+        i, j = place[row["first"]], place[row["second"]]
         if row["told"]:
-            i, j = place[row["first"]], place[row["second"]]
             values[i, j] = values[j, i] = row["value"]
+            continue
+        half = (row["high"] - row["low"]) / 2
+        for x, y in ((names[i], names[j]), (names[j], names[i])):
+            untold["x"].append(x)
+            untold["y"].append(y)
+            untold["text"].append(f"{row['value']:.2f}<br>± {half:.2f}")
+            untold["customdata"].append([f"{row['value']:.2f} ({row['low']:.2f} to {row['high']:.2f})"])
     np.fill_diagonal(values, 1.0)
     figure = go.Figure(
         go.Heatmap(z=values, x=names, y=names, zmin=-1, zmax=1, colorscale="RdBu", colorbar={"title": "r"})
     )
     if len(names) <= _MOST_NUMBERED:
         figure.update_traces(texttemplate="%{z:.2f}", hoverongaps=False)
+    marks = {"symbol": "square", "opacity": 0, "size": 20}
+    hover = "%{x}, %{y}: %{customdata[0]}, not told from zero<extra></extra>"
+    mode = "text" if len(names) <= _MOST_NUMBERED else "markers"
+    grey = {"color": QUIET, "size": 10}
+    figure.add_scatter(mode=mode, marker=marks, textfont=grey, hovertemplate=hover, showlegend=False, **untold)
     figure.update_yaxes(autorange="reversed")
     shown = pd.DataFrame(rows)[["first", "second", "value", "low", "high", "told"]].rename(
         columns={"told": "clear of zero"}
@@ -776,8 +819,15 @@ def combined_table(confirmed: ConfirmedModel) -> pd.DataFrame:
     return pd.DataFrame(confirmed.as_rows())
 
 
-def confirming_words(fit: Regression, predicted: Prediction | None) -> str:
-    """Say what a second release would do for the privacy and truncation parts, from public figures."""
+def confirming_words(fit: Regression, predicted: Prediction | None, spent: float, mu: float) -> str:
+    """Say what a second release would do for the privacy and truncation parts, from public figures.
+
+    Args:
+        fit: the model.
+        predicted: errors of the second release, where they are predicted.
+        spent: mu of the first release, for a person.
+        mu: of the second.
+    """
     bands = fit.bands
     lost = 0.0 if bands.truncation is None else bands.truncation
     own = np.hypot(bands.privacy, lost)
@@ -786,7 +836,9 @@ def confirming_words(fit: Regression, predicted: Prediction | None) -> str:
     theirs = np.hypot(predicted.privacy, predicted.truncation)
     both = own * theirs / np.maximum(np.hypot(own, theirs), 1e-300)
     share = float(np.median(both / np.maximum(own, 1e-300)))
-    return ExploreWords.CONFIRMING.sentence(value=said(100 * share, 2))
+    return ExploreWords.CONFIRMING.sentence(
+        value=said(100 * (1 - share), 2), mu=said(mu), total=said(math.hypot(spent, mu))
+    )
 
 
 def confirmed_words(confirmed: ConfirmedModel) -> str:

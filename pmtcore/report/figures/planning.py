@@ -105,7 +105,7 @@ def _draw_interval(figure: go.Figure, plans: Sequence[Planned], j: int) -> None:
 
 
 def _mark_uncomputed(figure: go.Figure, private: Sequence[Planned]) -> None:
-    """Shade the budgets that no line of every method reaches yet, so that no line seems to end there."""
+    """Draw a shade over the budgets that no line of every method reaches yet, so that no line seems to end there."""
     ids = {one.method for one in private}
     reach = min((max(one.mu for one in private if one.method == id) for id in ids), default=LADDER[-1])
     if reach >= LADDER[-1]:
