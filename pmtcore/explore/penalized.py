@@ -24,12 +24,15 @@ class Path:
 
     Attributes:
         chosen: for a lasso, share of draws (points, q) in which each feature is in the model.
+        bands: for a ridge, 95 % limits at each penalty, which allow for noise, sampling and truncation and not for the
+            pull of the penalty.
     """
 
     names: tuple[str, ...]
     lam: np.ndarray
     coefficients: np.ndarray
     chosen: np.ndarray | None = None
+    bands: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def ridge_path(
@@ -64,8 +67,9 @@ def ridge_path(
         gram = gram - cross @ np.linalg.solve(others @ state.moment @ others.T, cross.T)
     sizes = np.linalg.eigvalsh((gram + gram.T) / 2)
     path = np.geomspace(max(sizes[0], 1e-12 * sizes[-1]) / 1000, sizes[-1] * 10, POINTS)
-    coefficients = [solve(state, response, features, lam * step**2, free=free).coefficients for lam in path]
-    return Path(tuple(names), path, np.array(coefficients))
+    fits = [solve(state, response, features, lam * step**2, free=free) for lam in path]
+    limits = np.array([[fit.bands.low, fit.bands.high] for fit in fits])
+    return Path(tuple(names), path, np.array([fit.coefficients for fit in fits]), bands=(limits[:, 0], limits[:, 1]))
 
 
 def lasso_path(

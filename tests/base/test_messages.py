@@ -132,7 +132,6 @@ FACTS = {
     "datasets": "names of such data sets",
     "delta": "a delta that was given",
     "epsilon": "an epsilon that was given, or follows from public choices",
-    "drawn": "a public factor by which a picture draws a released figure, in words",
     "event": "the number of an event of the ledger, or what a label says in words",
     "example": "a public text of a column",
     "excess": "the share of public rows that are private ones beyond chance, for the curator alone",

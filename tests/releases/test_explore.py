@@ -252,17 +252,18 @@ def test_public_rows_join_a_record_afterwards():
         with_public_rows(closed, public_from_rows(*table(200, 5), NAMES, "hit"), budget, {})
 
 
-def test_the_clearest_coefficient_is_explained_in_the_units_of_the_table(moment):
-    """Its value and limits are the table's; where no band leaves out zero there is no example."""
+def test_the_clearest_coefficient_is_explained_in_the_unit_of_the_picture(moment):
+    """Its value and limits are those drawn; where no band leaves out zero there is no example."""
     fit = moment[0].regress()
     shown = figures.table(fit, "none", 1)
     scales = figures.in_steps(moment[0], fit)
     words = figures.example_words(moment[0], fit, shown, {})
     row = next(row for _, row in shown.iterrows() if f"more of {row['coefficient']} goes" in words)
     assert row["low"] > 0 or row["high"] < 0
-    assert f"a change of {said(row['value'])} (95 % limits {said(row['low'])} to" in words
-    assert words.endswith(f") in {fit.response}.")
-    assert f"{said(row['value'] * scales[row['coefficient']], 2)} for the step of the picture" in words
+    scale = scales[row["coefficient"]]
+    assert f"a change of {said(row['value'] * scale)} (95 % limits {said(row['low'] * scale)} to" in words
+    of = "" if fit.response in moment[0].labels else "standard deviations of "
+    assert words.endswith(f") in {of}{fit.response}.")
     of_label = figures.example_words(moment[0], fit, shown, {}, said_of="y is 1")
     assert of_label.endswith(") in the chance that y is 1.")
     assert figures.example_words(moment[0], fit, shown.assign(low=-1.0, high=1.0), {}) == ""
@@ -285,6 +286,8 @@ def test_what_is_0_or_1_is_drawn_from_0_to_1(moment):
     drawn = {trace.name: trace.y for trace in figures.paths(found, path, fit.response).data}
     at = list(path.names).index("g=x")
     assert np.array_equal(drawn["g=x"], path.coefficients[:, at])
+    # At no penalty the path and its band are those of the fit.
+    assert path.bands[0][0] == pytest.approx(fit.bands.low, rel=0.02) and len(path.bands[1]) == len(path.lam)
     assert np.allclose(drawn["a"], path.coefficients[:, list(path.names).index("a")] * spread["a"])
 
 
@@ -388,8 +391,8 @@ def test_a_ridge_path_for_comparable_changes_knows_no_units(moment):
         penalty = np.diag([0.0 if name == "(intercept)" else path.lam[at] for name in fit.names])
         in_steps = np.linalg.solve(gram + penalty, cross)
         assert np.allclose(path.coefficients[at] * steps, in_steps, rtol=1e-6, atol=1e-8)
-        row = figures.path_table(found, path).iloc[at]
-        assert row["a"] == pytest.approx(in_steps[fit.names.index("a")], rel=1e-6, abs=1e-8)
+        row = figures.path_table(found, path, "b").iloc[at]
+        assert row["a"] * by["b"] == pytest.approx(in_steps[fit.names.index("a")], rel=1e-6, abs=1e-8)
 
 
 def test_a_model_without_features_is_no_path(moment):

@@ -38,7 +38,7 @@ from pmtcore.report.figures import release as figures
 from pmtcore.report.figures.explore import _along_its_ray
 from pmtcore.report.figures.style import finish, log_axis
 from pmtcore.report.names import title
-from pmtcore.report.rows import axis_ends, clarity, round_steps, source, step_words, steps
+from pmtcore.report.rows import BAND_OF_ALL, axis_ends, clarity, round_steps, source, step_words, steps
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import Problem, default_choices, prepare
 from tests.helpers import suited
@@ -609,3 +609,13 @@ def test_large_print_keeps_what_is_larger_larger():
     assert {trace.marker.color for trace in clouds.data if trace.name == "public rows"} == {"#ffffff"}
     slopes = style.projected(learn.solutions(lessons.inverse(30, 1.0, trials=20)))
     assert {trace.name: trace.marker.size for trace in slopes.data}["truth"] > 15
+
+
+def test_a_band_for_all_levels_has_its_own_line_and_name():
+    """Wider bands of picked levels are dashed and in the legend; those of numbers stay solid."""
+    rows = pd.DataFrame(
+        {"coefficient": ["age", "town=a (clearest of 3 effects)"], "column": ["age", "town"], "value": [1.0, 2.0]}
+    ).assign(**{"low (95 %)": [0.5, 1.0], "high (95 %)": [1.5, 3.0], "effects": [1, 3]})
+    drawn = forest.forest(rows, forest.DisplayUnit("table", "", step="unit", ratio=False, scale="y"))
+    styles = {trace.name: trace.line.dash for trace in drawn.data if trace.mode == "lines+markers"}
+    assert styles == {"95 % band": "solid", BAND_OF_ALL: "4px,3px"}

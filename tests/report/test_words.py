@@ -500,12 +500,3 @@ def test_a_coefficient_says_for_which_step_it_is(coefficient, step):
     assert words.unit_step(coefficient, notes) == step
     assert words.unit_step(coefficient, [str(note) for note in notes]) == "for one unit"
     assert words.date_columns(notes) == {"day"}
-
-
-def test_what_the_retrieved_budget_buys_is_one_saving():
-    """Two ways to take one saving are told as such, and the amount is said of the whole."""
-    problem, _, _ = make(3000, 300, 3)
-    recycled, returned = (
-        preview(problem, Request("napp-public", Budget(1.0), {"retrieved": choice})) for choice in ("recycle", "return")
-    )
-    assert "one of two ways" in bought_words(recycled, returned) and " of " in amount_words(recycled.facts)

@@ -34,6 +34,7 @@ from pmtcore.report.figures.style import (
     finish_rows,
     log_axis,
     name_clearest,
+    translucent,
 )
 from pmtcore.report.rows import (
     BAND_OF_ALL,
@@ -56,6 +57,8 @@ _HIDES = 3.0  # times as wide as by sampling alone: from here on a band hides ef
 _LIMITS = ("low", "high")
 _BESIDE = 14  # pixels of one model's line among others
 
+# Lines of a path up to which each has its band: more would hide each other.
+_MOST_BANDS = 8
 # Columns up to which each cell of their correlations holds its number.
 _MOST_NUMBERED = 14
 # Names up to which a network has them level; more stand along their rays.
@@ -281,7 +284,7 @@ def fit_words(fit: Regression, shown: int, models: int, correction: str) -> str:
 def example_words(
     moment: Moment, fit: Regression, shown: pd.DataFrame, references: Mapping[str, str], *, said_of: str = ""
 ) -> str:
-    """Say of the clearest coefficient what it means in the units of the table and as it is drawn; empty without one.
+    """Say of the clearest coefficient what it means, in the unit of the picture; empty without one.
 
     Args:
         moment: the record.
@@ -299,13 +302,13 @@ def example_words(
     if name != column:
         cause = f"{name}, compared with {references.get(column, 'the rest')},"
     else:
-        cause = f"{name} = 1, compared with 0," if name in moment.labels else f"one unit more of {name}"
+        cause = f"{name} = 1, compared with 0," if name in moment.labels else f"one standard deviation more of {name}"
     scale = in_steps(moment, fit).get(name, 1.0)
-    drawn = f"; {said(row['value'] * scale, 2)} for the step of the picture" if scale != 1 else ""
-    value, low, high = (said(row[figure]) for figure in ("value", "low", "high"))
-    changed = f"the chance that {said_of}" if said_of else fit.response
+    value, low, high = (said(row[figure] * scale) for figure in ("value", "low", "high"))
+    step = "" if fit.response in moment.labels else "standard deviations of "
+    changed = f"the chance that {said_of}" if said_of else f"{step}{fit.response}"
     others = ", with the other columns held fixed" if len(fit.features) > 1 else ""
-    facts = {"name": changed, "value": value, "low": low, "high": high, "drawn": drawn, "others": others}
+    facts = {"name": changed, "value": value, "low": low, "high": high, "others": others}
     return ExploreWords.EXAMPLE.sentence(event=cause, **facts)
 
 
@@ -650,18 +653,28 @@ def scree(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
 def paths(moment: Moment, path: Path, response: str) -> go.Figure:
     """Draw coefficients for comparable steps of their columns along penalties, each line unlike all others.
 
-    They are in the unit of the response, as the penalties are.
+    They are in the unit of :func:`forest`, so that a path begins at the coefficients beside it. The clearest lines of a
+    ridge have their 95 % bands, shaded.
     """
     figure, by = go.Figure(), comparable(moment)
+    unit = by[response] or 1.0
     drawn = [(j, name) for j, name in enumerate(path.names) if name != INTERCEPT and by[name]]
     for at, (j, name) in enumerate(drawn):
-        y, line = path.coefficients[:, j] * by[name], distinct_line(at)
+        y, line = path.coefficients[:, j] * by[name] / unit, distinct_line(at)
+        if path.bands is not None and len(drawn) <= _MOST_BANDS:
+            edge = {"x": path.lam, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+            low, high = (limits[:, j] * by[name] / unit for limits in path.bands)
+            figure.add_scatter(y=high, legendgroup=name, **edge)
+            figure.add_scatter(
+                y=low, legendgroup=name, fill="tonexty", fillcolor=translucent(line["color"], 0.15), **edge
+            )
         hover = "%{fullData.name}: %{y:.3g} at penalty %{x:.3g}<extra></extra>"
-        figure.add_scatter(x=path.lam, y=y, mode="lines", name=name, line=line, hovertemplate=hover)
+        figure.add_scatter(x=path.lam, y=y, mode="lines", name=name, legendgroup=name, line=line, hovertemplate=hover)
     name_clearest(figure)
     log_axis(figure, "x")
     step = step_words([name for _, name in drawn], moment.labels)
-    return finish(figure, "penalty, on the changes drawn", f"change of {response}, for {step}", 420)
+    of = "as a chance" if response in moment.labels else "in sd"
+    return finish(figure, "penalty, on the changes of the features", f"change of {response}, {of}, for {step}", 420)
 
 
 def subsets_table(subsets: Sequence[Subset]) -> pd.DataFrame:
@@ -678,11 +691,12 @@ def subsets_table(subsets: Sequence[Subset]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def path_table(moment: Moment, path: Path) -> pd.DataFrame:
+def path_table(moment: Moment, path: Path, response: str) -> pd.DataFrame:
     """Return the path as it is drawn, and for a lasso the share of draws in which each feature is chosen."""
     by = comparable(moment)
+    unit = by[response] or 1.0
     frame = pd.DataFrame(
-        {n: path.coefficients[:, j] * (by[n] or 1.0) for j, n in enumerate(path.names) if n != INTERCEPT}
+        {n: path.coefficients[:, j] * (by[n] or 1.0) / unit for j, n in enumerate(path.names) if n != INTERCEPT}
     )
     frame.insert(0, "penalty", path.lam)
     if path.chosen is not None:
