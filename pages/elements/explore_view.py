@@ -139,8 +139,8 @@ def page(here: Held) -> None:
         if fit is None:
             return
         answer(here, fit)
-    models(here, fit)
     more(here, fit)
+    models(here, fit)
 
 
 def head(here: Held) -> None:
@@ -475,21 +475,15 @@ def _paths(here: Held, fit: Regression) -> None:
     ridge = kind == "ridge"
     path = here.moment.ridge_path(fit, figures.comparable(here.moment)) if ridge else here.moment.lasso_path(fit)
     words = (
-        "The penalty is on the changes of the features, so the units of the table make no difference. Shaded, for up to "
-        "eight columns: 95 % bands, which do not hold the pull of the penalty."
+        "The penalty is on the changes of the features, so the units of the table make no difference. Shaded, for up "
+        "to eight columns: 95 % bands, which do not hold the pull of the penalty."
         if kind == "ridge"
         else "The table says in what share of draws of noise and sampling a feature is chosen."
     )
     alt = f"Coefficients along the {kind} path"
     picture = figures.paths(here.moment, path, fit.response)
-    chart(
-        picture,
-        "explore-paths",
-        alt,
-        figures.path_table(here.moment, path, fit.response),
-        label=here.label,
-        words=words,
-    )
+    table = figures.path_table(here.moment, path, fit.response)
+    chart(picture, "explore-paths", alt, table, label=here.label, words=words)
 
 
 def _correlations(here: Held, _: Regression) -> None:

@@ -65,22 +65,22 @@ def cost(prospect: Preview) -> None:
         st.markdown(plain(figures.predicted_words(prospect)))
         return
     person = guarantee.person
-    bought = figures.predicted_words(prospect) or "There is no prediction of the errors for this method."
-    st.markdown(f"{badge(Label.PUBLIC)} **Buys.** {plain(bought)}")
-    st.markdown(shortened_words(prospect.facts.as_dict()), help=help_for("truncation"))
-    for sentence in prospect.verdict:
-        st.info(plain(sentence), icon=":material/info:")
     costs = unbroken(
         f"**Costs.** mu = {said(person.mu, 4)} · rho = {said(person.rho, 4)} · epsilon = {said(person.epsilon, 4)} at "
         f"delta {power_of_ten(guarantee.delta)}. {strength(person.mu).sentence} "
         f"{plain(f'{guarantee.unit.words} {only_responses(guarantee.as_dict())}'.strip())}"
     )
     st.markdown(costs, help=help_for("mu", "rho", "epsilon", "delta"))
-    st.caption(anchor_words(person.mu))
+    bought = figures.predicted_words(prospect) or "There is no prediction of the errors for this method."
+    st.markdown(f"{badge(Label.PUBLIC)} **Buys.** {plain(bought)}")
+    st.markdown(shortened_words(prospect.facts.as_dict()), help=help_for("truncation"))
+    for sentence in prospect.verdict:
+        st.info(plain(sentence), icon=":material/info:")
     if nobody := unprotected_words(person.mu):
         st.warning(nobody, icon=":material/warning:")
     if guarantee.unit.rows > 1:
         st.caption(f"These are figures of a person with all rows that count; of one row mu is {guarantee.mu:.4g}.")
+    st.caption(anchor_words(person.mu))
 
 
 def expected(prospect: Preview) -> None:

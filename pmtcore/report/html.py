@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +154,22 @@ def _contents(record: ReleaseRecord, book: Mapping[str, Any] | None, head: str |
         _glossary(record),
     ]
     parts.append(_reproduce(record, book))
-    return _outside_of_code(unbroken, "\n".join(part for part in parts if part))
+    return _outside_of_code(unbroken, _with_list_of_parts([part for part in parts if part]))
+
+
+def _with_list_of_parts(parts: Sequence[str]) -> str:
+    """Return all parts, below the first the list of the others, each a way to its heading."""
+    listed, marked = [], list(parts[:1])
+    for at, part in enumerate(parts[1:], 1):
+        heading = re.match(r'<h2(?: id="([a-z]+)")?>(.*?)</h2>', part)
+        if heading is None:
+            marked.append(part)
+            continue
+        id = heading.group(1) or f"part-{at}"
+        marked.append(f'<h2 id="{id}">{heading.group(2)}</h2>{part[heading.end() :]}')
+        listed.append(f'<a href="#{id}">{heading.group(2)}</a>')
+    marked.insert(1, f'<p class="note">In this report: {" · ".join(listed)}</p>')
+    return "\n".join(marked)
 
 
 def _outside_of_code(change: Callable[[str], str], text: str) -> str:
@@ -371,16 +386,17 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     zero_one = record["public"].get("zero_one", ())
     by_name = steps(list(record["coefficients"]), record["public"].get("spread", []), zero_one)
     ratio = RATIOS.get(record["public"].get("family", ""), "")
-    rows, drawn = [], []
+    rows, drawn = [], False
     for name, value in record["coefficients"].items():
         band = bands.get(name)
         more = [number(band[part]) if band and part in band else "" for part in parts]
         limited_value = _limited(value, band, 1.0, ratio)
         if ratio and name == INTERCEPT:  # its exponential is the odds where every column is 0, and no ratio
             limited_value = (*limited_value[:-1], "")
-        rows.append((escape(name), *limited_value, *more))
+        for_step: tuple[str, ...] = ("", "", *("",) * bool(ratio))
         if band and name != INTERCEPT and (by := by_name.get(name)):
-            drawn.append((escape(name), *_limited(value, band, by, ratio)))
+            drawn, for_step = True, _limited(value, band, by, ratio)
+        rows.append((escape(name), *for_step, *limited_value, *more))
     if not rows:
         return "<h2>Released</h2>\n<pre>" + escape(json.dumps(record["released"], indent=1)[:20_000]) + "</pre>", ""
     limited = [
@@ -391,18 +407,21 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     told = [penalty_words(record["public"].get("penalty"), record["public"].get("prior_sd")), *record["notes"]]
     if limited:
         told.insert(0, aside_words(*np.array(limited, dtype=float).T))
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in told if note)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in told if note)
+    notes = f'<ul class="note">{notes}</ul>' if notes else ""
     extra = [(NAME, escape(share.words)) for share in shortened(record["released"])]
     extra += _figures(record["released"])
     times = (f"{ratio}, with its limits",) * bool(ratio)
-    head = ("coefficient", "value", "95 % limits", *times, *(f"{part} sd" for part in parts))
+    steps_of = ("change for a step", "95 % limits", *times) if drawn else ()
+    if not drawn:
+        rows = [(row[0], *row[3 + bool(ratio) :]) for row in rows]
+    head = ("coefficient", *steps_of, "for one unit", "95 % limits", *times, *(f"{part} sd" for part in parts))
     left_out = few_words([name for name in record["coefficients"] if name in bands and name != INTERCEPT])
     step = step_words(record["coefficients"], zero_one)
     picture = f'<p class="note">{escape(_PER_STEP.format(step=step))} {left_out}</p>{forest(record)}' if drawn else ""
     return (
         f"<h2>Coefficients</h2>\n{picture}",
-        (table(f"The same figures: change for {step}", (*_DRAWN, *times), drawn) if drawn else "")
-        + table(_IN_UNITS, head, rows)
+        table(f"{_IN_UNITS}{f'. A step: {step}' if drawn else ''}", head, rows)
         + ("" if bands else '<p class="note">This method gives no error bands.</p>')
         + notes
         + (table("Released beside them, at no further cost", ("figure", "value"), extra) if extra else ""),
@@ -450,11 +469,10 @@ _PER_STEP = (
     "unit of the feature, are under All coefficients."
 )
 _IN_UNITS = (
-    "In units of the table: standard errors by part. The 95 % limits are those of all parts together: the root of the "
-    "sum of their squares, times a quantile of Student's distribution, which is above 1.96"
+    "Standard errors by part are for one unit of the feature. The 95 % limits are those of all parts together: the "
+    "root of the sum of their squares, times a quantile of Student's distribution, which is above 1.96"
 )
 _NO_LEDGER = "This report was made without a ledger: what was released from these rows before is not known here."
-_DRAWN = ("coefficient", "change", "95 % limits")
 
 
 def _together(account: Mapping[str, Any] | None) -> str:

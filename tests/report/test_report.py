@@ -398,7 +398,7 @@ def test_several_releases_are_told_together(filed):
     account = {**filed[1], "entries": filed[1]["entries"] * 2, "spent": {**filed[1]["spent"], "mu": 2.0}}
     text = report(filed[0], account)
     assert "Squares of mu add up" in text and text.count("84.2\u00a0% of all trials") == 1
-    assert text.index("What was promised") < text.index("has all these releases") < text.index("<h2>Ledger")
+    assert text.index("What was promised") < text.index("has all these releases") < text.index(">Ledger</h2>")
     assert text.index("<details>") < text.index("84.2\u00a0% of all trials") < text.index("</details>")
     assert "spends in the ledger" not in report(*filed)
     for cap in (None, 3.0):  # what is left of a cap is no difference
@@ -435,14 +435,24 @@ def test_bands_of_picked_effects_hold_for_all_of_their_column():
 def test_a_report_states_its_guarantee_before_its_tables(filed):
     """Who reads from the top meets what was promised before pages of figures."""
     short = report(*filed)
-    assert short.index("<h2>Coefficients") < short.index("<h2>What was promised") < short.index("In units of the table")
-    assert short.index("<h2>What was promised") < short.index('id="questions"') < short.index("<h2>All coefficients")
-    assert short.index('href="#questions"') < short.index("<h2>Coefficients")
+    assert (
+        short.index(">Coefficients</h2>")
+        < short.index(">What was promised</h2>")
+        < short.index("Standard errors by part")
+    )
+    assert (
+        short.index(">What was promised</h2>") < short.index('id="questions"') < short.index(">All coefficients</h2>")
+    )
+    parts = re.findall(r'<a href="#([a-z0-9-]+)">', short[: short.index(">Coefficients</h2>")])
+    assert len(parts) > 8 and all(f'id="{part}"' in short for part in parts), "every part is listed at the top"
+    assert short.index('href="#questions"') < short.index(">Coefficients</h2>")
     assert short.index("this release</b>") < short.index("US Census")
     private, public, _ = load("demo", n=2000, m=200, d=25)
     many = prepare(private, public, default_choices(private, public))
     text = report(release(many, Request("joint-pmt", Budget(1.0)), SeededNoise(1)).as_dict())
-    assert text.index('<svg class="rows"') < text.index("<h2>What was promised") < text.index("In units of the table")
+    assert (
+        text.index('<svg class="rows"') < text.index(">What was promised</h2>") < text.index("Standard errors by part")
+    )
     assert "taken to be other rows" in short and "taken to be other rows" not in text, "a lab figure's may be a split"
 
 
@@ -473,7 +483,7 @@ def test_each_sound_method_names_the_pages_of_its_proof():
 
 
 def test_a_report_names_all_that_left_and_a_share_as_a_share(filed):
-    """The record's error bands, which no statistic names, and no name of the rows alone among what left private rows."""
+    """The record's error bands, which no statistic names, and no name without "share of" among what left."""
     record, *_ = filed
     text = report(*filed)
     left = text[text.index("What left the private rows") : text.index("Computed by")]
@@ -486,7 +496,7 @@ def test_a_deployment_is_compared_at_its_own_delta(filed):
     """An epsilon at delta 1e-5 beside one at 1e-10 would flatter; a pure epsilon holds at every delta."""
     record, account, _ = filed
     text = report(record, account)
-    rows = text[text.index("<b>this release</b>") : text.index("<h2>All coefficients")]
+    rows = text[text.index("<b>this release</b>") : text.index(">All coefficients</h2>")]
     census = figure(epsilon_from_mu(record["guarantee"]["mu"], 1e-10))
     assert census in rows and ">no epsilon there<" in rows
     pure = report({**record, "guarantee": {**record["guarantee"], "delta": 0.0, "epsilon": 0.77}}, account)
@@ -547,7 +557,7 @@ def test_an_intercept_has_no_ratio():
     record = release(made, Request("pmt-gradients", Budget(2.0)), SeededNoise(3)).as_dict()
     row = next(line for line in report(record).splitlines() if "(intercept)" in line)
     cells = re.findall(r"<td[^>]*>(.*?)</td>", row)
-    assert " to " in cells[1] and cells[2] == ""
+    assert cells[:3] == [""] * 3 and " to " in cells[4] and cells[5] == ""
 
 
 def test_two_files_can_be_told_apart_by_their_names(problem):

@@ -558,7 +558,7 @@ def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
         for x, y in ((names[i], names[j]), (names[j], names[i])):
             untold["x"].append(x)
             untold["y"].append(y)
-            untold["text"].append(f"{row['value']:.2f}<br>± {half:.2f}")
+            untold["text"].append(f"{row['value']:.2f} ± {half:.2f}")
             untold["customdata"].append([f"{row['value']:.2f} ({row['low']:.2f} to {row['high']:.2f})"])
     np.fill_diagonal(values, 1.0)
     figure = go.Figure(
@@ -571,7 +571,8 @@ def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
     mode = "text" if len(names) <= _MOST_NUMBERED else "markers"
     grey = {"color": QUIET, "size": 10}
     figure.add_scatter(mode=mode, marker=marks, textfont=grey, hovertemplate=hover, showlegend=False, **untold)
-    figure.update_yaxes(autorange="reversed")
+    figure.update_xaxes(showgrid=False)
+    figure.update_yaxes(autorange="reversed", showgrid=False)
     shown = pd.DataFrame(rows)[["first", "second", "value", "low", "high", "told"]].rename(
         columns={"told": "clear of zero"}
     )
@@ -661,16 +662,15 @@ def paths(moment: Moment, path: Path, response: str) -> go.Figure:
     drawn = [(j, name) for j, name in enumerate(path.names) if name != INTERCEPT and by[name]]
     for at, (j, name) in enumerate(drawn):
         y, line = path.coefficients[:, j] * by[name] / unit, distinct_line(at)
-        if path.bands is not None and len(drawn) <= _MOST_BANDS:
-            edge = {"x": path.lam, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
-            low, high = (limits[:, j] * by[name] / unit for limits in path.bands)
-            figure.add_scatter(y=high, legendgroup=name, **edge)
-            figure.add_scatter(
-                y=low, legendgroup=name, fill="tonexty", fillcolor=translucent(line["color"], 0.15), **edge
-            )
         hover = "%{fullData.name}: %{y:.3g} at penalty %{x:.3g}<extra></extra>"
         figure.add_scatter(x=path.lam, y=y, mode="lines", name=name, legendgroup=name, line=line, hovertemplate=hover)
     name_clearest(figure)
+    for at, (j, name) in enumerate(drawn if path.bands is not None and len(drawn) <= _MOST_BANDS else ()):
+        edge = {"x": path.lam, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+        low, high = (limits[:, j] * by[name] / unit for limits in path.bands or ())
+        figure.add_scatter(y=high, legendgroup=name, **edge)
+        colour = translucent(distinct_line(at)["color"], 0.2)
+        figure.add_scatter(y=low, legendgroup=name, fill="tonexty", fillcolor=colour, **edge)
     log_axis(figure, "x")
     step = step_words([name for _, name in drawn], moment.labels)
     of = "as a chance" if response in moment.labels else "in sd"
