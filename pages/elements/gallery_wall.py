@@ -43,7 +43,9 @@ def drawn() -> bool:
         f"{badge(Label.LAB)} The experiments of four papers, recomputed on data of the same kind: what the paper says "
         "beside what came out."
     )
-    st.caption("  \n".join(f"{one.letter}: {cited(one.letter)}." for one in CITATIONS.values()))
+    # Folded: on a phone four titles would fill the first screen.
+    with st.expander("The four papers", icon=":material/menu_book:"):
+        st.caption("  \n".join(f"{one.letter}: {cited(one.letter)}." for one in CITATIONS.values()))
     every = tiles()
     papers = sorted({tile.source[0] for tile in every})
     answers = list(_MARKS)

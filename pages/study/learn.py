@@ -121,11 +121,13 @@ else:
         st.title(f"{list(LESSONS).index(lesson.id) + 1}. {lesson.title}")
         ways(lesson)
         with figure_first("lesson"):
-            if lesson.meaning:
-                later(st, "meaning").markdown(lesson.meaning)
+            # In large print what fills a projector is the picture: what a word means stands below it.
+            meaning = st.container()
+            answered = large and st.session_state.get(f"answer-{lesson.id}")
             controls, stage = st.columns([2, 5], gap="large")
             with controls:
-                st.markdown(f"**Try it.** {lesson.task}")
+                if not answered:
+                    st.markdown(f"**Try it.** {lesson.task}")
                 demo = DEMOS[lesson.id]
                 shown = moved_all(demo)
                 with later(st, "question"):
@@ -137,3 +139,5 @@ else:
                     onward(demo, shown.note)
             with stage:
                 show(demo, shown)
+            if lesson.meaning:
+                later(st if large else meaning, "meaning").markdown(lesson.meaning)

@@ -416,7 +416,7 @@ def test_private_text_of_no_public_row_has_its_row_counted_as_zeros(app):
     """Said with the label, whatever becomes of gaps."""
     app.segmented_control(key="source").set_value("name").run()
     app.selectbox(key="table-name").set_value("demo-labels").run()
-    assert cautions.UNKNOWN_TEXT in words(app)
+    assert cautions.UNKNOWN_OUTCOME in words(app)
 
 
 def test_the_steps_that_were_read_are_ticked(app):
