@@ -57,8 +57,8 @@ def explore(session: Callable[[], object]) -> None:
     """Print what a question to an open record costs, on the demo."""
     app = session()
     app.switch_page("pages/work/explore.py").run()  # type: ignore[attr-defined]
-    next(box for box in app.checkbox if box.label.startswith("I spend")).check().run()  # type: ignore[attr-defined]
-    next(button for button in app.button if button.label == "Release").click().run()  # type: ignore[attr-defined]
+    next(box for box in app.checkbox if str(box.key).startswith("sure-")).check().run()  # type: ignore[attr-defined]
+    next(button for button in app.button if str(button.key).startswith("go-")).click().run()  # type: ignore[attr-defined]
     asked = []
     for name in ("x1", "x2", "x3", "x4", "y"):
         box = app.selectbox(key="explore-response")  # type: ignore[attr-defined]

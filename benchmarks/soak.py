@@ -120,8 +120,10 @@ class Visitor:
     def release(self) -> None:
         self.go("Release")
         self.settled()
-        self.page.get_by_text(re.compile("^I spend ")).first.click()
-        self.page.get_by_test_id("stMain").get_by_role("button", name="Release").dblclick()
+        self.page.get_by_text(re.compile("^I (spend|know that this is for study)")).first.click()
+        self.page.get_by_test_id("stMain").get_by_role(
+            "button", name=re.compile("^(Release|Compute a lab figure)$")
+        ).dblclick()
 
     def compare(self) -> None:
         self.go("Compare")
@@ -135,9 +137,11 @@ class Visitor:
     def explore(self) -> None:
         self.go("Explore")
         self.settled()
-        if self.page.get_by_text(re.compile("^I spend ")).count():
-            self.page.get_by_text(re.compile("^I spend ")).first.click()
-            self.page.get_by_test_id("stMain").get_by_role("button", name="Release").click()
+        if self.page.get_by_text(re.compile("^I (spend|know that this is for study)")).count():
+            self.page.get_by_text(re.compile("^I (spend|know that this is for study)")).first.click()
+            self.page.get_by_test_id("stMain").get_by_role(
+                "button", name=re.compile("^(Release|Compute a lab figure)$")
+            ).click()
         else:
             tabs = self.page.get_by_test_id("stMain").get_by_role("radio")
             tabs.nth(self.chance.randrange(max(tabs.count(), 1))).click()

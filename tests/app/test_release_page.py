@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import OrderedDict
 from dataclasses import replace
 
@@ -378,3 +379,16 @@ def test_inputs_survive_a_page_change(app):
     assert app.selectbox(key="release-method-gaussian").value == "pmt-ridge"
     assert app.number_input(key="release-mu").value == 2.0
     assert app.toggle(key="release-seeded").value
+
+
+def test_open_findings_of_data_are_counted_before_a_spend(app):
+    """A date among the features has its own box on Data, and Release leads there."""
+    days = [f"2020-01-{day % 28 + 1:02}" for day in range(300)]
+    rows = [f"{at % 7},{days[at]},{at % 5 + 0.1 * (at % 7)}" for at in range(300)]
+    private, public = ("\n".join(["a,day,y", *some]).encode() for some in (rows, rows[:60]))
+    upload(app, private, public)
+    go(app, "data")
+    (box,) = (one.value for one in app.warning if "1970-01-01" in one.value)
+    go(app, "release")
+    assert not app.exception and "steady change with each day" in box
+    assert any(re.fullmatch("Data: [0-9]+ findings? open", link.label) for link in app.get("page_link"))
