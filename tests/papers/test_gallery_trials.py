@@ -21,7 +21,7 @@ from pmtcore.mechanisms.perturbed import add_remove
 from pmtcore.methods.perturbed.setting import Setting
 from pmtcore.papers.figures import retrieval as pictures
 from pmtcore.papers.gallery import accuracy
-from pmtcore.papers.gallery.accuracy import CodedLosses, CodedRows, FirstRows, Side, released
+from pmtcore.papers.gallery.accuracy import CodedLosses, CodedRows, Side, released
 from pmtcore.papers.gallery.catalogue import figures
 from pmtcore.papers.gallery.erm import (
     CachedSums,
@@ -304,74 +304,33 @@ def test_sums_of_coded_rows_are_those_of_the_rows():
 def test_releases_of_coded_rows_are_those_of_the_methods(id, scale):
     """Coefficients are what a collection of the full rows releases, but for the rounding to a grid."""
     rng = np.random.default_rng(5)
-    names, mus = tuple(f"x{j}" for j in range(5)), np.array([[100.0, 400.0], [100.0, 400.0]])
+    names, mus = tuple(f"x{j}" for j in range(5)), [100.0, 400.0]
     (private, x, y), (public, public_x, _) = _coded(rng, 20_000), _coded(rng, 20_000)
     public = replace(public, levels=private.levels)
     public_x[:, 2:] = private.levels[public.codes]
-    scales = [1 / np.linalg.norm(each, axis=1) if scale == "rows" else np.ones(len(each)) for each in (x, public_x)]
-    sizes = [9000, 20_000]
-    sides = [FirstRows(Side(rows, by, y), sizes) for rows, by in zip((private, public), scales, strict=True)]
-    fast = released(id, *sides, names, mus=mus, seed=3)
-    for at, n in enumerate(sizes):
-        known = _unlabelled((public_x * scales[1][:, None])[:n], names)
-        rows = PrivateRows.from_arrays((x * scales[0][:, None])[:n], y[:n], names)
-        slow = collected(id, known, rows, mus[at].tolist(), values={}, seed=3)
+    sides = [Side.of(rows, y, scale == "rows") for rows in (private, public)]
+    for n in (9000, 20_000):
+        fast = released(id, *(side.part(slice(n)) for side in sides), names, mus=mus, seed=3)
+        known = _unlabelled((public_x * sides[1].scale[:, None])[:n], names)
+        rows = PrivateRows.from_arrays((x * sides[0].scale[:, None])[:n], y[:n], names)
+        slow = collected(id, known, rows, mus, values={}, seed=3)
         assert np.all(np.isfinite(slow)) and np.ptp(slow) > 0
-        np.testing.assert_allclose(fast[at], slow, rtol=0, atol=4e-2 * np.abs(slow).max())
-
-
-@pytest.mark.parametrize(
-    ("id", "scale"),
-    [("ldp-glm-gaussian-printed", "columns"), ("ldp-glm", "rows"), ("ldp-whitened", "columns")],
-)
-def test_first_rows_of_a_draw_are_as_if_they_were_drawn_alone(id, scale):
-    """Coefficients at each size are those of its rows alone, by the same seed."""
-    rng = np.random.default_rng(7)
-    names, sizes, mus = tuple(f"x{j}" for j in range(5)), [1500, 4000, 6000], np.array([[50.0, 300.0]] * 3)
-    sides = []
-    for _ in range(2):
-        rows, x, y = _coded(rng, 6000)
-        sides.append(Side(rows, 1 / np.linalg.norm(x, axis=1) if scale == "rows" else np.ones(6000), y))
-    sides[1] = replace(sides[1], rows=replace(sides[1].rows, levels=sides[0].rows.levels))
-    together = released(id, *(FirstRows(side, sizes) for side in sides), names, mus=mus, seed=3)
-    for at, n in enumerate(sizes):
-        own = (FirstRows(side.part(slice(n)), [n]) for side in sides)
-        alone = released(id, *own, names, mus=mus[[at]], seed=3)[0]
-        near = 1e-4 if id == "ldp-whitened" else 1e-9  # a fit ends near its minimizer
-        np.testing.assert_allclose(together[at], alone, rtol=near, atol=near, equal_nan=True)
-
-
-def test_fits_to_first_rows_are_those_to_each_size_alone():
-    """All sizes together end where a solver of one fit does, with labels and weights, also where separable."""
-    rng = np.random.default_rng(8)
-    rows, _, y = _coded(rng, 4000)
-    sizes = [60, 1000, 4000]
-    first = FirstRows(Side(rows, np.ones(4000), y), sizes)
-    linear, ridge = rng.normal(0, 0.05, (3, 2, 5)), np.broadcast_to(1e-3 * np.eye(5), (3, 2, 5, 5))
-    given = np.stack([np.ones(4000), rng.random(4000)])
-
-    def weights(block, at, t):
-        return given[t][:, first.blocks[block]]
-
-    beta = accuracy.fitted(first, first.side.response, linear, ridge, weights=weights)
-    for at, n in enumerate(sizes):
-        for t in range(2):
-            losses = CodedLosses(first.rows.part(slice(n)), first.side.response[:n], given[t, :n])
-            np.testing.assert_allclose(beta[at, t], losses.fitted(linear[at, t], ridge[at, t]), rtol=0, atol=2e-4)
+        if id != "ldp-whitened":  # the scale of the others is a point of a grid: directions are compared
+            fast, slow = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in (fast, slow))
+        np.testing.assert_allclose(fast, slow, rtol=0, atol=4e-2 * np.abs(slow).max())
 
 
 def test_whether_a_scale_has_a_root_is_told_from_counted_scores():
-    """The root that counts by bins give is that of the scale equation, and there is one where that has one."""
+    """There is a root by the counts where the scale equation has one, at the next point of the grid."""
     rng = np.random.default_rng(9)
     (rows, x, y), link = _coded(rng, 4000), estimators.of_family(families.LOGISTIC)
-    first = FirstRows(Side(rows, np.ones(4000), y), [4000])
-    slopes = rng.normal(0, 1, (1, 60, 5)) * np.geomspace(0.003, 3, 60)[None, :, None]
-    fast = accuracy.scales(first, slopes)[0]
-    slow = np.array([estimators.scale_root(link, (x - x.mean(axis=0)) @ each) for each in slopes[0]])
+    slopes = rng.normal(0, 1, (60, 5)) * np.geomspace(0.003, 3, 60)[:, None]
+    fast = accuracy.scales(Side.of(rows, y, unit=False), x.mean(axis=0), slopes)
+    slow = np.array([estimators.scale_root(link, (x - x.mean(axis=0)) @ each) for each in slopes])
     assert 10 < np.isnan(slow).sum() < 50
     assert np.sum(np.isnan(fast) != np.isnan(slow)) <= 1, "a curve whose top is at 1 to rounding may be on either side"
     both = ~np.isnan(fast) & ~np.isnan(slow)
-    np.testing.assert_allclose(fast[both], slow[both], rtol=1e-2)
+    np.testing.assert_allclose(fast[both], slow[both], rtol=7e-2)  # a step of the grid
 
 
 def test_rows_that_stay_give_the_same_bits():
