@@ -27,7 +27,7 @@ from pmtcore.methods.local.collected import LocalMomentParameters, LocalPlan
 from pmtcore.methods.local.printed import PrintedLocalPlan
 from pmtcore.methods.registry import Plan, make_parameters, method
 from pmtcore.papers.gallery.central import table_as_numbers
-from pmtcore.papers.gallery.engine import at_epsilon
+from pmtcore.papers.gallery.engine import Errors, at_epsilon
 from pmtcore.papers.gallery.local import mu_of
 from pmtcore.public.moments import PublicData
 
@@ -43,7 +43,6 @@ _LARGEST_SCALE = 1e4  # as in the scan for the root
 _SCALES = 137  # forty a decade
 _HALF = 0.5  # a label of 1 is above it
 _CODED = 2  # distinct values of a column, at most, that goes into the code of a row
-Errors = dict[str, list[float]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.noisy_newton import NewtonOutcome
 from pmtcore.methods.registry import Method, make_parameters, method
 from pmtcore.methods.two_part.whitened import PmtMomentOutcome
+from pmtcore.papers.gallery.engine import Errors
 from pmtcore.public.moments import PublicData, public_from_rows
 from pmtcore.tables import named
 from pmtcore.tables.synthetic import synthetic
@@ -41,7 +42,7 @@ def trial(
     path: bool = False,
     reference: float | None = None,
     only: Sequence[str] | None = None,
-) -> dict[str, list[float]]:
+) -> Errors:
     """Draw data once and release each method once: distances to the truth or to the exact fit.
 
     Args:
@@ -51,7 +52,7 @@ def trial(
     public, rows, truth = sides(seed, **problem)
     fitted = public if reference is None else dataclasses.replace(public, lam=reference)
     target = exact_fit(fitted, rows).reveal(HARMLESS) if truth is None else truth
-    errors: dict[str, list[float]] = {}
+    errors: Errors = {}
     for series, id, mu, values in tried:
         if only is not None and series not in only:
             continue
@@ -81,7 +82,7 @@ def _published(entry: Method) -> dict[str, Any]:
     return {name: value for name, value in _PUBLISHED.items() if name in known}
 
 
-def conditioning_trial(seed: int, *, problem: Mapping[str, Any], truncated: bool = False) -> dict[str, list[float]]:
+def conditioning_trial(seed: int, *, problem: Mapping[str, Any], truncated: bool = False) -> Errors:
     """Return the averaged condition number of the private moment, as it is and whitened.
 
     Args:
@@ -90,7 +91,7 @@ def conditioning_trial(seed: int, *, problem: Mapping[str, Any], truncated: bool
     return {name: [float(each.mean() / each[0])] for name, each in _spectra(seed, problem, truncated).items()}
 
 
-def eigenvalue_trial(seed: int, *, problem: Mapping[str, Any]) -> dict[str, list[float]]:
+def eigenvalue_trial(seed: int, *, problem: Mapping[str, Any]) -> Errors:
     """Return the smallest eigenvalue of the private moment, as it is and whitened."""
     return {name: [float(each[0])] for name, each in _spectra(seed, problem).items()}
 

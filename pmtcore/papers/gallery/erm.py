@@ -10,10 +10,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+from scipy.integrate import trapezoid
 from scipy.sparse import csc_array, hstack
 from scipy.special import expit
 from scipy.stats import truncnorm
@@ -34,15 +35,17 @@ from pmtcore.mechanisms.truncation import bounded
 from pmtcore.methods.perturbed.napp_erm import PrintedOutcome, PrintedPlan, fit_stack
 from pmtcore.methods.perturbed.napp_public import ErmPlan
 from pmtcore.methods.perturbed.setting import Setting
-from pmtcore.methods.registry import make_parameters, method
+from pmtcore.methods.registry import Plan, make_parameters, method
+from pmtcore.papers.gallery.engine import Errors
 from pmtcore.papers.gallery.series import PUBLISHED
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.named import data_directory
 from pmtcore.tables.table import read_path
 
-Errors = dict[str, list[float]]
+PlanType = TypeVar("PlanType", bound=Plan)
 Tried = Sequence[tuple[str, str, Mapping[str, Any]]]  # series, method, its parameters
 _TEST = 10_000  # D, section 5.2
+_AUGMENTED = 10_000  # rows drawn at one coefficient
 _P = 16  # D, Table 4
 _COUNTS = 30.0  # declared bound on Poisson responses, and on predicted means
 _SETTINGS: dict[str, tuple[float, np.ndarray]] = {  # half width of x, the 8 nonzero coefficients
@@ -91,6 +94,21 @@ def fit_together(
         for k, theta, weights in zip(at, fits.theta, fits.weights, strict=True):
             outcomes[k] = PrintedOutcome(plans[k], Iterated(theta[None], weights[None]))
     return [outcomes[k] for k in range(len(plans))]
+
+
+def planned(
+    kind: type[PlanType], id: str, public: PublicData, n: int, budget: Budget, values: Mapping[str, Any]
+) -> PlanType:
+    """Return the plan of a registered method.
+
+    Raises:
+        TypeError: it is of another kind.
+    """
+    entry = method(id)
+    plan = entry.plan(public, n, budget, make_parameters(entry, dict(values)))
+    if not isinstance(plan, kind):
+        raise TypeError(f"{id} has another plan")
+    return plan
 
 
 def _alike(one: PrintedPlan, other: PrintedPlan, b: np.ndarray, c: np.ndarray) -> bool:
@@ -312,25 +330,21 @@ class Trial:
             "fit": "direct" if direct else "iterated",
             "floor": ALMOST_NO_RIDGE if id == "non-private" else self.floor or 0.0,
         }
-        entry = method("napp-erm" if direct else id)
-        plan = entry.plan(self.drawn.public, len(self.drawn.y), self.budget, make_parameters(entry, chosen | values))
-        if not isinstance(plan, PrintedPlan):
-            raise TypeError(f"{id} is not one of paper D's")
+        plan = self._planned(PrintedPlan, "napp-erm" if direct else id, chosen | values)
         return replace(plan, ground=_CachedSetting(**vars(plan.ground), drawn=self.drawn))
+
+    def _planned(self, kind: type[PlanType], id: str, values: Mapping[str, Any]) -> PlanType:
+        return planned(kind, id, self.drawn.public, len(self.drawn.y), self.budget, values)
 
     def ours(self, values: Mapping[str, Any], **more: object) -> ErmPlan:
         """Plan ``napp-public`` on the same rows, once for all budgets of a draw: a promise is asked of it in the lab.
 
         Its public fit, which has no budget, takes most of the time.
         """
-        entry = method("napp-public")
         chosen = {"bound": BOUNDS[self.drawn.kind], "noise": "pure", **values, **more}
         own = (*sorted(chosen.items()), self.budget if chosen.get("modulus") else None)  # in units of the budget
         if own not in self.drawn.plans:
-            plan = entry.plan(self.drawn.public, len(self.drawn.y), self.budget, make_parameters(entry, chosen))
-            if not isinstance(plan, ErmPlan):
-                raise TypeError("napp-public has another plan")
-            self.drawn.plans[own] = plan
+            self.drawn.plans[own] = self._planned(ErmPlan, "napp-public", chosen)
         return self.drawn.plans[own]
 
     def released(self, plan: ErmPlan) -> np.ndarray:
@@ -463,9 +477,8 @@ def rates(theta: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def area(false: np.ndarray, true: np.ndarray) -> float:
     """Return the area under the curve through (0, 0), the points by their false positives, and (1, 1)."""
     order = np.lexsort((true, false))
-    x = np.concatenate([[0.0], false[order], [1.0]])
-    y = np.concatenate([[0.0], np.maximum.accumulate(true[order]), [1.0]])
-    return float(np.sum(np.diff(x) * (y[1:] + y[:-1]) / 2))
+    heights = np.concatenate([[0.0], np.maximum.accumulate(true[order]), [1.0]])
+    return float(trapezoid(heights, np.concatenate([[0.0], false[order], [1.0]])))
 
 
 def retrieved_trial(
@@ -532,37 +545,41 @@ def moor_trial(seed: int, *, kind: str, n: int, lams: Sequence[float], floors: S
     }
 
 
-def _one_weight(kind: str, theta: float) -> dict[str, np.ndarray]:
-    """Return weights as printed at one coefficient, Lambda = Lambda0 = 1, of both frameworks (figure 1)."""
-    gamma = {"lasso": 1.0, "elastic-net": 1.0, "bridge": 1.5}[kind]
+def _realized(seed: int, kind: str, theta: float) -> tuple[Errors, Errors]:
+    """Return penalty and modulus of convexity at one coefficient, Lambda = Lambda0 = 1, weights as printed (figure 1).
+
+    Of what is wanted, of both frameworks, and of augmented rows drawn for the first.
+    """
     one = np.ones((2, 1))
     public = PublicData(("x1",), "y", np.eye(2), 2, np.column_stack([one, one]), family_of("logistic"))
-    entry = method("napp-erm")
-    weights = {}
-    for name, moor in (("NAPP-ERM", "yes"), ("DP-ERM", "no")):
-        values = {"regularizer": kind, "target": 1.0, "gamma": gamma, "floor": 1.0, "moor": moor, "weights": "printed"}
-        plan = entry.plan(public, 2, Budget(1.0), make_parameters(entry, values))
-        if not isinstance(plan, PrintedPlan):
-            raise TypeError("napp-erm has another plan")
-        weights[name] = plan.target.weights(np.array([[theta]]))[0]
-        square = plan.target.square * theta**2
-        weights["target"] = np.array([plan.target.lam * abs(theta) ** (2 - gamma) + square])
-    return weights
+    gamma = 1.5 if kind == "bridge" else 1.0
+    values = {"regularizer": kind, "target": 1.0, "gamma": gamma, "floor": 1.0, "weights": "printed"}
+    target, both = (
+        planned(PrintedPlan, "napp-erm", public, 2, Budget(1.0), {**values, "moor": moor}).target
+        for moor in ("yes", "no")
+    )
+    larger, added = (float(each.weights(np.array([[theta]]))[0, 0]) for each in (target, both))
+    e, y = augmented(LOGISTIC, np.zeros(1), np.array([larger]), _AUGMENTED, rng=np.random.default_rng((1, seed)))
+    z = e @ np.array([theta])
+    drawn = (LOGISTIC.value(z, y).sum() - LOGISTIC.value(0 * z, y).sum(), np.sum(e[:, 0] ** 2 * LOGISTIC.second(z, y)))
+    wanted = {"target": target.lam * abs(theta) ** (2 - gamma) + target.square * theta**2, "required": 2.0}
+    penalty, modulus = (
+        {
+            name: [value],
+            "NAPP-ERM": [factor * larger],
+            "DP-ERM": [factor * added],
+            "NAPP-ERM, rows drawn": [float(rows)],
+        }
+        for (name, value), factor, rows in zip(wanted.items(), (theta**2, 2), drawn, strict=True)
+    )
+    return penalty, modulus
 
 
-def weight_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> Errors:
-    """Return the penalty realized at one coefficient (figure 1): target, both frameworks, rows drawn for the first."""
-    weights, at = _one_weight(kind, theta), np.array([theta])
-    e, y = augmented(LOGISTIC, np.zeros(1), weights["NAPP-ERM"], rows, rng=np.random.default_rng((1, seed)))
-    drawn = LOGISTIC.value(e @ at, y).sum() - LOGISTIC.value(np.zeros(len(y)), y).sum()
-    realized = {name: [float(weights[name][0]) * theta**2] for name in ("NAPP-ERM", "DP-ERM")}
-    return {"target": weights["target"].tolist(), **realized, "NAPP-ERM, rows drawn": [float(drawn)]}
+def weight_trial(seed: int, *, kind: str, theta: float) -> Errors:
+    """Return the penalty realized at one coefficient (figure 1)."""
+    return _realized(seed, kind, theta)[0]
 
 
-def modulus_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> Errors:
-    """Return the modulus of convexity at one coefficient (figure 1, below): both frameworks, and rows drawn."""
-    weights = _one_weight(kind, theta)
-    e, y = augmented(LOGISTIC, np.zeros(1), weights["NAPP-ERM"], rows, rng=np.random.default_rng((1, seed)))
-    drawn = float(np.sum(e[:, 0] ** 2 * LOGISTIC.second(e @ np.array([theta]), y)))
-    own = {name: [2 * float(weights[name][0])] for name in ("NAPP-ERM", "DP-ERM")}
-    return {"required": [2.0], **own, "NAPP-ERM, rows drawn": [drawn]}
+def modulus_trial(seed: int, *, kind: str, theta: float) -> Errors:
+    """Return the modulus of convexity at one coefficient (figure 1, below)."""
+    return _realized(seed, kind, theta)[1]

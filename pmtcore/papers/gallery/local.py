@@ -24,13 +24,12 @@ from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.local.collected import LocalOutcome, LocalPlan
 from pmtcore.methods.local.printed import BEYOND, CLIPPED, PrintedLocalPlan
 from pmtcore.methods.registry import make_parameters, method
-from pmtcore.papers.gallery.engine import at_epsilon
+from pmtcore.papers.gallery.engine import Errors, at_epsilon
 from pmtcore.public.moments import PublicData
 
 mu_of = cache(mu_from_epsilon)  # the same in every trial
 _NOISE = 0.001  # C of paper C, section 6
 _ROUNDING = 1e-9  # relative: a length computed in two ways
-Errors = dict[str, list[float]]
 Series = Sequence[tuple[str, str, Mapping[str, Any]]]  # name, method, its parameters
 
 

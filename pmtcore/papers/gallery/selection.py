@@ -6,7 +6,7 @@ sound methods at the same epsilon under add-remove-one; the published claim does
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,8 @@ from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.perturbed import add_remove
 from pmtcore.methods.perturbed.napp_erm import PrintedPlan
 from pmtcore.methods.perturbed.napp_public import ErmPlan
-from pmtcore.methods.registry import Plan, make_parameters, method
-from pmtcore.papers.gallery.erm import ALMOST_NO_RIDGE, BOUNDS, fit_together, made, rates
+from pmtcore.methods.registry import method
+from pmtcore.papers.gallery.erm import ALMOST_NO_RIDGE, BOUNDS, PlanType, fit_together, made, planned, rates
 from pmtcore.papers.gallery.series import LAMS, PUBLISHED
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.problem import Problem
@@ -103,19 +103,29 @@ def _studied(
     bounds: Mapping[str, Any],
     printed: Mapping[str, Any],
 ) -> SelectionStudy:
-    budget = Budget(mu_from_pure_epsilon(epsilon))
+    def plan(kind: type[PlanType], id: str, **values: object) -> PlanType:
+        return planned(kind, id, public, rows.n, Budget(mu_from_pure_epsilon(epsilon)), {**bounds, **values})
 
-    def planned(id: str, **values: object) -> Plan:
-        entry = method(id)
-        return entry.plan(public, rows.n, budget, make_parameters(entry, {**bounds, **values}))
+    def fits(plan: PrintedPlan, sources: Sequence[NoiseSource]) -> np.ndarray:
+        """Return coefficients (lams, trials, p), the draws of the noise alike at every Lambda."""
+        plans = [plan.with_lambda(lam) for lam in LAMS for _ in sources]
+        outcomes = fit_together(plans, rows, list(sources) * len(LAMS))
+        return np.vstack([outcome.coefficients for outcome in outcomes]).reshape(len(LAMS), len(sources), -1)
 
-    published = {f"{name} (lab)": planned(id, iterations=_ROUNDS, **printed) for name, id in PUBLISHED}
-    exact = planned("napp-erm", fit="direct", floor=ALMOST_NO_RIDGE, **printed)
-    thetas = {name: _fits(plan, rows, trials, seed) for name, plan in published.items()}
+    def sound(plan: ErmPlan) -> np.ndarray:
+        """Return coefficients (trials, p) under the paper's relation."""
+        mechanism = plan.in_lab(add_remove(epsilon, 0.0))
+        return plan.ground.table(mechanism.release(plan.ground.clipped(rows), rows.n, SeededNoise(seed, 7), trials))
+
+    draws = [SeededNoise(seed, 7, t) for t in range(trials)]
+    thetas = {
+        f"{name} (lab)": fits(plan(PrintedPlan, id, iterations=_ROUNDS, **printed), draws) for name, id in PUBLISHED
+    }
     for name, id in _SOUND:
-        plans = [planned(id, noise="pure", coordinates="scaled", lasso=each) for each in LAMS]
-        thetas[name] = np.stack([_sound(plan, rows, epsilon, trials, seed=seed) for plan in plans])
-    thetas["without privacy"] = _fits(exact, rows, 1, seed, quiet=True)
+        plans = [plan(ErmPlan, id, noise="pure", coordinates="scaled", lasso=lam) for lam in LAMS]
+        thetas[name] = np.stack([sound(each) for each in plans])
+    exact = plan(PrintedPlan, "napp-erm", fit="direct", floor=ALMOST_NO_RIDGE, **printed)
+    thetas["without privacy"] = fits(exact, [ZeroNoise()])
     nearest = int(np.argmin(np.abs(np.log(np.asarray(LAMS) / lam))))
     return SelectionStudy(
         public.names,
@@ -126,26 +136,6 @@ def _studied(
         {} if truth is None else {name: _mean_rates(theta, truth) for name, theta in thetas.items()},
         LAMS[nearest],
     )
-
-
-def _fits(plan: Plan, rows: PrivateRows, trials: int, seed: int, *, quiet: bool = False) -> np.ndarray:
-    """Return coefficients (lams, trials, p) of a published method, the draws of the noise alike at every Lambda."""
-    if not isinstance(plan, PrintedPlan):
-        raise TypeError("not one of paper D's plans")
-    sources: list[NoiseSource] = [
-        ZeroNoise() if quiet else SeededNoise(seed, 7, t) for _ in LAMS for t in range(trials)
-    ]
-    outcomes = fit_together([plan.with_lambda(lam) for lam in LAMS for _ in range(trials)], rows, sources)
-    return np.vstack([outcome.coefficients for outcome in outcomes]).reshape(len(LAMS), trials, -1)
-
-
-def _sound(plan: Plan, rows: PrivateRows, epsilon: float, trials: int, *, seed: int) -> np.ndarray:
-    """Return coefficients (trials, p) of a sound method under the paper's relation."""
-    if not isinstance(plan, ErmPlan):
-        raise TypeError("not a perturbed objective")
-    mechanism = plan.in_lab(add_remove(epsilon, 0.0))
-    minimizers = mechanism.release(plan.ground.clipped(rows), rows.n, SeededNoise(seed, 7), trials)
-    return plan.ground.table(minimizers)
 
 
 def _mean_rates(theta: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
