@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Unpack
 
 from pmtcore.papers.gallery.checks import (
@@ -24,10 +26,11 @@ from pmtcore.papers.gallery.engine import Figure, FigureChoices, Run
 from pmtcore.papers.gallery.series import TEXTS
 
 ROOT2 = math.sqrt(2)  # the papers' mu is per part; ours is a total (A, Theorem 4.2)
-TRUTH, FIT = "distance to the true coefficients", "distance to the fit without privacy"
+TRUTH, FIT = TEXTS["truth"], TEXTS["fit"]
 UNSTATED_BUDGETS = "the budgets are not stated, and the answer depends on how far apart they are"
 _NO_MU = "mu is not stated for figures 1 and 4, and errors and comparisons depend on it"
 _RANGE = TEXTS["range"]
+_OUTLIER = TEXTS["outlier"]
 # How a typical error is read: lines are averages (C, section 6: "the average of the errors").
 AVERAGES: dict[str, Statistic] = {"average": "mean", "median": "median"}
 TYPICAL = "how a typical error is taken: lines are averages"
@@ -56,7 +59,7 @@ def _baseline(mu: float, values: Problem, known: bool, label: str = "DP-RR") -> 
     return [(label, "dp-ridge", ROOT2 * mu, dict(values))]
 
 
-def _three(mu: float, eta: float, clip: float, rate: float, *, known: bool = False) -> Tried:
+def _three(known: bool, *, mu: float, eta: float, clip: float, rate: float) -> Tried:
     """Return the three methods of figures 1 and 4; DP-GD at its own mu and at the same total (E20)."""
     descent = {"steps": 1000, "clip": clip, "rate": rate}
     remark = [("DP-RR, Remark 4.4", "dp-ridge", ROOT2 * mu, {"eta": eta})]
@@ -92,7 +95,13 @@ def averaged(words: str, check: Callable[[Statistic], Check]) -> Claim:
 
 
 def _against_n(
-    id: str, title: str, problem: Problem, sizes: Sequence[int], *, tried: Tried, **more: Unpack[FigureChoices]
+    id: str,
+    title: str,
+    problem: Problem,
+    sizes: Sequence[int],
+    *,
+    tried: Mapping[str, float],
+    **more: Unpack[FigureChoices],
 ) -> Figure:
     claims = (
         Claim("DP-PMTRR is below DP-RR at every n.", below("DP-PMTRR", "DP-RR")),
@@ -104,11 +113,8 @@ def _against_n(
         ),
         Claim("DP-PMTRR achieves better accuracy than DP-GD.", below("DP-PMTRR", "DP-GD"), _NO_MU),
     )
-    return drawn(id, title, (run(n, {**problem, "n": n}, tried) for n in sizes), claims, **more)
-
-
-_THEOREM = "DP-RR takes trace and length of the coefficients as known (Theorem 4.3), as the paper does on such rows. "
-_CHOSEN = "mu is not stated for figures 1 and 4; 3 per part is taken. "
+    three = _three(problem["table"] == "synthetic", **tried)
+    return drawn(id, title, (run(n, {**problem, "n": n}, three) for n in sizes), claims, **more)
 
 
 def _with_mu(
@@ -160,78 +166,7 @@ def _with_lam(id: str, title: str, problem: Problem, mu: float, *, eta: float, *
     return drawn(id, title, (run(lam, problem, tried(lam)) for lam in _LAMS), claims, **more)
 
 
-_SYNTHETIC = {"table": "synthetic", "d": 10}
-_WINE = {"table": "white-wine", "m": 245, "scale": "max"}
-_PLANT = {"table": "power-plant", "m": 192, "scale": "max"}
 _LAMS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3)  # the paper states no range; from no effect to plain bias
-_REAL = "Columns are divided by their largest absolute value; the split is new in each trial. "
-_OF_ROWS: dict[str, Any] = {"y_label": TRUTH}
-_OF_WINE: dict[str, Any] = {"y_label": FIT, "needs": "white-wine", "errata": ("E21",)}
-_OF_PLANT: dict[str, Any] = {"y_label": FIT, "needs": "power-plant"}
-# Numbers of private rows: four about equally far apart, the last all of the table less 249 or 192 public rows.
-_WINE_SIZES, _PLANT_SIZES = (1500, 2500, 3500, 4649), (3000, 5000, 7000, 9376)
-_LOW_MUS = (1.0, 3.0, 10.0)  # the paper states none
-_WINE_MU = "mu is not stated; 20 per part, as in figure 6, is taken."
-
-FIGURES = [
-    _against_n(
-        "A1",
-        "Ridge on synthetic rows",
-        {**_SYNTHETIC, "m": 200},
-        (2000, 4000, 6000, 8000, 10_000),
-        tried=_three(3.0, 0.05, 1.0, 0.09, known=True),
-        notes=_CHOSEN + _THEOREM,
-        **_OF_ROWS,
-    ),
-    _with_mu(
-        "A2",
-        "Ridge by budget, 20 public rows",
-        {**_SYNTHETIC, "m": 20},
-        (3000, 5000, 7000, 10_000),
-        mus=_LOW_MUS,
-        values={"lam": 0.01},
-        **_OF_ROWS,
-    ),
-    _with_lam("A3", "Ridge by penalty", {**_SYNTHETIC, "m": 100, "n": 10_000}, 3.0, eta=0.05, **_OF_ROWS),
-    _against_n(
-        "A4",
-        "Ridge on white wine",
-        _WINE,
-        _WINE_SIZES,
-        tried=_three(20.0, 1e-3, 3.0, 0.5),
-        notes=_REAL + _WINE_MU,
-        **_OF_WINE,
-    ),
-    _against_n(
-        "A4b",
-        "Ridge on the power plant",
-        _PLANT,
-        _PLANT_SIZES,
-        tried=_three(3.0, 1e-3, 2.0, 0.04),
-        notes=_REAL + _CHOSEN,
-        **_OF_PLANT,
-    ),
-    _with_mu(
-        "A5",
-        "Ridge by budget on white wine",
-        _WINE,
-        _WINE_SIZES,
-        mus=(5.0, 10.0, 20.0),
-        values={"eta": 1e-3},
-        **_OF_WINE,
-    ),
-    _with_mu(
-        "A5b",
-        "Ridge by budget on the power plant",
-        _PLANT,
-        _PLANT_SIZES,
-        mus=_LOW_MUS,
-        values={"eta": 1e-3},
-        **_OF_PLANT,
-    ),
-    _with_lam("A6", "Ridge by penalty on white wine", {**_WINE, "n": 4649}, 20.0, eta=1e-3, **_OF_WINE),
-    _with_lam("A6b", "Ridge by penalty on the power plant", {**_PLANT, "n": 9376}, 3.0, eta=0.05, **_OF_PLANT),
-]
 
 
 # Figures 7 to 10: logistic regression.
@@ -248,7 +183,7 @@ def _newton(label: str, mu: float, eta: float) -> Tried:
     ]
 
 
-_T = f"T = {_STEPS} steps are taken; the paper states none. "
+_T = f"T = {_STEPS} steps are taken; the paper states none."
 _BY_STEP: FigureChoices = {"trials": 100, "quick": 5, "x_label": "Newton step"}
 
 
@@ -276,7 +211,7 @@ def _by_mu(
             yield Claim(f"More budget makes DP-PMTLR more stable: {rise}", last_below(b, a, statistic="sd"), _OUTLIER)
         yield Claim("DP-PMTLR's steps settle at the largest budget.", settles(names[-1]), _OUTLIER)
 
-    notes = f"{more['notes']} The budgets are not stated; {', '.join(f'{mu:g}' for mu in mus)} per part are taken."
+    notes = f"{_T} {more['notes']} The budgets are not stated; {', '.join(f'{mu:g}' for mu in mus)} per part are taken."
     return drawn(id, title, [run(None, problem, tried, path=True)], claims(), **(_BY_STEP | more | {"notes": notes}))
 
 
@@ -332,60 +267,28 @@ def _by_lam(
         run(None, {**problem, "lam": lam}, _newton(at, mu, eta), path=True, reference=reference)
         for lam, at in labels.items()
     )
-    return drawn(id, title, runs, claims(), **(_BY_STEP | more))
+    notes = f"{_T} {more['notes']}"
+    if reference is not None:
+        notes += f" All errors are distances to the fit at lam = {reference:g}, the original penalty."
+    return drawn(id, title, runs, claims(), **(_BY_STEP | more | {"notes": notes}))
 
 
-_OUTLIER = TEXTS["outlier"]
-_BALANCE = "The second moment has trace 10: with the 26 of the linear setting nearly all labels are one class."
-_LABELS = {"table": "synthetic", "d": 8, "family": "logistic", "m": 100, "trace": 10.0}
-_BANK = {"table": "bank", "m": 4521, "scale": "minmax", "family": "logistic", "lam": 0.0}
-_NOTE = {"table": "banknote", "m": 137, "scale": "z", "family": "logistic", "lam": 0.01, "one": True}
-_BANK_WORDS = (
-    _T
-    + "The 16 features of bank marketing are numbers, texts coded by their place in the alphabet, all scaled to [0, 1]."
-)
-_NOTE_WORDS = _T + "Banknote features are z-scores, with a column of ones."
-_DISTANCES = " All errors are distances to the fit at lam = {:g}, the original penalty."
-_OF_LABELS: dict[str, Any] = {"y_label": TRUTH, "notes": _T + _BALANCE}
-_OF_BANK: dict[str, Any] = {"y_label": FIT, "needs": "bank"}
-_OF_NOTES: dict[str, Any] = {"y_label": FIT, "needs": "banknote"}
-_LABEL_LAMS = (0.0, 1e-3, 1e-2)  # from the penalty that the paper calls original, upwards
+_FORMS: Mapping[str, Callable[..., Figure]] = {
+    "against n": _against_n,
+    "with mu": _with_mu,
+    "with lam": _with_lam,
+    "by mu": _by_mu,
+    "by lam": _by_lam,
+}
+_FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
-FIGURES += [
-    _by_mu(
-        "A7",
-        "Logistic regression by budget",
-        {**_LABELS, "n": 10_000, "lam": 1e-3},
-        (3.0, 5.0, 10.0),
-        eta=0.05,
-        **_OF_LABELS,
-    ),
-    _by_lam(
-        "A8", "Logistic regression by penalty", {**_LABELS, "n": 8000}, 10.0, eta=0.05, lams=_LABEL_LAMS, **_OF_LABELS
-    ),
-    _by_mu("A9", "Bank marketing by budget", _BANK, _LOW_MUS, eta=1e-3, notes=_BANK_WORDS, **_OF_BANK),
-    _by_mu("A9b", "Banknotes by budget", _NOTE, (3.0, 10.0, 30.0), eta=1e-3, notes=_NOTE_WORDS, **_OF_NOTES),
-    _by_lam(
-        "A10",
-        "Bank marketing by penalty",
-        _BANK,
-        3.0,
-        eta=1e-3,
-        lams=_LABEL_LAMS,
-        reference=0.0,
-        notes=_BANK_WORDS + _DISTANCES.format(0),
-        **_OF_BANK,
-    ),
-    _by_lam(
-        "A10b",
-        "Banknotes by penalty",
-        _NOTE,
-        10.0,
-        eta=1e-3,
-        lams=(0.005, 0.01, 0.05),
-        reference=0.01,
-        best=0.01,
-        notes=_NOTE_WORDS + _DISTANCES.format(0.01),
-        **_OF_NOTES,
-    ),
-]
+
+def _made(id: str, form: str, rows: str, problem: Problem | None = None, **more: object) -> Figure:
+    """Return a figure of the file."""
+    table = _FILE["rows"][rows]
+    of_rows = {name: value for name, value in table.items() if name != "problem"}
+    of_rows |= {"y_label": TEXTS[table["y_label"]], "errata": tuple(table.get("errata", ()))}
+    return _FORMS[form](id, problem={**table["problem"], **(problem or {})}, **(of_rows | more))
+
+
+FIGURES = [_made(id, **fields) for id, fields in _FILE["figures"].items()]
