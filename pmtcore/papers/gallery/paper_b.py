@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
 from pmtcore.papers.gallery.checks import alike, all_below, below, falls, jump, last_below, near
@@ -74,6 +74,10 @@ _AGAINST_PUBLIC: dict[str, Any] = {"x_label": "public rows m"}
 _OF_WINE: dict[str, Any] = {"needs": "white-wine", "errata": ("E21", "E23")}
 _SPLIT = _SCALING + " The split is new in each trial."
 _KAPPA = "averaged condition number"
+_SPECTRA = {  # title, quantity as the text has it, label
+    "conditioning": ("Condition number", "Averaged condition number", _KAPPA),
+    "eigenvalue": ("Smallest eigenvalue", "Smallest eigenvalue", "smallest eigenvalue of the private moment"),
+}
 
 
 def _whitened(rhos: Sequence[float]) -> Tried:
@@ -95,13 +99,23 @@ def _of_rows(name: str, value: float, tolerance: float) -> dict[str, Any]:
 
 
 def _before_and_after(
-    id: str, title: str, y: str, task: str, *, printed: Sequence[tuple[str, str, float, float, float | None]]
+    id: str, task: str, *, before: tuple[float, float], after: Mapping[int, tuple[float, float]]
 ) -> Figure:
-    """Return a figure of the private moment's spectrum along public rows, from what the text prints of it."""
+    """Return a figure of the private moment's spectrum along public rows, from what the text prints of it.
+
+    Args:
+        before: figure and tolerance before whitening.
+        after: the same by public rows, after whitening with them.
+    """
+    title, quantity, label = _SPECTRA[task]
     runs = (_moment(m, task, {**_SYNTHETIC, "m": m, "n": 10_000}) for m in _ROWS_PUBLIC)
-    claims = (Claim(words, near(f"{when} whitening", value, by, m)) for words, when, value, by, m in printed)
-    source = "B, Figure 3, figures in the text"
-    return drawn(id, title, runs, claims, cited=source, quick=20, y_label=y, named=("pmt-moment",), **_AGAINST_PUBLIC)
+    claims = [Claim(f"{quantity} {before[0]:g} before whitening.", near("before whitening", *before))]
+    claims += [
+        Claim(f"{value:g} after whitening with {m} public rows.", near("after whitening", value, tolerance, m))
+        for m, (value, tolerance) in after.items()
+    ]
+    more: dict[str, Any] = {"quick": 20, "y_label": label, "named": ("pmt-moment",), **_AGAINST_PUBLIC}
+    return drawn(id, f"{title} against public rows", runs, claims, cited="B, Figure 3, figures in the text", **more)
 
 
 FIGURES = [
@@ -162,28 +176,8 @@ FIGURES = [
         y_label=TRUTH,
         notes="rho = 10 is taken; m is 12, the fewest that Figure 2 finds stable, 20, and the text's 40 and 135.",
     ),
-    _before_and_after(
-        "B3k",
-        "Condition number against public rows",
-        _KAPPA,
-        "conditioning",
-        printed=(
-            ("Averaged condition number 15.32 before whitening.", "before", 15.32, 1.0, None),
-            ("2.7 after whitening with 40 public rows.", "after", 2.7, 0.3, 40),
-            ("1.6 after whitening with 135 public rows.", "after", 1.6, 0.15, 135),
-        ),
-    ),
-    _before_and_after(
-        "B3e",
-        "Smallest eigenvalue against public rows",
-        "smallest eigenvalue of the private moment",
-        "eigenvalue",
-        printed=(
-            ("Smallest eigenvalue 0.17 before whitening.", "before", 0.17, 0.02, None),
-            ("0.45 after whitening with 40 public rows.", "after", 0.45, 0.05, 40),
-            ("0.7 after whitening with 135 public rows.", "after", 0.7, 0.05, 135),
-        ),
-    ),
+    _before_and_after("B3k", "conditioning", before=(15.32, 1.0), after={40: (2.7, 0.3), 135: (1.6, 0.15)}),
+    _before_and_after("B3e", "eigenvalue", before=(0.17, 0.02), after={40: (0.45, 0.05), 135: (0.7, 0.05)}),
     _against_n(
         "B4",
         "Least squares by budget on white wine",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Unpack
 
 from pmtcore.papers.gallery.checks import alike_at_end, all_below, slope_across, slope_near
 from pmtcore.papers.gallery.claims import Check, Claim, Statistic, not_drawn
-from pmtcore.papers.gallery.engine import Figure, Run, at_epsilon
+from pmtcore.papers.gallery.engine import Figure, FigureChoices, Run, at_epsilon
 from pmtcore.papers.gallery.paper_a import AVERAGES
 from pmtcore.papers.gallery.series import TEXTS
 
@@ -80,6 +80,17 @@ def _claims(words: str, check: Callable[[str, Statistic], Check], design: str, t
     return Claim(words, unstated=unstated + _WHICH_COVARIANCE * (len(drawn) > 1), readings=readings, stated=stated)
 
 
+def _figure(id: str, title: str, runs: Iterable[Run], claims: Iterable[Claim], **more: Unpack[FigureChoices]) -> Figure:
+    """Return a figure of paper C: what differs from its other figures is said in ``more``."""
+    alike: FigureChoices = {"trials": 100, "quick": 2, "x_label": "private rows n", "log_x": True, "notes": _POOLED}
+    source = f"C, Figure {id[1]}"
+    return Figure(id=id, title=title, source=source, runs=tuple(runs), claims=tuple(claims), **(alike | more))
+
+
+def _error_label(design: str) -> str:
+    return f"squared relative error, {'l_inf' if design == 'bernoulli' else 'l2'}"
+
+
 def _slope(epsilon: float, value: float, tolerance: float = 0.2) -> Callable[[str, Statistic], Check]:
     """Return the check of a series' slope at one epsilon."""
     return lambda name, statistic: slope_near(at_epsilon(name, epsilon), value, tolerance, statistic)
@@ -112,17 +123,13 @@ def _by_privacy(id: str, title: str, design: str, target: str, *, ours: bool = F
         return _run(tuple(sizes), rows, target, series, p=10, sizes=[(n, n) for n in sizes], epsilons=epsilons)
 
     our_run = (run(design, (("ldp-whitened", "ldp-whitened", {}),), _OUR_SIZES, _EPSILONS[:1]),)
-    return Figure(
-        id=id,
-        title=title,
-        source=f"C, Figure {id[1]}",
-        runs=(*(run(rows, series, _SIZES, _EPSILONS) for rows, series in drawn.items()), *(our_run if ours else ())),
-        claims=tuple(claims()),
-        trials=100,
-        quick=2,
-        x_label="private rows n",
-        y_label=f"squared relative error, {'l_inf' if design == 'bernoulli' else 'l2'}",
-        log_x=True,
+    runs = (*(run(rows, series, _SIZES, _EPSILONS) for rows, series in drawn.items()), *(our_run if ours else ()))
+    return _figure(
+        id,
+        title,
+        runs,
+        claims(),
+        y_label=_error_label(design),
         notes=_POOLED
         + (_TURNED + TEXTS["moment_noise"]) * (design == "turned")
         + TEXTS["cubic_signal"] * (target == "cubic"),
@@ -140,11 +147,10 @@ def _by_dimension(id: str, title: str, design: str, target: str) -> Figure:
         return lambda name, statistic: _slope(10.0, -1.0)(f"{name}, p = {p}", statistic)
 
     words = "Squared relative error is proportional to 1/n at p = {}."
-    return Figure(
-        id=id,
-        title=title,
-        source=f"C, Figure {id[1]}",
-        runs=tuple(
+    return _figure(
+        id,
+        title,
+        (
             _run(
                 _DIMENSION_SIZES,
                 rows,
@@ -157,46 +163,20 @@ def _by_dimension(id: str, title: str, design: str, target: str) -> Figure:
             for rows, series in drawn.items()
             for p in _DIMENSIONS
         ),
-        claims=(
+        (
             *(_claims(words.format(p), falling(p), design, target) for p in _DIMENSIONS),
             _claims("The error grows with the dimension (at the largest n).", across, design, target),
         ),
-        trials=100,
-        quick=2,
-        x_label="private rows n",
-        y_label=f"squared relative error, {'l_inf' if design == 'bernoulli' else 'l2'}",
-        log_x=True,
+        y_label=_error_label(design),
         notes=_POOLED + (_TURNED if design == "turned" else ""),
     )
 
 
 def _by_public(id: str, target: str, claims: tuple[Claim, ...]) -> Figure:
-    series = _series("bernoulli", target)
-    return Figure(
-        id=id,
-        title=f"Public rows, {target}",
-        source="C, Figure 7",
-        runs=(
-            _run(
-                _PUBLIC,
-                "bernoulli",
-                target,
-                series,
-                p=10,
-                sizes=[(200_000, m) for m in _PUBLIC],
-                epsilons=(3.0, 5.0, 10.0),
-                power=1.0,
-                squared=False,
-            ),
-        ),
-        claims=claims,
-        trials=100,
-        quick=2,
-        x_label="public rows m",
-        y_label="relative error, l_inf",
-        log_x=True,
-        notes=_POOLED,
-    )
+    setting = {"p": 10, "sizes": [(200_000, m) for m in _PUBLIC], "epsilons": (3.0, 5.0, 10.0), "power": 1.0}
+    run = _run(_PUBLIC, "bernoulli", target, _series("bernoulli", target), squared=False, **setting)
+    labels: FigureChoices = {"x_label": "public rows m", "y_label": "relative error, l_inf"}
+    return _figure(id, f"Public rows, {target}", [run], claims, **labels)
 
 
 def _few_suffice() -> tuple[Claim, ...]:
@@ -225,12 +205,11 @@ def _accuracy(
         drawn = {"table": table, "sizes": sizes, "epsilons": (5.0, 10.0, 20.0), "series": series, **setting, **more}
         return Run(tuple(sizes), "accuracy:accuracy_trial", drawn | {"methods": [id for _, id, _ in series]})
 
-    return Figure(
-        id=id,
-        title=title,
-        source="C, Figure 6",
-        runs=(run(sizes, series, references=references), run((sizes[0], sizes[len(sizes) // 2], sizes[-1]), ours)),
-        claims=(
+    return _figure(
+        id,
+        title,
+        (run(sizes, series, references=references), run((sizes[0], sizes[len(sizes) // 2], sizes[-1]), ours)),
+        (
             Claim(
                 "At a reasonable epsilon and with enough rows the performance approaches that without privacy.",
                 unstated=enough,
@@ -252,7 +231,7 @@ def _accuracy(
         ),
         trials=1000,
         quick=1,
-        x_label="private rows n",
+        log_x=False,
         y_label="accuracy on the test rows",
         log_y=False,
         needs=table,

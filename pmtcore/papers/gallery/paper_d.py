@@ -107,13 +107,17 @@ def _twin(figure: Figure, id: str) -> Figure:
     )
 
 
-def _source(number: int, delta: float) -> str:
-    """Return the figure of the main text, or its twin in the supplement."""
-    return f"D, Figure {number}" if delta else f"D, Figure S.{ {4: 1, 5: 2, 7: 3, 8: 4}[number] }"
+def _panel(words: str, number: int, kind: str, n: int, delta: float) -> tuple[str, str]:
+    """Return title and source of a panel: of a figure of the main text, or of its twin in the supplement."""
+    figure = number if delta else f"S.{ {4: 1, 5: 2, 7: 3, 8: 4}[number] }"
+    return f"{words}, {kind}, n = {n}, {_privacy(delta)}", f"D, Figure {figure}"
 
 
-def _errors_label(kind: str) -> str:
-    return "share of new rows misclassified" if kind in ("logistic", "adult") else "mean squared error on new rows"
+def _errors(kind: str) -> dict[str, Any]:
+    """Return the label of prediction errors, and whether their axis is logarithmic."""
+    misses = kind in ("logistic", "adult")
+    label = "share of new rows misclassified" if misses else "mean squared error on new rows"
+    return {"y_label": label, "log_y": kind != "adult"}
 
 
 _DEFAULTS: FigureChoices = {"errata": _DATA, "trials": 500, "quick": 5, "x_label": "epsilon", "log_y": False}
@@ -210,8 +214,7 @@ def _selection(id: str, kind: str, n: int, delta: float) -> Figure:
     better.append(("NAPP-VS", "DP-ERM", "DP-ERM"))
     return _figure(
         id,
-        f"Selection, {kind}, n = {n}, {_privacy(delta)}",
-        _source(4, delta),
+        *_panel("Selection", 4, kind, n, delta),
         [Run(EPSILONS, "erm:selection_trial", {**setting, "epsilons": list(EPSILONS)})],
         claims=[
             *(
@@ -259,8 +262,7 @@ def _false_features(id: str, kind: str, delta: float) -> Figure:
     setting = {"kind": kind, "n": _FEW[kind], "delta": delta, "tried": tried, "lams": lams}
     return _figure(
         id,
-        f"False features at large Lambda, {kind}, n = {_FEW[kind]}, {_privacy(delta)}",
-        _source(4, delta),
+        *_panel("False features at large Lambda", 4, kind, _FEW[kind], delta),
         [Run(EPSILONS, "erm:corner_trial", {**setting, "epsilons": list(EPSILONS)})],
         claims=claims,
         y_label="features without effect that are kept, of 8",
@@ -337,13 +339,11 @@ def _predicting(id: str, kind: str, n: int, delta: float, *, bounds: bool = Fals
 
     return _figure(
         id,
-        f"Prediction, {kind}, n = {n}, {_privacy(delta)}",
-        _source(5, delta),
+        *_panel("Prediction", 5, kind, n, delta),
         [_predicted(kind, n, tried, delta=delta)],
         claims=list(claims()),
-        log_y=True,
-        y_label=_errors_label(kind),
         notes=f"Lambda = 1. {_RELATION}",
+        **_errors(kind),
     )
 
 
@@ -376,10 +376,9 @@ def _by_weight(id: str, kind: str, n: int) -> Figure:
             *([_largest_somewhere(errs_most, "at epsilon = 1", "at another epsilon")] if erring else []),
         ],
         x_label="Lambda",
-        y_label=_errors_label(kind),
         log_x=True,
-        log_y=True,
         notes=f"epsilon = 1, {_privacy(_MAIN)}. {_RELATION}",
+        **_errors(kind),
     )
 
 
@@ -419,13 +418,13 @@ def _adult(id: str, lam: float) -> Figure:
             *(at_one if lam == 1 else ()),
         ],
         quick=1,
-        y_label=_errors_label("adult"),
         needs="adult",
         notes=(
             "One-hot columns without their first level, numbers over their maximum, a column of ones: 97 features. "
             "T = 80, Lambda0 = 1/epsilon for all published methods and DP-ERM, as the paper has it, 300 training rows "
             f"public, a new split each time; zeta1 is the longest of them. {_RELATION}"
         ),
+        **_errors("adult"),
     )
 
 
@@ -455,8 +454,7 @@ def _retrieved(id: str, kind: str, n: int, delta: float) -> Figure:
 
     return _figure(
         id,
-        f"Retrieved budget, {kind}, n = {n}, {_privacy(delta)}",
-        _source(7, delta),
+        *_panel("Retrieved budget", 7, kind, n, delta),
         [Run(lams, "erm:retrieved_trial", setting)],
         claims=[
             _read("The share retrieved grows with Lambda.", lambda how: rises(of(how))),
@@ -513,22 +511,16 @@ def _outgrows(name: str) -> Callable[[str], Check]:
 
 def _retrieved_by_epsilon(id: str, kind: str, n: int, delta: float) -> Figure:
     setting = {"kind": kind, "n": n, "delta": delta, "lams": [1.0]}
+    names, elsewhere = ("NAPP-ERM", "NAPP-VS"), "at another Lambda"
+    claims = [
+        _read(f"The share of {name} grows more than that of NAPP-VS+.", _outgrows(name), elsewhere) for name in names
+    ]
+    words = "NAPP-ERM and NAPP-VS retrieve more as epsilon grows."
     return _figure(
         id,
-        f"Retrieved budget by epsilon, {kind}, n = {n}, {_privacy(delta)}",
-        _source(7, delta),
+        *_panel("Retrieved budget by epsilon", 7, kind, n, delta),
         [Run(EPSILONS, "erm:retrieved_trial", {**setting, "epsilons": list(EPSILONS)})],
-        claims=[
-            _read(
-                "NAPP-ERM and NAPP-VS retrieve more as epsilon grows.",
-                lambda how: rises([f"{name}, {how}" for name in ("NAPP-ERM", "NAPP-VS")]),
-                "at another Lambda",
-            ),
-            *(
-                _read(f"The share of {name} grows more than that of NAPP-VS+.", _outgrows(name), "at another Lambda")
-                for name in ("NAPP-ERM", "NAPP-VS")
-            ),
-        ],
+        claims=[_read(words, lambda how: rises([f"{name}, {how}" for name in names]), elsewhere), *claims],
         y_label="share of (1 - r) epsilon retrieved",
         named=("napp-erm", "napp-vs", "napp-vs-plus", "napp-public"),
         notes=f"Lambda = 1. Readings as in the figure by Lambda. {_RELATION}",
@@ -592,17 +584,15 @@ def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figu
 
     return _figure(
         id,
-        f"Recycling, {kind}, n = {n}, {_privacy(delta)}",
-        _source(8, delta),
+        *_panel("Recycling", 8, kind, n, delta),
         [_predicted(kind, n, tried, delta=delta)],
         claims=list(claims()),
-        log_y=True,
-        y_label=_errors_label(kind),
         notes=(
             f"Lambda = 1. Published: Algorithm 2 with equation 15, the same noise made smaller. This project's "
             f"method, not recycled: noise at r epsilon, the rest returned. {_RELATION}"
             + ("" if stated else " The paper shows linear regression only and expects the same of others.")
         ),
+        **_errors(kind),
     )
 
 
@@ -625,8 +615,7 @@ def _selecting_recycled(id: str, kind: str, n: int, delta: float) -> Figure:
 
     return _figure(
         id,
-        f"Recycling and selection, {kind}, n = {n}, {_privacy(delta)}",
-        _source(8, delta),
+        *_panel("Recycling and selection", 8, kind, n, delta),
         [Run((0.4, 1.0), "erm:selection_trial", {**setting, "epsilons": [0.4, 1.0]})],
         claims=[
             *(better(name) for name in ("NAPP-ERM", "NAPP-VS")),
