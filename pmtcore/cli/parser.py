@@ -32,7 +32,7 @@ def _reader(kind: type[float]) -> Callable[[str], float]:
 _TYPES = {"int": _reader(int), "float": _reader(float)}
 
 
-class _Once(argparse._StoreAction):
+class _Once(argparse.Action):
     """Keep the value of an option that is given once, and says something.
 
     The last of several would win in silence. An empty text, as of a script's variable that is not set, would stand for
@@ -58,7 +58,7 @@ class _Once(argparse._StoreAction):
         if values == "" != self.default:
             raise argparse.ArgumentError(self, "given without a value; leave it out, or say which")
         self._filled = namespace
-        super().__call__(parser, namespace, values, option_string)
+        setattr(namespace, self.dest, values)
 
 
 class Parser(argparse.ArgumentParser):

@@ -58,7 +58,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     if chosen.save_config:
         write_small(chosen.save_config, json.dumps(request.as_dict(), indent=2) + "\n")
     if chosen.ask:
-        return _ask(chosen, problem, request)
+        return _ask(chosen, problem, request, **_named(chosen))
     demo = chosen.dataset is None and problem.table is not None and is_demo(problem.table)
     lab = chosen.lab or demo or (chosen.seed is not None and chosen.ledger is None)
     if lab or (chosen.ledger is None and planned_guarantee(problem, request).mu == 0):
@@ -66,7 +66,7 @@ def run(chosen: argparse.Namespace) -> Answer:
             progress.spend()  # of nothing
             record = release(problem, request, source, progress).as_dict()
         return record, in_words(record)
-    return _recorded(chosen, problem, request, source)
+    return _recorded(chosen, problem, request, source, **_named(chosen))
 
 
 def _check_where(chosen: argparse.Namespace) -> None:
@@ -85,12 +85,11 @@ def _check_where(chosen: argparse.Namespace) -> None:
         raise InputError(CommandMessage.LEDGER_NEEDS_DATASET)
 
 
-def _ask(chosen: argparse.Namespace, problem: Problem, request: Request) -> Answer:
+def _ask(chosen: argparse.Namespace, problem: Problem, request: Request, *, dataset: str, key: str) -> Answer:
     """Say what was asked for, and how another person answers."""
     from pmtcore.releases.register import ask  # noqa: PLC0415
 
     ledger = Ledger(chosen.ledger or default_url())
-    dataset, key = chosen.dataset or _data_set(chosen.private), chosen.key or uuid4().hex
     pending = ask(user(), problem, request, ledger, dataset=dataset, key=key, purpose=chosen.purpose)
     text = (
         f"Asked for {pending.dataset!r} with key {key}, by {pending.by}: nothing is spent. Another person answers with "
@@ -98,10 +97,11 @@ def _ask(chosen: argparse.Namespace, problem: Problem, request: Request) -> Answ
     return pending.as_dict(), text + f"'ledger agree --key {key}'; the same release with --key {key} then spends."
 
 
-def _recorded(chosen: argparse.Namespace, problem: Problem, request: Request, source: NoiseSource) -> Answer:
+def _recorded(
+    chosen: argparse.Namespace, problem: Problem, request: Request, source: NoiseSource, *, dataset: str, key: str
+) -> Answer:
     """Release, and say where spend and record are kept."""
     begun = not _is_there(chosen.ledger or default_url())
-    dataset, key = chosen.dataset or _data_set(chosen.private), chosen.key or uuid4().hex
     cost = planned_guarantee(problem, request)
     with before_spend():
         ledger = Ledger(chosen.ledger or default_url())
@@ -163,9 +163,11 @@ def _request(chosen: argparse.Namespace, saved: Request | None, problem: Problem
     return request
 
 
-def _data_set(place: str) -> str:
-    """Return the name of the private table in the ledger, where none was given."""
-    return "standard input" if place == STANDARD_INPUT else Path(without_keys(place)).name
+def _named(chosen: argparse.Namespace) -> dict[str, str]:
+    """Return the data set and the key of a spend: those given, or the private table's name and a key drawn anew."""
+    place = chosen.private
+    dataset = chosen.dataset or ("standard input" if place == STANDARD_INPUT else Path(without_keys(place)).name)
+    return {"dataset": dataset, "key": chosen.key or uuid4().hex}
 
 
 def _is_there(url: str) -> bool:

@@ -104,7 +104,7 @@ class AdaptivePlan(OfPublicData, StatisticPlan[np.ndarray]):
     title="Adaptive sufficient statistics",
     summary="Noisy moments of untransformed rows with a ridge set from a noisy smallest eigenvalue.",
     origin=Origin("Wang 2018, in GDP form"),
-    claim=sound("three Gaussian mechanisms on rows clipped to public bounds"),
+    claim=sound("three Gaussian mechanisms on rows clipped to public bounds", "integers"),
     colour="#44AA99",
 )
 def _plan(public: PublicData, n: int, budget: Budget, parameters: PmtParameters) -> AdaptivePlan:

@@ -174,7 +174,7 @@ class NonPrivatePlan(StatisticPlan[np.ndarray]):
     title="Public fit alone",
     summary="The fit to the public data: spends nothing, and often hard to beat.",
     origin=Origin("baseline"),
-    claim=sound("reads no private row"),
+    claim=sound("reads no private row", "baselines"),
     colour="#009E73",
     families=tuple(FAMILIES),
     task="any",

@@ -143,7 +143,7 @@ class DescentPlan(OfPublicData, IterativePlan[RowCache[IntegerRows]]):
     title="Noisy gradient descent",
     summary="Clipped gradients of untransformed rows with noise at every step.",
     origin=Origin("A, section 6; Avella-Medina et al. 2023", names=("DP-GD",), errata=("E20",)),
-    claim=sound("T Gaussian mechanisms on clipped gradients"),
+    claim=sound("T Gaussian mechanisms on clipped gradients", "integers"),
     behind_public_fit=("poisson",),
     has_floor=("logistic", "poisson"),
     colour="#F0E442",

@@ -43,7 +43,7 @@ from pmtcore.public.moments import PublicData
 
 _LABEL_SLOPE = 0.25  # of a label's loss: the largest slope of the mean
 _SETTLED_STEP = 0.1  # last step over length of the coefficients, below which the iteration counts as settled
-_TRUNCATED = sound("2T Gaussian mechanisms on rows truncated to a public radius")
+_TRUNCATED = sound("2T Gaussian mechanisms on rows truncated to a public radius", "integers")
 
 
 class NewtonParameters(PmtParameters):
@@ -307,7 +307,7 @@ def _untransformed(
     title="Untransformed noisy Newton, public radius",
     summary="T noisy Newton steps on untransformed rows; only the radius is public.",
     origin=Origin("A, Algorithm 5, repaired", errata=("E1",)),
-    claim=_TRUNCATED,
+    claim=sound(_TRUNCATED.reason, "baselines"),
     colour="#F4B942",
     families=("logistic",),
     needs_labels=False,

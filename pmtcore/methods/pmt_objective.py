@@ -227,6 +227,8 @@ class ObjectiveOutcome(StatisticOutcome[ObjectivePlan]):
     origin=Origin("beyond A"),
     claim=sound(
         "one perturbed objective, strongly convex by public constants; its Jacobian costs nothing",
+        "objective",
+        "minimizer",
     ),
     colour="#1F4E9E",
     families=("logistic", "boosting"),

@@ -126,7 +126,9 @@ class ScoreOutcome(StatisticOutcome[PublicPointPlan]):
     title="Whitened score at the public fit",
     summary="Releases only d numbers, the score at the public fit: one mechanism and one pass.",
     origin=Origin("beyond A"),
-    claim=sound("one Gaussian mechanism on a bounded score; whatever is computed from it costs no more"),
+    claim=sound(
+        "one Gaussian mechanism on a bounded score; whatever is computed from it costs no more", "score", "integers"
+    ),
     colour="#56B4E9",
     has_floor=("logistic", "poisson"),
     families=("logistic", "boosting", "poisson"),

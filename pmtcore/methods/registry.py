@@ -319,19 +319,21 @@ class PrivacyClaim:
         standing: whether its releases may leave.
         neighbours: the tables between which the claim holds.
         reason: what the claim rests on, or why it fails, in a clause.
+        proofs: pages of docs/proofs that prove it; the method stands beside each in their index.
     """
 
     standing: ReleaseStatus
     neighbours: Neighbours
     reason: str
+    proofs: tuple[str, ...] = ()
 
 
-def sound(reason: str) -> PrivacyClaim:
+def sound(reason: str, *proofs: str) -> PrivacyClaim:
     """Return the claim of a method that is proved to be mu-GDP where a row is replaced, for the bits that leave.
 
     Its noise is on a grid. A method that protects another relation states a :class:`PrivacyClaim` of its own.
     """
-    return PrivacyClaim(ReleaseStatus.SOUND, Neighbours.REPLACE_ONE, reason)
+    return PrivacyClaim(ReleaseStatus.SOUND, Neighbours.REPLACE_ONE, reason, proofs)
 
 
 def lab(reason: str) -> PrivacyClaim:

@@ -263,6 +263,7 @@ class ResponseOutcome(Outcome):
         ReleaseStatus.SOUND,
         Neighbours.REPLACE_RESPONSE,
         "Gaussian mechanisms on residuals clipped by public leverage",
+        ("response",),
     ),
     colour="#8B5A00",
 )

@@ -17,25 +17,6 @@ _PARTS = {"privacy": "the noise for privacy", "sampling": "sampling", "truncatio
 _BLANK = 40  # letters of a line to be filled in by hand
 _ANSWERS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
-# Pages of docs/proofs that prove the guarantees of methods, whose ids stand beside each page in its index.
-_PROOFS = {
-    "radius": ("joint-pmt",),
-    "objective": ("pmt-objective",),
-    "score": ("pmt-score",),
-    "local": ("ldp-glm-gaussian", "ldp-glm", "ldp-nlr-gaussian", "ldp-nlr", "ldp-whitened"),
-    "baselines": ("public-only", "dp-ols-public", "dp-ridge-public", "dp-logistic-public"),
-    "noise": ("joint-pmt", "joint-moment", "pmt-gradients"),
-    "erm": ("dp-erm", "napp-public"),
-    "gradients": ("pmt-gradients",),
-    "moment": ("joint-moment",),
-    "integers": (
-        *("pmt-ols", "pmt-ridge", "pmt-moment", "ada-ssp", "pmt-logistic", "pmt-glm"),
-        *("dp-gd", "pmt-score"),
-    ),
-    "minimizer": ("pmt-objective", "dp-erm", "napp-public"),
-    "response": ("response-moment",),
-}
-
 
 def proof_words(id: str) -> str:
     """Return where the guarantee of a method is proved, by the pages of this program's documentation.
@@ -43,8 +24,7 @@ def proof_words(id: str) -> str:
     >>> proof_words("joint-pmt"), proof_words("public-only")
     ('docs/proofs: radius.md and noise.md', 'docs/proofs: baselines.md')
     """
-    pages = [f"{page}.md" for page, ids in _PROOFS.items() if id in ids]
-    return f"docs/proofs: {listing(pages or ['index.md'])}"
+    return f"docs/proofs: {listing([f'{page}.md' for page in method(id).claim.proofs or ('index',)])}"
 
 
 def checklist(record: ReleaseRecord) -> list[tuple[str, str]]:

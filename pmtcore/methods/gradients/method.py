@@ -394,7 +394,7 @@ def _recommended(public: PublicData) -> bool:
     title="Clipped gradients in passes",
     summary="Clipped gradients at one released point after another, scaled by public curvature; for labels and counts.",
     origin=Origin("beyond A"),
-    claim=sound("Gaussian mechanisms on integer sums, composed; steps between them cost no more"),
+    claim=sound("Gaussian mechanisms on integer sums, composed; steps between them cost no more", "noise", "gradients"),
     colour="#0B7A75",
     families=("gaussian", "logistic", "boosting", "poisson"),
     task="any",

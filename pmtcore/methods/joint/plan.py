@@ -397,7 +397,9 @@ def _best_pilot(
     title="Joint whitened release",
     summary="A noisy moment of features and public residual, then clipped gradients. Both correct the public fit.",
     origin=Origin("beyond A and B"),
-    claim=sound("Gaussian mechanisms with tight sensitivities; whatever is computed from them costs no more"),
+    claim=sound(
+        "Gaussian mechanisms with tight sensitivities; whatever is computed from them costs no more", "radius", "noise"
+    ),
     colour="#0072B2",
     recommended=True,
     whitens=True,

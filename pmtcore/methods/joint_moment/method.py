@@ -376,6 +376,8 @@ def _spread(public: PublicData) -> np.ndarray:
     origin=Origin("beyond A and B"),
     claim=sound(
         "One Gaussian mechanism with a tight sensitivity; whatever is computed from it costs no more",
+        "noise",
+        "moment",
     ),
     colour="#7A4FB5",
     whitens=True,

@@ -96,7 +96,7 @@ class WhitenedParameters(LocalParameters):
 
 
 _FAMILIES = ("logistic", "boosting", "poisson")
-_CLIPPED = sound("each row is clipped to public bounds and randomized on its own; no curator is trusted")
+_CLIPPED = sound("each row is clipped to public bounds and randomized on its own; no curator is trusted", "local")
 # What a plan computes from its public rows at most once, whatever the budget.
 _OF_PUBLIC_ROWS = frozenset({"rows", "lengths", "distinct", "gram", "weighted"})
 

@@ -25,7 +25,7 @@ from pmtcore.methods.two_part.whitened import PmtParameters, PmtRidgeParameters
 from pmtcore.public.moments import PublicData
 
 _ETA_OF_A = 2.0  # paper A's radius has log(n/eta), where trace_radius has log(2n/eta)
-_PUBLIC_SCALES = sound("the published method with trace and response scale taken from public data")
+_PUBLIC_SCALES = sound("the published method with trace and response scale taken from public data", "baselines")
 
 
 class PublishedRidgeParameters(PmtRidgeParameters):

@@ -40,7 +40,7 @@ from pmtcore.methods.registry import Method, OfPublicData, Origin, StatisticOutc
 from pmtcore.methods.two_part.statistics import Coordinates, TwoPartPlan, predicted_truncation
 from pmtcore.public.moments import PublicData, conditioning
 
-_TRUNCATED = sound("Gaussian mechanisms on rows truncated to a public radius")
+_TRUNCATED = sound("Gaussian mechanisms on rows truncated to a public radius", "integers")
 
 
 class PmtParameters(Parameters):

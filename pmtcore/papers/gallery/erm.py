@@ -97,7 +97,7 @@ def fit_together(
 
 
 def planned(
-    kind: type[PlanType], id: str, public: PublicData, n: int, budget: Budget, values: Mapping[str, Any]
+    kind: type[PlanType], id: str, public: PublicData, n: int, *, budget: Budget, values: Mapping[str, Any]
 ) -> PlanType:
     """Return the plan of a registered method.
 
@@ -334,7 +334,7 @@ class Trial:
         return replace(plan, ground=_CachedSetting(**vars(plan.ground), drawn=self.drawn))
 
     def _planned(self, kind: type[PlanType], id: str, values: Mapping[str, Any]) -> PlanType:
-        return planned(kind, id, self.drawn.public, len(self.drawn.y), self.budget, values)
+        return planned(kind, id, self.drawn.public, len(self.drawn.y), budget=self.budget, values=values)
 
     def ours(self, values: Mapping[str, Any], **more: object) -> ErmPlan:
         """Plan ``napp-public`` on the same rows, once for all budgets of a draw: a promise is asked of it in the lab.
@@ -555,7 +555,7 @@ def _realized(seed: int, kind: str, theta: float) -> tuple[Errors, Errors]:
     gamma = 1.5 if kind == "bridge" else 1.0
     values = {"regularizer": kind, "target": 1.0, "gamma": gamma, "floor": 1.0, "weights": "printed"}
     target, both = (
-        planned(PrintedPlan, "napp-erm", public, 2, Budget(1.0), {**values, "moor": moor}).target
+        planned(PrintedPlan, "napp-erm", public, 2, budget=Budget(1.0), values={**values, "moor": moor}).target
         for moor in ("yes", "no")
     )
     larger, added = (float(each.weights(np.array([[theta]]))[0, 0]) for each in (target, both))

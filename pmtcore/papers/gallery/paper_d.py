@@ -107,7 +107,7 @@ def _twin(figure: Figure, id: str) -> Figure:
     )
 
 
-def _panel(words: str, number: int, kind: str, n: int, delta: float) -> tuple[str, str]:
+def _panel(words: str, number: int, kind: str, n: int, *, delta: float) -> tuple[str, str]:
     """Return title and source of a panel: of a figure of the main text, or of its twin in the supplement."""
     figure = number if delta else f"S.{ {4: 1, 5: 2, 7: 3, 8: 4}[number] }"
     return f"{words}, {kind}, n = {n}, {_privacy(delta)}", f"D, Figure {figure}"
@@ -214,7 +214,7 @@ def _selection(id: str, kind: str, n: int, delta: float) -> Figure:
     better.append(("NAPP-VS", "DP-ERM", "DP-ERM"))
     return _figure(
         id,
-        *_panel("Selection", 4, kind, n, delta),
+        *_panel("Selection", 4, kind, n, delta=delta),
         [Run(EPSILONS, "erm:selection_trial", {**setting, "epsilons": list(EPSILONS)})],
         claims=[
             *(
@@ -262,7 +262,7 @@ def _false_features(id: str, kind: str, delta: float) -> Figure:
     setting = {"kind": kind, "n": _FEW[kind], "delta": delta, "tried": tried, "lams": lams}
     return _figure(
         id,
-        *_panel("False features at large Lambda", 4, kind, _FEW[kind], delta),
+        *_panel("False features at large Lambda", 4, kind, _FEW[kind], delta=delta),
         [Run(EPSILONS, "erm:corner_trial", {**setting, "epsilons": list(EPSILONS)})],
         claims=claims,
         y_label="features without effect that are kept, of 8",
@@ -339,7 +339,7 @@ def _predicting(id: str, kind: str, n: int, delta: float, *, bounds: bool = Fals
 
     return _figure(
         id,
-        *_panel("Prediction", 5, kind, n, delta),
+        *_panel("Prediction", 5, kind, n, delta=delta),
         [_predicted(kind, n, tried, delta=delta)],
         claims=list(claims()),
         notes=f"Lambda = 1. {_RELATION}",
@@ -454,7 +454,7 @@ def _retrieved(id: str, kind: str, n: int, delta: float) -> Figure:
 
     return _figure(
         id,
-        *_panel("Retrieved budget", 7, kind, n, delta),
+        *_panel("Retrieved budget", 7, kind, n, delta=delta),
         [Run(lams, "erm:retrieved_trial", setting)],
         claims=[
             _read("The share retrieved grows with Lambda.", lambda how: rises(of(how))),
@@ -518,7 +518,7 @@ def _retrieved_by_epsilon(id: str, kind: str, n: int, delta: float) -> Figure:
     words = "NAPP-ERM and NAPP-VS retrieve more as epsilon grows."
     return _figure(
         id,
-        *_panel("Retrieved budget by epsilon", 7, kind, n, delta),
+        *_panel("Retrieved budget by epsilon", 7, kind, n, delta=delta),
         [Run(EPSILONS, "erm:retrieved_trial", {**setting, "epsilons": list(EPSILONS)})],
         claims=[_read(words, lambda how: rises([f"{name}, {how}" for name in names]), elsewhere), *claims],
         y_label="share of (1 - r) epsilon retrieved",
@@ -584,7 +584,7 @@ def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figu
 
     return _figure(
         id,
-        *_panel("Recycling", 8, kind, n, delta),
+        *_panel("Recycling", 8, kind, n, delta=delta),
         [_predicted(kind, n, tried, delta=delta)],
         claims=list(claims()),
         notes=(
@@ -615,7 +615,7 @@ def _selecting_recycled(id: str, kind: str, n: int, delta: float) -> Figure:
 
     return _figure(
         id,
-        *_panel("Recycling and selection", 8, kind, n, delta),
+        *_panel("Recycling and selection", 8, kind, n, delta=delta),
         [Run((0.4, 1.0), "erm:selection_trial", {**setting, "epsilons": [0.4, 1.0]})],
         claims=[
             *(better(name) for name in ("NAPP-ERM", "NAPP-VS")),

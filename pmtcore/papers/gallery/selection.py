@@ -103,8 +103,10 @@ def _studied(
     bounds: Mapping[str, Any],
     printed: Mapping[str, Any],
 ) -> SelectionStudy:
+    budget = Budget(mu_from_pure_epsilon(epsilon))
+
     def plan(kind: type[PlanType], id: str, **values: object) -> PlanType:
-        return planned(kind, id, public, rows.n, Budget(mu_from_pure_epsilon(epsilon)), {**bounds, **values})
+        return planned(kind, id, public, rows.n, budget=budget, values={**bounds, **values})
 
     def fits(plan: PrintedPlan, sources: Sequence[NoiseSource]) -> np.ndarray:
         """Return coefficients (lams, trials, p), the draws of the noise alike at every Lambda."""
