@@ -1,20 +1,18 @@
 """Central and local at equal epsilon on the same table, for the lab: a run that advances in steps."""
 
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from pmtcore.accounting.budgets import Budget, mu_from_epsilon, reporting_delta
-from pmtcore.auditing.comparison import Cell, SteppedTrials, distances, problem_at, public_errors
+from pmtcore.accounting.budgets import mu_from_epsilon, reporting_delta
+from pmtcore.auditing.comparison import Cell, SteppedTrials, problem_at, public_errors
 from pmtcore.base.messages import whole_number_between
 from pmtcore.base.private_rows import Private
 from pmtcore.local import setup
-from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
-from pmtcore.methods.registry import Mechanism, make_parameters, method, recommended
+from pmtcore.methods.registry import method, recommended
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.problem import Problem
 
@@ -104,45 +102,30 @@ class CentralVsLocal(SteppedTrials):
 
     def _steps(self) -> Iterator[None]:
         known: Private[Any] | None = None
-        made: list[tuple[Cell, Mechanism, Private[Any]]] = []
         for place in self._places:
             here = self.problem if not place.rows else problem_at(self.problem, "private rows", place.rows, self.seed)
             if known is None or place.rows:
                 known = exact_fit(here.public, here.private)
             for cell in self._all_sides(here, place, known):
                 self._cells.append(cell)
-                made.append((cell, cell.plan.mechanism_on(cell.rows), known))
-                self._release(*made[-1], 0)
+                self._add_block(cell, 0, 1)
                 yield
         for trial in range(1, self.trials):
-            for one in made:
-                self._release(*one, trial)
+            for cell in self._cells:
+                self._add_block(cell, trial, 1)
                 yield
-
-    def _release(self, cell: Cell, mechanism: Mechanism, known: Private[Any], trial: int) -> None:
-        """Make one release; its noise depends only on the seed and its place."""
-        noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), trial)
-        cell.errors.append(distances(mechanism(noise, 1).coefficients, known, self._scale))
 
     def _all_sides(self, problem: Problem, place: _Place, known: Private[Any]) -> Iterator[Cell]:
         public, n, central = problem.public, problem.private.n, recommended(problem.public)
         mu = mu_from_epsilon(place.epsilon, reporting_delta(n))
-        plan = central.plan(public, n, Budget(mu), make_parameters(central, {}))
-        yield Cell(central, mu, place.x, plan, problem.private, known)
+        yield Cell(central, mu, place.x, central.planned(public, n, mu), problem.private, known)
         made = setup.whitened(public, n, 1.0, "privunit", bound=0.0, epsilon=place.epsilon)
         local = LocalPlan(public, n, made.mu, made, WhitenedParameters(randomizer="privunit"))
         yield Cell(method(LOCAL), local.mu, place.x, local, problem.private, known)
         for id in self.others:
             entry = method(id)
             labels = {"link": "sigmoid", "response_bound": 1.0} if entry.task == "nonlinear" else {}
-            yield Cell(
-                entry,
-                mu,
-                place.x,
-                entry.plan(public, n, Budget(mu), make_parameters(entry, labels)),
-                problem.private,
-                known,
-            )
+            yield Cell(entry, mu, place.x, entry.planned(public, n, mu, labels), problem.private, known)
 
 
 def papers_local(public: PublicData) -> tuple[str, ...]:

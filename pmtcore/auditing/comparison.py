@@ -21,7 +21,7 @@ from pmtcore.base.steps import Steps
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.registry import Mechanism, Method, Plan, make_parameters, method
+from pmtcore.methods.registry import Mechanism, Method, Plan, method
 from pmtcore.public.moments import PublicData, joint, public_from_rows
 from pmtcore.releases.planning import public_alone, sampling_alone, typical_ratio
 from pmtcore.tables.limits import MAX_CELLS, check_runs
@@ -89,6 +89,7 @@ class Cell:
 class SteppedTrials(Steps):
     """Trials of methods in steps."""
 
+    seed: int
     _cells: list[Cell]
     _scale: np.ndarray | None  # standard errors (d,) that errors are measured in; None: Euclidean distances
 
@@ -96,6 +97,18 @@ class SteppedTrials(Steps):
     def is_typical(self) -> bool:
         """Return whether errors are those of the typical coefficient in standard errors of the public fit."""
         return self._scale is not None
+
+    @property
+    def places(self) -> tuple[float, ...]:
+        """Return the positions on the axis, in their order."""
+        return tuple(dict.fromkeys(cell.x for cell in self._cells))
+
+    def _add_block(self, cell: Cell, block: int, trials: int) -> None:
+        """Add the errors of so many trials of a cell, whose noise depends only on the seed and its place."""
+        if cell.mechanism is None:
+            cell.mechanism = cell.plan.mechanism_on(cell.rows)
+        noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), block)
+        cell.errors.append(distances(cell.mechanism(noise, trials).coefficients, cell.reference, self._scale))
 
     def summaries(self) -> Private[list[Summary]]:
         """Return the summaries so far. Distances to a private fit are private: for the curator."""
@@ -152,7 +165,7 @@ class Comparison(SteppedTrials):
             known = exact_fit(here.public, here.private) if reference is None else Private(reference)
             for name, given in chosen.items():
                 entry, settings = _comparable(name, here), _settings(method(name), given, axis, x)
-                plan = entry.plan(here.public, here.private.n, Budget(mu), make_parameters(entry, settings))
+                plan = entry.planned(here.public, here.private.n, mu, settings)
                 self._cells.append(Cell(entry, mu, x, plan, here.private, known))
         self.sampling = self._sampling_error(problem)
         self._seconds = 0.0
@@ -177,11 +190,6 @@ class Comparison(SteppedTrials):
         return tuple(dict.fromkeys(cell.entry.id for cell in self._cells))
 
     @property
-    def places(self) -> tuple[float, ...]:
-        """Return the positions on the axis, in their order."""
-        return tuple(dict.fromkeys(cell.x for cell in self._cells))
-
-    @property
     def trials_done(self) -> int:
         """Return the number of trials that every method and budget has."""
         return min(cell.trials for cell in self._cells)
@@ -200,7 +208,7 @@ class Comparison(SteppedTrials):
         """Do one block of trials of the cell with the fewest trials."""
         start = time.monotonic()
         cell = min(self._cells, key=lambda c: c.trials)
-        cell.errors.append(self._errors(cell, cell.trials // BLOCK, min(BLOCK, self.trials - cell.trials)))
+        self._add_block(cell, cell.trials // BLOCK, min(BLOCK, self.trials - cell.trials))
         self._seconds += time.monotonic() - start
 
     def extend(self) -> None:
@@ -218,12 +226,6 @@ class Comparison(SteppedTrials):
     def reference_norm(self) -> Private[float]:
         """Return the length of the reference coefficients; private."""
         return self._cells[0].reference.map(lambda fit: float(np.linalg.norm(fit)))
-
-    def _errors(self, cell: Cell, block: int, trials: int) -> np.ndarray:
-        if cell.mechanism is None:
-            cell.mechanism = cell.plan.mechanism_on(cell.rows)
-        noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), block)
-        return distances(cell.mechanism(noise, trials).coefficients, cell.reference, self._scale)
 
 
 def public_errors(public: PublicData) -> np.ndarray | None:

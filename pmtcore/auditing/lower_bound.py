@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from pmtcore.accounting.budgets import MEAN, Budget, Unit, epsilon_from_mu
+from pmtcore.accounting.budgets import MEAN, Unit, epsilon_from_mu
 from pmtcore.base.distributions import beta
 from pmtcore.base.messages import (
     AttackResult,
@@ -32,7 +32,7 @@ from pmtcore.base.messages import (
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import GAUSSIAN, family
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
-from pmtcore.methods.registry import Method, Plan, make_parameters, method
+from pmtcore.methods.registry import Method, Plan, method
 from pmtcore.public.clipping import RESPONSE_SCALES
 from pmtcore.public.moments import PublicData, public_from_rows
 from pmtcore.public.ridge import ridge_regularized_public
@@ -232,7 +232,7 @@ def audit(
         raise InputError(kind, method=id)
     k = 1 if people is None else people.unit.rows
     n = 1 if entry.local else _PRIVATE_ROWS * k  # a report's guarantee is its own
-    plan = change(entry.plan(public, n, Budget(mu), make_parameters(entry, values)))
+    plan = change(entry.planned(public, n, mu, values))
     if plan.mu == 0 and entry.role != "reference":
         return Audit(0.0, 0.0, trials, 1.0, 1.0, method=id, pair="no private row is read")
     best: tuple[float, str, Runs] | None = None

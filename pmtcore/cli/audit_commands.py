@@ -69,13 +69,10 @@ def plan(chosen: argparse.Namespace) -> Answer:
 
 def _time(public: PublicData, n: int, id: str, mu: float) -> tuple[dict[str, Any], str]:
     """Measure how long a release takes on this machine, and the memory it needs, from made-up rows."""
-    from pmtcore.accounting.budgets import Budget  # noqa: PLC0415
-    from pmtcore.methods.registry import make_parameters  # noqa: PLC0415
     from pmtcore.releases.duration import expected  # noqa: PLC0415
     from pmtcore.releases.progress import in_time  # noqa: PLC0415
 
-    entry = method(id)
-    duration = expected(entry.plan(public, n, Budget(mu), make_parameters(entry, {})), public, n)
+    duration = expected(method(id).planned(public, n, mu), public, n)
     words = (
         f"A release of {n:,} rows by {id} takes about {in_time(duration.seconds)} of computing here and "
         f"{math.ceil(duration.megabytes):,} MB beside the program; reading the table comes on top."

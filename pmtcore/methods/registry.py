@@ -428,6 +428,14 @@ class Method:
         register(dataclasses.replace(self, plan=planner))
         return planner
 
+    def planned(self, public: PublicData, n: int, mu: float, values: Mapping[str, Any] | None = None) -> Plan:
+        """Return the plan for n private rows at a total budget, with the default parameters but for these.
+
+        Raises:
+            InputError: a bad budget, or a parameter that it has not or that is out of range.
+        """
+        return self.plan(public, n, Budget(mu), make_parameters(self, values or {}))
+
     @property
     def standing(self) -> ReleaseStatus:
         """Return whether its releases may leave."""

@@ -11,10 +11,10 @@ from functools import cache
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, attacker_power, delta_from_mu, epsilon_from_mu
+from pmtcore.accounting.budgets import attacker_power, delta_from_mu, epsilon_from_mu
 from pmtcore.auditing.diagnostics import expected_after
 from pmtcore.base.numbers import figure, percent, plural
-from pmtcore.methods.registry import make_parameters, method
+from pmtcore.methods.registry import method
 from pmtcore.papers.lessons import roundness
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_rows
@@ -199,8 +199,7 @@ def _errors(size: float) -> str:
 @cache
 def _expected(id: str, mu: float) -> float:
     """Return the predicted distance to the non-private fit of the middle coefficient, in standard errors."""
-    entry = method(id)
-    prediction = entry.plan(_eight_columns(), 10_000, Budget(mu), make_parameters(entry, {})).predicted()
+    prediction = method(id).planned(_eight_columns(), 10_000, mu).predicted()
     return math.nan if prediction is None else float(np.median(prediction.to_exact / prediction.sampling))
 
 

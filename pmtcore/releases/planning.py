@@ -8,7 +8,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from pmtcore.accounting.budgets import MU_RANGE, Budget
+from pmtcore.accounting.budgets import MU_RANGE
 from pmtcore.base.computed_once import computed_once
 from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import (
@@ -26,7 +26,6 @@ from pmtcore.methods.registry import (
     Method,
     Plan,
     Prediction,
-    make_parameters,
     method,
     methods_for,
     of_role,
@@ -382,7 +381,7 @@ def index(public: PublicData, coefficient: str) -> int:
 def _plan(public: PublicData, n: int, id: str, mu: float) -> Plan:
     entry = method(id)
     entry.check_suits(public)
-    return entry.plan(public, n, Budget(mu), make_parameters(entry, {}))
+    return entry.planned(public, n, mu)
 
 
 class Curves(Steps):

@@ -15,7 +15,6 @@ from functools import cache
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
-from pmtcore.accounting.budgets import Budget
 from pmtcore.base.private_rows import Private
 from pmtcore.base.symmetric import isometric_scale, upper_triangle
 from pmtcore.glm.families import LOGISTIC
@@ -25,7 +24,7 @@ from pmtcore.local.protocol import Configuration, moments_from_reports
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.local.collected import LocalMomentParameters, LocalPlan
 from pmtcore.methods.local.printed import PrintedLocalPlan
-from pmtcore.methods.registry import Plan, make_parameters, method
+from pmtcore.methods.registry import Plan, method
 from pmtcore.papers.gallery.central import table_as_numbers
 from pmtcore.papers.gallery.engine import Errors, at_epsilon
 from pmtcore.papers.gallery.local import mu_of
@@ -265,10 +264,10 @@ def _planned(id: str, names: tuple[str, ...], n: int, mu: float) -> Plan:
 
     What it finds of these rows is replaced by sums over public rows that are made here.
     """
-    entry, d = method(id), len(names)
+    d = len(names)
     rows = np.column_stack([np.eye(d), np.zeros(d)])
     shown = PublicData(names, "y", np.eye(d + 1), d, rows, LOGISTIC, labelled=False)
-    return entry.plan(shown, n, Budget(mu), make_parameters(entry, {}))
+    return method(id).planned(shown, n, mu)
 
 
 def _configured(plan: Plan, public: PublicData, configuration: Configuration) -> LocalPlan:

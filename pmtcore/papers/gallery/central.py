@@ -14,13 +14,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from pmtcore.accounting.budgets import Budget
 from pmtcore.base.private_rows import Curator, PrivateRows
 from pmtcore.glm.families import family as family_of
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.noisy_newton import NewtonOutcome
-from pmtcore.methods.registry import Method, make_parameters, method
+from pmtcore.methods.registry import Method, method
 from pmtcore.methods.two_part.whitened import PmtMomentOutcome
 from pmtcore.papers.gallery.engine import Errors
 from pmtcore.public.moments import PublicData, public_from_rows
@@ -58,7 +57,7 @@ def trial(
             continue
         entry = method(id)
         chosen = _published(entry) | _known(values, problem, truth)
-        plan = entry.plan(public, rows.n, Budget(mu), make_parameters(entry, chosen))
+        plan = entry.planned(public, rows.n, mu, chosen)
         outcome = plan.run(rows, SeededNoise(seed), 1)
         path_of = outcome.iterates[:, 0] if path and isinstance(outcome, NewtonOutcome) else outcome.coefficients
         distance = np.linalg.norm(path_of - target, axis=-1)
@@ -103,9 +102,8 @@ def _spectra(seed: int, problem: Mapping[str, Any], truncated: bool = False) -> 
         truncated: of rows truncated as ``pmt-moment`` does it, too: its outcome without noise.
     """
     public, rows, _ = sides(seed, **problem)
-    entry = method("pmt-moment")
     # Made for every figure: what a release of these rows would refuse has no spectrum here either.
-    plan = entry.plan(public, rows.n, Budget(1.0), make_parameters(entry, {}))
+    plan = method("pmt-moment").planned(public, rows.n, 1.0)
     moment = rows.sum(lambda features, _: features.T @ features).reveal(HARMLESS) / rows.n
     inverse = np.linalg.inv(public.feature_root)
     spectra = {"before whitening": moment, "after whitening": inverse @ moment @ inverse.T}

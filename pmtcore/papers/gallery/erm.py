@@ -19,7 +19,7 @@ from scipy.sparse import csc_array, hstack
 from scipy.special import expit
 from scipy.stats import truncnorm
 
-from pmtcore.accounting.budgets import Budget, mu_from_epsilon, mu_from_pure_epsilon
+from pmtcore.accounting.budgets import mu_from_epsilon, mu_from_pure_epsilon
 from pmtcore.accounting.perturbed import ObjectiveConstants, spend
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.symmetric import from_upper_triangle
@@ -35,7 +35,7 @@ from pmtcore.mechanisms.truncation import bounded
 from pmtcore.methods.perturbed.napp_erm import PrintedOutcome, PrintedPlan, fit_stack
 from pmtcore.methods.perturbed.napp_public import ErmPlan
 from pmtcore.methods.perturbed.setting import Setting
-from pmtcore.methods.registry import Plan, make_parameters, method
+from pmtcore.methods.registry import Plan, method
 from pmtcore.papers.gallery.engine import Errors
 from pmtcore.papers.gallery.series import PUBLISHED
 from pmtcore.public.moments import PublicData
@@ -97,15 +97,14 @@ def fit_together(
 
 
 def planned(
-    kind: type[PlanType], id: str, public: PublicData, n: int, *, budget: Budget, values: Mapping[str, Any]
+    kind: type[PlanType], id: str, public: PublicData, n: int, *, mu: float, values: Mapping[str, Any]
 ) -> PlanType:
     """Return the plan of a registered method.
 
     Raises:
         TypeError: it is of another kind.
     """
-    entry = method(id)
-    plan = entry.plan(public, n, budget, make_parameters(entry, dict(values)))
+    plan = method(id).planned(public, n, mu, values)
     if not isinstance(plan, kind):
         raise TypeError(f"{id} has another plan")
     return plan
@@ -305,11 +304,9 @@ class Trial:
     floor: float | None = None
 
     @cached_property
-    def budget(self) -> Budget:
+    def mu(self) -> float:
         """Return the budget whose claim is this epsilon and delta."""
-        if self.delta:
-            return Budget(mu_from_epsilon(self.epsilon, self.delta))
-        return Budget(mu_from_pure_epsilon(self.epsilon))
+        return mu_from_epsilon(self.epsilon, self.delta) if self.delta else mu_from_pure_epsilon(self.epsilon)
 
     def source(self, id: str = "") -> NoiseSource:
         """Return the noise, the same for every method of the trial; none without privacy."""
@@ -334,7 +331,7 @@ class Trial:
         return replace(plan, ground=_CachedSetting(**vars(plan.ground), drawn=self.drawn))
 
     def _planned(self, kind: type[PlanType], id: str, values: Mapping[str, Any]) -> PlanType:
-        return planned(kind, id, self.drawn.public, len(self.drawn.y), budget=self.budget, values=values)
+        return planned(kind, id, self.drawn.public, len(self.drawn.y), mu=self.mu, values=values)
 
     def ours(self, values: Mapping[str, Any], **more: object) -> ErmPlan:
         """Plan ``napp-public`` on the same rows, once for all budgets of a draw: a promise is asked of it in the lab.
@@ -342,7 +339,7 @@ class Trial:
         Its public fit, which has no budget, takes most of the time.
         """
         chosen = {"bound": BOUNDS[self.drawn.kind], "noise": "pure", **values, **more}
-        own = (*sorted(chosen.items()), self.budget if chosen.get("modulus") else None)  # in units of the budget
+        own = (*sorted(chosen.items()), self.mu if chosen.get("modulus") else None)  # in units of the budget
         if own not in self.drawn.plans:
             self.drawn.plans[own] = self._planned(ErmPlan, "napp-public", chosen)
         return self.drawn.plans[own]
@@ -555,7 +552,7 @@ def _realized(seed: int, kind: str, theta: float) -> tuple[Errors, Errors]:
     gamma = 1.5 if kind == "bridge" else 1.0
     values = {"regularizer": kind, "target": 1.0, "gamma": gamma, "floor": 1.0, "weights": "printed"}
     target, both = (
-        planned(PrintedPlan, "napp-erm", public, 2, budget=Budget(1.0), values={**values, "moor": moor}).target
+        planned(PrintedPlan, "napp-erm", public, 2, mu=1.0, values={**values, "moor": moor}).target
         for moor in ("yes", "no")
     )
     larger, added = (float(each.weights(np.array([[theta]]))[0, 0]) for each in (target, both))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from pmtcore.accounting.budgets import Budget, mu_from_epsilon
+from pmtcore.accounting.budgets import mu_from_epsilon
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.base.symmetric import isometric_scale, upper_triangle
 from pmtcore.glm.families import Family
@@ -23,7 +23,7 @@ from pmtcore.mechanisms.grid import integer_sum
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.local.collected import LocalOutcome, LocalPlan
 from pmtcore.methods.local.printed import BEYOND, CLIPPED, PrintedLocalPlan
-from pmtcore.methods.registry import make_parameters, method
+from pmtcore.methods.registry import method
 from pmtcore.papers.gallery.engine import Errors, at_epsilon
 from pmtcore.public.moments import PublicData
 
@@ -206,11 +206,10 @@ def collected(
         clipped: whether a repaired algorithm clips responses to the bound that its noise is for.
     """
     entry = method(id)
-    parameters = make_parameters(entry, values)
     if id == "ldp-whitened":
-        runs = [entry.plan(public, rows.n, Budget(mu), parameters).run(rows, SeededNoise(seed, 1), 1) for mu in mus]
+        runs = [entry.planned(public, rows.n, mu, values).run(rows, SeededNoise(seed, 1), 1) for mu in mus]
         return np.vstack([outcome.coefficients for outcome in runs])
-    plan = entry.plan(public, rows.n, Budget(mus[0]), parameters)
+    plan = entry.planned(public, rows.n, mus[0], values)
     if not isinstance(plan, LocalPlan | PrintedLocalPlan):
         raise TypeError(f"{id} is no collection")
     if sums is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, mu_from_pure_epsilon
+from pmtcore.accounting.budgets import mu_from_pure_epsilon
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.perturbed import add_remove
@@ -103,10 +103,10 @@ def _studied(
     bounds: Mapping[str, Any],
     printed: Mapping[str, Any],
 ) -> SelectionStudy:
-    budget = Budget(mu_from_pure_epsilon(epsilon))
+    mu = mu_from_pure_epsilon(epsilon)
 
     def plan(kind: type[PlanType], id: str, **values: object) -> PlanType:
-        return planned(kind, id, public, rows.n, budget=budget, values={**bounds, **values})
+        return planned(kind, id, public, rows.n, mu=mu, values={**bounds, **values})
 
     def fits(plan: PrintedPlan, sources: Sequence[NoiseSource]) -> np.ndarray:
         """Return coefficients (lams, trials, p), the draws of the noise alike at every Lambda."""
