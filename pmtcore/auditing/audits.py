@@ -10,7 +10,7 @@ from typing import Any
 
 from pmtcore.auditing.faults import FAULTS
 from pmtcore.auditing.lower_bound import Audit, audit
-from pmtcore.base.paths import assets, cache_directory
+from pmtcore.base.paths import assets, cache_directory, write_cached
 from pmtcore.base.steps import Steps
 from pmtcore.methods.registry import methods
 
@@ -74,12 +74,7 @@ class Sweep(Steps):
 
 def store(record: AuditRecord, path: Path | None = None) -> None:
     """Store a record for later visits; nothing happens where the folder cannot be written."""
-    path = cache_directory() / _FILE if path is None else path
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(record.as_dict(), indent=1) + "\n", encoding="utf-8")
-    except OSError:
-        return
+    write_cached(path or cache_directory() / _FILE, json.dumps(record.as_dict(), indent=1) + "\n")
 
 
 def stored() -> AuditRecord | None:

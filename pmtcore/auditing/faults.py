@@ -49,18 +49,16 @@ class Fault:
     run: Callable[[float, int], Audit]
 
 
-def _simulated(
-    name: str, mechanism: Callable[[float, int, np.ndarray], np.ndarray], width: int
-) -> Callable[[float, int], Audit]:
-    """Return an audit of a mechanism written as ``f(mu, table, normals (trials, width))``."""
+def _simulated(id: str, words: str, mechanism: Callable[[float, int, np.ndarray], np.ndarray], width: int = 1) -> Fault:
+    """Return the fault of a mechanism written as ``f(mu, table, normals (trials, width))``."""
 
     def run(mu: float, trials: int) -> Audit:
         def runs(which: int, count: int, stream: int) -> np.ndarray:
             return mechanism(mu, which, SeededNoise(3, which, stream).normal(count, width))
 
-        return audit_of(name, mu, runs, trials, pair="planted")
+        return audit_of(id, mu, runs, trials, pair="planted")
 
-    return run
+    return Fault(id, words, run)
 
 
 def _one_step_more(mu: float, which: int, z: np.ndarray) -> np.ndarray:
@@ -116,19 +114,17 @@ FAULTS = {
                 change=lambda plan: replace(plan, response_noise_factor=0.1),  # type: ignore[type-var]
             ),
         ),
-        Fault("one-step-more", "T + 1 steps on the budget of T", _simulated("one-step-more", _one_step_more, 3)),
-        Fault("own-radius", "the radius computed from private rows (E4)", _simulated("own-radius", _own_radius, 1)),
-        Fault("bottom-symbol", "a symbol for rows outside the radius (E5)", _simulated("bottom-symbol", _bottom, 1)),
-        Fault(
-            "truncated-noise", "noise cut off at two standard deviations", _simulated("truncated-noise", _cut_off, 1)
-        ),
-        Fault("own-weights", "weights from the private fit (E12)", _simulated("own-weights", _own_weights, 1)),
+        _simulated("one-step-more", "T + 1 steps on the budget of T", _one_step_more, 3),
+        _simulated("own-radius", "the radius computed from private rows (E4)", _own_radius),
+        _simulated("bottom-symbol", "a symbol for rows outside the radius (E5)", _bottom),
+        _simulated("truncated-noise", "noise cut off at two standard deviations", _cut_off),
+        _simulated("own-weights", "weights from the private fit (E12)", _own_weights),
         Fault(
             "all-rows",
             "three rows of a person count where one was promised",
             lambda mu, trials: audit("joint-pmt", mu, trials, people=People.of(1, FIRST, applied=3), passes="1"),
         ),
-        Fault("reused-noise", "one noise for two statistics (E13)", _simulated("reused-noise", _reused, 1)),
+        _simulated("reused-noise", "one noise for two statistics (E13)", _reused),
     )
 }
 

@@ -19,6 +19,18 @@ def assets() -> Path:
     return (application() or _PACKAGE.parent) / "assets"
 
 
+def write_cached(path: Path, text: str) -> bool:
+    """Write a file whole or not at all, for a later visit; ``False`` where that is not possible."""
+    beside = path.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError:
+        return False
+    return True
+
+
 def cache_directory() -> Path:
     """Return the folder of recomputed figures: ``PMT_GALLERY_DIR``, or the user's cache."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

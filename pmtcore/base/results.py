@@ -34,6 +34,15 @@ _CELL = "padding:2px 10px;text-align:right"
 Features = Callable[[object], np.ndarray]
 
 
+def _frame(
+    columns: dict[str, np.ndarray] | np.ndarray, index: list[str] | None = None, names: list[str] | None = None
+) -> pd.DataFrame:
+    """Return a table of numbers; pandas is loaded here, since the command line prints without it."""
+    import pandas as pd  # noqa: PLC0415
+
+    return pd.DataFrame(columns, index=index, columns=names, dtype=float)
+
+
 def shown(name: str) -> str:
     """Return the name of a coefficient as other packages write it."""
     return INTERCEPT if name == _OURS else name
@@ -88,8 +97,6 @@ class PredictedMeans:
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return mean, its standard error and limits, and limits of a new row where there are any."""
-        import pandas as pd  # noqa: PLC0415  # the command line prints without it
-
         quantile = student.isf(alpha / 2, self.freedom)
         columns = {"mean": self.predicted_mean, "mean_se": self.slope(self.linear) * self.se_mean}
         low, high = self._around(quantile * self.se_mean)
@@ -97,7 +104,7 @@ class PredictedMeans:
         if self.residual_sd is not None:
             low, high = self._around(quantile * np.hypot(self.se_mean, self.residual_sd))
             columns |= {"obs_ci_lower": low, "obs_ci_upper": high}
-        return pd.DataFrame(columns)
+        return _frame(columns)
 
     def _around(self, half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return limits of the linear predictor around its centre, widened to contain the published one."""
@@ -186,10 +193,8 @@ class Results:
         Raises:
             InputError: a level that is not between 0.5 and 1.
         """
-        import pandas as pd  # noqa: PLC0415  # as above
-
         low, high = self._limits(level if alpha is None else 1 - alpha)
-        return pd.DataFrame({"low": low, "high": high}, index=self.index)
+        return _frame({"low": low, "high": high}, self.index)
 
     def cov_params(self, part: str | None = None) -> pd.DataFrame:
         """Return the covariance of the coefficients: of one part, or of all together.
@@ -200,10 +205,8 @@ class Results:
         Raises:
             InputError: no such part, or only standard errors are known.
         """
-        import pandas as pd  # noqa: PLC0415  # as above
-
         covariance = self._covariance if part is None else self._part(part)
-        return pd.DataFrame(covariance, index=self.index, columns=self.index)
+        return _frame(covariance, self.index, self.index)
 
     def wald_test(self, constraints: object) -> WaldTest:
         """Test linear constraints jointly.
@@ -234,8 +237,6 @@ class Results:
         Raises:
             InputError: as :meth:`wald_test`.
         """
-        import pandas as pd  # noqa: PLC0415  # as above
-
         weights, right = self._constraints(constraints)
         value = weights @ self.centre - right
         error = np.sqrt(np.einsum("ki,ij,kj->k", weights, self._covariance, weights))
@@ -248,7 +249,7 @@ class Results:
             "low": value - half,
             "high": value + half,
         }
-        return pd.DataFrame(columns)
+        return _frame(columns)
 
     def predict(self, frame: object) -> np.ndarray:
         """Return the expected response of each row (k,); NaN where a value is missing. Free.
@@ -289,8 +290,6 @@ class Results:
 
     def frame(self, level: float = _LEVEL) -> pd.DataFrame:
         """Return the table of coefficients: coef, std err, t, p, limits, their centre, and the parts of the error."""
-        import pandas as pd  # noqa: PLC0415  # as above
-
         low, high = self._limits(level)
         columns = {
             "coef": self.coefficients,
@@ -302,7 +301,7 @@ class Results:
             "centre": self.centre,
             **{f"{part} sd": self.errors[part] for part in PARTS if part in self.errors},
         }
-        return pd.DataFrame(columns, index=self.index, dtype=float)
+        return _frame(columns, self.index)
 
     def summary(self) -> Results:
         """Return itself: it prints as a table, in a terminal and in a notebook."""
@@ -333,9 +332,7 @@ class Results:
     @property
     def parts(self) -> pd.DataFrame:
         """Return standard errors by part: privacy noise, sampling, truncation."""
-        import pandas as pd  # noqa: PLC0415  # as above
-
-        return pd.DataFrame(dict(self.errors), index=self.index, dtype=float)
+        return _frame(dict(self.errors), self.index)
 
     def _head(self) -> list[str]:
         lines = [f"{self.title} of {self.endog}" + (f", standing: {self.standing}" if self.standing else "")]

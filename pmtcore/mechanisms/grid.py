@@ -56,13 +56,8 @@ def grid_rows(rows: np.ndarray, radius: float, scale: int = SCALE) -> np.ndarray
         )
         inside = np.where(np.all(np.abs(inside) <= 2.0 * scale, axis=1)[:, None], inside, 0.0)  # nan too
     steps = np.trunc(inside * (1 - 2.0**-40)).astype(np.int64)  # towards zero, past what rounding may have added
-    steps[squared_norms_int(steps) > scale**2] = 0  # no entry is beyond the scale, so the check cannot overflow
+    steps[np.sum(steps * steps, axis=1) > scale**2] = 0  # no entry is beyond the scale, so the check cannot overflow
     return steps
-
-
-def squared_norms_int(rows: np.ndarray) -> np.ndarray:
-    """Return the exact squared lengths (k,) of integer rows (k, D)."""
-    return np.asarray(np.sum(rows * rows, axis=1))
 
 
 def integer_sum(rows: PrivateRows, integers: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Private[np.ndarray]:

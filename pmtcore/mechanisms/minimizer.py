@@ -236,6 +236,13 @@ class MinimizerRelease:
     rounding_bound: RoundingBound
     step_of_noise: float
 
+    @classmethod
+    def of(
+        cls, sums: Sums, centre: np.ndarray, ball: float, modulus: float, *, step_of_noise: float
+    ) -> MinimizerRelease:
+        """Return the release of the minimizer of an objective with these public constants."""
+        return cls(centre, ball, modulus, GRADIENT_TOLERANCE * sums.noise, sums.rounding_bound, step_of_noise)
+
     def tolerance(self, theta: np.ndarray) -> np.ndarray:
         """Return the length of the gradient (t,) that ends the search at coefficients (t, d).
 

@@ -20,7 +20,7 @@ from pmtcore.glm.families import Family
 from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.mechanisms.grid import FINE, SLACK
-from pmtcore.mechanisms.minimizer import GRADIENT_TOLERANCE, LossSums, MinimizerRelease, Reserve, Sums
+from pmtcore.mechanisms.minimizer import LossSums, MinimizerRelease, Reserve, Sums
 from pmtcore.mechanisms.noise import NoiseSource
 
 # Radius of the ball over 1 + |centre|: whitened coefficients beyond it saturate every row.
@@ -89,15 +89,8 @@ class Perturbation:
             centre=centre,
             noise=self.noise,
         )
-        least_gradient, modulus = GRADIENT_TOLERANCE * self.noise, self.modulus + max(self._own, 0.0)
-        return MinimizerRelease(
-            self.centre,
-            _RADIUS_PER_CENTRE_NORM * (1 + centre),
-            modulus,
-            least_gradient,
-            sums.rounding_bound,
-            self.noise / FINE,
-        )
+        ball, modulus = _RADIUS_PER_CENTRE_NORM * (1 + centre), self.modulus + max(self._own, 0.0)
+        return MinimizerRelease.of(sums, self.centre, ball, modulus, step_of_noise=self.noise / FINE)
 
     @property
     def covering(self) -> float:

@@ -29,7 +29,7 @@ from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.mechanisms.grid import FINE, SLACK
-from pmtcore.mechanisms.minimizer import GRADIENT_TOLERANCE, LossSums, MinimizerRelease, Reserve, Sums
+from pmtcore.mechanisms.minimizer import LossSums, MinimizerRelease, Reserve, Sums
 from pmtcore.mechanisms.noise import NoiseSource, in_the_lab, spherical, uniform
 
 # Modulus in units of zeta3 below which the fit would have no unique minimum.
@@ -100,10 +100,9 @@ class Mechanism:
             noise=self.noise.sd(p),
             sharp=float(np.sum(self.lasso)),
         )
-        least_gradient = GRADIENT_TOLERANCE * self.noise.sd(p)
         ball = _RADIUS_PER_SCALE * (centre + loss.score / loss.curvature)
         step = self.noise.scale / FINE
-        return MinimizerRelease(self.centre, ball, self.terms.modulus, least_gradient, sums.rounding_bound, step)
+        return MinimizerRelease.of(sums, self.centre, ball, self.terms.modulus, step_of_noise=step)
 
     def release(self, data: LossSums[Loss], n: int, source: NoiseSource, trials: int) -> np.ndarray:
         """Return minimizers (trials, p), each with its own noise.

@@ -28,7 +28,7 @@ from pmtcore import __version__
 from pmtcore.base.exports import finite
 from pmtcore.base.messages import InputError, MethodMessage, whole_number_between
 from pmtcore.base.numbers import plural
-from pmtcore.base.paths import assets, cache_directory
+from pmtcore.base.paths import assets, cache_directory, write_cached
 from pmtcore.base.strict_json import Json
 from pmtcore.papers.gallery.claims import Claim, Curve, Curves
 
@@ -443,17 +443,9 @@ def store(record: Mapping[str, Any], directory: Path | None = None) -> Path | No
     Raises:
         TypeError: a private figure is in the record.
     """
-    directory = cache_directory() if directory is None else directory
-    path = directory / f"{record['id']}.json"
-    beside = path.with_suffix(f".{os.getpid()}.tmp")
+    path = (directory or cache_directory()) / f"{record['id']}.json"
     text = _lines({key: finite(value) for key, value in record.items()}) + "\n"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except OSError:
-        return None
-    return path
+    return path if write_cached(path, text) else None
 
 
 def _lines(record: Mapping[str, Json]) -> str:
