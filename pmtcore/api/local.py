@@ -44,7 +44,6 @@ from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import device_rows, prepare_public
 
 SCHEMES = ("whitened", "moments")
-_NEIGHBOURS = Neighbours.REPLACE_ONE.value
 
 
 @dataclass(frozen=True)
@@ -196,8 +195,7 @@ class LocalClient:
     @property
     def guarantee(self) -> Mapping[str, Any]:
         """Return what each report promises about its row."""
-        made = self.published.configuration
-        return {"mu": made.mu, "epsilon": made.epsilon, "relation": "replace-one, of one's own row"}
+        return self.published.configuration.guarantee
 
     def report(self, rows: object) -> list[str]:
         """Make a report for each row (a frame or a path), one JSON text each. Reporting a row twice spends twice.

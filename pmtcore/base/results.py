@@ -74,6 +74,16 @@ class WaldTest:
         return f"F({self.df_num}, {self.df_denom:.4g}) = {self.statistic:.4g}, p = {self.pvalue:.3g}"
 
 
+def wald(deviation: np.ndarray, covariance: np.ndarray, freedom: float) -> tuple[float, float]:
+    """Return Wald's F that deviations (q,) of a covariance (q, q) are zero, and its p-value.
+
+    The p-value is of the chi-square law where variances count as known.
+    """
+    scale, q = 1 / np.sqrt(np.diag(covariance)), len(deviation)
+    size = float((deviation * scale) @ np.linalg.solve(covariance * np.outer(scale, scale), deviation * scale))
+    return size / q, float(f_distribution.sf(size / q, q, freedom) if freedom < _KNOWN else chi2.sf(size, q))
+
+
 @dataclass(frozen=True, eq=False)
 class PredictedMeans:
     """Predicted means of rows with their standard errors, in the names of statsmodels.
@@ -223,13 +233,8 @@ class Results:
         covariance = weights @ self._covariance @ weights.T
         if np.linalg.matrix_rank(weights) < len(weights):
             raise RefusedError(Refusal.CONSTRAINTS, ResultMessage.DEPENDENT_CONSTRAINTS)
-        scale = np.sqrt(np.diag(covariance))
-        inner = np.linalg.solve(covariance / np.outer(scale, scale), deviation / scale)
-        q, freedom = len(weights), self.df_resid
-        statistic = float(inner @ (deviation / scale)) / q
-        if freedom >= _KNOWN:
-            return WaldTest(statistic, float(chi2.sf(q * statistic, q)), q, math.inf)
-        return WaldTest(statistic, float(f_distribution.sf(statistic, q, freedom)), q, freedom)
+        freedom = self.df_resid
+        return WaldTest(*wald(deviation, covariance, freedom), len(weights), math.inf if freedom >= _KNOWN else freedom)
 
     def t_test(self, constraints: object, level: float = _LEVEL) -> pd.DataFrame:
         """Return each contrast by itself: ``coef``, ``std err``, ``t``, ``p``, ``low``, ``high``.

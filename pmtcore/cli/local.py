@@ -57,8 +57,7 @@ def _randomize(chosen: argparse.Namespace) -> Answer:
     source = SecureNoise()
     with _whole_or_not_at_all(path) as unfinished:
         written = _write_reports(unfinished, (made.randomize(*block, source) for block in own), made.digest)
-    guarantee = {"mu": made.mu, "epsilon": made.epsilon, "relation": "replace-one, of one's own row"}
-    return {"reports": written, "configuration": made.digest, "guarantee": guarantee}, f"{written} reports written"
+    return {"reports": written, "configuration": made.digest, "guarantee": made.guarantee}, f"{written} reports written"
 
 
 @contextmanager

@@ -16,10 +16,10 @@ import numpy as np
 
 from pmtcore.accounting.budgets import of_person
 from pmtcore.base.bands import Bands
-from pmtcore.base.distributions import chi2, f_distribution, student
+from pmtcore.base.distributions import f_distribution, student
 from pmtcore.base.escaping import one_line
 from pmtcore.base.messages import ExploreMessage, InputError, Note, Refusal, RefusedError, ReleaseNote
-from pmtcore.base.results import Reported, Results, WaldTest
+from pmtcore.base.results import Reported, Results, WaldTest, wald
 from pmtcore.explore.functionals import Estimates, figures
 from pmtcore.methods.joint_moment.linear import Fit, State, solve
 from pmtcore.public.bands import limits
@@ -179,13 +179,8 @@ class Regression(Reported):
         if not names:
             raise InputError(ExploreMessage.JOINT_TEST_EMPTY)
         c = np.array([self._row({name: 1.0}) for name in dict.fromkeys(names)])
-        value = c @ self.fit.coefficients
-        scale = 1 / np.sqrt(np.diag(c @ self.fit.total @ c.T))
-        covariance = (c @ self.fit.total @ c.T) * np.outer(scale, scale)
-        size = float((value * scale) @ np.linalg.solve(covariance, value * scale))
-        q, freedom = len(c), self.freedom
-        p = float(f_distribution.sf(size / q, q, freedom)) if freedom < 1e5 else float(chi2.sf(size, q))
-        return Test(size / q, q, freedom, p)
+        statistic, p = wald(c @ self.fit.coefficients, c @ self.fit.total @ c.T, self.freedom)
+        return Test(statistic, len(c), self.freedom, p)
 
     @overload
     def predict(self, values: Mapping[str, float]) -> Predicted: ...

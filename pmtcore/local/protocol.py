@@ -81,6 +81,11 @@ class Configuration:
             raise InputError(LocalMessage.OFFSET_FORM)
 
     @property
+    def guarantee(self) -> dict[str, float | str | None]:
+        """Return what each report promises about its row."""
+        return {"mu": self.mu, "epsilon": self.epsilon, "relation": "replace-one, of one's own row"}
+
+    @property
     def d(self) -> int:
         """Return the number of features."""
         return len(self.names)
