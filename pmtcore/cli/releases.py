@@ -165,9 +165,12 @@ def _request(chosen: argparse.Namespace, saved: Request | None, problem: Problem
 
 def _named(chosen: argparse.Namespace) -> dict[str, str]:
     """Return the data set and the key of a spend: those given, or the private table's name and a key drawn anew."""
-    place = chosen.private
-    dataset = chosen.dataset or ("standard input" if place == STANDARD_INPUT else Path(without_keys(place)).name)
-    return {"dataset": dataset, "key": chosen.key or uuid4().hex}
+    return {"dataset": chosen.dataset or _data_set(chosen.private), "key": chosen.key or uuid4().hex}
+
+
+def _data_set(place: str) -> str:
+    """Return the name of the private table in the ledger, where none was given."""
+    return "standard input" if place == STANDARD_INPUT else Path(without_keys(place)).name
 
 
 def _is_there(url: str) -> bool:
