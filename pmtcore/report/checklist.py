@@ -13,7 +13,7 @@ from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.methods.registry import method
 
 # What a band allows for, by the names of its parts.
-_PARTS = {"privacy": "the noise for privacy", "sampling": "sampling", "truncation": "truncated rows"}
+_PARTS = {"privacy": "the noise for privacy", "sampling": "sampling", "truncation": "truncation"}
 _BLANK = 40  # letters of a line to be filled in by hand
 _ANSWERS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 

@@ -437,7 +437,7 @@ def release_words(release: Release, per_spread: bool = True) -> str:
         "sampling": "the error is mostly that of the public rows: the noise is about as large as what was released."
         if release.facts.noise_dominates
         else f"sampling is the largest part of the error; {_price(parts)}.",
-        "truncation": f"truncated rows are the largest part of the error{wider}.",
+        "truncation": f"truncation is the largest part of the error{wider}.",
     }[largest]
     if TableNote.FEW_PUBLIC_ROWS in map(kind_of, release.notes):  # two digits of a part would claim too much
         return f"For the typical coefficient {advice} How large each part is, so few public rows tell roughly at best."
@@ -459,9 +459,9 @@ def _price(parts: Mapping[str, float]) -> str:
         return "and there is no other"
     longer = math.hypot(*parts.values()) / parts["sampling"] - 1
     return (
-        "noise and truncated rows cost next to nothing"
+        "noise and truncation cost next to nothing"
         if longer < 0.005
-        else f"noise and truncated rows widen error bars by {percent(longer)}"
+        else f"noise and truncation widen error bars by {percent(longer)}"
     )
 
 

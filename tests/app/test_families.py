@@ -155,9 +155,9 @@ def test_the_retrieval_page_adds_up(app):
     assert not app.exception and "ε 0.5" in shown.values() and "ε 1" in shown.values()
     assert "The three parts add up to the planned epsilon, 4.38" in words(app)
     assert "replace-one" in words(app) and "plan under add-remove-one" in words(app)
-    assert "From here on no table is used" in words(app), "figures of both parts have the same names"
+    assert "From here on nothing is about the open table" in words(app), "figures of both parts have the same names"
     app.segmented_control(key="retrieval-choice").set_value("return").run()
-    assert next(metric.value for metric in app.metric if metric.label == "Guarantee") == "ε 0.5"
+    assert next(metric.value for metric in app.metric if metric.label == "Example: guarantee") == "ε 0.5"
     app.selectbox(key="retrieval-relation").set_value("add-remove-one").run()
     assert "Under replace-one the same release has epsilon = 1" in words(app)
     for loss in app.selectbox(key="retrieval-loss").options:

@@ -55,7 +55,7 @@ async def release(port: int, ready: asyncio.Barrier) -> str:
         await visitor.set("checkbox", "ledger-study", True)
         await visitor.set("checkbox", "I spend mu", True)
         await ready.wait()  # everybody has confirmed: now all click at once
-        await visitor.set("button", "Release", True)
+        await visitor.set("button", "Compute a lab figure", True)
         await visitor.ended()
         return visitor.words()
 

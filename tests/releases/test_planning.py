@@ -216,7 +216,7 @@ def test_a_width_that_leaves_a_part_out_is_no_narrower_one():
     assert not unknown.is_complete and known.is_complete and mine.is_complete
     assert planning.narrowest([mine, unknown], mine) is None
     assert planning.narrowest([mine, unknown, known], mine) is known
-    assert left_out_words([mine, known], "a") == "" and "truncated rows" in left_out_words([mine, unknown], "a")
+    assert left_out_words([mine, known], "a") == "" and "truncation" in left_out_words([mine, unknown], "a")
     nothing_cut = plan_of("pmt-objective", 1.0, 0.0)
     assert planning.narrowest([mine, known, nothing_cut], mine) is nothing_cut
 

@@ -16,7 +16,6 @@ import numpy as np
 from pmtcore.base.messages import InputError, MethodMessage, RecordMessage, reraised_as, whole_number_between
 from pmtcore.base.strict_json import Json
 
-_KINDS = ("log", "square", "product", "spline")
 _CALL = re.compile(r"^(log|square|product|spline)\s*\((.*)\)$", re.DOTALL)
 _FEWEST_KNOTS, _MOST_KNOTS = 3, 7  # fewer bend nothing, more follow single public rows
 _MOST_COLUMNS = 200  # derived columns in one record; each adds a row to the moment

@@ -149,7 +149,7 @@ def left_out_words(plans: Sequence[Planned], coefficient: str) -> str:
         else [f"Wider than the picture at nearly every budget, so not drawn: {english(sorted(map(title, wide)))}."]
     )
     if not all(one.is_complete for one in plans if one.method not in wide):
-        told.append("* A lower bound: what truncated rows add to the error of these methods is not predicted.")
+        told.append("* A lower bound: what truncation adds to the error of these methods is not predicted.")
     return " ".join(told)
 
 
