@@ -662,7 +662,7 @@ def _mutants() -> list[Mutant]:
         FILTER,
     )
     plant("joint: bounds do not grow", "public/clipping.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
-    plant("joint: bounds priced by the score", tail, "_LEAST_UNCLIPPED) ** _SLOPE_POWER", "1.0)", FILTER)
+    plant("joint: bounds priced by the score", tail, "error / unclipped**_SLOPE_POWER", "error", FILTER)
     plant("joint: a pilot scaled for itself", "methods/joint/plan.py", "_PILOT_SCALE * accurate", "accurate", FILTER)
     expected = "tests/methods/test_joint_refined.py -k a_plan"
     plant("joint: a plan ends at the longest", tail, "tail.beyond(low), at_least", "0.0 * low, at_least", FILTER)

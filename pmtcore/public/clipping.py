@@ -584,13 +584,12 @@ class GradientNorms:
         """
         rows = self.expected(n, counts, noise)
         error = self.clipping_mse_by_bound(rows, n, self._bounds) + self._noise(n, mu)
-        inside = rows @ self._inside(self._bounds).T / np.maximum(np.sum(rows, axis=1, keepdims=True), 1.0)
-        return least_error(self._bounds, error / np.maximum(inside, _LEAST_UNCLIPPED) ** _SLOPE_POWER)
+        unclipped = _unclipped_share(rows @ self._inside(self._bounds).T, np.sum(rows, axis=1, keepdims=True))
+        return least_error(self._bounds, error / unclipped**_SLOPE_POWER)
 
     def unclipped_share(self, rows: np.ndarray, bounds: np.ndarray) -> np.ndarray:
         """Return the share (T,) of rows (T, K) in the bins that bounds (T,) do not clip, a twentieth at least."""
-        inside = np.sum(rows * self._inside(bounds), axis=1) / np.maximum(np.sum(rows, axis=1), 1.0)
-        return np.maximum(inside, _LEAST_UNCLIPPED)
+        return _unclipped_share(np.sum(rows * self._inside(bounds), axis=1), np.sum(rows, axis=1))
 
     def _inside(self, bounds: np.ndarray) -> np.ndarray:
         """Return the part (B, K) of each bin below each bound (B,); of the last, which is open, none."""
@@ -639,3 +638,8 @@ class GradientNorms:
     def _middles(self) -> np.ndarray:
         """Return the middles of the bins (K,); of the last, which is open, its edge."""
         return np.append((self.edges[1:-1] + self.edges[:-2]) / 2, self.edges[-1])
+
+
+def _unclipped_share(unclipped: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the share of rows that are not clipped, a twentieth at least, for numbers of both of one shape."""
+    return np.maximum(unclipped / np.maximum(rows, 1.0), _LEAST_UNCLIPPED)
