@@ -1426,9 +1426,16 @@ def _mutants() -> list[Mutant]:
     plant(
         "fingerprint: as many rows of a small table are asked for as of a large one",
         known,
-        "asked = min(_WHOLE * len(known.sample), len(known.sample) / 4 + _CLEAR)",
+        "asked = max(min(_WHOLE * len(known.sample), len(known.sample) / 4 + _CLEAR), FEWEST_TO_TELL)",
         "asked = SAMPLE / 2",
         f"{fingerprint} -k new_column",
+    )
+    plant(
+        "fingerprint: a tiny table asks for fewer rows than the noise is wide",
+        known,
+        "asked = max(min(_WHOLE * len(known.sample), len(known.sample) / 4 + _CLEAR), FEWEST_TO_TELL)",
+        "asked = min(_WHOLE * len(known.sample), len(known.sample) / 4 + _CLEAR)",
+        f"{fingerprint} -k too_small",
     )
     plant(
         "fingerprint: a private row counts fourfold",

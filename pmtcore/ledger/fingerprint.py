@@ -424,7 +424,8 @@ def rows_in_whole(cells: HashedCells, known: Sketch) -> float:
     independent sample of as many rows a quarter count at most, since ``exp(-l) (1 - exp(-l)) <= 1/4`` where l of a kind
     are expected: other years of a panel, and rows of few levels, are no evidence. Of a larger table a row counts with
     the chance that a sample of as many rows as the known table has would hold it. Where most rows have others of
-    their kind, two tables are the same if these are there equally often.
+    their kind, two tables are the same if these are there equally often. Fewer than :data:`FEWEST_TO_TELL` rows are
+    never enough: the noise would take a table without one such row for a known table of nine rows one time in four.
     """
     varying = [k for k in range(len(known.names)) if len(np.unique(known.sample[:, k])) > 1]
     if not len(known.sample) or not all(known.names[k] in cells.names for k in varying):
@@ -436,7 +437,7 @@ def rows_in_whole(cells: HashedCells, known: Sketch) -> float:
     at = np.minimum(np.searchsorted(mine, single), len(mine) - 1)
     drawn = min((known.table_rows or known.rows) / max(cells.table_rows, 1), 1.0)
     rows = float(np.sum(np.where(mine[at] == single, 1 - (1 - drawn) ** copies[at], 0.0)))
-    asked = min(_WHOLE * len(known.sample), len(known.sample) / 4 + _CLEAR)
+    asked = max(min(_WHOLE * len(known.sample), len(known.sample) / 4 + _CLEAR), FEWEST_TO_TELL)
     counts = _counts_evidence(cells.named_types, known.named_types, known.complete)
     return max(THRESHOLD + (rows - asked) / _EXCHANGED, counts)
 

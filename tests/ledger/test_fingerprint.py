@@ -595,6 +595,13 @@ def test_the_rows_of_a_small_table_are_known_beside_a_new_column(rows):
     assert not any(holds_rows(others, held_of(levels(1, rows, 10 * rows)), KEY, ask) for ask in range(20))
 
 
+@pytest.mark.parametrize("rows", [3, 9, 20, 48])
+def test_no_table_is_too_small_for_honest_public_rows(rows):
+    """Noise alone would take public rows for those of a tiny private table: one comparison in a thousand at most."""
+    held, there = held_of(people(3).iloc[:rows]), cells(csv(people(4)))
+    assert sum(holds_rows(there, held, KEY, ask) for ask in range(2000)) <= 6
+
+
 def test_a_release_may_be_repeated_with_the_same_public_sample_of_a_panel(tmp_path):
     """The ledger knows the private rows by then; the public ones are of the same persons in other years."""
     book, choices = Ledger(str(tmp_path / "l.db")), Choices(target="weight", features=("height", "age"))
