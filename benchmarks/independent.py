@@ -23,6 +23,7 @@ from scipy.special import expit
 from scipy.stats import truncnorm
 
 STORED = Path(__file__).resolve().parents[1] / "assets" / "gallery"
+DATA = Path(os.environ.get("PMT_DATA_DIR", Path(__file__).resolve().parents[2] / "shared" / "data"))
 ROOT2 = np.sqrt(2)
 
 
@@ -107,7 +108,7 @@ def figure_a7(trials: int) -> bool:
 
 def figure_a9(trials: int) -> bool:
     """Recompute bank marketing: distance to the fit without privacy after ten steps at mu = 10."""
-    frame = pd.read_csv(Path(os.environ["PMT_DATA_DIR"]) / "bank-full.csv.gz", sep=None, engine="python")
+    frame = pd.read_csv(DATA / "bank-full.csv.gz", sep=None, engine="python")
     target = frame.columns[-1]
     codes = {
         name: frame[name] if pd.api.types.is_numeric_dtype(frame[name]) else frame[name].astype("category").cat.codes

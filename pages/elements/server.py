@@ -254,6 +254,6 @@ def purge(runtime: Runtime) -> int:
 
 
 def _warm() -> None:
-    """Import what every page needs, and compute the picture that a first visitor sees."""
+    """Import what every page needs, and what the picture that a first visitor sees is drawn with."""
     importlib.import_module("pages.elements.frame")
-    importlib.import_module("pmtcore.auditing.opening").opening()
+    importlib.import_module("pmtcore.report.figures.opening")

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.elements.controls import control
 from pages.elements.session import session
 from pages.elements.widgets import badge, picture
-from pmtcore.auditing.opening import opening
+from pmtcore.auditing.opening_picture import opening
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure, unbroken
