@@ -253,7 +253,12 @@ def purge(runtime: Runtime) -> int:
     return len(ended)
 
 
+_OF_THE_FIRST_PAGE = ("auditing.opening_picture", "report.figures.opening")
+
+
 def _warm() -> None:
-    """Import what every page needs, and what the picture that a first visitor sees is drawn with."""
+    """Import what every page needs, and draw the picture that a first visitor sees."""
     importlib.import_module("pages.elements.frame")
-    importlib.import_module("pmtcore.report.figures.opening")
+    stored, figures = (importlib.import_module(f"pmtcore.{name}") for name in _OF_THE_FIRST_PAGE)
+    for draw in (figures.coefficients, figures.errors):
+        draw(stored.opening(), stored.FIRST_BUDGET)

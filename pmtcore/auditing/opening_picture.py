@@ -12,6 +12,7 @@ import numpy as np
 from pmtcore.base.paths import assets
 
 STORED = assets() / "opening.json"
+FIRST_BUDGET = 1.0  # where the slider stands when the page opens
 
 
 @dataclass(frozen=True, eq=False)
