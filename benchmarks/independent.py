@@ -328,15 +328,22 @@ def figure_d1b() -> bool:
 
 def new(trials: int) -> list[bool]:
     """Recompute the six that were drawn of the new readings."""
-    counts, erm, any_b = "as printed, noise for |y| <= 1, eps = 10", {"selects": False}, {"selects": True}
+    printed, erm, any_b = "as printed, noise for |y| <= 1,", {"selects": False}, {"selects": True}
     few = max(trials // 2, 10)
 
     def predicted(kind: str, n: int, epsilon: float, delta: float, **how: bool) -> list[float]:
         return [recycled_prediction(s, kind, n, epsilon, delta, **how) for s in range(trials)]
 
     return [
-        beside("C4", counts, 90_000, [local_counts(s, 10, 90_000, 10.0, gaussian=False) for s in range(few)]),
-        beside("C2b", counts, 5, [local_counts(s, 5, 200_000, 10.0, gaussian=True) for s in range(few)]),
+        beside(
+            "C4", f"{printed} eps = 10", 90_000, [local_counts(s, 10, 90_000, 10.0, gaussian=False) for s in range(few)]
+        ),
+        beside(
+            "C2b",
+            f"{printed} p = 5, eps = 10",
+            200_000,
+            [local_counts(s, 5, 200_000, 10.0, gaussian=True) for s in range(few)],
+        ),
         beside(
             "D8d", "NAPP-ERM, recycled as displayed", 1.0, predicted("linear", 200, 1.0, 1e-4, displayed=True, **erm)
         ),
