@@ -1431,6 +1431,20 @@ def _mutants() -> list[Mutant]:
         f"{fingerprint} -k new_column",
     )
     plant(
+        "fingerprint: equal counts of few kinds of rows are never by chance",
+        known,
+        "min(_COUNTS_APART, chance - _BY_CHANCE, least)",
+        "min(_COUNTS_APART, chance - _BY_CHANCE)",
+        f"{fingerprint} -k seldom_one",
+    )
+    plant(
+        "fingerprint: equal counts of few kinds of rows say nothing",
+        known,
+        "min(_COUNTS_APART, chance - _BY_CHANCE, least)",
+        "min(_COUNTS_APART, chance - _BY_CHANCE, least / 4)",
+        f"{fingerprint} -k few_kinds",
+    )
+    plant(
         "fingerprint: a tiny table asks for fewer rows than the noise is wide",
         known,
         "asked = max(min(_WHOLE * len(known.sample), len(known.sample) / 4 + _CLEAR), FEWEST_TO_TELL)",

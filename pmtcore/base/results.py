@@ -156,7 +156,7 @@ class Results:
     guarantee: Mapping[str, Any] = field(default_factory=dict)
     standing: str = ""
     record: Mapping[str, Any] = field(default_factory=dict)
-    mean: Mean = field(default=lambda linear: linear)
+    mean: Mean = np.asarray
     slope: Mean = np.ones_like
     features: Features | None = None
     words: tuple[str, ...] = ()

@@ -7,10 +7,10 @@ post-processing too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 
@@ -60,6 +60,14 @@ class Predicted:
     new_high: float
 
 
+class MomentDesign(Protocol):
+    """Design of new rows in columns of a moment."""
+
+    def __call__(self, frame: object, names: Sequence[str]) -> np.ndarray:
+        """Return columns (k, D) of these names from rows of a frame."""
+        ...
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression(Reported):
     """A regression of one column on others.
@@ -77,7 +85,7 @@ class Regression(Reported):
     lam: float = 0.0
     constant: bool = True
     label: str = field(default="", compare=False)
-    design: Callable[[Any, Sequence[str]], np.ndarray] | None = None
+    design: MomentDesign | None = None
     guarantee: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -100,7 +108,6 @@ class Regression(Reported):
         """Return estimates, standard errors, tests and predictions, named as in statsmodels."""
         fit, bands, share = self.fit, self.bands, self.r_squared
         freedom = np.full(len(self.names), np.inf) if bands.freedom is None else bands.freedom
-        design = self.design
         return Results(
             names=self.names,
             coefficients=fit.coefficients,
@@ -115,7 +122,7 @@ class Regression(Reported):
             rsquared=None if share is None else float(share.values[0]),
             residual_sd=self.residual_sd,
             guarantee=of_person(self.guarantee),
-            features=None if design is None else lambda frame: design(frame, self.names),
+            features=None if self.design is None else partial(self.design, names=self.names),
             words=(Note(ReleaseNote.FROM_MOMENT),),
         )
 

@@ -63,6 +63,19 @@ class Family:
         return self.slope(z)
 
 
+# Curves that results hold have names: without one nothing that holds them could be pickled.
+def _linear_mean(z: np.ndarray) -> np.ndarray:
+    return z
+
+
+def _boosting_mean(z: np.ndarray) -> np.ndarray:
+    return np.asarray(0.5 + z / (4 * np.sqrt(1 + z**2 / 4)))
+
+
+def _boosting_slope(z: np.ndarray) -> np.ndarray:
+    return np.asarray(0.25 * (1 + z**2 / 4) ** -1.5)
+
+
 def _logistic_slope(z: np.ndarray) -> np.ndarray:
     p = expit(z)
     return np.asarray(p * (1 - p))
@@ -72,7 +85,7 @@ def _capped_exp(z: np.ndarray) -> np.ndarray:
     return np.exp(np.minimum(z, 700.0))
 
 
-GAUSSIAN = Family("gaussian", "linear", lambda z: z**2 / 2, lambda z: z, np.ones_like, lambda r: r, lambda r: 1.0)
+GAUSSIAN = Family("gaussian", "linear", lambda z: z**2 / 2, _linear_mean, np.ones_like, lambda r: r, lambda r: 1.0)
 LOGISTIC = Family(
     "logistic",
     "logistic",
@@ -96,8 +109,8 @@ BOOSTING = Family(
     "boosting",
     "boosting",
     lambda z: z / 2 + np.sqrt(1 + z**2 / 4),
-    lambda z: 0.5 + z / (4 * np.sqrt(1 + z**2 / 4)),
-    lambda z: 0.25 * (1 + z**2 / 4) ** -1.5,
+    _boosting_mean,
+    _boosting_slope,
     lambda r: float(0.5 + r / (4 * np.sqrt(1 + r**2 / 4))),
     lambda r: 0.25,
     binary=True,

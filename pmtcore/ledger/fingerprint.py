@@ -48,6 +48,7 @@ _LEVELS = 128  # a column of more values tells rows apart
 _TYPES = 256  # different rows that are kept with how often they are there
 _COUNTS_APART = 12.0  # rows: two tables of which no more differ are one
 _BY_CHANCE = 36.0  # rows that two draws must be expected to differ in, beyond that, before equal counts say anything
+_ALIKE = 0.01  # of independent pairs of equal size; so few differ in less than :func:`_least_apart`
 THRESHOLD = 24.0  # rows of the sample that make two tables one; before noise
 FEWEST_TO_TELL = int(2 * THRESHOLD)  # rows of a table that is surely known again: fewer may fall below the threshold
 # Share of the sample's rows that another table holds as they are: between all and the quarter that chance has at most.
@@ -55,6 +56,7 @@ _WHOLE = 5 / 8
 _CLEAR = 64.0  # rows beyond that quarter are enough: 21 of :func:`rows_in_whole`, where the noise is a few
 _EXCHANGED = 3.0  # what one private row more or less changes that number by, at most (decision 0240)
 NOISE = 2.0  # scale of the Laplace noise on threshold and count: about epsilon 1.5 a join (decision 0024)
+_BESIDE_NOISE = 3 * NOISE  # rows that counts must differ in less than that, since noise is added to them
 
 
 # The digit of each byte in base 85; 99 for those that are none.
@@ -547,7 +549,8 @@ def _counts_evidence(counted: tuple[np.ndarray, np.ndarray], known: Mapping[int,
     """Return the evidence that whole rows are there equally often, in rows: a row exchanged changes it by about one.
 
     Two draws of a population differ by about ``0.4 sqrt(2 c)`` rows in a row that is there c times: where that adds up
-    to little (few rows, few different ones), equal counts say nothing.
+    to little (few rows, few different ones), equal counts say nothing. Of two to eight different rows the sum varies
+    much, so that pairs that happen to be alike are told by :func:`_least_apart`.
 
     Args:
         counted: of the table at hand, its different rows as hashes and how often each is there.
@@ -562,4 +565,27 @@ def _counts_evidence(counted: tuple[np.ndarray, np.ndarray], known: Mapping[int,
     names = known.keys() | {value for value in mine if value < last}
     apart = sum(abs(known.get(name, 0) - mine.get(name, 0)) for name in names) / 2
     chance = sum(0.4 * math.sqrt(2 * often) for often in known.values())
-    return max(THRESHOLD + min(_COUNTS_APART, chance - _BY_CHANCE) - apart, 0.0)
+    least = _least_apart(np.array(list(known.values()))) - _BESIDE_NOISE
+    return max(THRESHOLD + min(_COUNTS_APART, chance - _BY_CHANCE, least) - apart, 0.0)
+
+
+def _least_apart(counts: np.ndarray) -> float:
+    """Return the rows r in which two independent tables of one population and size differ, but for 1 % of such pairs.
+
+    The differences of k + 1 counts lie in k dimensions, where their normal density is at most ``(4 pi)^(-k/2) (n /
+    prod c)^(1/2)``. Those whose positive and negative parts add up to at most r fill a volume of ``r^k C(2k, k) / k!``
+    (the difference body of a simplex). Rows of the k largest counts are taken by themselves and the others together,
+    which moves no two tables apart; the k that tells most is chosen (decision 0265).
+
+    Args:
+        counts: how often each different row is there.
+    """
+    largest = np.sort(counts)[::-1].astype(float)
+    k = np.arange(1, len(largest))
+    others = np.cumsum(largest[::-1])[::-1][1:]
+    spread = np.cumsum(np.log(largest))[:-1] + np.log(others) - math.log(largest.sum())
+    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 2 * len(largest))))])
+    density = (k * math.log(4 * math.pi) + spread) / 2
+    return float(
+        np.exp(np.max((math.log(_ALIKE) + density + 3 * factorials[k] - factorials[2 * k]) / k, initial=-np.inf))
+    )

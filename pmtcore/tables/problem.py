@@ -307,6 +307,7 @@ def _by_formula(
     cluster: Cluster | None,
 ) -> Problem:
     """Expand both tables by the formula; no private row is read, and the ledger recognizes the original table."""
+    _check_schema(schema, private, public)
     expansion = _expansion(public, choices, schema).with_columns((choices.person, *choices.weighing, choices.cluster))
     if not isinstance(public, Table):
         raise TypeError("an expansion is learned from public rows")
@@ -401,6 +402,17 @@ def _check_declared(choices: Choices, public: Table | MomentTable) -> None:
         raise InputError(TableMessage.DECLARED_NOWHERE, columns=unknown, present=_near_first(unknown, public.columns))
 
 
+def _check_schema(schema: Schema | None, private: Table, public: Table | MomentTable) -> None:
+    """Refuse a declared schema of columns that no table has: the one that was meant would be read by other rules.
+
+    Raises:
+        InputError: a name of the schema is in neither table.
+    """
+    present = (*public.columns, *private.columns)
+    if unknown := [one.name for one in schema.columns if one.name not in present] if schema else []:
+        raise InputError(TableMessage.SCHEMA_NOWHERE, columns=unknown, present=_near_first(unknown, public.columns))
+
+
 def _lab_reasons(private: Table, choices: Choices, dialect: Dialect) -> tuple[str, ...]:
     """Return why one private row may decide more than its own row: then no release of it is sound."""
     strict = "refuse" in (choices.missing, choices.unseen)
@@ -433,6 +445,7 @@ def public_side(
         InputError: as :func:`prepare`.
     """
     _check_public_rows(public, public_rows)
+    _check_schema(schema, private, public)
     if choices.formula:
         expansion = _expansion(public, choices, schema).with_columns(
             (choices.person, *choices.weighing, choices.cluster)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -340,6 +341,40 @@ def test_script_planning(public):
     assert set(plan.frame()["coefficient"]) == {"(intercept)", "age", "income", "C(sex)[T.m]"}
     needed = pc.PrivateRegressor(mu=1.0, formula=FORMULA).needed(public, n=2000, coefficient="income", half_width=0.2)
     assert needed.mu is not None
+
+
+@pytest.mark.parametrize(
+    ("kind", "family", "target"),
+    [
+        (pc.PrivateRegressor, "gaussian", "y"),
+        (pc.PrivateRegressor, "poisson", "visits"),
+        (pc.PrivateClassifier, "logistic", "high"),
+        (pc.PrivateClassifier, "boosting", "high"),
+    ],
+    ids=["gaussian", "poisson", "logistic", "boosting"],
+)
+def test_what_a_fit_hands_out_can_be_stored(kind, family, target, private, public):
+    """Estimator, results and predictions go through pickle, which joblib, caches and other processes use."""
+    visits = np.random.default_rng(0).poisson(2.0, len(private))
+    private, public = private.assign(visits=visits), public.assign(visits=visits[: len(public)])
+    fit = kind(mu=1.0, family=family, features=["age", "sex"]).fit(private, public, target=target, seed=1, quiet=True)
+    results, stored = fit.results_, pickle.loads(pickle.dumps(fit.results_))
+    assert str(stored) == str(results) == str(pickle.loads(pickle.dumps(fit)).results_)
+    there, again = (each.get_prediction(public) for each in (results, stored))
+    for each in (again, pickle.loads(pickle.dumps(there))):
+        assert each.summary_frame().equals(there.summary_frame())
+
+
+def test_regressions_of_a_release_can_be_stored(private, public):
+    """The moment, a regression from it, and its results."""
+    release = pc.release(private, public, target="y", mu=2.0, method="joint-moment", seed=1)
+    moment = pc.Moment.of(release)
+    fit = moment.regress("y ~ age + income")
+    again = pickle.loads(pickle.dumps(moment)).regress("y ~ age + income")
+    for stored in (again, pickle.loads(pickle.dumps(fit))):
+        assert str(stored) == str(fit) and np.array_equal(stored.predict(private), fit.predict(private))
+    assert str(pickle.loads(pickle.dumps(fit.results_))) == str(fit.results_)
+    assert str(pickle.loads(pickle.dumps(release))) == str(release)
 
 
 def test_script_explore(private, public, tmp_path):

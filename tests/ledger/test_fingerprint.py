@@ -240,6 +240,46 @@ def test_rows_of_a_large_table_that_tell_nobody_apart(monkeypatch):
     assert overlap(cells(csv(other)), held) == 0
 
 
+def rows_of_kinds(counts: np.ndarray) -> HashedCells:
+    """Return a table of rows of a few kinds, of each as many as stated."""
+    kinds = fingerprints.mixed(np.arange(len(counts), dtype=np.uint64), KEY)
+    return HashedCells(("kind",), np.repeat(kinds, counts)[:, None], None, int(counts.sum()))
+
+
+KINDS = {
+    "one yes-no column": [0.5, 0.5],
+    "one rare level": [0.97, 0.03],
+    "two yes-no columns": [0.25] * 4,
+    "two rare levels": [0.9, 0.05, 0.03, 0.02],
+    "three yes-no columns": [0.125] * 8,
+    "twelve kinds": [1 / 12] * 12,
+    "sixty kinds": [1 / 60] * 60,
+}
+
+
+@pytest.mark.parametrize("known_again", [holds_rows, is_recognised])
+@pytest.mark.parametrize("n", [100, 2000, 8000])
+@pytest.mark.parametrize("kinds", KINDS)
+def test_two_honest_tables_of_one_size_are_seldom_one(kinds, n, known_again):
+    """Counts of few kinds agree by chance: in at most about one of a hundred pairs two tables are taken for one."""
+    rng = np.random.default_rng(n)
+    pairs = [rng.multinomial(n, KINDS[kinds], size=2) for _ in range(300)]
+    taken = [known_again(rows_of_kinds(here), sketch(rows_of_kinds(there)), KEY) for here, there in pairs]
+    assert sum(taken) <= 9, "one in a hundred is three of them"
+
+
+@pytest.mark.parametrize("n", [4000, 20_000])
+@pytest.mark.parametrize("kinds", ["two yes-no columns", "three yes-no columns", "twelve kinds", "sixty kinds"])
+def test_few_kinds_are_known_again_where_equal_counts_say_so(kinds, n):
+    """A copy, and a copy that has one row less, of what independent tables would not agree in."""
+    counts = np.random.default_rng(n).multinomial(n, KINDS[kinds])
+    less = counts - np.eye(len(counts), dtype=int)[0]
+    for key in (bytes([at]) * 32 for at in range(20)):
+        again = [is_recognised(rows_of_kinds(here), sketch(rows_of_kinds(counts)), key) for here in (counts, less)]
+        assert again == [True, True] or kinds == "two yes-no columns"
+        assert evidence(rows_of_kinds(counts), sketch(rows_of_kinds(counts))) > THRESHOLD
+
+
 def test_what_is_kept_of_a_table_does_not_grow_with_it(monkeypatch):
     """Hashes in number, whatever the rows; no more where every row is alike."""
     monkeypatch.setattr(fingerprint, "MOST_CELLS", 20_000)

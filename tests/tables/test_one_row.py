@@ -15,6 +15,7 @@ import sqlite3
 import warnings
 import zoneinfo
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -478,6 +479,20 @@ def test_line_breaks_in_cells_are_declared_at_a_price():
     assert prepared(table).private.n == 3
     written = pd.DataFrame({name: [0.5, 1.5] for name in HEADER})
     assert not prepared(table_from(written, "p", "private"), Schema(public().schema.columns)).lab_reasons
+
+
+@pytest.mark.parametrize("formula", ["", "c2 ~ c0 + c1"])
+def test_a_schema_of_columns_that_no_table_has_is_refused(formula):
+    """A misspelled name would leave the column that was meant to other rules; which names those are is said."""
+    names = [f"c{j}" for j in range(3)]
+    rows = np.random.default_rng(0).normal(size=(2, 40, 3))
+    private = table_from(pd.DataFrame(rows[0], columns=names), "p", "private")
+    shown = table_from(pd.DataFrame(rows[1], columns=names), "b", "public")
+    schema = Schema((*shown.schema.columns, replace(shown.schema.columns[0], name="C0")))
+    choices = Choices(target="c2", features=None if formula else ("c0", "c1"), formula=formula)
+    with refused(TableMessage.SCHEMA_NOWHERE, columns=["C0"]):
+        prepare(private, shown, choices, schema=schema)
+    prepare(private, shown, choices, schema=shown.schema)
 
 
 def test_public_cells_with_line_breaks_are_said():
