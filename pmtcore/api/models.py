@@ -29,6 +29,7 @@ from pmtcore.methods.registry import methods as all_methods
 from pmtcore.methods.registry import recommended
 from pmtcore.public.moments import INTERCEPT, PublicData
 from pmtcore.releases import planning
+from pmtcore.releases.outcome import before_spend
 from pmtcore.releases.release import Request
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
@@ -267,7 +268,8 @@ class PrivateModel(Parametrized, Reported):
         if not frames.is_table(public):
             raise InputError(FaceMessage.FIT_FORM)
         given = self._inputs(target)
-        problem, design, tables = given.prepared(private, public, public_rows)
+        with before_spend():
+            problem, design, tables = given.prepared(private, public, public_rows)
         id = recommended(problem.public).id if self.method is None else method_of(self.method).id
         if not method_of(id).gives_coefficients:
             raise InputError(FaceMessage.NOTHING_TO_FIT, method=id)

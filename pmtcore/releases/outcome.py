@@ -84,13 +84,20 @@ def sentence(
 
 def _said(cause: BaseException) -> str:
     """Return the cause in words of this program: a message of another program may quote a cell."""
-    if isinstance(cause, InputError):
-        return str(cause)
     if isinstance(cause, KeyboardInterrupt):
         return SpendMessage.STOPPED.sentence()
+    return str(_in_own_words(cause))
+
+
+def _in_own_words(cause: BaseException) -> InputError:
+    """Return the cause as an error of this program, without its text."""
+    if isinstance(cause, InputError):
+        return cause
     if isinstance(cause, OSError):
-        return SpendMessage.SYSTEM_REFUSED.sentence(reason=cause.strerror or type(cause).__name__)
-    return SpendMessage.OWN_ERROR.sentence(reason=type(cause).__name__)
+        return InputError(SpendMessage.SYSTEM_REFUSED, reason=cause.strerror or type(cause).__name__)
+    own = InputError(SpendMessage.OWN_ERROR, reason=type(cause).__name__)
+    own.by_program = True
+    return own
 
 
 def without_text(error: BaseException) -> BaseException:
@@ -110,10 +117,13 @@ def without_text(error: BaseException) -> BaseException:
 
 @contextmanager
 def before_spend() -> Iterator[None]:
-    """Say that nothing was spent with whatever the ledger refuses.
+    """Say that nothing was spent with whatever the ledger refuses, and with every error of another program.
+
+    Private cells are read before a spend too, for the fingerprint: what such an error says may quote one.
 
     Raises:
         LedgerError: the same, with that sentence.
+        InputError: the kind of another error, with it; other bad input passes as it is.
     """
     try:
         yield
@@ -122,6 +132,12 @@ def before_spend() -> Iterator[None]:
     except LedgerError as error:
         error.add(SpendMessage.NOTHING.sentence())
         raise
+    except InputError:
+        raise
+    except Exception as error:
+        own = _in_own_words(error)
+        own.add(SpendMessage.NOTHING.sentence())
+        raise own from without_text(error)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import pmtcore as sm
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, SpendMessage
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.tables.parsed import ParsedNumbers
@@ -156,6 +156,26 @@ def test_no_traceback_of_a_notebook_quotes_a_cell(error, tmp_path, monkeypatch):
     assert SECRET not in shown and "spent" in shown
     if not isinstance(error, KeyboardInterrupt):
         assert "in taken" in shown
+
+
+@pytest.mark.parametrize("place", ["pmtcore.api.frames.table_from", "pmtcore.tables.fingerprint._said"])
+@pytest.mark.parametrize("error", [*ERRORS, Odd(SECRET, 5)], ids=lambda error: type(error).__name__)
+def test_no_traceback_before_a_spend_quotes_a_cell(error, place, tmp_path, monkeypatch):
+    """Cells of a frame are read before the spend, for the ledger's fingerprint: one sentence, which says that nothing
+    was spent."""
+
+    def fails(*_, **__):
+        raise error
+
+    monkeypatch.setattr(place, fails)
+    model, book = sm.PrivateRegressor(mu=1.0, features=["a", "b"]), Ledger(str(tmp_path / "l.db"))
+    book.cap("survey", 3.0)
+    with pytest.raises((InputError, KeyboardInterrupt)) as failed:
+        model.fit(frame(311, 1), frame(60, 2), target="y", ledger=book, dataset="survey")
+    shown = "".join(traceback.format_exception(failed.value))
+    assert SECRET not in shown and not book.account("survey").entries
+    if not isinstance(error, KeyboardInterrupt):
+        assert "in fails" in shown and SpendMessage.NOTHING.sentence() in shown
 
 
 def written(path, text: str) -> str:
