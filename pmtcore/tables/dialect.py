@@ -20,6 +20,8 @@ QUOTING = ("double", "none", "multiline")
 DECIMALS = (".", ",", "either")
 BOM = b"\xef\xbb\xbf"
 _WINDOWS = re.compile(b"[\x80-\x9f]")  # letters and signs of Windows-1252 (the euro's), which Latin-1 does not have
+_UTF32 = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
+_UTF32_UNMARKED = re.compile(rb"[ -~]\x00\x00\x00[ -~]\x00\x00\x00|\x00\x00\x00[ -~]\x00\x00\x00[ -~]")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _UTF16_UNMARKED = re.compile(rb"[ -~]\x00[ -~]\x00|\x00[ -~]\x00[ -~]")
 _SEPARATOR_NOTE = re.compile(r'\s*"?sep=.?"?\s*\Z', re.IGNORECASE)  # the first line of files for Excel
@@ -85,6 +87,8 @@ def header_of(line: bytes, where: str, hide_names: bool) -> Header:
     Raises:
         InputError: no header row, one column, a name missing or twice; the message never contains a private name.
     """
+    if line.startswith(_UTF32) or _UTF32_UNMARKED.match(line):
+        raise InputError(TableMessage.UTF32, where=where)
     if line.startswith(_UTF16) or _UTF16_UNMARKED.match(line):
         raise InputError(TableMessage.UTF16, where=where)
     # Behind a lone carriage return are rows, of which nothing may depend.

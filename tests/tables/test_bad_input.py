@@ -140,6 +140,10 @@ OF_ANOTHER_PROGRAM = {
     "UTF-16, little end first": (lambda text: text.encode("utf-16-le"), TableMessage.UTF16),
     "UTF-16, big end first": (lambda text: text.encode("utf-16-be"), TableMessage.UTF16),
     "UTF-16 with a mark": (lambda text: text.encode("utf-16"), TableMessage.UTF16),
+    "UTF-32, little end first": (lambda text: text.encode("utf-32-le"), TableMessage.UTF32),
+    "UTF-32, big end first": (lambda text: text.encode("utf-32-be"), TableMessage.UTF32),
+    "UTF-32 with a mark": (lambda text: text.encode("utf-32"), TableMessage.UTF32),
+    "UTF-32, big end first, with a mark": (lambda text: f"\ufeff{text}".encode("utf-32-be"), TableMessage.UTF32),
     **{
         note: (lambda text, note=note: f"{note}{text}".encode(), TableMessage.SEPARATOR_NOTE)
         for note in ("sep=,\n", "sep=;\r\n", "SEP=\t\n", '"sep=|"\n', "\ufeffsep=,\n")
