@@ -33,7 +33,10 @@ ABSENT, UNSEEN = -1, -2  # codes of a missing cell and of a text that is no leve
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _APART = "'\u2019 \u00a0\u202f"  # marks between groups of three digits whatever the decimal mark
 _AMOUNT = rf"[0-9.,][0-9.,{_APART}eE+-]*"  # a number with marks between its digits, and blanks after it
-_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?Z?)?"
+_OFFSET = r"[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?"  # of a time from universal time: +02:00, as databases write it
+_TIME = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?"
+_DATE = rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:[T ]{_TIME}(?:Z|{_OFFSET})?)?"
+_OFFSET_AFTER_TIME = re.compile(r":[0-9.]+([+-])([0-9]{2}):?([0-9]{2})?\Z")
 _DOTTED = r"[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}(?: [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?"  # 31.12.2020: the day is first
 _SLASHED = r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}(?: [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?"  # in the order that is declared
 _DAY = 86_400_000_000  # microseconds
@@ -161,7 +164,8 @@ def days(cells: pa.Array, order: Order = "date") -> np.ndarray:
 
     A date outside the years 1 to 9999 is missing in every source, and so is what databases call infinity.
     Text is read in ISO order (2020-12-31, 2020-12-31 23:59:59) or with points (31.12.2020), or with slashes in the
-    given order; other text, and a date that does not exist, is missing.
+    given order; other text, and a date that does not exist, is missing. A time with an offset (23:59+02:00) is the
+    moment that it names, in universal time, as a typed cell with a time zone is.
 
     Args:
         cells: any Arrow array.
@@ -234,12 +238,17 @@ def _day(text: str, order: Order) -> float:
     if "." in text[:3]:
         (day, month, year), time = text[:10].split(" ", maxsplit=1)[0].split("."), text.partition(" ")[2]
         text = f"{year}-{month:0>2}-{day:0>2}" + (f" {time}" if time else "")
+    offset, ahead = _OFFSET_AFTER_TIME.search(text), 0
+    if offset is not None:
+        hours, minutes = offset[2], offset[3] or "0"
+        ahead = int(f"{offset[1]}1") * (60 * int(hours) + int(minutes))
+        text = text[: offset.start(1)]
     try:
-        stamp = np.datetime64(text.removesuffix("Z").replace(" ", "T")[:26], "us")
+        stamp = np.datetime64(text.removesuffix("Z").replace(" ", "T")[:26], "us") - np.timedelta64(ahead, "m")
     except ValueError:
         return float("nan")
-    since_1970 = float(stamp.astype(np.int64)) / _DAY
-    return since_1970 if since_1970 >= _FIRST_DAY else float("nan")  # numpy has a year 0
+    since_1970 = int(stamp.astype(np.int64))  # microseconds
+    return float(since_1970) / _DAY if _FIRST_DAY * _DAY <= since_1970 < _DAY_AFTER_LAST * _DAY else float("nan")
 
 
 def _numbers(cells: pa.Array, decimal: str | None) -> np.ndarray:

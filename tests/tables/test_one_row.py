@@ -278,6 +278,36 @@ def test_a_column_name_without_utf_8_is_a_name():
         table_from(frame, "p", "private")
 
 
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kathmandu", "+05:30"])
+@pytest.mark.parametrize("unit", ["s", "us"])
+def test_a_moment_is_the_same_in_text_and_in_a_type(zone, unit):
+    """As pandas, Arrow and databases write times with their offset: a text file is read as the typed table is."""
+    first = datetime.datetime(1960, 3, 1, 6, 30, 1)
+    moments = [first + datetime.timedelta(days=97 * step, minutes=11 * step) for step in range(200)]
+    typed = pa.array(moments, pa.timestamp(unit, zone))
+    plain = [str(moment) for moment in typed.to_pylist()]
+    short = [text[:-3] if text.endswith(":00") else text.replace("+05:30", "+0530") for text in plain]
+    for written in (pa.array(plain), typed.cast(pa.string()), pa.array(short)):
+        assert np.array_equal(days(written), days(typed))
+    table = read_table(pd.DataFrame({"since": plain, "y": range(200)}).to_csv(index=False).encode(), "p", "public")
+    assert table.schema["since"].kind == "date"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0001-01-01 00:00+01:00",
+        "9999-12-31 23:30-01:00",
+        "2020-01-02+02:00",
+        "2020-01-02 06:30+24",
+        "2020-02-30 06:30+00",
+    ],
+)
+def test_what_is_no_moment_is_missing(text):
+    """Outside the calendar once the offset is taken off, an offset without a time or of a day, and no date."""
+    assert np.isnan(days(pa.array([text]))[0])
+
+
 def test_one_unknown_among_dates_with_time_zones():
     """The audit's case: 2,000 dates in an object column, one cell of which says unknown."""
     stamps: list[Any] = [datetime.datetime(2020, 1, 1 + j % 28, j % 24, tzinfo=BERLIN) for j in range(2000)]
