@@ -255,7 +255,7 @@ class Budget:
     mu: float
 
     def __post_init__(self) -> None:
-        _checked_mu(self.mu)
+        object.__setattr__(self, "mu", _checked_mu(self.mu))  # a plain number, whatever type it came in
 
     @classmethod
     def from_rho(cls, rho: float) -> Budget:

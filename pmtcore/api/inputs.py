@@ -18,7 +18,10 @@ from pmtcore.tables.problem import Problem, prepare
 from pmtcore.tables.schema import Schema, schema_from_json
 from pmtcore.tables.table import MomentTable
 
-_TEXTS = ("target", "method", "formula", "family", "overlap", "person", "weights", "cluster", "exposure", "positive")
+_TEXTS = (
+    *("target", "method", "formula", "family", "overlap", "person", "weights", "cluster", "exposure", "positive"),
+    *("missing", "unseen", "collinear", "covariates", "person_rule"),
+)
 _OF_SPENDS = ("dataset", "key", "purpose")
 _EMPTY_BY_DEFAULT = ("overlap", "purpose")
 _TRUTHS = ("intercept", "lab", "quiet")
@@ -52,6 +55,8 @@ def as_names(given: str | Sequence[str]) -> tuple[str, ...]:
     Raises:
         InputError: one is no text.
     """
+    if not isinstance(given, Iterable):
+        raise InputError(ArgumentMessage.NOT_A_TEXT, name="the name of a column or method", given=given)
     names = (given,) if isinstance(given, str) else tuple(given)
     for name in names:
         if not isinstance(name, str):
@@ -72,7 +77,7 @@ def check_forms(given: Mapping[str, Any]) -> None:
         if name not in _EMPTY_BY_DEFAULT and given.get(name) == "":
             raise InputError(ArgumentMessage.EMPTY_TEXT, name=name)
     for name in _NUMBERS:
-        if isinstance(given.get(name), str):
+        if not isinstance(given.get(name, 0), int | float | np.number | np.bool_ | None):
             raise InputError(ArgumentMessage.NOT_A_PLAIN_NUMBER, name=name, given=given[name])
     for name in _TRUTHS:
         if not isinstance(given.get(name, True), bool | int | np.bool_):
@@ -135,7 +140,7 @@ def schema_of(given: Mapping[str, Any] | str | Path | None) -> Schema | None:
         return None
     if isinstance(given, Mapping):
         return Schema.from_dict(given)
-    with reraised_as(InputError(FaceMessage.SCHEMA_UNREADABLE, given=str(given)[:200]), OSError, TypeError):
+    with reraised_as(InputError(FaceMessage.SCHEMA_UNREADABLE, given=str(given)[:200]), OSError, TypeError, ValueError):
         return schema_from_json(Path(given).read_bytes())
 
 

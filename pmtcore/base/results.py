@@ -20,7 +20,7 @@ import numpy as np
 from pmtcore.base.distributions import chi2, f_distribution, student
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.escaping import one_line, terminal
-from pmtcore.base.messages import Refusal, RefusedError, ReleaseNote, ResultMessage
+from pmtcore.base.messages import Refusal, RefusedError, ReleaseNote, ResultMessage, reraised_as
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -411,7 +411,7 @@ class Results:
     def _part(self, part: str) -> np.ndarray:
         if not self.errors:
             raise RefusedError(Refusal.NO_COVARIANCE, ResultMessage.NO_STANDARD_ERRORS)
-        if part not in self.errors:
+        if part not in list(self.errors):
             raise RefusedError(Refusal.NO_COVARIANCE, ResultMessage.NO_SUCH_PART, part=part, present=self.errors)
         if self.covariances is None:
             raise RefusedError(Refusal.NO_COVARIANCE, ResultMessage.NO_COVARIANCES)
@@ -429,6 +429,7 @@ class Results:
     def _constraints(self, asked: object) -> tuple[np.ndarray, np.ndarray]:
         """Return weights (q, d) and right sides (q,)."""
         d = len(self.names)
+        refusal = RefusedError(Refusal.CONSTRAINTS, ResultMessage.TEST_FORM, count=d)
         if isinstance(asked, str):
             return self._written(asked)
         if isinstance(asked, Mapping):
@@ -437,16 +438,15 @@ class Results:
             asked = [{name: 1.0} for name in dict.fromkeys(asked)]
         if isinstance(asked, Sequence) and asked and all(isinstance(one, Mapping) for one in asked):
             rows = np.zeros((len(asked), d))
-            for row, weights in zip(rows, asked, strict=True):
-                for name, weight in weights.items():
-                    row[self._place(name)] = float(weight)
-            return rows, np.zeros(len(rows))
-        try:
-            rows = np.atleast_2d(np.asarray(asked, dtype=float))
-        except (TypeError, ValueError):
-            rows = np.zeros((0, 0))
-        if rows.ndim != 2 or rows.shape[1] != d or not len(rows) or not np.all(np.isfinite(rows)):
-            raise RefusedError(Refusal.CONSTRAINTS, ResultMessage.TEST_FORM, count=d)
+            with reraised_as(refusal):
+                for row, weights in zip(rows, asked, strict=True):
+                    for name, weight in weights.items():
+                        row[self._place(name)] = float(weight)
+        else:
+            with reraised_as(refusal):
+                rows = np.atleast_2d(np.asarray(asked, dtype=float))
+        if rows.ndim != 2 or rows.shape[1] != d or not np.all(np.isfinite(rows)) or not np.all(rows.any(axis=1)):
+            raise refusal
         return rows, np.zeros(len(rows))
 
     def _written(self, text: str) -> tuple[np.ndarray, np.ndarray]:

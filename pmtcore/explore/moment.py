@@ -196,7 +196,9 @@ class Moment:
         Raises:
             InputError: no such file, or no record.
         """
-        with reraised_as(InputError(FaceMessage.RECORD_UNREADABLE, place=str(path)[:200]), OSError):
+        with reraised_as(
+            InputError(FaceMessage.RECORD_UNREADABLE, place=str(path)[:200]), OSError, TypeError, ValueError
+        ):
             data = File(path).read_bytes()
         return cls.from_bytes(data)
 

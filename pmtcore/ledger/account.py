@@ -203,7 +203,7 @@ def checked_reason(reason: str, what: str) -> str:
     Raises:
         LedgerError: there is none.
     """
-    if not reason.strip():
+    if not isinstance(reason, str) or not reason.strip():
         raise LedgerError(LedgerMessage.REASON_NEEDED, action=what)
     return reason[:MOST_WORDS]
 

@@ -11,10 +11,11 @@ anew: keep a head elsewhere (every report prints it) and give it to :meth:`Ledge
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from pmtcore.base.exports import plain
-from pmtcore.base.messages import InputError, LedgerMessage, number_between
+from pmtcore.base.messages import FaceMessage, InputError, LedgerMessage, number_between
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.ledger import chain
 from pmtcore.ledger.account import (
@@ -70,8 +71,10 @@ class Ledger:
         LedgerError: the database cannot be opened, is of another version, or is not there and none is to be made.
     """
 
-    def __init__(self, url: str, *, make: bool = True, unsealed: bool = False) -> None:
-        self._database = Database(url, make, unsealed)
+    def __init__(self, url: str | Path, *, make: bool = True, unsealed: bool = False) -> None:
+        if not isinstance(url, str | Path):
+            raise LedgerError(FaceMessage.LEDGER_FORM)
+        self._database = Database(str(url), make, unsealed)
         self.agreements = Agreements(self._database)
 
     def __repr__(self) -> str:

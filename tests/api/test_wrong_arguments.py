@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from pmtcore import Ledger, PrivateRegressor
+from pmtcore import Ledger, Moment, PrivateRegressor, load
 from pmtcore.api.frames import moment
-from pmtcore.base.messages import InputError, LedgerMessage, TableMessage
+from pmtcore.base.messages import FaceMessage, InputError, LedgerMessage, TableMessage
 from tests.helpers import refused
 from tests.ledger.test_log import table
 
@@ -44,6 +46,10 @@ WRONG = [
     ({}, {"ledger": None, "dataset": None, "seed": True}),
     *(({}, {"ledger": None, "dataset": None, "lab": lab}) for lab in ("no", "", 0.5)),
     ({}, {"quiet": "no"}),
+    *(({name: value}, {}) for name in ("missing", "unseen", "collinear", "person_rule") for value in (1, np.eye(2))),
+    *(({name: value}, {}) for name in ("mu", "lam", "public_ridge") for value in (Decimal(1), np.ones(1), [1.0])),
+    *(({"features": value}, {}) for value in (1, True, Path("a"))),
+    *(({"schema": value}, {}) for value in ("a\0b", "\ud800")),
     ({"cluster": "y"}, {}),
     ({"cluster": "a", "features": ["a", "b"]}, {}),
     ({"cluster": "a", "formula": "y ~ a + b"}, {"target": None}),
@@ -72,6 +78,47 @@ def test_a_wrong_argument_is_a_sentence(fit, model, call):
     with pytest.raises(InputError):
         fitted(model, call)
     assert not ledger.account("D").entries
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.float32, np.float64, int])
+def test_numpys_numbers_are_numbers(fit, kind):
+    """A small integer type overflowed on the way, and a record holds plain numbers."""
+    fitted, ledger = fit
+    model = fitted({"mu": kind(1), "delta": 1e-6}, {})
+    assert model.record_["guarantee"]["mu"] == 1.0 and type(model.release_.guarantee.mu) is float
+    assert ledger.account("D").spent == 1.0
+
+
+@pytest.mark.parametrize("where", [1, None, b"l.db", ["l.db"], True], ids=repr)
+def test_a_ledger_is_at_a_path_or_an_address(where, tmp_path):
+    """What is neither is a sentence; a path is taken as the estimators take it."""
+    with refused(FaceMessage.LEDGER_FORM):
+        Ledger(where)
+    Ledger(tmp_path / "l.db").cap("D", 1.0)
+    assert Ledger(str(tmp_path / "l.db")).account("D").cap == 1.0
+
+
+@pytest.mark.parametrize("path", [1, None, b"r.json", "a\0b", "\ud800", [], pd.DataFrame()], ids=repr)
+@pytest.mark.parametrize("read", [load, Moment.load])
+def test_what_names_no_file_is_no_record(read, path):
+    """A sentence and no error of the system's calls."""
+    with pytest.raises(InputError):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [{"a": "x"}, {"a": None}, {1: 1.0}, {"a": 0.0}, {"a": np.inf}, [{"a": [1]}], np.zeros((1, 3)), [[1]], 5],
+    ids=repr,
+)
+def test_constraints_are_numbers_and_not_all_zero(fit, weights):
+    """Of a contrast without weights a t was computed as zero by zero, with a warning."""
+    results = fit[0]({}, {}).results_
+    for ask in (results.t_test, results.wald_test):
+        with pytest.raises(InputError):
+            ask(weights)
+    with pytest.raises(InputError):
+        results.cov_params(["privacy"])
 
 
 @pytest.mark.parametrize("intercept", [np.bool_(False), 0])
