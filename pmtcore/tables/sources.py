@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsIndex, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage
@@ -286,6 +287,9 @@ def frame_source(frame: object) -> ArrowSource:
         names = [str(name).encode("utf-8", "replace").decode() for name in known.columns]
         table = pa.table([_frame_column(known[name]) for name in known.columns], names=names)
     check_names([str(name).strip() for name in table.column_names], "The table", hide_names=True)
+    for at, column in enumerate(table.columns):
+        if pt.is_run_end_encoded(column.type):
+            table = table.set_column(at, table.column_names[at], pc.run_end_decode(column))
     return ArrowSource(table, _table_digest(table))
 
 

@@ -308,6 +308,19 @@ def test_what_is_no_moment_is_missing(text):
     assert np.isnan(days(pa.array([text]))[0])
 
 
+@pytest.mark.parametrize("frame", [pa.table, lambda columns: pa.table(columns).to_pandas(types_mapper=pd.ArrowDtype)])
+@pytest.mark.parametrize("values", [[1.5, 2.5, None], ["north", "south", None]], ids=["numbers", "levels"])
+def test_runs_of_equal_cells_are_cells(frame, values):
+    """A column that keeps runs in place of cells had none: no row of the table had a value."""
+    column = pa.array(np.repeat(np.array(values, dtype=object), 20).tolist())
+    runs = pa.RunEndEncodedArray.from_arrays([20, 40, 60], values)
+    plain, encoded = (table_from(frame({"a": each, "y": range(60)}), "p", "public") for each in (column, runs))
+    assert encoded.schema == plain.schema and encoded.schema["a"].kind != "date"
+    rule = plain.schema["a"]
+    read = [np.concatenate([rule.read(chunk) for chunk in table.column("a").chunks]) for table in (plain, encoded)]
+    assert np.array_equal(*read, equal_nan=True) and np.sum(np.isnan(read[0])) == 20
+
+
 def test_one_unknown_among_dates_with_time_zones():
     """The audit's case: 2,000 dates in an object column, one cell of which says unknown."""
     stamps: list[Any] = [datetime.datetime(2020, 1, 1 + j % 28, j % 24, tzinfo=BERLIN) for j in range(2000)]
