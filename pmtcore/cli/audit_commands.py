@@ -1,28 +1,22 @@
-"""Commands beside release and compare: plan, gallery, report, audit."""
+"""Commands beside release and compare: plan, report, audit."""
 
 from __future__ import annotations
 
 import argparse
 import math
-import sys
-import time
-from collections import Counter
-from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pmtcore.accounting.budgets import ONLY_RESPONSES
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import CommandMessage, InputError, LabReason, reraised_as, whole_number_between
+from pmtcore.base.messages import CommandMessage, InputError, LabReason, reraised_as
 from pmtcore.base.numbers import figure
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import Answer, numbers_from, public_from, table_of
-from pmtcore.cli.files import read_small, writable, write_small
+from pmtcore.cli.files import read_small, write_small
 from pmtcore.methods.registry import method, recommended
 
 if TYPE_CHECKING:
-    from pmtcore.papers.gallery.engine import Figure
     from pmtcore.public.moments import PublicData
 
 _SHOWN = 3  # methods: the recommended one, and two others to compare it with
@@ -78,154 +72,6 @@ def _time(public: PublicData, n: int, id: str, mu: float) -> tuple[dict[str, Any
         f"{math.ceil(duration.megabytes):,} MB beside the program; reading the table comes on top."
     )
     return {"method": id, **duration.as_dict()}, words
-
-
-def gallery(chosen: argparse.Namespace) -> Answer:
-    """List the papers' figures, or compute one."""
-    from pmtcore.papers.gallery.catalogue import figure, figures  # noqa: PLC0415
-    from pmtcore.papers.gallery.engine import Computation, store  # noqa: PLC0415
-
-    if chosen.all:
-        return _all_computed(chosen)
-    if chosen.open:
-        return _open_listed([figure(id) for id in chosen.figure.split(",")] if chosen.figure else figures())
-    writable(chosen.folder)
-    chosen.out = chosen.folder
-    if chosen.figure is None and chosen.check:
-        return _all_checked()
-    if chosen.figure is None:
-        shown = [{"id": f.id, "title": f.title, "claim": f.claim, "trials": f.trials} for f in figures()]
-        return {"figures": shown}, "\n".join(f"{f['id']:5} {f['title']}: {f['claim']}" for f in shown)
-    made = figure(chosen.figure)
-    if chosen.check:
-        return _checked(made)
-    workers = whole_number_between("workers", chosen.workers, 0, 64)
-    if chosen.mend:
-        return _mended(made, workers)
-    trials = (made.quick if chosen.quick else None) if chosen.trials is None else chosen.trials
-    run = Computation(made, trials, workers)
-    try:
-        for share in run.steps():
-            if sys.stderr.isatty():
-                sys.stderr.write(f"\r{share:.0%}")
-    except KeyboardInterrupt:
-        if not run.share:
-            raise
-        sys.stderr.write("pmtcore: stopped; what was done is kept.\n")
-    record = run.as_dict()
-    store(record)
-    return record, _found(made, record)
-
-
-def _open_listed(chosen: Sequence[Figure]) -> Answer:
-    """Return claims without an answer, and what would give one."""
-    from pmtcore.papers.gallery.engine import load_stored  # noqa: PLC0415
-    from pmtcore.papers.gallery.unsettled import open_claims  # noqa: PLC0415
-
-    listed = [claim for made in chosen for claim in open_claims(made, load_stored(made))]
-    counts = Counter(claim.why for claim in listed)
-    every = f"{len(listed)} of {sum(len(made.claims) for made in chosen)} claims are open"
-    cheap = f"100 more trials in 10 processor minutes would tell: {sum(claim.cheap for claim in listed)}"
-    last = "; ".join([every, *(f"{why.value}: {count}" for why, count in counts.items()), cheap])
-    return {"open": [claim.as_dict() for claim in listed]}, "\n".join([*(claim.words for claim in listed), last])
-
-
-_STEPS = (0.02, 0.1, 0.3, 1.0)  # of each figure's trials: every figure says something before one says all
-
-
-def _all_computed(chosen: argparse.Namespace) -> Answer:
-    """Compute every figure whose table is here with the papers' trials; progress goes to the error stream."""
-    from pmtcore.papers.gallery.catalogue import figure, figures  # noqa: PLC0415
-    from pmtcore.papers.gallery.engine import compute_all, needed  # noqa: PLC0415
-
-    wanted = figures() if chosen.figure is None else [figure(id) for id in chosen.figure.split(",")]
-    ready, missing = [], []
-    for made in wanted:
-        try:
-            needed(made)
-        except InputError:
-            missing.append(made.id)
-        else:
-            ready.append(made)
-    folder = None if chosen.folder is None else Path(chosen.folder)
-    trials: dict[str, int] = {}
-    began, goal = time.process_time(), sum(made.trials for made in ready)
-    try:
-        for made, count, seconds in compute_all(
-            ready, _STEPS, whole_number_between("workers", chosen.workers, 0, 64), folder
-        ):
-            trials[made.id] = count
-            left = f"{sum(trials.values()) / goal:.0%} of all trials in this run"
-            sys.stderr.write(f"{made.id:6} {count:5} of {made.trials} trials, {seconds:.2f} s each; {left}\n")
-    except KeyboardInterrupt:
-        sys.stderr.write("pmtcore: stopped; what was done is kept, and the same command goes on.\n")
-    words = f"{len(trials)} of {len(ready)} figures computed further in {time.process_time() - began:.0f} CPU seconds"
-    words += f"; no table here: {', '.join(missing)}" * bool(missing)
-    return {"computed": trials, "missing": missing}, words
-
-
-def _found(made: Figure, record: dict[str, Any]) -> str:
-    lines = [f"{made.source}, {record['trials']} trials"]
-    lines += [f"{v['answer']}: {v['claim']} ({v['figures']})" for v in record["verdict"]]
-    return "\n".join(lines)
-
-
-def _stored(made: Figure) -> dict[str, Any]:
-    """Return the stored result of a figure whose table is here.
-
-    Raises:
-        InputError: the table is not here, or nothing is stored of the figure as it is described.
-    """
-    from pmtcore.papers.gallery.engine import load_stored, needed  # noqa: PLC0415
-
-    needed(made)
-    record = load_stored(made)
-    if record is None:
-        raise InputError(CommandMessage.NO_STORED_RESULT, id=made.id)
-    return record
-
-
-def _mended(made: Figure, workers: int) -> Answer:
-    """Compute again the lines of a stored result that today's code gives otherwise."""
-    from pmtcore.papers.gallery.engine import Computation, lines_to_mend, mended, store  # noqa: PLC0415
-
-    record = _stored(made)
-    again = lines_to_mend(made, record)
-    if again == ():
-        return record, f"{made.id}: as today's code gives it; nothing to compute"
-    run = Computation(made, record["trials"], workers, again).run()
-    record = run.as_dict() if again is None else mended(record, run)
-    store(record)
-    return record, _found(made, record)
-
-
-def _checked(made: Figure) -> Answer:
-    """Return True where the stored result of a figure is what today's code gives."""
-    from pmtcore.papers.gallery.engine import stale  # noqa: PLC0415
-
-    record = _stored(made)
-    changed = stale(made, record)
-    words = "as today's code gives it" if not changed else f"STALE: {', '.join(changed)} come out differently today"
-    return {"id": made.id, "computed": record["computed"], "stale": list(changed)}, f"{made.id}: {words}"
-
-
-def _all_checked() -> Answer:
-    """Check every figure whose table is here; name those without a table or a result."""
-    from pmtcore.papers.gallery.catalogue import figures  # noqa: PLC0415
-
-    lines, changed, silent = [], [], []
-    for made in figures():
-        try:
-            results, words = _checked(made)
-        except InputError:
-            silent.append(made.id)
-            continue
-        lines.append(words)
-        changed += [made.id] if results["stale"] else []
-    lines.append(
-        f"{len(changed)} of {len(lines)} stale" + (f"; no table or no result: {', '.join(silent)}" * bool(silent))
-    )
-    return {"stale": changed, "unchecked": silent}, "\n".join(lines)
 
 
 def report(chosen: argparse.Namespace) -> Answer:

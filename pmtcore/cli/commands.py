@@ -5,13 +5,12 @@ from typing import Any
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, detected_percent, epsilon_from_rho_bound
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import number_between, whole_number_between
 from pmtcore.base.private_rows import Curator
 from pmtcore.cli.arguments import Answer, budget_from, numbers_from, problem_from
 from pmtcore.methods.registry import method, methods, search
 
-_CURATOR = Curator("the command line, run by whoever holds the private table")
-_PRIVATE = f"[{Label.PRIVATE.value}] "
+CURATOR = Curator("the command line, run by whoever holds the private table")
+PRIVATE = f"[{Label.PRIVATE.value}] "
 
 
 def list_methods(chosen: argparse.Namespace) -> Answer:
@@ -47,41 +46,13 @@ def convert(chosen: argparse.Namespace) -> Answer:
     return record, "\n".join(lines)
 
 
-def select(chosen: argparse.Namespace) -> Answer:
-    """Say which coefficients paper D's procedures and sound ones keep, of a table of one's own."""
-    from pmtcore.papers.gallery.selection import study_table  # noqa: PLC0415  # loaded where needed
-    from pmtcore.papers.gallery.series import LAMS  # noqa: PLC0415
-
-    epsilon = number_between("epsilon", chosen.epsilon, 1e-3, 100.0)
-    lam = number_between("Lambda", chosen.target_lam, LAMS[0], LAMS[-1])
-    trials = whole_number_between("trials", chosen.trials, 1, 1000)
-    problem = problem_from(chosen)
-    study = study_table(problem, epsilon, lam, trials, seed=chosen.seed).reveal(_CURATOR)
-    shares = {name: share.tolist() for name, share in study.selected.items()}
-    counts = {name: count.tolist() for name, count in study.counts.items()}
-    record = {"label": Label.PRIVATE.value, "epsilon": epsilon, "lam": study.lam, "trials": trials}
-    lines = [
-        _PRIVATE + f"share of {trials} noise draws that keep a coefficient, at Lambda = {study.lam:g}; "
-        f"pure epsilon = {epsilon:g}, add-remove-one; (lab): as published, its claim does not hold",
-    ]
-    for name, share in shares.items():
-        lines.append(f"{name}: " + ", ".join(f"{one} {part:.0%}" for one, part in zip(study.names, share, strict=True)))
-    return {
-        **record,
-        "names": list(study.names),
-        "kept": shares,
-        "lams": list(study.lams),
-        "counts": counts,
-    }, "\n".join(lines)
-
-
 def describe(chosen: argparse.Namespace) -> Answer:
     """Describe the tables: conditioning, truncation and unusual rows."""
     from pmtcore.auditing.diagnostics import exact, rows_in_words, unusual_rows  # noqa: PLC0415  # loaded where needed
     from pmtcore.mechanisms.truncation import checked_eta  # noqa: PLC0415
 
     problem = problem_from(chosen)
-    diagnosed = exact(problem, checked_eta(chosen.eta)).reveal(_CURATOR)
+    diagnosed = exact(problem, checked_eta(chosen.eta)).reveal(CURATOR)
     record = {
         "label": diagnosed.label.value,
         "n": problem.private.n,
@@ -89,7 +60,7 @@ def describe(chosen: argparse.Namespace) -> Answer:
         **diagnosed.as_dict(),
     }
     lines = [
-        _PRIVATE + "exact figures of the private rows; not for publication",
+        PRIVATE + "exact figures of the private rows; not for publication",
         f"{'':8}{'kappa':>12}{'kappa_bar':>12}",
     ]
     for name in ("before", "after"):
@@ -98,7 +69,7 @@ def describe(chosen: argparse.Namespace) -> Answer:
             f"{name:8}{figures['kappa']:12.4g}{figures['kappa_bar']:12.4g}  lambda_min {figures['lambda_min']:.4g}"
         )
     lines.append(f"radius {diagnosed.radius:.4g}, truncation rate {100 * record['truncation_rate']:.3g} %")
-    unusual = unusual_rows(problem).reveal(_CURATOR)
+    unusual = unusual_rows(problem).reveal(CURATOR)
     record |= unusual
     lines += rows_in_words(unusual, problem.private.n)
     return record, "\n".join(lines)
@@ -113,9 +84,9 @@ def compare(chosen: argparse.Namespace) -> Answer:
     mus = numbers_from("--mu", chosen.mu)
     values = numbers_from("--values", chosen.values) if chosen.values else []
     run = Comparison(problem, names, mus, trials=chosen.trials, seed=chosen.seed, axis=chosen.axis, values=values).run()
-    rows = [vars(summary) for summary in run.summaries().reveal(_CURATOR)]
-    norm = run.reference_norm().reveal(_CURATOR)
-    lines = [_PRIVATE + f"distance to the non-private fit (length {norm:.4g})"]
+    rows = [vars(summary) for summary in run.summaries().reveal(CURATOR)]
+    norm = run.reference_norm().reveal(CURATOR)
+    lines = [PRIVATE + f"distance to the non-private fit (length {norm:.4g})"]
     lines.append(f"{'method':16} {chosen.axis[:8]:>8} {'median':>11} {'mean':>11} {'sd':>11} {'trials':>7}")
     for row in rows:
         lines.append(

@@ -91,7 +91,7 @@ def parser() -> argparse.ArgumentParser:
         for name, entry in entries.items():
             help, example = entry["help"], f"example: {entry['example']}" if "example" in entry else None
             command = places.add_parser(name, help=help, description=help, epilog=example, parents=[common])
-            command.set_defaults(run=f"pmtcore.cli.{entry.get('run', f'{room}:{name}')}")
+            command.set_defaults(run=entry.get("run", f"pmtcore.cli.{room}:{name}"))
             _add_options(command, entry.get("parts", ()), table)
             if "steps" in entry:
                 add(command, "step", entry["steps"], name)

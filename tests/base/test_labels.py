@@ -44,6 +44,7 @@ MAY_OPEN = {
     "pmtcore/api/functions.py": "describe and compare, called by whoever holds the rows",
     "pmtcore/auditing/comparison.py": "lab: errors are boxed again before they are handed out",
     "pmtcore/cli/commands.py": "describe and compare, labelled; run by whoever holds the file",
+    "pmtcore/papers/commands.py": "select, labelled; run by whoever holds the file",
     "pages/elements/table_picker.py": "empty rows and shared rows, behind the curator's switch",
     "pages/work/conditioning.py": "behind the curator's switch",
     "pages/study/local.py": "behind the curator switch, or synthetic and public tables",

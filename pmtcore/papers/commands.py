@@ -1,0 +1,189 @@
+"""Commands of the command line that need the papers: their figures, and what paper D's procedures select."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pmtcore.base.labels import Label
+from pmtcore.base.messages import CommandMessage, InputError, number_between, whole_number_between
+from pmtcore.cli.arguments import Answer, problem_from
+from pmtcore.cli.commands import CURATOR, PRIVATE
+from pmtcore.cli.files import writable
+from pmtcore.papers.gallery.catalogue import figure, figures
+from pmtcore.papers.gallery.engine import (
+    Computation,
+    Figure,
+    compute_all,
+    lines_to_mend,
+    load_stored,
+    mended,
+    needed,
+    stale,
+    store,
+)
+from pmtcore.papers.gallery.selection import study_table
+from pmtcore.papers.gallery.series import LAMS
+from pmtcore.papers.gallery.unsettled import open_claims
+
+_STEPS = (0.02, 0.1, 0.3, 1.0)  # of each figure's trials: every figure says something before one says all
+
+
+def select(chosen: argparse.Namespace) -> Answer:
+    """Say which coefficients paper D's procedures and sound ones keep, of a table of one's own."""
+    epsilon = number_between("epsilon", chosen.epsilon, 1e-3, 100.0)
+    lam = number_between("Lambda", chosen.target_lam, LAMS[0], LAMS[-1])
+    trials = whole_number_between("trials", chosen.trials, 1, 1000)
+    problem = problem_from(chosen)
+    study = study_table(problem, epsilon, lam, trials, seed=chosen.seed).reveal(CURATOR)
+    shares = {name: share.tolist() for name, share in study.selected.items()}
+    counts = {name: count.tolist() for name, count in study.counts.items()}
+    lines = [
+        PRIVATE + f"share of {trials} noise draws that keep a coefficient, at Lambda = {study.lam:g}; "
+        f"pure epsilon = {epsilon:g}, add-remove-one; (lab): as published, its claim does not hold",
+    ]
+    for name, share in shares.items():
+        lines.append(f"{name}: " + ", ".join(f"{one} {part:.0%}" for one, part in zip(study.names, share, strict=True)))
+    return {
+        "label": Label.PRIVATE.value,
+        "epsilon": epsilon,
+        "lam": study.lam,
+        "trials": trials,
+        "names": list(study.names),
+        "kept": shares,
+        "lams": list(study.lams),
+        "counts": counts,
+    }, "\n".join(lines)
+
+
+def gallery(chosen: argparse.Namespace) -> Answer:
+    """List the papers' figures, or compute one."""
+    if chosen.all:
+        return _all_computed(chosen)
+    if chosen.open:
+        return _open_listed([figure(id) for id in chosen.figure.split(",")] if chosen.figure else figures())
+    writable(chosen.folder)
+    chosen.out = chosen.folder
+    if chosen.figure is None and chosen.check:
+        return _all_checked()
+    if chosen.figure is None:
+        shown = [{"id": f.id, "title": f.title, "claim": f.claim, "trials": f.trials} for f in figures()]
+        return {"figures": shown}, "\n".join(f"{f['id']:5} {f['title']}: {f['claim']}" for f in shown)
+    made = figure(chosen.figure)
+    if chosen.check:
+        return _checked(made)
+    workers = whole_number_between("workers", chosen.workers, 0, 64)
+    if chosen.mend:
+        return _mended(made, workers)
+    trials = (made.quick if chosen.quick else None) if chosen.trials is None else chosen.trials
+    run = Computation(made, trials, workers)
+    try:
+        for share in run.steps():
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r{share:.0%}")
+    except KeyboardInterrupt:
+        if not run.share:
+            raise
+        sys.stderr.write("pmtcore: stopped; what was done is kept.\n")
+    record = run.as_dict()
+    store(record)
+    return record, _found(made, record)
+
+
+def _open_listed(chosen: Sequence[Figure]) -> Answer:
+    """Return claims without an answer, and what would give one."""
+    listed = [claim for made in chosen for claim in open_claims(made, load_stored(made))]
+    counts = Counter(claim.why for claim in listed)
+    every = f"{len(listed)} of {sum(len(made.claims) for made in chosen)} claims are open"
+    cheap = f"100 more trials in 10 processor minutes would tell: {sum(claim.cheap for claim in listed)}"
+    last = "; ".join([every, *(f"{why.value}: {count}" for why, count in counts.items()), cheap])
+    return {"open": [claim.as_dict() for claim in listed]}, "\n".join([*(claim.words for claim in listed), last])
+
+
+def _all_computed(chosen: argparse.Namespace) -> Answer:
+    """Compute every figure whose table is here with the papers' trials; progress goes to the error stream."""
+    wanted = figures() if chosen.figure is None else [figure(id) for id in chosen.figure.split(",")]
+    ready, missing = [], []
+    for made in wanted:
+        try:
+            needed(made)
+        except InputError:
+            missing.append(made.id)
+        else:
+            ready.append(made)
+    folder = None if chosen.folder is None else Path(chosen.folder)
+    trials: dict[str, int] = {}
+    began, goal = time.process_time(), sum(made.trials for made in ready)
+    try:
+        for made, count, seconds in compute_all(
+            ready, _STEPS, whole_number_between("workers", chosen.workers, 0, 64), folder
+        ):
+            trials[made.id] = count
+            left = f"{sum(trials.values()) / goal:.0%} of all trials in this run"
+            sys.stderr.write(f"{made.id:6} {count:5} of {made.trials} trials, {seconds:.2f} s each; {left}\n")
+    except KeyboardInterrupt:
+        sys.stderr.write("pmtcore: stopped; what was done is kept, and the same command goes on.\n")
+    words = f"{len(trials)} of {len(ready)} figures computed further in {time.process_time() - began:.0f} CPU seconds"
+    words += f"; no table here: {', '.join(missing)}" * bool(missing)
+    return {"computed": trials, "missing": missing}, words
+
+
+def _found(made: Figure, record: dict[str, Any]) -> str:
+    lines = [f"{made.source}, {record['trials']} trials"]
+    lines += [f"{v['answer']}: {v['claim']} ({v['figures']})" for v in record["verdict"]]
+    return "\n".join(lines)
+
+
+def _stored(made: Figure) -> dict[str, Any]:
+    """Return the stored result of a figure whose table is here.
+
+    Raises:
+        InputError: the table is not here, or nothing is stored of the figure as it is described.
+    """
+    needed(made)
+    record = load_stored(made)
+    if record is None:
+        raise InputError(CommandMessage.NO_STORED_RESULT, id=made.id)
+    return record
+
+
+def _mended(made: Figure, workers: int) -> Answer:
+    """Compute again the lines of a stored result that today's code gives otherwise."""
+    record = _stored(made)
+    again = lines_to_mend(made, record)
+    if again == ():
+        return record, f"{made.id}: as today's code gives it; nothing to compute"
+    run = Computation(made, record["trials"], workers, again).run()
+    record = run.as_dict() if again is None else mended(record, run)
+    store(record)
+    return record, _found(made, record)
+
+
+def _checked(made: Figure) -> Answer:
+    """Compare the stored result of a figure with what today's code gives."""
+    record = _stored(made)
+    changed = stale(made, record)
+    words = "as today's code gives it" if not changed else f"STALE: {', '.join(changed)} come out differently today"
+    return {"id": made.id, "computed": record["computed"], "stale": list(changed)}, f"{made.id}: {words}"
+
+
+def _all_checked() -> Answer:
+    """Check every figure whose table is here; name those without a table or a result."""
+    lines, changed, silent = [], [], []
+    for made in figures():
+        try:
+            results, words = _checked(made)
+        except InputError:
+            silent.append(made.id)
+            continue
+        lines.append(words)
+        changed += [made.id] if results["stale"] else []
+    lines.append(
+        f"{len(changed)} of {len(lines)} stale" + (f"; no table or no result: {', '.join(silent)}" * bool(silent))
+    )
+    return {"stale": changed, "unchecked": silent}, "\n".join(lines)
