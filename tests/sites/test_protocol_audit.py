@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pmtcore.sites.protocol_audit import FAULTS, StudySetting
+from tests.sites.study_audit import FAULTS, StudySetting
 
 
 @pytest.mark.slow
