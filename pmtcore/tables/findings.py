@@ -7,7 +7,7 @@ choices, and a saved configuration holds them.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -35,20 +35,6 @@ from pmtcore.tables.problem import default_choices, features_taken, prepare_publ
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table
 
-About = Literal[
-    "tables",
-    "people",
-    "target",
-    "features",
-    "labels",
-    "numbers",
-    "missing",
-    "collinear",
-    "rows",
-    "columns",
-    "dates",
-    "other",
-]
 _ALMOST = 0.5  # share of numbers from which a text column is offered as one of numbers
 # Private rows below which the noise is larger than any sum of them, at the largest budget that is taken.
 _FEW = 10
@@ -73,32 +59,29 @@ OPEN = (
     TableNote.SWAPPED,
 )
 _ROUNDS = 12  # repairs that follow from one another
-# What the notes of a public side are about; those that are not listed are no findings.
-_ABOUT: Mapping[Message | None, About] = {
-    TableNote.LEFT_OUT: "features",
-    TableNote.IDENTIFIER_LEFT_OUT: "features",
-    TableNote.NAMED_IDENTIFIER_LEFT_OUT: "features",
-    TableNote.SPELLINGS: "features",
-    TableNote.ZERO: "collinear",
-    TableNote.CONSTANT: "collinear",
-    TableNote.COLLINEAR: "collinear",
-    TableNote.PUBLIC_ROW_LEFT_OUT: "missing",
-    TableNote.PUBLIC_ROWS_LEFT_OUT: "missing",
-    TableNote.PUBLIC_ROWS_UNFILLED: "missing",
-    TableNote.FEW_PUBLIC_ROWS: "rows",
-}
-# What an error that stops the attempt is about.
-_STOPPING: Mapping[Message | None, About] = {
-    TableMessage.MISSING_VALUES: "missing",
-    TableMessage.UNKNOWN_LEVELS: "missing",
-    PublicMessage.COLLINEAR: "collinear",
-    PublicMessage.COLLINEAR_LABELS: "collinear",
-    PublicMessage.CONSTANT: "collinear",
-    PublicMessage.ZERO_COLUMNS: "collinear",
-    PublicMessage.MOMENT_COLLINEAR: "collinear",
-    PublicMessage.TOO_FEW_ROWS: "rows",
-    PublicMessage.TOO_FEW_COMPLETE_ROWS: "rows",
-}
+# Notes of a public side that are findings.
+_OF_PUBLIC_SIDE = (
+    TableNote.LEFT_OUT,
+    TableNote.IDENTIFIER_LEFT_OUT,
+    TableNote.NAMED_IDENTIFIER_LEFT_OUT,
+    TableNote.SPELLINGS,
+    TableNote.ZERO,
+    TableNote.CONSTANT,
+    TableNote.COLLINEAR,
+    TableNote.PUBLIC_ROW_LEFT_OUT,
+    TableNote.PUBLIC_ROWS_LEFT_OUT,
+    TableNote.PUBLIC_ROWS_UNFILLED,
+    TableNote.FEW_PUBLIC_ROWS,
+)
+# Errors that a policy for gaps lifts, and errors that dropping columns lifts.
+_OF_GAPS = (TableMessage.MISSING_VALUES, TableMessage.UNKNOWN_LEVELS)
+_OF_COLLINEARITY = (
+    PublicMessage.COLLINEAR,
+    PublicMessage.COLLINEAR_LABELS,
+    PublicMessage.CONSTANT,
+    PublicMessage.ZERO_COLUMNS,
+    PublicMessage.MOMENT_COLLINEAR,
+)
 
 
 @dataclass(frozen=True)
@@ -125,7 +108,6 @@ class Finding:
         kind: what code and tests ask for.
     """
 
-    about: About
     sentence: str
     columns: tuple[str, ...] = ()
     stops: bool = False
@@ -240,14 +222,11 @@ def few_rows(rows: int) -> Note | None:
 
 def _tables(private: Table, public: Table | MomentTable, choices: Choices) -> Iterator[Finding]:
     if choices.unit is None and (few := few_rows(private.n)) is not None:
-        yield Finding("tables", few)
+        yield Finding(few)
     if isinstance(public, MomentTable) or choices.unit is not None:  # the number of people's rows is private
         return
     if public.n > private.n:
-        yield Finding(
-            "tables",
-            Note(TableNote.SWAPPED, public_rows=public.n, private_rows=private.n),
-        )
+        yield Finding(Note(TableNote.SWAPPED, public_rows=public.n, private_rows=private.n))
 
 
 def _columns(private: Table, public: Table | MomentTable, choices: Choices) -> Iterator[Finding]:
@@ -257,27 +236,22 @@ def _columns(private: Table, public: Table | MomentTable, choices: Choices) -> I
     only = [name for name in public.columns if name not in (*private.columns, choices.cluster)]
     more = len(private.columns) - len(common)
     if only:
-        yield Finding("columns", Note(TableNote.PUBLIC_ONLY, columns=only), tuple(only))
+        yield Finding(Note(TableNote.PUBLIC_ONLY, columns=only), tuple(only))
     private_names = {_plain_name(name) for name in private.columns}
     if alike := [name for name in only if _plain_name(name) in private_names]:
-        yield Finding("columns", Note(TableNote.NAMES_ALIKE, columns=alike), tuple(alike))
+        yield Finding(Note(TableNote.NAMES_ALIKE, columns=alike), tuple(alike))
     if more:
         kind = TableNote.PRIVATE_COLUMN if more == 1 else TableNote.PRIVATE_COLUMNS
-        yield Finding("columns", Note(kind, count=more))
+        yield Finding(Note(kind, count=more))
     lost = [name for name in choices.features or () if name not in common]
     if lost:
         rest = tuple(name for name in choices.features or () if name in common) or None
         repair = Repair(f"Leave out {listed(lost)}", {"features": rest})
-        yield Finding("features", Note(TableNote.NOT_IN_BOTH, columns=lost), tuple(lost), True, (repair,))
+        yield Finding(Note(TableNote.NOT_IN_BOTH, columns=lost), tuple(lost), True, (repair,))
     hidden = choices.target in private.columns and choices.model is not GAUSSIAN
     if choices.target not in common and not hidden:
-        yield Finding(
-            "target",
-            Note(TableNote.TARGET_NOT_IN_BOTH, column=choices.target),
-            (choices.target,),
-            True,
-            _other_target(private, public),
-        )
+        note = Note(TableNote.TARGET_NOT_IN_BOTH, column=choices.target)
+        yield Finding(note, (choices.target,), True, _other_target(private, public))
 
 
 def _plain_name(name: str) -> str:
@@ -304,43 +278,31 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
     levels = schema.merged_spellings(levels) if caseless else levels
     kind: Kind = "number" if caseless else choices.target_kind
     share = schema.number_share(column, public.decimal, kind)
-    alone = len(levels) == 1
+    one_value = Note(TableNote.ONE_TARGET_VALUE, column=name) if len(levels) == 1 else None
     if not choices.model.binary and share < 0.5 and levels:
-        text = Note(TableNote.TEXT_TARGET, column=name, count=len(levels), levels=list(levels))
-        yield Finding(
-            "target",
-            Note(TableNote.ONE_TARGET_VALUE, column=name) if alone else text,
-            (name,),
-            True,
-            (*_as_written(name, levels, choices, public.decimal), *_as_labels(list(levels))),
-        )
+        note = one_value or Note(TableNote.TEXT_TARGET, column=name, count=len(levels), levels=list(levels))
+        repairs = (*_as_written(name, levels, choices, public.decimal), *_as_labels(list(levels)))
+        yield Finding(note, (name,), True, repairs)
     known = choices.positive is not None and cells.canonical(choices.positive) in levels
     if choices.model.binary and not known and set(levels) != {"0", "1"} and len(levels) != 2:
         numbers = {"family": GAUSSIAN.id, "lam": None, "positive": None}
         linear = (Repair(RepairLabel.LINEAR.sentence(), numbers),) if share >= 0.5 and len(levels) > 2 else ()
         marks = _as_labels(list(levels), choices.family)
-        many = len(levels) > MAX_LEVELS
-        yield Finding(
-            "labels",
-            Note(TableNote.ONE_TARGET_VALUE, column=name)
-            if alone
-            else Note(TableNote.NOT_TWO_LABELS, column=name, count=len(levels)),
-            (name,),
-            True,
-            linear if linear and many else (*marks, *linear),
-        )
+        note = one_value or Note(TableNote.NOT_TWO_LABELS, column=name, count=len(levels))
+        too_many = len(levels) > MAX_LEVELS
+        yield Finding(note, (name,), True, linear if linear and too_many else (*marks, *linear))
     if choices.family == GAUSSIAN.id and schema.looks_like_counts(schema.values(column, kind, public.decimal)):
         label = RepairLabel.COUNTS.sentence(title=FAMILIES[POISSON.id].title)
         counts = Repair(label, {"family": POISSON.id, "lam": None})
-        yield Finding("target", Note(TableNote.COUNT_TARGET, column=name), (name,), False, (counts,))
+        yield Finding(Note(TableNote.COUNT_TARGET, column=name), (name,), repairs=(counts,))
     if choices.family == GAUSSIAN.id and choices.positive is None and set(levels) == {"0", "1"}:
         title = FAMILIES[LOGISTIC.id].title.capitalize()
         chance = Repair(RepairLabel.LABELS.sentence(title=title), {"family": LOGISTIC.id, "lam": None})
-        yield Finding("target", Note(TableNote.LABEL_TARGET, column=name), (name,), False, (chance,))
+        yield Finding(Note(TableNote.LABEL_TARGET, column=name), (name,), repairs=(chance,))
     alike = schema.spelled_alike(levels)
     if alike and (choices.model.binary or share < 0.5):
         note = Note(TableNote.SPELLINGS, column=name, levels=alike)
-        yield Finding("labels", note, (name,), False, _as_alike(name, choices))
+        yield Finding(note, (name,), repairs=_as_alike(name, choices))
 
 
 def _as_written(name: str, levels: Mapping[str, int], choices: Choices, decimal: str | None) -> tuple[Repair, ...]:
@@ -434,30 +396,28 @@ def _features(private: Table, public: Table, choices: Choices, features: tuple[s
         if signed and name in features:
             example = schema.example(counts, signed[0].changes["kinds"][name], public.decimal)
             note = Note(TableNote.SIGNED_NUMBERS, column=name, example=example)
-            yield Finding("numbers", note, (name,), False, signed)
+            yield Finding(note, (name,), repairs=signed)
         elif dated and name in features and name not in choices.levels:
             example = next(text for text in counts if "/" in text)
-            yield Finding("dates", Note(TableNote.OPEN_DATES, column=name, example=example), (name,), False, dated)
+            yield Finding(Note(TableNote.OPEN_DATES, column=name, example=example), (name,), repairs=dated)
         elif kind == "level" and name not in choices.levels and _ALMOST <= share < 1:
             note = Note(TableNote.MOSTLY_NUMBERS, share=share, column=name)
-            yield Finding("numbers", note, (name,), False, (_as_kind(name, "number", choices),))
+            yield Finding(note, (name,), repairs=(_as_kind(name, "number", choices),))
         elif kind == "number" and 0 < share < 1 and any(cells.texts(c).null_count < len(c) for c in column.chunks):
             note = Note(TableNote.SOME_NOT_NUMBERS, column=name)
-            yield Finding("numbers", note, (name,), False, (_as_kind(name, "level", choices),))
+            yield Finding(note, (name,), repairs=(_as_kind(name, "level", choices),))
         numeric = kind == "number" or number_format(kind) is not None
         numbers = schema.values(column, kind, public.decimal) if numeric else np.empty(0)
         code = schema.code_for_missing(numbers)
         if code is not None:
             repairs = (*_as_coded(name, code, numbers, choices), _without(features, (name,)))
-            yield Finding(
-                "numbers", Note(TableNote.CODE_FOR_MISSING, column=name, number=code), (name,), False, repairs
-            )
+            yield Finding(Note(TableNote.CODE_FOR_MISSING, column=name, number=code), (name,), repairs=repairs)
         if kind in DATES:
             leave = _without(features, (name,))
-            yield Finding("dates", date_note(name, kind), (name,), False, (leave,))
+            yield Finding(date_note(name, kind), (name,), repairs=(leave,))
         elif choices.features and (identifier := schema.as_identifier(name, numbers)) is not None:
             leave = _without(features, (name,))
-            yield Finding("features", Note(identifier, column=name), (name,), False, (leave,))
+            yield Finding(Note(identifier, column=name), (name,), repairs=(leave,))
 
 
 def _persons(private: Table, public: Table, choices: Choices) -> Iterator[Finding]:
@@ -476,7 +436,7 @@ def _persons(private: Table, public: Table, choices: Choices) -> Iterator[Findin
             note = Note(TableNote.PERSON_COLUMN, column=name)
         else:
             continue
-        yield Finding("people", note, (name,), False, _as_person(name, choices))
+        yield Finding(note, (name,), repairs=_as_person(name, choices))
 
 
 def unchosen_persons(private: Table, public: Table | MomentTable, choices: Choices) -> list[str]:
@@ -495,7 +455,7 @@ def _private_persons(private: Table, public: Table | MomentTable, choices: Choic
     alone = (name for name in private.columns if name not in public.columns and name != choices.target)
     name = next(filter(schema.named_as_people, alone), None)
     if name is not None:
-        yield Finding("people", Note(TableNote.PRIVATE_PERSON_COLUMN), (), False, _as_person(name, choices))
+        yield Finding(Note(TableNote.PRIVATE_PERSON_COLUMN), repairs=_as_person(name, choices))
 
 
 def _as_person(name: str, choices: Choices) -> tuple[Repair, ...]:
@@ -528,9 +488,9 @@ def _rest(
     except InputError as error:
         return [] if stopped else [_stopping(error, features, choices)]
     noted = [
-        Finding(_ABOUT[kind], note, repairs=_read_otherwise(public, note, choices))
+        Finding(note, repairs=_read_otherwise(public, note, choices))
         for note in side.notes
-        if (kind := kind_of(note)) in _ABOUT
+        if kind_of(note) in _OF_PUBLIC_SIDE
     ]
     # Where persons have several rows, their number is private.
     near = [] if choices.unit is not None else [*_nearly_collinear(side.data, private.n, features, choices)]
@@ -563,17 +523,17 @@ def _nearly_collinear(public: PublicData, rows: int, features: tuple[str, ...], 
         first = next((name for name in names if name in features and not choices.formula), None)
         leave = () if first is None else (_without(features, (first,)),)
         note = Note(TableNote.NEARLY_COLLINEAR, columns=names, rows=rows)
-        yield Finding("collinear", note, names, False, leave)
+        yield Finding(note, names, repairs=leave)
 
 
 def _stopping(error: InputError, features: tuple[str, ...], choices: Choices) -> Finding:
     """Make a finding of the error that stopped the attempt, with the repair that removes its kind."""
-    kind, about = error.message, _STOPPING.get(error.message, "other")
+    kind = error.message
     repairs: list[Repair] = []
     columns: tuple[str, ...] = ()
-    if about == "missing":
+    if kind in _OF_GAPS:
         repairs.append(Repair(RepairLabel.EMPTY_ROWS.sentence(), {"missing": "empty-row", "unseen": "other"}))
-    elif about == "collinear":
+    elif kind in _OF_COLLINEARITY:
         repairs.append(Repair(RepairLabel.DROP_COLLINEAR.sentence(), {"collinear": "drop"}))
     elif kind is PublicMessage.TOO_FEW_COMPLETE_ROWS:
         columns = tuple(error.facts["columns"])
@@ -584,17 +544,17 @@ def _stopping(error: InputError, features: tuple[str, ...], choices: Choices) ->
         repairs += _fewer(features) if lifted else ()  # one feature more needs that many
     elif kind is TableMessage.SIGNED_NUMBERS:
         name = str(error.facts["column"])
-        about, columns = "numbers", (name,)
+        columns = (name,)
         repairs.append(_as_kind(name, str(error.facts["form"]), choices, str(error.facts["example"])))
         repairs.append(_without(features, columns))
     elif kind is TableMessage.SLASHED_DATES:
-        name, about, columns = str(error.facts["column"]), "dates", (str(error.facts["column"]),)
+        name, columns = str(error.facts["column"]), (str(error.facts["column"]),)
         repairs += [_as_kind(name, order, choices) for order in error.facts["orders"]]
         repairs.append(_without(features, columns))
     elif error.facts.get("column") in (choices.features or ()) and len(choices.features or ()) > 1:
-        about, columns = "features", (str(error.facts["column"]),)
+        columns = (str(error.facts["column"]),)
         repairs.append(_without(features, columns))
-    return Finding(about, error.note, columns, True, tuple(repairs))
+    return Finding(error.note, columns, True, tuple(repairs))
 
 
 def _fewer(features: tuple[str, ...]) -> Iterator[Repair]:

@@ -40,36 +40,48 @@ def tables(change=lambda t: t, private=lambda t: t):
 
 ONE_BAD = ["kg 5", *[str(j) for j in range(59)]]
 CASES = {
-    "text target, two labels": (lambda t: t.assign(y=["low", "high"] * 30), {}, "target"),
-    "text target, three labels": (lambda t: t.assign(y=["low", "high", "mid"] * 20), {}, "target"),
-    "a label among many": (lambda t: t.assign(y=[1, 2, 3] * 20), {"family": "logistic"}, "labels"),
-    "numbers as labels": (lambda t: t, {"family": "logistic"}, "labels"),
-    "no such target": (lambda t: t, {"target": "pay"}, "target"),
-    "no such feature": (lambda t: t, {"features": ("a", "q")}, "features"),
-    "a useless feature": (lambda t: t.assign(b=[f"id{j}" for j in range(60)]), {"features": ("a", "b")}, "features"),
-    "collinear": (lambda t: t.assign(b=2 * t.a), {"collinear": "refuse"}, "collinear"),
-    "constant": (lambda t: t.assign(b=7.0), {"collinear": "refuse"}, "collinear"),
-    "missing": (lambda t: t.assign(b=[None, *[1.0, 2.5] * 29, 3.0]), {"missing": "refuse"}, "missing"),
-    "gaps nearly everywhere": (lambda t: t.assign(b=[1.0, 2.5, *[None] * 58]), {"features": ("a", "b", "sex")}, "rows"),
+    "text target, two labels": (lambda t: t.assign(y=["low", "high"] * 30), {}, TableNote.TEXT_TARGET),
+    "text target, three labels": (lambda t: t.assign(y=["low", "high", "mid"] * 20), {}, TableNote.TEXT_TARGET),
+    "a label among many": (lambda t: t.assign(y=[1, 2, 3] * 20), {"family": "logistic"}, TableNote.NOT_TWO_LABELS),
+    "numbers as labels": (lambda t: t, {"family": "logistic"}, TableNote.NOT_TWO_LABELS),
+    "no such target": (lambda t: t, {"target": "pay"}, TableNote.TARGET_NOT_IN_BOTH),
+    "no such feature": (lambda t: t, {"features": ("a", "q")}, TableNote.NOT_IN_BOTH),
+    "a useless feature": (
+        lambda t: t.assign(b=[f"id{j}" for j in range(60)]),
+        {"features": ("a", "b")},
+        TableMessage.TOO_MANY_CATEGORIES,
+    ),
+    "collinear": (lambda t: t.assign(b=2 * t.a), {"collinear": "refuse"}, PublicMessage.COLLINEAR),
+    "constant": (lambda t: t.assign(b=7.0), {"collinear": "refuse"}, PublicMessage.CONSTANT),
+    "missing": (
+        lambda t: t.assign(b=[None, *[1.0, 2.5] * 29, 3.0]),
+        {"missing": "refuse"},
+        TableMessage.MISSING_VALUES,
+    ),
+    "gaps nearly everywhere": (
+        lambda t: t.assign(b=[1.0, 2.5, *[None] * 58]),
+        {"features": ("a", "b", "sex")},
+        PublicMessage.TOO_FEW_COMPLETE_ROWS,
+    ),
     "gaps of two columns that leave no row": (
         lambda t: t.assign(b=[1.0, 2.5] * 15 + [None] * 30, a=[None] * 31 + [0.5] * 28 + [1.0]),
         {},
-        "rows",
+        PublicMessage.TOO_FEW_COMPLETE_ROWS,
     ),
-    "few rows": (lambda t: t[:4], {"features": ("a", "b", "sex")}, "rows"),
+    "few rows": (lambda t: t[:4], {"features": ("a", "b", "sex")}, PublicMessage.TOO_FEW_ROWS),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_stops_is_found_and_its_repair_lifts_it(name):
     """Each thing that stops is a finding that stops; applying the first repair gives a problem."""
-    change, choices, about = CASES[name]
+    change, choices, kind = CASES[name]
     private, public = tables(change)
     chosen = Choices(**{"target": "y", **choices})
     with pytest.raises(InputError):
         prepare(private, public, chosen)
     found = findings(private, public, chosen)
-    assert found[0].stops and found[0].about == about and found[0].repairs
+    assert found[0].stops and found[0].kind is kind and found[0].repairs
     assert all(one.sentence.endswith(".") and "\n" not in one.sentence for one in found)
     better = repaired(private, public, chosen)
     assert better != chosen
@@ -163,24 +175,24 @@ def test_a_column_named_after_people_is_asked_about_whatever_private_rows_have(c
     whose = codes if private_rows == "each its own" else [codes[j // 4] for j in range(200)]
     private, public = tables(lambda t: t.assign(patient_id=list(codes)[: len(t)]), lambda t: t.assign(patient_id=whose))
     every = Choices(target="y")
-    (one,) = [one for one in findings(private, public, every) if one.about == "people"]
-    assert one.kind is TableNote.PERSON_COLUMN and not one.stops and one.columns == ("patient_id",)
+    (one,) = [one for one in findings(private, public, every) if one.kind is TableNote.PERSON_COLUMN]
+    assert not one.stops and one.columns == ("patient_id",)
     assert one.sentence in open_findings(private, public, every)
     mended = one.repairs[0].apply(every)
     assert mended.person == "patient_id"
-    assert "people" not in [one.about for one in findings(private, public, mended)]
+    assert TableNote.PERSON_COLUMN not in [one.kind for one in findings(private, public, mended)]
 
 
 def test_a_column_of_people_in_the_private_table_alone_is_asked_about_without_its_name():
     """Public rows often come without one; columns that number rows are not asked about."""
     private, public = tables(lambda t: t, lambda t: t.assign(customer_id=1, row_id=range(len(t))))
     every = Choices(target="y")
-    (one,) = [one for one in findings(private, public, every) if one.about == "people"]
-    assert one.kind is TableNote.PRIVATE_PERSON_COLUMN and one.sentence.facts == {}
+    (one,) = [one for one in findings(private, public, every) if one.kind is TableNote.PRIVATE_PERSON_COLUMN]
+    assert one.sentence.facts == {}
     assert one.repairs[0].apply(every).person == "customer_id"
     assert "customer" not in " ".join(open_findings(private, public, every))
     private, public = tables(lambda t: t.assign(id=range(len(t))), lambda t: t.assign(id=range(len(t)), row_id=1))
-    assert "people" not in [one.about for one in findings(private, public, every)]
+    assert TableNote.PRIVATE_PERSON_COLUMN not in [one.kind for one in findings(private, public, every)]
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -231,7 +243,10 @@ def test_several_at_once():
     private, public = tables(messy, lambda t: t.assign(day="2024-03-01", code="1", mine=1))
     chosen = Choices(target="y", features=("a", "b", "day", "code", "q"))
     found = findings(private, public, chosen)
-    assert {one.about for one in found} == {"target", "features", "numbers", "dates", "columns"}
+    assert {one.kind for one in found} == {
+        *(TableNote.NOT_IN_BOTH, TableNote.TEXT_TARGET, TableNote.PUBLIC_ONLY, TableNote.PRIVATE_COLUMN),
+        *(TableNote.SOME_NOT_NUMBERS, TableNote.LIKE_IDENTIFIER, TableNote.DATES, TableNote.MOSTLY_NUMBERS),
+    }
     assert sum(one.stops for one in found) == 2
     assert "'only'" in " ".join(one.sentence for one in found)
     assert "mine" not in " ".join(one.sentence for one in found)  # a private name
@@ -751,8 +766,8 @@ def test_dates_with_slashes_are_read_where_public_rows_leave_one_order(order):
     usual = table_from(pd.DataFrame(with_dates(300, "%Y-%m-%d")), "p", "private")
     read = rows_read(private, public, choices)
     assert public.schema["listed"].kind == order and np.array_equal(read, rows_read(usual, iso, choices))
-    (said,) = [one for one in findings(private, public, choices) if one.about == "dates"]
-    assert said.kind is TableNote.SLASHED_DATES and said.repairs
+    (said,) = [one for one in findings(private, public, choices) if one.kind is TableNote.SLASHED_DATES]
+    assert said.repairs
     for odd in ("31/31/2020", "30/02/2020" if order == "day-first" else "02/30/2020", "1/2", "soon"):
         other = table_from(pd.DataFrame({**cells, "listed": [odd, *cells["listed"][1:]]}), "p", "private")
         changed = rows_read(other, public, choices)
