@@ -1810,8 +1810,8 @@ def _mutants() -> list[Mutant]:
         (
             "responses: means of people with public covariates",
             "tables/choices.py",
-            "if self.person and self.person_rule != FIRST:\n            raise RefusedError(Refusal.PUBLIC",
-            "if False:\n            raise RefusedError(Refusal.PUBLIC",
+            "if self.person and self.person_rule != FIRST:\n            raise InputError(TableMessage.COVARIATES_OF",
+            "if False:\n            raise InputError(TableMessage.COVARIATES_OF",
             "not_go",
         ),
     ):

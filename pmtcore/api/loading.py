@@ -13,7 +13,7 @@ from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.api.inputs import new_rows
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import student
-from pmtcore.base.messages import FaceMessage, InputError, Refusal, RefusedError, ReleaseNote, reraised_as
+from pmtcore.base.messages import FaceMessage, InputError, ReleaseNote, reraised_as
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.results import Results
 from pmtcore.base.roots import root
@@ -42,8 +42,8 @@ def load(path: str | Path) -> Results | Moment:
     with reraised_as(InputError(FaceMessage.RECORD_UNREADABLE, place=str(path)[:200]), OSError, TypeError, ValueError):
         data = Path(path).read_bytes()
     if len(data) > MOST_BYTES:
-        raise RefusedError(Refusal.NO_RECORD, FaceMessage.RECORD_TOO_LARGE, megabytes=MOST_BYTES // 1000000)
-    with reraised_as(_no_record()):
+        raise InputError(FaceMessage.RECORD_TOO_LARGE, megabytes=MOST_BYTES // 1000000)
+    with reraised_as(InputError(FaceMessage.NOT_A_RELEASE)):
         fields = parsed_object(data)
     if fields.get("format") == MOMENT_FORMAT:
         from pmtcore.explore.moment import Moment  # noqa: PLC0415  # the command line prints without pandas
@@ -60,10 +60,10 @@ def loaded(fields: Mapping[str, Any]) -> Results:
     """
     version = fields.get("version", 1)
     if fields.get("format", FORMAT) != FORMAT or not isinstance(version, int):
-        raise _no_record()
+        raise InputError(FaceMessage.NOT_A_RELEASE)
     if version > VERSION:
-        raise RefusedError(Refusal.NEWER_RECORD, FaceMessage.RECORD_NEWER, version=version, expected=VERSION)
-    with reraised_as(_no_record()):
+        raise InputError(FaceMessage.RECORD_NEWER, version=version, expected=VERSION)
+    with reraised_as(InputError(FaceMessage.NOT_A_RELEASE)):
         design = Design.from_dict(fields["design"]) if fields.get("design") else None
         return results_of(cast(ReleaseRecord, fields), "", design)
 
@@ -131,7 +131,3 @@ def _degrees_of_freedom(ratio: float) -> float:
     if not high < ratio < low:
         return _MOST_FREEDOM if ratio <= high else 1.0
     return root(lambda freedom: student.ppf(0.975, freedom) - ratio, 1.0, _MOST_FREEDOM)
-
-
-def _no_record() -> RefusedError:
-    return RefusedError(Refusal.NO_RECORD, FaceMessage.NOT_A_RELEASE)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from pmtcore.base.messages import FaceMessage, InputError, Refusal, RefusedError
+from pmtcore.base.messages import FaceMessage, InputError
 from pmtcore.base.results import Results
 from pmtcore.tables.cells import numbers
 from pmtcore.tables.sources import frame_source
@@ -59,10 +59,10 @@ def hazard_ratios(results: Results, level: float = 0.95) -> pd.DataFrame:
     """Return ``exp`` of each coefficient with its limits, the intercept and the periods left out.
 
     Raises:
-        RefusedError: no regression of counts.
+        InputError: no regression of counts.
     """
     if results.family != "poisson":
-        raise RefusedError(Refusal.EXPOSURE, FaceMessage.NO_HAZARDS)
+        raise InputError(FaceMessage.NO_HAZARDS)
     limits = results.conf_int(level)
     table = pd.DataFrame({"hazard_ratio": results.params, "low": limits["low"], "high": limits["high"]})
     named = [

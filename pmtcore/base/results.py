@@ -20,7 +20,7 @@ import numpy as np
 from pmtcore.base.distributions import chi2, f_distribution, student
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.escaping import one_line, terminal
-from pmtcore.base.messages import Refusal, RefusedError, ReleaseNote, ResultMessage, reraised_as
+from pmtcore.base.messages import InputError, ReleaseNote, ResultMessage, reraised_as
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -232,7 +232,7 @@ class Results:
         deviation = weights @ self.centre - right
         covariance = weights @ self._covariance @ weights.T
         if np.linalg.matrix_rank(weights) < len(weights):
-            raise RefusedError(Refusal.CONSTRAINTS, ResultMessage.DEPENDENT_CONSTRAINTS)
+            raise InputError(ResultMessage.DEPENDENT_CONSTRAINTS)
         freedom = self.df_resid
         return WaldTest(*wald(deviation, covariance, freedom), len(weights), math.inf if freedom >= _KNOWN else freedom)
 
@@ -291,7 +291,7 @@ class Results:
         Raises:
             InputError: always, with the reason.
         """
-        raise RefusedError(Refusal.SCORE, ResultMessage.NO_SCORE)
+        raise InputError(ResultMessage.NO_SCORE)
 
     def frame(self, level: float = _LEVEL) -> pd.DataFrame:
         """Return the table of coefficients: coef, std err, t, p, limits, their centre, and the parts of the error."""
@@ -405,16 +405,16 @@ class Results:
     @cached_property
     def _covariance(self) -> np.ndarray:
         if not self.errors:
-            raise RefusedError(Refusal.NO_COVARIANCE, ResultMessage.NO_STANDARD_ERRORS)
+            raise InputError(ResultMessage.NO_STANDARD_ERRORS)
         return np.asarray(sum(self._part(part) for part in PARTS if part in self.errors))
 
     def _part(self, part: str) -> np.ndarray:
         if not self.errors:
-            raise RefusedError(Refusal.NO_COVARIANCE, ResultMessage.NO_STANDARD_ERRORS)
+            raise InputError(ResultMessage.NO_STANDARD_ERRORS)
         if part not in list(self.errors):
-            raise RefusedError(Refusal.NO_COVARIANCE, ResultMessage.NO_SUCH_PART, part=part, present=self.errors)
+            raise InputError(ResultMessage.NO_SUCH_PART, part=part, present=self.errors)
         if self.covariances is None:
-            raise RefusedError(Refusal.NO_COVARIANCE, ResultMessage.NO_COVARIANCES)
+            raise InputError(ResultMessage.NO_COVARIANCES)
         return np.asarray(self.covariances[part])
 
     def _limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
@@ -423,13 +423,13 @@ class Results:
 
     def _design(self, frame: object) -> np.ndarray:
         if self.features is None:
-            raise RefusedError(Refusal.NO_DESIGN, ResultMessage.NO_DESIGN)
+            raise InputError(ResultMessage.NO_DESIGN)
         return self.features(frame)
 
     def _constraints(self, asked: object) -> tuple[np.ndarray, np.ndarray]:
         """Return weights (q, d) and right sides (q,)."""
         d = len(self.names)
-        refusal = RefusedError(Refusal.CONSTRAINTS, ResultMessage.TEST_FORM, count=d)
+        refusal = InputError(ResultMessage.TEST_FORM, count=d)
         if isinstance(asked, str):
             return self._written(asked)
         if isinstance(asked, Mapping):
@@ -461,14 +461,14 @@ class Results:
             left, _, other = part.partition("=")
             try:
                 ahead, behind = self._sum(left), self._sum(other or "0")
-            except RefusedError:
+            except InputError:
                 raise
             except ValueError:
-                raise RefusedError(Refusal.CONSTRAINTS, ResultMessage.CONSTRAINT_FORM, given=given) from None
+                raise InputError(ResultMessage.CONSTRAINT_FORM, given=given) from None
             rows.append(ahead[0] - behind[0])
             right.append(behind[1] - ahead[1])
             if not np.all(np.isfinite([*rows[-1], right[-1]])):
-                raise RefusedError(Refusal.CONSTRAINTS, ResultMessage.CONSTRAINT_FORM, given=given)
+                raise InputError(ResultMessage.CONSTRAINT_FORM, given=given)
         return np.array(rows), np.array(right)
 
     def _sum(self, text: str) -> tuple[np.ndarray, float]:
@@ -493,7 +493,7 @@ class Results:
         for names in (list(self.names), self.index):
             if name in names:
                 return names.index(name)
-        raise RefusedError(Refusal.CONSTRAINTS, ResultMessage.NO_COEFFICIENT, coefficient=name[:80], present=self.index)
+        raise InputError(ResultMessage.NO_COEFFICIENT, coefficient=name[:80], present=self.index)
 
     # The protocol of maketables (PLUGIN_EXTRACTOR_FORMAT.md): LaTeX, HTML and Word beside columns of other packages.
 
@@ -563,7 +563,7 @@ class Reported:
 
     def score(self, *_: object, **__: object) -> float:
         """See :meth:`Results.score`: refused, with the reason, before a fit too."""
-        raise RefusedError(Refusal.SCORE, ResultMessage.NO_SCORE)
+        raise InputError(ResultMessage.NO_SCORE)
 
     params: _OfResults[pd.Series] = _OfResults("params")
     bse: _OfResults[pd.Series] = _OfResults("bse")
@@ -590,5 +590,5 @@ def _checked(level: float) -> float:
         InputError: it is no level of confidence.
     """
     if not isinstance(level, int | float | np.number) or not 0.5 <= level < 1:
-        raise RefusedError(Refusal.LEVEL, ResultMessage.LEVEL_RANGE, level=level)
+        raise InputError(ResultMessage.LEVEL_RANGE, level=level)
     return float(level)

@@ -24,7 +24,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import InputError, MethodMessage, Refusal, RefusedError, ReleaseMessage
+from pmtcore.base.messages import InputError, MethodMessage, ReleaseMessage
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.base.strict_json import Json
 from pmtcore.base.symmetric import upper_triangle
@@ -492,7 +492,7 @@ class Method:
                 nobody has declared public.
         """
         if self.protects_responses_only and not public.covariates_are_public:
-            raise RefusedError(Refusal.PUBLIC_COVARIATES, ReleaseMessage.COVARIATES_NOT_DECLARED, method=self.id)
+            raise InputError(ReleaseMessage.COVARIATES_NOT_DECLARED, method=self.id)
         if public.family.id not in self.families:
             sound = [m for m in methods() if m.standing is ReleaseStatus.SOUND and m.fits(public)]
             fitting = [m.id for m in sorted(sound, key=lambda m: not m.recommended)]
@@ -507,7 +507,7 @@ class Method:
             raise InputError(MethodMessage.LABELS_NEEDED, method=self.id, column=public.target)
         if public.weights is not None and not self.weighs_losses:
             weighing = [m.id for m in methods() if m.weighs_losses and m.standing is ReleaseStatus.SOUND]
-            raise RefusedError(Refusal.WEIGHTS, MethodMessage.LOSSES_UNWEIGHTED, method=self.id, methods=weighing)
+            raise InputError(MethodMessage.LOSSES_UNWEIGHTED, method=self.id, methods=weighing)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entry in plain types (the ``methods`` command)."""

@@ -21,7 +21,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours, Spend
 from pmtcore.base.bands import Bands
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import Refusal, RefusedError, ReleaseMessage
+from pmtcore.base.messages import InputError, ReleaseMessage
 from pmtcore.base.private_rows import Curator, Private, PrivateRows, RowCache
 from pmtcore.base.strict_json import Json
 from pmtcore.base.symmetric import mirrored
@@ -271,10 +271,10 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) 
     """Plan ``response-moment`` for these public data.
 
     Raises:
-        RefusedError: no public rows.
+        InputError: no public rows.
     """
     if public.rows is None:
-        raise RefusedError(Refusal.PUBLIC_COVARIATES, ReleaseMessage.RESPONSES_NEED_ROWS)
+        raise InputError(ReleaseMessage.RESPONSES_NEED_ROWS)
     public, left = ridge_regularized_public(public), 1 - 2 * COUNTING
     sizes, passes = gradient_norms(public, n, budget.mu), []
     for at, share in enumerate((FIRST_SHARE * left, (1 - FIRST_SHARE) * left), 1):

@@ -26,8 +26,6 @@ from pmtcore.base.messages import (
     InputError,
     LabReason,
     Note,
-    Refusal,
-    RefusedError,
     ReleaseMessage,
     ReleaseNote,
     TableNote,
@@ -494,7 +492,7 @@ def _planned(problem: Problem, request: Request) -> tuple[Method, Parameters, Pl
     plan = entry.plan(problem.public, problem.private.n, request.budget, parameters)
     if problem.choices.cluster and not plan.clusters_errors:
         other = recommended(problem.public).id
-        raise RefusedError(Refusal.CLUSTERS, ReleaseMessage.METHOD_WITHOUT_CLUSTERS, method=entry.id, methods=[other])
+        raise InputError(ReleaseMessage.METHOD_WITHOUT_CLUSTERS, method=entry.id, methods=[other])
     if problem.unit is not None and plan.noise_by_place:  # people's rows move others up (proofs/rows.md, 20)
         raise InputError(ReleaseMessage.PLACES_SHARE_NOISE, method=entry.id)
     unit = _unit(problem, request)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pmtcore.accounting.budgets import FIRST, Unit
-from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage, number_between, one_of, reraised_as
+from pmtcore.base.messages import InputError, TableMessage, number_between, one_of, reraised_as
 from pmtcore.glm.families import GAUSSIAN, POISSON, Family, family
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.kinds import KINDS, LIKE, OFFERED, Kind, as_kind, number_format
@@ -99,7 +99,7 @@ class Choices:
         if self.formula and self.features is not None:
             raise InputError(TableMessage.FORMULA_AND_FEATURES)
         if self.exposure and self.family != POISSON.id:
-            raise RefusedError(Refusal.EXPOSURE, TableMessage.EXPOSURE_NEEDS_COUNTS)
+            raise InputError(TableMessage.EXPOSURE_NEEDS_COUNTS)
         if self.covariates_are_public:
             self._check_covariates()
         for name in self.weighing:
@@ -125,19 +125,19 @@ class Choices:
 
     def _check_covariates(self) -> None:
         if self.family != GAUSSIAN.id:
-            raise RefusedError(Refusal.PUBLIC_COVARIATES, TableMessage.COVARIATES_NEED_LINEAR)
+            raise InputError(TableMessage.COVARIATES_NEED_LINEAR)
         if self.person and self.person_rule != FIRST:
-            raise RefusedError(Refusal.PUBLIC_COVARIATES, TableMessage.COVARIATES_OF_MEANS)
+            raise InputError(TableMessage.COVARIATES_OF_MEANS)
 
     def _check_weights(self, name: str) -> None:
         if name in (self.target, self.person, *(self.features or ())):
-            raise RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_ARE_NO_FEATURE, column=name)
+            raise InputError(TableMessage.WEIGHTS_ARE_NO_FEATURE, column=name)
         if self.weights == self.exposure:
-            raise RefusedError(Refusal.WEIGHTS, TableMessage.EXPOSURE_WEIGHS, column=name)
+            raise InputError(TableMessage.EXPOSURE_WEIGHS, column=name)
         if self.person and self.person_rule != FIRST:
-            raise RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_OF_MEANS)
+            raise InputError(TableMessage.WEIGHTS_OF_MEANS)
         if self.missing == "refuse":
-            raise RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_REFUSE_NO_ROW)
+            raise InputError(TableMessage.WEIGHTS_REFUSE_NO_ROW)
 
     def _check_person(self) -> None:
         if self.person in (self.target, *(self.features or ())):

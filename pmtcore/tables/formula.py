@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage, reraised_as
+from pmtcore.base.messages import InputError, TableMessage, reraised_as
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.kinds import LEVELS
 from pmtcore.tables.limits import LARGEST, MAX_FEATURES, MAX_LEVELS
@@ -116,7 +116,7 @@ def parse(formula: str, names: Sequence[str] = (), given: Sequence[str] | None =
         InputError: not of the form ``response ~ terms``.
     """
     if len(formula) > _LONGEST:
-        raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_TOO_LONG, limit=_LONGEST)
+        raise InputError(TableMessage.FORMULA_TOO_LONG, limit=_LONGEST)
     written = quoted(formula, names)
     response, right, effects = _sides(written, formula)
     others = [name for name in (names if given is None else given) if name != response]
@@ -127,11 +127,10 @@ def parse(formula: str, names: Sequence[str] = (), given: Sequence[str] | None =
     except InputError:
         raise
     except Exception as error:  # formulaic has many; their texts speak of the formula only
-        raise RefusedError(
-            Refusal.NO_FORMULA, TableMessage.FORMULA_UNREADABLE, formula=right.strip()[:200], reason=_first_line(error)
-        ) from None
+        formula, reason = right.strip()[:200], _first_line(error)
+        raise InputError(TableMessage.FORMULA_UNREADABLE, formula=formula, reason=reason) from None
     if any(not hasattr(term, "factors") for term in terms):
-        raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_TWO_RIGHT_SIDES, formula=formula)
+        raise InputError(TableMessage.FORMULA_TWO_RIGHT_SIDES, formula=formula)
     products = [tuple(_factor(factor) for factor in term.factors) for term in terms]
     constants = [product for product in products if all(factor.expression == "1" for factor in product)]
     return Parsed(response, right, tuple(p for p in products if p not in constants), bool(constants), effects)
@@ -164,7 +163,7 @@ def _sides(written: str, formula: str) -> tuple[str, str, tuple[str, ...]]:
     plain = "".join("\0" * len(piece) if at % 2 else piece for at, piece in enumerate(pieces))
     left, right = written[: plain.find("~")].strip(), written[plain.find("~") + 1 :]
     if plain.count("~") != 1 or not left or not right.strip():
-        raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_FORM, formula=formula[:200])
+        raise InputError(TableMessage.FORMULA_FORM, formula=formula[:200])
     effects: tuple[str, ...] = ()
     if "|" in plain:
         at = plain.find("|")
@@ -172,7 +171,7 @@ def _sides(written: str, formula: str) -> tuple[str, str, tuple[str, ...]]:
         right = " + ".join([written[plain.find("~") + 1 : at].strip(), *(f"C(`{effect}`)" for effect in effects)])
     name = left.strip("`") if left.startswith("`") else left
     if not (left.startswith("`") and left.count("`") == 2) and re.search(r"[()+*/:^`-]", left):
-        raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_LEFT_SIDE, given=left)
+        raise InputError(TableMessage.FORMULA_LEFT_SIDE, given=left)
     return name, right, effects
 
 
@@ -180,11 +179,11 @@ def _effects(written: str) -> tuple[str, ...]:
     """Return the columns after ``|``, such as ``firm + year``.
 
     Raises:
-        RefusedError: anything but names of columns: an interaction, another ``|``.
+        InputError: anything but names of columns: an interaction, another ``|``.
     """
     names = [name.strip() for name in re.split(r"\+(?=(?:[^`]*`[^`]*`)*[^`]*$)", written)]
     if not all(re.fullmatch(rf"`[^`]+`|{_PLAIN.pattern}", name) for name in names):
-        raise RefusedError(Refusal.FIXED_EFFECTS, TableMessage.FORMULA_BAR)
+        raise InputError(TableMessage.FORMULA_BAR)
     return tuple(name.strip("`") for name in names)
 
 
@@ -192,14 +191,12 @@ def _check_effects(effects: Iterable[str], columns: Iterable[Column]) -> None:
     """Refuse fixed effects with more public levels than are taken as columns.
 
     Raises:
-        RefusedError: too many levels.
+        InputError: too many levels.
     """
     levels = {column.name: len(column.levels) for column in columns}
     for name in effects:
         if levels[name] > MAX_LEVELS:
-            raise RefusedError(
-                Refusal.FIXED_EFFECTS, TableMessage.MANY_EFFECTS, column=name, count=levels[name], limit=MAX_LEVELS
-            )
+            raise InputError(TableMessage.MANY_EFFECTS, column=name, count=levels[name], limit=MAX_LEVELS)
 
 
 def _factor(factor: FormulaicFactor) -> Factor:
@@ -261,12 +258,8 @@ class Expansion:
             with _quiet():
                 spec = _formulaic().model_matrix(self.right, rows, **settings).model_spec
         except Exception as error:  # as above; the texts speak of public rows and of the formula only
-            raise RefusedError(
-                Refusal.NO_FORMULA,
-                TableMessage.FORMULA_UNUSABLE,
-                formula=self.right.strip()[:200],
-                reason=_first_line(error),
-            ) from None
+            formula, reason = self.right.strip()[:200], _first_line(error)
+            raise InputError(TableMessage.FORMULA_UNUSABLE, formula=formula, reason=reason) from None
         names = tuple(name for name in spec.column_names if name != _INTERCEPT)
         return replace(self, spec=spec, names=names, intercept=_INTERCEPT in spec.column_names)
 
@@ -419,7 +412,7 @@ def _columns(parsed: Parsed, columns: Sequence[str], schema: Schema) -> tuple[tu
             (grouped if expression.startswith("C(") else numbers).update(dict.fromkeys(columns_of(expression)))
     missing = [name for name in (*numbers, *grouped) if name not in columns]
     if missing:
-        raise RefusedError(Refusal.UNKNOWN_COLUMN, TableMessage.FORMULA_LACKS_COLUMNS, table="public", columns=missing)
+        raise InputError(TableMessage.FORMULA_LACKS_COLUMNS, table="public", columns=missing)
     both = [name for name in grouped if name in numbers and schema[name].kind not in LEVELS]
     if both:
         raise InputError(TableMessage.NUMBER_AND_CATEGORIES, columns=both)
@@ -437,12 +430,8 @@ def columns_of(expression: str) -> list[str]:
     plain = re.sub(r"`[^`]*`", lambda match: f"_quoted_{odd.index(match.group().strip('`'))}", expression)
     with reraised_as(InputError(TableMessage.NOT_AN_EXPRESSION, expression=expression), SyntaxError):
         tree = ast.parse(plain, mode="eval")
-    refused = RefusedError(
-        Refusal.NOT_ROW_BY_ROW,
-        TableMessage.NOT_ROW_BY_ROW,
-        expression=expression,
-        functions=(*_ELEMENTWISE, *_STATEFUL),
-    )
+    functions = (*_ELEMENTWISE, *_STATEFUL)
+    refused = InputError(TableMessage.NOT_ROW_BY_ROW, expression=expression, functions=functions)
     with reraised_as(refused, ValueError, ArithmeticError, RecursionError):
         used, _ = _columns_and_constant(tree.body)
     return [named.get(name, name) for name in used]
@@ -500,7 +489,7 @@ def _check_terms(right: str, columns: int) -> None:
         if sign in ("**", "^"):
             power = str(node.args[1])
             if power.isdecimal() and float(power) > _LARGEST_POWER:
-                raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_LARGE_POWER, limit=_LARGEST_POWER)
+                raise InputError(TableMessage.FORMULA_LARGE_POWER, limit=_LARGEST_POWER)
             count = many[0] ** int(power) if power.isdecimal() else 1
         elif sign in ("*", "/", ":", "in"):
             count = math.prod(one + 1 for one in many)
@@ -508,7 +497,7 @@ def _check_terms(right: str, columns: int) -> None:
             count = columns if sign == "." else max(sum(many), 1)
         counts[id(node)] = min(count, _MOST_TERMS + 1)
         if count > _MOST_TERMS:
-            raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_MANY_TERMS, limit=_MOST_TERMS)
+            raise InputError(TableMessage.FORMULA_MANY_TERMS, limit=_MOST_TERMS)
 
 
 @contextmanager

@@ -17,17 +17,7 @@ import pyarrow.types as pt
 
 from pmtcore.accounting.budgets import Unit
 from pmtcore.base.memory import bytes_for_rows
-from pmtcore.base.messages import (
-    InputError,
-    LabReason,
-    Note,
-    PublicMessage,
-    Refusal,
-    RefusedError,
-    TableMessage,
-    TableNote,
-    kind_of,
-)
+from pmtcore.base.messages import InputError, LabReason, Note, PublicMessage, TableMessage, TableNote, kind_of
 from pmtcore.base.private_rows import PrivateRows, StaysInSession
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.cholesky import collinear_with
@@ -343,7 +333,7 @@ def _expansion(public: Table | MomentTable, choices: Choices, schema: Schema | N
     stated = (name for name, kind in choices.kinds.items() if kind in own or number_format(kind) is not None)
     declared = [*choices.levels, *stated]
     if unused := [name for name in dict.fromkeys(declared) if name in (*learned.inputs, learned.response)]:
-        raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_READS_PUBLICLY, columns=unused)
+        raise InputError(TableMessage.FORMULA_READS_PUBLICLY, columns=unused)
     return learned
 
 
@@ -611,7 +601,7 @@ def _groups(public: Table, choices: Choices, complete: np.ndarray) -> np.ndarray
     name = choices.groups
     if name not in public.columns:
         if choices.cluster:
-            raise RefusedError(Refusal.CLUSTERS, TableMessage.NO_CLUSTER_COLUMN, column=name)
+            raise InputError(TableMessage.NO_CLUSTER_COLUMN, column=name)
         return None
     cells = public.column(name).combine_chunks()
     return in_order_met(identifiers(cells))[0][complete]
@@ -628,13 +618,13 @@ def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | 
         return None
     for name in names:
         if name not in public.columns:
-            raise RefusedError(Refusal.WEIGHTS, TableMessage.NO_PUBLIC_WEIGHTS, column=name)
+            raise InputError(TableMessage.NO_PUBLIC_WEIGHTS, column=name)
     cells = {name: public.column(name).combine_chunks() for name in names}
     weights = Weights(names, 1.0, choices.exposure, choices.model is GAUSSIAN)
     values = weights.values(Cells(public.cells.num_rows, cells), decimal)
     mean = float(np.mean(values[values >= 0])) if np.any(values > 0) else 0.0
     if not (np.isfinite(mean) and mean > 0):
-        raise RefusedError(Refusal.WEIGHTS, TableMessage.NO_POSITIVE_WEIGHTS, column=" * ".join(names))
+        raise InputError(TableMessage.NO_POSITIVE_WEIGHTS, column=" * ".join(names))
     return replace(weights, mean=mean)
 
 
@@ -747,7 +737,7 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
     columns = list(public.columns)
     missing = [name for name in choices.weighing if name not in private.columns]
     if missing:
-        raise RefusedError(Refusal.WEIGHTS, TableMessage.NO_PRIVATE_WEIGHTS, column=missing[0])
+        raise InputError(TableMessage.NO_PRIVATE_WEIGHTS, column=missing[0])
     for name in (choices.target, *(choices.features or ())):
         unlabelled = name == choices.target and choices.model is not GAUSSIAN and isinstance(public, Table)
         if unlabelled and name not in columns and name in private.columns:
@@ -793,7 +783,7 @@ def _moment_side(
 ) -> PublicSide:
     """Prepare a public side that is a moment matrix: numeric features only."""
     if choices.weighing:
-        raise RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_NEED_ROWS)
+        raise InputError(TableMessage.WEIGHTS_NEED_ROWS)
     coder = _numeric_coder(features, choices)
     order = [*features, choices.target]
     if choices.missing == "public-median":

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from pmtcore.base.messages import InputError, Refusal, RefusedError, TableMessage
+from pmtcore.base.messages import InputError, TableMessage
 from pmtcore.base.private_rows import StaysInSession
 from pmtcore.tables import lines
 from pmtcore.tables.cells import OBJECT, from_objects, texts
@@ -318,9 +318,9 @@ def _check_frame_names(frame: object) -> None:
         return
     columns = frame.columns
     if not all(isinstance(name, str) for name in columns):
-        raise RefusedError(Refusal.COLUMN_NAMES, TableMessage.NAMES_NOT_TEXT)
+        raise InputError(TableMessage.NAMES_NOT_TEXT)
     if not columns.is_unique:
-        raise RefusedError(Refusal.REPEATED_COLUMN, TableMessage.FRAME_COLUMN_TWICE)
+        raise InputError(TableMessage.FRAME_COLUMN_TWICE)
 
 
 def _frame_column(series: nw.Series[Any]) -> pa.Array:

@@ -20,7 +20,7 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 import pmtcore as pc
 from pmtcore.api.loading import loaded, results_of
 from pmtcore.api.tables import great_table
-from pmtcore.base.messages import ExploreMessage, FaceMessage, Refusal, RefusedError, ResultMessage
+from pmtcore.base.messages import ExploreMessage, FaceMessage, ResultMessage, TableMessage
 from pmtcore.base.release_record import ReleaseRecord
 from pmtcore.base.results import PARTS, Results
 from pmtcore.methods.registry import methods
@@ -151,9 +151,8 @@ def test_a_colleague_opens_the_record(model, tmp_path):
         np.array_equal(found.predict(new), made.predict(new), equal_nan=True) and np.isnan(found.predict(new)[:2]).all()
     )
     assert str(found.wald_test(["center(age)"])) == str(made.wald_test(["center(age)"]))
-    with pytest.raises(RefusedError) as caught:
+    with refused(ResultMessage.NO_SCORE):
         found.score(new, None)
-    assert caught.value.kind is Refusal.SCORE
 
 
 def test_old_records_still_open(model):
@@ -165,28 +164,25 @@ def test_old_records_still_open(model):
     assert np.allclose(found.conf_int(), model.conf_int()) and np.allclose(found.bse, model.bse)
     assert np.allclose(found.conf_int(0.9), model.conf_int(0.9), rtol=1e-3)
     for ask, kind in (
-        (found.cov_params, Refusal.NO_COVARIANCE),
-        (lambda: found.predict(frame(3, 1)), Refusal.NO_DESIGN),
+        (found.cov_params, ResultMessage.NO_COVARIANCES),
+        (lambda: found.predict(frame(3, 1)), ResultMessage.NO_DESIGN),
     ):
-        with pytest.raises(RefusedError) as caught:
+        with refused(kind):
             ask()
-        assert caught.value.kind is kind
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "x"}', '{"coefficients": 3}', '{"version": "2"}', "null"])
 def test_what_is_no_record(text, tmp_path):
     """One kind of refusal, whatever the file holds."""
     (tmp_path / "r.json").write_text(text)
-    with pytest.raises(RefusedError) as caught:
+    with refused(FaceMessage.NOT_A_RELEASE):
         pc.load(tmp_path / "r.json")
-    assert caught.value.kind is Refusal.NO_RECORD
 
 
 def test_a_later_record_says_so(model):
     """A record of a later version is not guessed at."""
-    with pytest.raises(RefusedError) as caught:
+    with refused(FaceMessage.RECORD_NEWER):
         loaded({**model.record_, "version": 99})
-    assert caught.value.kind is Refusal.NEWER_RECORD
 
 
 def test_names_with_any_sign_stand_in_constraints():
@@ -234,23 +230,26 @@ def test_new_rows_are_called_so(model):
         model.predict(np.zeros((2, 2)))
 
 
+NO_CONSTRAINTS = {
+    *(ResultMessage.CONSTRAINT_FORM, ResultMessage.DEPENDENT_CONSTRAINTS),
+    *(ResultMessage.NO_COEFFICIENT, ResultMessage.TEST_FORM),
+}
 SAYS_NOTHING = ["nope = 0", "age = nan", "age = 1e999", "age = 0 = 0", "age = = 1", "age = 0, age = 0", ""]
 
 
 @pytest.mark.parametrize("asked", [*SAYS_NOTHING, ["nope"], [], [[1.0]], {"nope": 1.0}])
 def test_constraints_that_say_nothing(model, asked):
     """Unknown names, wrong shapes, repeated constraints."""
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(pc.InputError) as caught:
         model.wald_test(asked)
-    assert caught.value.kind is Refusal.CONSTRAINTS
+    assert caught.value.kind in NO_CONSTRAINTS
 
 
 @pytest.mark.parametrize("level", [0.05, 0.0, 1.0, float("nan"), -1, "95 %", None])
 def test_alpha_is_not_taken_for_a_level(model, level):
     """conf_int(0.05), as statsmodels has it, is refused rather than answered with a band of 5 %."""
-    with pytest.raises(RefusedError) as caught:
+    with refused(ResultMessage.LEVEL_RANGE):
         model.conf_int(level)
-    assert caught.value.kind is Refusal.LEVEL
 
 
 def test_tables_beside_other_packages(model, tmp_path):
@@ -407,8 +406,8 @@ def test_script_load_a_colleagues_record(model, tmp_path):
 @pytest.mark.parametrize(
     ("change", "kind"),
     [
-        (lambda f: f.rename(columns={"age": 3}), Refusal.COLUMN_NAMES),
-        (lambda f: pd.concat([f, f[["age"]]], axis=1), Refusal.REPEATED_COLUMN),
+        (lambda f: f.rename(columns={"age": 3}), TableMessage.NAMES_NOT_TEXT),
+        (lambda f: pd.concat([f, f[["age"]]], axis=1), TableMessage.FRAME_COLUMN_TWICE),
     ],
     ids=["a number", "twice"],
 )
@@ -417,9 +416,9 @@ def test_frames_with_odd_names(private, public, change, kind, which):
     """Columns with numbers for names, two of one name: refused by kind, in either table, without a name in the text."""
     tables = [private, public]
     tables[which] = change(tables[which])
-    with pytest.raises(RefusedError) as caught:
+    with refused(kind) as caught:
         pc.PrivateRegressor(mu=1.0).fit(*tables, target="y", lab=True, quiet=True)
-    assert caught.value.kind is kind and "age" not in str(caught.value)
+    assert "age" not in str(caught.value)
 
 
 def test_fixed_effects_are_public_levels_as_columns():
@@ -448,9 +447,8 @@ def test_fixed_effects_are_public_levels_as_columns():
 @pytest.mark.parametrize("formula", ["y ~ age | ", "y ~ age | sex^age", "y ~ age | sex | age", "y ~ age | log(age)"])
 def test_other_fixed_effects_are_refused(public, formula):
     """Interactions, functions and a second bar: one kind."""
-    with pytest.raises(RefusedError) as caught:
+    with refused(TableMessage.FORMULA_BAR):
         pc.plan(public, n=100, formula=formula, mu=1.0)
-    assert caught.value.kind is Refusal.FIXED_EFFECTS
 
 
 @pytest.mark.parametrize("levels", [50, 51])
@@ -462,9 +460,8 @@ def test_many_fixed_effects_are_refused(levels):
     if levels == 50:
         assert pc.plan(public, n=5000, formula="y ~ x | firm", mu=1.0) is not None
         return
-    with pytest.raises(RefusedError) as caught:
+    with refused(TableMessage.MANY_EFFECTS):
         pc.plan(public, n=5000, formula="y ~ x | firm", mu=1.0)
-    assert caught.value.kind is Refusal.FIXED_EFFECTS
 
 
 def test_predict_takes_folders_and_patterns_of_parquet(private, public, tmp_path):
@@ -516,9 +513,8 @@ def test_a_method_without_standard_errors_says_so(asked, private, public):
     settings = {"mu": 1.0, "features": ["age", "income"], "method": "ldp-glm"}
     made = pc.PrivateClassifier(**settings).fit(private, public, target="high", seed=1, quiet=True)
     assert made.bse.isna().all()
-    with pytest.raises(RefusedError) as error:
+    with refused(ResultMessage.NO_STANDARD_ERRORS):
         asked(made, public)
-    assert error.value.kind is Refusal.NO_COVARIANCE
 
 
 def test_a_release_without_an_estimate_is_a_record_like_any_other(tmp_path, private, public):

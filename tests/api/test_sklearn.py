@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
 import pmtcore as pc
-from pmtcore.base.messages import LedgerMessage, Refusal, RefusedError
+from pmtcore.base.messages import LedgerMessage, ResultMessage
 from pmtcore.ledger.log import LedgerError
 from tests.helpers import refused
 
@@ -86,6 +86,5 @@ def test_a_grid_search_is_charged(private, public, tmp_path, capsys):
 
 def test_there_is_no_score():
     """A score on private rows would be a private figure that nobody paid for."""
-    with pytest.raises(RefusedError) as caught:
+    with refused(ResultMessage.NO_SCORE):
         pc.PrivateRegressor(mu=1.0).score(None, None)
-    assert caught.value.kind is Refusal.SCORE

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import pmtcore as pc
 from pmtcore.api.frames import table
-from pmtcore.base.messages import Refusal, RefusedError
+from pmtcore.base.messages import MethodMessage, TableMessage
 from pmtcore.cli.main import main
 from pmtcore.glm.families import POISSON
 from pmtcore.mechanisms.grid import SCALE, from_words
@@ -23,6 +23,7 @@ from pmtcore.mechanisms.quantized_rows import Quantizer
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.sources import Cells
+from tests.helpers import refused
 
 
 def rows_of(n: int, seed: int) -> pd.DataFrame:
@@ -96,27 +97,34 @@ def test_all_the_same_is_no_weight():
 
 
 @pytest.mark.parametrize(
-    ("change", "settings"),
+    ("change", "settings", "kind"),
     [
-        (lambda f: f.drop(columns="w"), {}),
-        (lambda f: f.assign(w=-1.0), {}),
-        (lambda f: f.assign(w=np.nan), {}),
-        (lambda f: f, {"features": ["a", "w"]}),
-        (lambda f: f.assign(y=(f["y"] > 10).astype(int)), {"family": "poisson", "method": "pmt-glm"}),
-        (lambda f: f, {"missing": "refuse"}),
-        (lambda f: f, {"family": "poisson", "exposure": "w"}),
-        (lambda f: f, {"method": "joint-moment", "intercept": False, "settings": {"derived": "a:b"}}),
-        (lambda f: f, {"person": "w"}),
+        (lambda f: f.drop(columns="w"), {}, TableMessage.NO_PUBLIC_WEIGHTS),
+        (lambda f: f.assign(w=-1.0), {}, TableMessage.NO_POSITIVE_WEIGHTS),
+        (lambda f: f.assign(w=np.nan), {}, TableMessage.NO_POSITIVE_WEIGHTS),
+        (lambda f: f, {"features": ["a", "w"]}, TableMessage.WEIGHTS_ARE_NO_FEATURE),
+        (
+            lambda f: f.assign(y=(f["y"] > 10).astype(int)),
+            {"family": "poisson", "method": "pmt-glm"},
+            MethodMessage.LOSSES_UNWEIGHTED,
+        ),
+        (lambda f: f, {"missing": "refuse"}, TableMessage.WEIGHTS_REFUSE_NO_ROW),
+        (lambda f: f, {"family": "poisson", "exposure": "w"}, TableMessage.EXPOSURE_WEIGHS),
+        (
+            lambda f: f,
+            {"method": "joint-moment", "intercept": False, "settings": {"derived": "a:b"}},
+            MethodMessage.DERIVED_WEIGHTED,
+        ),
+        (lambda f: f, {"person": "w"}, TableMessage.WEIGHTS_ARE_NO_FEATURE),
     ],
     ids=["absent", "negative", "no number", "a feature", "labels", "gaps", "exposure", "derived", "person"],
 )
-def test_what_weights_are_not_for(change, settings):
-    """Public rows without weights, methods whose losses have none, products without an intercept: one kind."""
-    with pytest.raises(RefusedError) as caught:
+def test_what_weights_are_not_for(change, settings, kind):
+    """Public rows without weights, methods whose losses have none, products without an intercept."""
+    with refused(kind):
         pc.PrivateRegressor(**{"mu": 1.0, "weights": "w", **settings}).fit(
             rows_of(300, 1), change(rows_of(100, 2)), target="y", lab=True, quiet=True
         )
-    assert caught.value.kind is Refusal.WEIGHTS
 
 
 def counts_of(n: int, seed: int, family: str = "poisson") -> pd.DataFrame:

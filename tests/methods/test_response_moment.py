@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import pmtcore as pc
 from pmtcore.accounting.budgets import ONLY_RESPONSES, Budget, Guarantee, Neighbours, Unit
 from pmtcore.auditing.lower_bound import audit
-from pmtcore.base.messages import RefusedError, ReleaseMessage, TableMessage
+from pmtcore.base.messages import ReleaseMessage, TableMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
@@ -237,7 +237,7 @@ def test_it_is_refused_where_covariates_are_private():
         lambda: release(private, Request(ID, Budget(1.0)), SeededNoise(1)),
         lambda: planning.plan(private.public, 300, [1.0], [ID]),
     ):
-        with refused(ReleaseMessage.COVARIATES_NOT_DECLARED, RefusedError):
+        with refused(ReleaseMessage.COVARIATES_NOT_DECLARED):
             ask()
     declared = problem(frame(300, 6))
     assert method(ID) in methods_for(declared.public) and method(ID) not in methods_for(private.public)
