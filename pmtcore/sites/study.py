@@ -94,15 +94,15 @@ class Study:
     title: str
     public: str
     public_sha256: str
-    moment: bool
-    public_rows: int | None
     choices: Choices
-    schema: Mapping[str, Any] | None
     request: Request
     sites: tuple[Site, ...]
     least: int
-    colluders: int
-    patience: float
+    colluders: int = 0
+    patience: float = 600.0
+    moment: bool = False
+    public_rows: int | None = None
+    schema: Mapping[str, Any] | None = None
     site_effects: bool = False
 
     def __post_init__(self) -> None:
@@ -279,15 +279,15 @@ class Study:
                 str(fields["title"]),
                 Path(str(public["file"])).name,
                 str(public["sha256"]),
-                bool(public["moment"]),
-                None if public["rows"] is None else int(public["rows"]),
                 Choices.from_dict(fields["choices"]),
-                None if fields["schema"] is None else Schema.from_dict(fields["schema"]).as_dict(),
                 Request.from_dict(fields["request"]),
                 tuple(Site(**site) for site in fields["sites"]),
                 int(fields["least"]),
                 int(fields["colluders"]),
                 float(fields["patience"]),
+                bool(public["moment"]),
+                None if public["rows"] is None else int(public["rows"]),
+                None if fields["schema"] is None else Schema.from_dict(fields["schema"]).as_dict(),
                 bool(fields.get("site_effects", False)),
             )
 
@@ -328,13 +328,7 @@ def create(
     request: Request,
     *,
     sites: Iterable[Site],
-    least: int | None = None,
-    colluders: int = 0,
-    patience: float = 600.0,
-    moment: bool = False,
-    public_rows: int | None = None,
-    schema: Mapping[str, Any] | None = None,
-    site_effects: bool = False,
+    **settings: Unpack[StudySettings],
 ) -> Study:
     """Return a new study on a public file; no private file is needed.
 
@@ -342,24 +336,20 @@ def create(
         InputError: the file cannot be read, or a value that no study has.
     """
     entry, every = method(request.method), tuple(sites)
-    data = Path(public).read_bytes() if Path(public).is_file() else None
-    if data is None:
+    if not Path(public).is_file():
         raise InputError(TableMessage.NO_FILE, place=str(public))
+    given: dict[str, Any] = dict(settings)
+    least = given.pop("least", None)
     study = Study(
         uuid4().hex,
         title,
         Path(public).name,
-        hashlib.sha256(data).hexdigest(),
-        moment,
-        public_rows,
+        hashlib.sha256(Path(public).read_bytes()).hexdigest(),
         choices,
-        schema,
         replace(request, method=entry.id),
         every,
         len(every) if least is None else least,
-        colluders,
-        patience,
-        site_effects,
+        **given,
     )
     context = StudyContext.of(study, str(Path(public).parent))
     # Named one by one, so that a site whose table lacks a column is refused and does not sum other features.
@@ -462,8 +452,8 @@ class StudyContext:
             weighted = self.side.coder.has_loss_weights
             nobody = PrivateRows(lambda: (), total, self.side.coder.names, weighted=weighted)
             design = design_of(self.side.coder, self.table)
-            data, coder, notes = self.side.data, self.side.coder, self.side.notes
-            return Problem(nobody, data, study.choices, notes, coder=coder, unit=study.choices.unit, design=design)
+            side = self.side
+            return Problem(nobody, side.data, study.choices, side.notes, coder=side.coder, design=design)
         schema = None if study.schema is None else Schema.from_dict(study.schema)
         table = labelled(private, effects.COLUMN, [own]) if study.site_effects else private
         prepared = prepare(table, self.table, study.choices, public_rows=study.public_rows, schema=schema)

@@ -73,12 +73,16 @@ class Problem(StaysInSession):
     coder: Coder | None = None  # how any row of such tables is read, new ones too; public
     table: Table | None = None  # the private one, for the ledger's fingerprint and for whose rows are whose
     dialect: Dialect | None = None  # how it is read
-    unit: Unit | None = None  # what an identifier column keeps of each person; None without one
     design: Design | None = None  # how rows of the user's own tables become features
     # Numbers that the ledger's fingerprint read, for the first pass; None where it reads the table anew.
     parsed: ParsedNumbers | None = None
     cluster: Cluster | None = None  # whose workers read the private table; None: this process
     public_table: Table | None = None  # None where only a moment is public
+
+    @property
+    def unit(self) -> Unit | None:
+        """Return what an identifier column keeps of each person; None without one."""
+        return self.choices.unit
 
     @property
     def reads_n_rows(self) -> bool:
@@ -266,7 +270,7 @@ def prepare(
     design = design_of(side.coder, public)
     lab_reasons += reasons
     return Problem(
-        *(rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, choices.unit, design),
+        *(rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, design),
         parsed=parsed,
         cluster=cluster if choices.unit is None else None,
         public_table=public if isinstance(public, Table) else None,

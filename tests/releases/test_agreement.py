@@ -193,7 +193,9 @@ def test_the_curators_unit_cannot_be_lowered(files, tmp_path):
         ledger.part(name, "visits", "a test") if wanted.column else None
         found = opened(ANA, ledger, name)
         plain = Choices(target="y", features=("a", "b"))
-        problem = dataclasses.replace(found.problem(plain), unit=None) if wanted.column else found.problem(plain)
+        problem = found.problem(plain)
+        if wanted.column:
+            problem = dataclasses.replace(problem, choices=dataclasses.replace(problem.choices, person=""))
         with refused(LedgerMessage.OTHER_UNIT, LedgerError):
             recorded_release(
                 problem, Request("joint-pmt", Budget(0.1)), SecureNoise(), ledger, dataset=name, key=f"{name} 1"
