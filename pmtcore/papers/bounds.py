@@ -22,10 +22,9 @@ _MOST_COLUMNS, _MOST_PRIVATE = 60, 10**12  # larger tables are shown at this sha
 def shape(d: int, m: int | None, n: int) -> TheorySetting | None:
     """Return the setting with a table's shape; none where no theorem speaks of it."""
     columns = min(d, _MOST_COLUMNS)
-    rows = m or 0
-    if rows <= columns or n <= columns:
+    if m is None or min(m, n) <= columns:
         return None
-    return TheorySetting(d=columns, m=min(rows, 10**9), n=min(n, _MOST_PRIVATE))
+    return TheorySetting(d=columns, m=min(m, 10**9), n=min(n, _MOST_PRIVATE))
 
 
 @cache

@@ -15,18 +15,8 @@ from pmtcore.base.messages import CommandMessage, InputError, number_between, wh
 from pmtcore.cli.arguments import Answer, problem_from
 from pmtcore.cli.commands import CURATOR, PRIVATE
 from pmtcore.cli.files import writable
+from pmtcore.papers.gallery import engine
 from pmtcore.papers.gallery.catalogue import figure, figures
-from pmtcore.papers.gallery.engine import (
-    Computation,
-    Figure,
-    compute_all,
-    lines_to_mend,
-    load_stored,
-    mended,
-    needed,
-    stale,
-    store,
-)
 from pmtcore.papers.gallery.selection import study_table
 from pmtcore.papers.gallery.series import LAMS
 from pmtcore.papers.gallery.unsettled import open_claims
@@ -43,10 +33,9 @@ def select(chosen: argparse.Namespace) -> Answer:
     study = study_table(problem, epsilon, lam, trials, seed=chosen.seed).reveal(CURATOR)
     shares = {name: share.tolist() for name, share in study.selected.items()}
     counts = {name: count.tolist() for name, count in study.counts.items()}
-    lines = [
-        PRIVATE + f"share of {trials} noise draws that keep a coefficient, at Lambda = {study.lam:g}; "
-        f"pure epsilon = {epsilon:g}, add-remove-one; (lab): as published, its claim does not hold",
-    ]
+    drawn = f"share of {trials} noise draws that keep a coefficient, at Lambda = {study.lam:g}"
+    claim = f"pure epsilon = {epsilon:g}, add-remove-one; (lab): as published, its claim does not hold"
+    lines = [f"{PRIVATE}{drawn}; {claim}"]
     for name, share in shares.items():
         lines.append(f"{name}: " + ", ".join(f"{one} {part:.0%}" for one, part in zip(study.names, share, strict=True)))
     return {
@@ -81,7 +70,7 @@ def gallery(chosen: argparse.Namespace) -> Answer:
     if chosen.mend:
         return _mended(made, workers)
     trials = (made.quick if chosen.quick else None) if chosen.trials is None else chosen.trials
-    run = Computation(made, trials, workers)
+    run = engine.Computation(made, trials, workers)
     try:
         for share in run.steps():
             if sys.stderr.isatty():
@@ -91,13 +80,13 @@ def gallery(chosen: argparse.Namespace) -> Answer:
             raise
         sys.stderr.write("pmtcore: stopped; what was done is kept.\n")
     record = run.as_dict()
-    store(record)
-    return record, _found(made, record)
+    engine.store(record)
+    return record, _verdicts(made, record)
 
 
-def _open_listed(chosen: Sequence[Figure]) -> Answer:
+def _open_listed(chosen: Sequence[engine.Figure]) -> Answer:
     """Return claims without an answer, and what would give one."""
-    listed = [claim for made in chosen for claim in open_claims(made, load_stored(made))]
+    listed = [claim for made in chosen for claim in open_claims(made, engine.load_stored(made))]
     counts = Counter(claim.why for claim in listed)
     every = f"{len(listed)} of {sum(len(made.claims) for made in chosen)} claims are open"
     cheap = f"100 more trials in 10 processor minutes would tell: {sum(claim.cheap for claim in listed)}"
@@ -111,7 +100,7 @@ def _all_computed(chosen: argparse.Namespace) -> Answer:
     ready, missing = [], []
     for made in wanted:
         try:
-            needed(made)
+            engine.needed(made)
         except InputError:
             missing.append(made.id)
         else:
@@ -120,9 +109,8 @@ def _all_computed(chosen: argparse.Namespace) -> Answer:
     trials: dict[str, int] = {}
     began, goal = time.process_time(), sum(made.trials for made in ready)
     try:
-        for made, count, seconds in compute_all(
-            ready, _STEPS, whole_number_between("workers", chosen.workers, 0, 64), folder
-        ):
+        workers = whole_number_between("workers", chosen.workers, 0, 64)
+        for made, count, seconds in engine.compute_all(ready, _STEPS, workers, folder):
             trials[made.id] = count
             left = f"{sum(trials.values()) / goal:.0%} of all trials in this run"
             sys.stderr.write(f"{made.id:6} {count:5} of {made.trials} trials, {seconds:.2f} s each; {left}\n")
@@ -133,41 +121,41 @@ def _all_computed(chosen: argparse.Namespace) -> Answer:
     return {"computed": trials, "missing": missing}, words
 
 
-def _found(made: Figure, record: dict[str, Any]) -> str:
+def _verdicts(made: engine.Figure, record: dict[str, Any]) -> str:
     lines = [f"{made.source}, {record['trials']} trials"]
     lines += [f"{v['answer']}: {v['claim']} ({v['figures']})" for v in record["verdict"]]
     return "\n".join(lines)
 
 
-def _stored(made: Figure) -> dict[str, Any]:
+def _stored(made: engine.Figure) -> dict[str, Any]:
     """Return the stored result of a figure whose table is here.
 
     Raises:
         InputError: the table is not here, or nothing is stored of the figure as it is described.
     """
-    needed(made)
-    record = load_stored(made)
+    engine.needed(made)
+    record = engine.load_stored(made)
     if record is None:
         raise InputError(CommandMessage.NO_STORED_RESULT, id=made.id)
     return record
 
 
-def _mended(made: Figure, workers: int) -> Answer:
+def _mended(made: engine.Figure, workers: int) -> Answer:
     """Compute again the lines of a stored result that today's code gives otherwise."""
     record = _stored(made)
-    again = lines_to_mend(made, record)
+    again = engine.lines_to_mend(made, record)
     if again == ():
         return record, f"{made.id}: as today's code gives it; nothing to compute"
-    run = Computation(made, record["trials"], workers, again).run()
-    record = run.as_dict() if again is None else mended(record, run)
-    store(record)
-    return record, _found(made, record)
+    run = engine.Computation(made, record["trials"], workers, again).run()
+    record = run.as_dict() if again is None else engine.mended(record, run)
+    engine.store(record)
+    return record, _verdicts(made, record)
 
 
-def _checked(made: Figure) -> Answer:
+def _checked(made: engine.Figure) -> Answer:
     """Compare the stored result of a figure with what today's code gives."""
     record = _stored(made)
-    changed = stale(made, record)
+    changed = engine.stale(made, record)
     words = "as today's code gives it" if not changed else f"STALE: {', '.join(changed)} come out differently today"
     return {"id": made.id, "computed": record["computed"], "stale": list(changed)}, f"{made.id}: {words}"
 
@@ -183,7 +171,6 @@ def _all_checked() -> Answer:
             continue
         lines.append(words)
         changed += [made.id] if results["stale"] else []
-    lines.append(
-        f"{len(changed)} of {len(lines)} stale" + (f"; no table or no result: {', '.join(silent)}" * bool(silent))
-    )
+    left_out = f"; no table or no result: {', '.join(silent)}" if silent else ""
+    lines.append(f"{len(changed)} of {len(lines)} stale{left_out}")
     return {"stale": changed, "unchecked": silent}, "\n".join(lines)

@@ -75,7 +75,7 @@ def test_all_budgets_of_a_trial_are_under_one_relation():
             claim = at.published(id, {}).claim
             assert claim.neighbours.value == "add-remove-one" and claim.epsilon == pytest.approx(0.7)
             assert claim.delta == delta
-    promise = at.ours({}).in_lab(add_remove(0.7, 0.0)).split.promise
+    promise = at.ours({}).build(add_remove(0.7, 0.0)).split.promise
     assert promise.neighbours.value == "add-remove-one" and promise.epsilon == pytest.approx(0.7)
     for entry in figures():
         if entry.id in ("D4", "D5", "D6", "D7", "D8", "DS1", "DS4"):

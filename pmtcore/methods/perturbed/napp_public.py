@@ -103,16 +103,16 @@ class NappParameters(ErmParameters):
 
 @dataclass(frozen=True)
 class ErmPlan(PerturbedPlan):
-    """A perturbed objective with everything public fixed."""
+    """A perturbed objective with everything public fixed.
+
+    Attributes:
+        build: the mechanism of another guarantee, for comparisons in the lab.
+    """
 
     n: int
     mu: float
     mechanism: Mechanism
     build: Callable[[Budgeted], Mechanism] = field(repr=False, compare=False)
-
-    def in_lab(self, planned: Budgeted) -> Mechanism:
-        """Return the mechanism of this plan at another promise: under the papers' relation, for comparisons."""
-        return self.build(planned)
 
     def release(self, prepared: LossSums[Loss], source: NoiseSource, trials: int) -> ErmOutcome:
         """Return released minimizers.

@@ -143,11 +143,8 @@ def sides(
     x, y, names = table_as_numbers(table, scale, one)
     order = np.random.default_rng(seed).permutation(len(y))
     mine, theirs = order[m : None if n is None else m + n], order[:m]
-    return (
-        _public(x[theirs], y[theirs], names, family, lam=lam),
-        PrivateRows.from_arrays(x[mine], y[mine], names),
-        None,
-    )
+    rows = PrivateRows.from_arrays(x[mine], y[mine], names)
+    return _public(x[theirs], y[theirs], names, family, lam=lam), rows, None
 
 
 def _public(x: np.ndarray, y: np.ndarray, names: tuple[str, ...], family: str, *, lam: float) -> PublicData:
@@ -170,10 +167,9 @@ def table_as_numbers(table: str, scale: str, one: bool) -> tuple[np.ndarray, np.
     frame = read_path(entry.path, "public").frame
     columns = {name: _codes(frame[name]) for name in frame.columns}
     y = columns.pop(entry.target)
-    x = np.column_stack(list(columns.values()))
-    labels = entry.family != "gaussian"
-    x = _rescaled(x, scale)
-    y = y if labels else _rescaled(y[:, None], scale)[:, 0]
+    x = _rescaled(np.column_stack(list(columns.values())), scale)
+    if entry.family == "gaussian":
+        y = _rescaled(y[:, None], scale)[:, 0]
     names = tuple(columns)
     if one:
         x, names = np.column_stack([np.ones(len(x)), x]), ("one", *names)

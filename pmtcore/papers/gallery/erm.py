@@ -346,7 +346,7 @@ class Trial:
 
     def released(self, plan: ErmPlan) -> np.ndarray:
         """Return the coefficients (1, p) of a plan of ours under the paper's relation, at epsilon and no delta."""
-        mechanism = plan.in_lab(add_remove(self.epsilon, 0.0))
+        mechanism = plan.build(add_remove(self.epsilon, 0.0))
         clipped = _CachedSetting(**vars(plan.ground), drawn=self.drawn).clipped(self.drawn.rows)
         minimizers = mechanism.release(clipped, len(self.drawn.y), SeededNoise(self.seed, 5), 1)
         return plan.ground.table(minimizers)
@@ -511,7 +511,7 @@ def retrieved_trial(
             errors.setdefault(f"{name}, {words}", []).append(float(plan.share_retrieved(outcome.iterates, how)[0]))
     for at in trials:
         planned = add_remove(at.epsilon, 0.0)
-        own, planned_as = at.ours({}).in_lab(planned).split.retrieved_share, at.published("napp-erm", {})
+        own, planned_as = at.ours({}).build(planned).split.retrieved_share, at.published("napp-erm", {})
         for lam in lams:
             plan = planned_as.with_lambda(lam)
             terms = ObjectiveConstants(plan.ground.loss, plan.ground.radius, 2 * (lam + plan.target.floor))

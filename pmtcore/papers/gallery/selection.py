@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -84,11 +85,7 @@ def study_table(
         InputError: the methods refuse the family or the public data.
     """
     method("napp-erm").check_suits(problem.public)
-    return Private(
-        _studied(
-            problem.public, problem.private, epsilon, lam, trials=trials, seed=seed, truth=None, bounds={}, printed={}
-        )
-    )
+    return Private(_studied(problem.public, problem.private, epsilon, lam, trials=trials, seed=seed))
 
 
 def _studied(
@@ -99,9 +96,9 @@ def _studied(
     *,
     trials: int,
     seed: int,
-    truth: np.ndarray | None,
-    bounds: Mapping[str, Any],
-    printed: Mapping[str, Any],
+    truth: np.ndarray | None = None,
+    bounds: Mapping[str, Any] = MappingProxyType({}),
+    printed: Mapping[str, Any] = MappingProxyType({}),
 ) -> SelectionStudy:
     mu = mu_from_pure_epsilon(epsilon)
 
@@ -116,7 +113,7 @@ def _studied(
 
     def sound(plan: ErmPlan) -> np.ndarray:
         """Return coefficients (trials, p) under the paper's relation."""
-        mechanism = plan.in_lab(add_remove(epsilon, 0.0))
+        mechanism = plan.build(add_remove(epsilon, 0.0))
         return plan.ground.table(mechanism.release(plan.ground.clipped(rows), rows.n, SeededNoise(seed, 7), trials))
 
     draws = [SeededNoise(seed, 7, t) for t in range(trials)]
