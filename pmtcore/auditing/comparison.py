@@ -190,11 +190,6 @@ class Comparison(SteppedTrials):
         return tuple(dict.fromkeys(cell.entry.id for cell in self._cells))
 
     @property
-    def trials_done(self) -> int:
-        """Return the number of trials that every method and budget has."""
-        return min(cell.trials for cell in self._cells)
-
-    @property
     def share(self) -> float:
         """Return the share of the trials that are done."""
         return sum(cell.trials for cell in self._cells) / (self.trials * len(self._cells))

@@ -184,11 +184,7 @@ def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | 
     mus = list(dict.fromkeys(mus))
     if len(mus) > _MOST_BUDGETS:
         raise InputError(ReleaseMessage.TOO_MANY_BUDGETS, count=len(mus), limit=_MOST_BUDGETS)
-    plans = []
-    for id in plannable(public) if ids is None else ids:
-        for mu in mus:
-            plans.append(planned(public, n, id, mu))
-    return plans
+    return [planned(public, n, id, mu) for id in (plannable(public) if ids is None else ids) for mu in mus]
 
 
 def ranked(plans: Sequence[Planned], first: str) -> list[str]:

@@ -17,7 +17,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -42,9 +41,8 @@ MOST_LETTERS = 4096
 
 def identifiers(cells: pa.Array) -> np.ndarray:
     """Return the canonical identifier of each cell (k,), text; empty where missing. Each cell by itself."""
-    encoded = texts(cells).fill_null("").dictionary_encode()
-    different = np.array([canonical(text) for text in encoded.dictionary.to_pylist()], dtype=object)
-    return different[encoded.indices.to_numpy(zero_copy_only=False)] if len(encoded) else np.array([], dtype=object)
+    different, places = _different(cells)
+    return np.array([canonical(text) for text in different], dtype=object)[places]
 
 
 def in_order_met(names: np.ndarray) -> tuple[np.ndarray, int]:
@@ -69,7 +67,7 @@ def canonical(text: str) -> str:
 def _canonical(text: str) -> str:
     if not text.isascii():
         text = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
-        text = "".join(letter for letter in text if _category(letter) != "Cf")
+        text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
     text = " ".join("".join(letter for letter in text if letter.isprintable() or letter.isspace()).split())
     if text in _MISSING:
         return ""
@@ -90,11 +88,6 @@ def _exact(sign: str, integer: str, fraction: str, exponent: str) -> str:
         return "0"
     minus = "-" if sign == "-" else ""
     return minus + (short + "0" * power if 0 <= power <= 30 else f"{short}e{power}")
-
-
-@cache
-def _category(letter: str) -> str:
-    return unicodedata.category(letter)
 
 
 @dataclass(frozen=True, eq=False)

@@ -599,12 +599,12 @@ def test_compare_runs_extends_and_repeats(app):
     next(b for b in app.button if b.label == "Run").click().run()
     finish(app)
     run = session(app).comparison
-    assert run.trials_done == 100 and not run.live
+    assert run.trials == 100 and run.share == 1 and not run.live
     assert "comes closest" in words(app)
     app.run()
     app.button(key="compare-more").click().run()
     finish(app)
-    assert session(app).comparison.trials_done == 200
+    assert session(app).comparison.trials == 200 and session(app).comparison.share == 1
 
 
 def test_compare_stops_and_keeps(app):
