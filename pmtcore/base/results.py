@@ -459,12 +459,8 @@ class Results:
         for part in marked.split(","):
             given = re.sub(r"\0(\d+)\0", lambda match: self.index[int(match[1])], part.strip())
             left, _, other = part.partition("=")
-            try:
+            with reraised_as(InputError(ResultMessage.CONSTRAINT_FORM, given=given), ValueError):
                 ahead, behind = self._sum(left), self._sum(other or "0")
-            except InputError:
-                raise
-            except ValueError:
-                raise InputError(ResultMessage.CONSTRAINT_FORM, given=given) from None
             rows.append(ahead[0] - behind[0])
             right.append(behind[1] - ahead[1])
             if not np.all(np.isfinite([*rows[-1], right[-1]])):

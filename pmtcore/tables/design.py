@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pmtcore.base.messages import InputError, TableMessage
+from pmtcore.base.messages import InputError, TableMessage, reraised_as
 from pmtcore.glm.families import family
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.coder import Coder
@@ -105,7 +105,7 @@ class Design:
         Raises:
             InputError: another form.
         """
-        try:
+        with reraised_as(InputError(TableMessage.DESIGN_UNREADABLE), KeyError, TypeError, ValueError, AttributeError):
             features = tuple(_feature(one) for one in fields["columns"])
             target = fields["target"]
             choices = Choices(
@@ -125,10 +125,6 @@ class Design:
             from pmtcore.tables.formula import Expansion  # noqa: PLC0415  # formulaic is slow to load
 
             return cls(coder, Expansion.from_dict(fields["formula"]), labels, written)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(TableMessage.DESIGN_UNREADABLE) from None
 
 
 def _feature_fields(feature: Feature) -> dict[str, Any]:

@@ -114,12 +114,9 @@ class QuerySource:
     def _answers(self, query: str, size: int, at: Sequence[int]) -> Iterator[Answer]:
         """Yield names and chunks of the columns at these places; one empty chunk where there are no rows."""
         fetch = self._duckdb if self._url.startswith("duckdb:") else self._sqlalchemy
-        try:
+        # Every driver has its own errors.
+        with reraised_as(InputError(TableMessage.QUERY_FAILED, where=self._where), Exception):
             yield from fetch(query, size, at)
-        except (InputError, GeneratorExit):
-            raise
-        except Exception:  # every driver has its own errors
-            raise InputError(TableMessage.QUERY_FAILED, where=self._where) from None
 
     def _sqlalchemy(self, query: str, size: int, at: Sequence[int]) -> Iterator[Answer]:
         import sqlalchemy as sa  # noqa: PLC0415  # only queries need it

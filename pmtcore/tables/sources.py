@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from pmtcore.base.messages import InputError, TableMessage
+from pmtcore.base.messages import InputError, TableMessage, reraised_as
 from pmtcore.base.private_rows import StaysInSession
 from pmtcore.tables import lines
 from pmtcore.tables.cells import OBJECT, from_objects, texts
@@ -244,10 +244,9 @@ class ParquetSource(FileSource):
                 yield Cells(batch.num_rows, {name: columns.get(name, pa.nulls(batch.num_rows)) for name in names})
 
     def _next(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
-        try:
+        # Texts of pyarrow's errors may quote the file.
+        with reraised_as(InputError(TableMessage.DAMAGED_PARQUET, where=self._where), Exception):
             return next(batches, None)
-        except Exception:  # texts of these errors may quote the file
-            raise InputError(TableMessage.DAMAGED_PARQUET, where=self._where) from None
 
 
 class ArrowSource(StaysInSession):

@@ -103,7 +103,6 @@ def _read(stream: BinaryIO, where: str) -> bytes:
 def _remote(address: str) -> BinaryIO:
     with reraised_as(InputError(TableMessage.NO_FSSPEC, scheme=address.partition("://")[0]), ImportError):
         import fsspec  # noqa: PLC0415  # an extra
-    try:
+    # Every store has its own errors, and their texts may hold keys.
+    with reraised_as(InputError(TableMessage.ADDRESS_UNREADABLE, address=without_keys(address)), Exception):
         return cast(BinaryIO, fsspec.open(address, "rb").open())
-    except Exception:  # every store has its own errors, and their texts may hold keys
-        raise InputError(TableMessage.ADDRESS_UNREADABLE, address=without_keys(address)) from None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.messages import InputError, TableMessage, whole_number_between
+from pmtcore.base.messages import InputError, TableMessage, reraised_as, whole_number_between
 from pmtcore.base.private_rows import StaysInSession
 from pmtcore.tables import schema as schemas
 from pmtcore.tables.cells import OBJECT, shown
@@ -160,10 +160,9 @@ def read_path(path: str | Path, role: Role, rows: int | None = None) -> Table:
         name = without_keys(text)
         return _checked(Table(name, role, _source(text, _called(role, name), role)), rows)
     where = _called(role, Path(path).name)
-    try:
+    # Of a name too long, or with a null in it.
+    with reraised_as(InputError(TableMessage.NO_FILE, place=text[:60]), OSError, ValueError):
         folder, there = Path(path).is_dir(), Path(path).exists()
-    except (OSError, ValueError):  # a name too long, or with a null in it
-        raise InputError(TableMessage.NO_FILE, place=text[:60]) from None
     if folder or (any(mark in text for mark in "*?[") and not there):
         paths = sorted(Path(path).rglob("*.parquet")) if folder else [Path(p) for p in sorted(glob.glob(text))]  # noqa: PTH207  # from any root
         files = [file for file in paths if file.is_file()]
