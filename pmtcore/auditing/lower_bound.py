@@ -368,12 +368,10 @@ def _public(entry: Method) -> PublicData:
     z = x @ np.array([0.5, -0.5, 0.25])
     if chosen.binary:
         y = (rng.random(_PUBLIC_ROWS) < chosen.mean(z)).astype(float)
+    elif chosen.id == "poisson":
+        y = rng.poisson(chosen.mean(z)).astype(float)
     else:
-        y = (
-            rng.poisson(chosen.mean(z)).astype(float)
-            if chosen.id == "poisson"
-            else z + rng.standard_normal(_PUBLIC_ROWS)
-        )
+        y = z + rng.standard_normal(_PUBLIC_ROWS)
     names = tuple(f"x{j + 1}" for j in range(_FEATURES))
     return public_from_rows(x, y, names, "y", ridge=0.0, family=chosen, lam=0.0 if chosen.id == "gaussian" else 0.01)
 

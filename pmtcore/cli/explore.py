@@ -170,9 +170,8 @@ def _path(moment: Moment, chosen: argparse.Namespace, kind: str) -> dict[str, An
 def _components(moment: Moment, _: argparse.Namespace) -> dict[str, Any]:
     shares, loadings = moment.components()
     names = [f"component {k + 1}" for k in range(len(shares.values))]
-    return {"components": shares.as_rows(names), "columns": list(moment.columns), "loadings": loadings.tolist()} | {
-        "loading_bands": moment.loadings()
-    }
+    fields = {"components": shares.as_rows(names), "columns": list(moment.columns), "loadings": loadings.tolist()}
+    return {**fields, "loading_bands": moment.loadings()}
 
 
 _SHOWN: dict[str, Callable[[Moment, argparse.Namespace], dict[str, Any]]] = {

@@ -29,13 +29,9 @@ def run(chosen: argparse.Namespace) -> Answer:
         report = ledger.verify(chosen.head or "")
         if not report["intact"]:
             raise InputError(CommandMessage.LEDGER_CHANGED, reason=report["why"])
-        seals = (
-            f"{report['sealed']} seals checked" if report["key"] else "its key is not here, so seals were not checked"
-        )
-        return (
-            report,
-            f"intact: {report['events']} events, mark {short_mark(report['head'])}, head {report['head']}; {seals}",
-        )
+        seals = f"{report['sealed']} seals" if report["key"] else "its key is not here, so seals were not"
+        head = f"mark {short_mark(report['head'])}, head {report['head']}"
+        return report, f"intact: {report['events']} events, {head}; {seals} checked"
     if chosen.step in ("asked", "agree", "decline", "release"):
         return _agreement(chosen, ledger)
     if chosen.step == "record":
@@ -112,9 +108,8 @@ def _agreement(chosen: argparse.Namespace, ledger: Ledger) -> Answer:
 
     if chosen.step == "asked":
         requests = pending_requests(user(), ledger)
-        return {"asked": [pending.as_dict() for pending in requests]}, "\n".join(
-            map(_line, requests)
-        ) or "nothing was asked for"
+        lines = "\n".join(map(_line, requests)) or "nothing was asked for"
+        return {"asked": [pending.as_dict() for pending in requests]}, lines
     if chosen.key is None:
         raise InputError(CommandMessage.STEP_NEEDS_KEY, step=chosen.step)
     if chosen.step == "release":

@@ -96,9 +96,8 @@ def _aggregate(chosen: argparse.Namespace) -> Answer:
         raise InputError(CommandMessage.OTHER_PUBLIC_TABLE)
     record = aggregate(public, made, tally, chosen.link)
     lines = [f"{tally.accepted} reports used"]
-    lines += [
-        f"left out, {reason}: {count}" for reason, count in tally.counts.items() if count and reason != "accepted"
-    ]
+    rejected = {reason: count for reason, count in tally.counts.items() if count and reason != "accepted"}
+    lines += [f"left out, {reason}: {count}" for reason, count in rejected.items()]
     lines += [f"{name:20} {value:12.5g}" for name, value in record["coefficients"].items()]
     lines += record["notes"]
     return record, "\n".join(lines)

@@ -51,14 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(f"{error}{how_to_print}", INTERNAL if error.by_program else BAD_INPUT)
     except BrokenPipeError:
         # Whoever read the answer has enough of it; only a spend is worth a word.
-        return (
-            _complain(f"the reader closed standard output; nothing was printed.{how_to_print}") if how_to_print else OK
-        )
+        reader_left = f"the reader closed standard output; nothing was printed.{how_to_print}"
+        return _complain(reader_left) if how_to_print else OK
     except OSError as error:
         why = error.strerror or "the file cannot be used"
-        return _complain(
-            f"{why}: {error.filename}{how_to_print}" if error.filename else f"{why}; nothing was printed.{how_to_print}"
-        )
+        where = f": {error.filename}" if error.filename else "; nothing was printed."
+        return _complain(f"{why}{where}{how_to_print}")
     except KeyboardInterrupt as stop:
         return _complain(f"{stop}{how_to_print}" if str(stop) else f"Stopped.{how_to_print}", STOPPED)
     except (Exception, MemoryError) as error:

@@ -91,10 +91,9 @@ def _ask(chosen: argparse.Namespace, problem: Problem, request: Request, *, data
 
     ledger = Ledger(chosen.ledger or default_url())
     pending = ask(user(), problem, request, ledger, dataset=dataset, key=key, purpose=chosen.purpose)
-    text = (
-        f"Asked for {pending.dataset!r} with key {key}, by {pending.by}: nothing is spent. Another person answers with "
-    )
-    return pending.as_dict(), text + f"'ledger agree --key {key}'; the same release with --key {key} then spends."
+    asked = f"Asked for {pending.dataset!r} with key {key}, by {pending.by}: nothing is spent."
+    spends = f"the same release with --key {key} then spends."
+    return pending.as_dict(), f"{asked} Another person answers with 'ledger agree --key {key}'; {spends}"
 
 
 def _recorded(

@@ -265,11 +265,10 @@ def dp_erm(
     least = max(least, _LEAST_RELATIVE_MODULUS * loss.curvature * radius**2, _HARMLESS_PULL * noise)
     own = max(ridge, least) if not np.any(sharp) else ridge + least
     terms = ObjectiveConstants(loss, radius, 2 * own)
-    split = (
-        stated(terms, size, inner, share, choice="none")
-        if isinstance(inner, Gdp)
-        else _nothing_retrieved(terms, inner, share)
-    )
+    if isinstance(inner, Gdp):
+        split = stated(terms, size, inner, share, choice="none")
+    else:
+        split = _nothing_retrieved(terms, inner, share)
     return Mechanism(terms, restore_solver_budget(split, planned), np.full(p, 2 * own), np.zeros(p), sharp)
 
 

@@ -465,12 +465,11 @@ def once_recorded(release: Release) -> Release:
 def _public_facts(problem: Problem, entry: Method) -> PublicFacts:
     """Return the public figures of the problem."""
     public = problem.public
-    noise = "exact" if entry.exact else "floating point"
     return PublicFacts(
         public.family.id,
         public.spread,
         public.coefficients if public.labelled else None,
-        noise,
+        entry.noise,
         problem.choices.as_dict(),
         problem.positive,
         tuple(name for name in public.zero_one if name in public.names),

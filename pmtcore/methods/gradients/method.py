@@ -290,11 +290,9 @@ class GradientPlan(RehearsedPlan, StatisticPlan[RowCache[QuantizedRows]]):
         """Return the errors that the passes are expected to leave, and the sampling error by public influence."""
         privacy = self.left(self.expected, self.expected_error_ratios).sd
         prediction = Prediction(privacy, self.frame.sampling(self.expected.points[0]).sd, clipping_in_privacy=True)
-        return (
-            prediction
-            if self.public.family is GAUSSIAN
-            else OF_GRADIENTS.of(prediction, self.n, self.public.m, self.mu)
-        )
+        if self.public.family is GAUSSIAN:
+            return prediction
+        return OF_GRADIENTS.of(prediction, self.n, self.public.m, self.mu)
 
     def left(self, state: FilterState, error_ratios: np.ndarray) -> ErrorPart:
         """Return the error covariance that the passes leave in the first trial, in the units of the table.

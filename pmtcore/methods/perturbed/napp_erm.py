@@ -270,11 +270,9 @@ def _planned(public: PublicData, budget: Budget, parameters: PrintedParameters, 
     )
     terms = ObjectiveConstants(ground.loss, ground.radius, 2 * least)
     drawn = parameters.share * epsilon
-    noise = (
-        noise_for(terms, drawn, claim.delta, claim.neighbours, free=False)
-        if parameters.form == "exact"
-        else equation_4(terms, drawn, claim.delta)
-    )
+    noise = equation_4(terms, drawn, claim.delta)
+    if parameters.form == "exact":
+        noise = noise_for(terms, drawn, claim.delta, claim.neighbours, free=False)
     return PrintedPlan(ground, budget.mu, target, claim, noise, selection, parameters)
 
 
