@@ -162,7 +162,7 @@ class InputError(ValueError):
 
     Attributes:
         message: the kind of its sentence; None for one that was written where it was raised.
-        kind: what code and tests ask for: the message, or the class of questions that a subclass refuses.
+        kind: what code and tests ask for: the message, or what a subclass has in its place.
         facts: what the sentence was rendered from.
         endings: sentences that follow: what became of a spend.
     """
@@ -291,46 +291,6 @@ def check_fits_in_memory(n: int, width: int) -> None:
     """
     if n * width > MOST_HELD:
         raise InputError(ArgumentMessage.TOO_MANY_ROWS_AT_ONCE, rows=n, count=width, limit=MOST_HELD // 10**6)
-
-
-class Refusal(Enum):
-    """Why a question about a result, a formula or a set of moments has no answer."""
-
-    SCORE = "score"
-    LEVEL = "level"
-    CONSTRAINTS = "constraints"
-    NO_COVARIANCE = "no covariance"
-    NO_DESIGN = "no design"
-    NO_RECORD = "no record"
-    NEWER_RECORD = "newer record"
-    NO_FORMULA = "no formula"
-    FIXED_EFFECTS = "fixed effects"
-    UNKNOWN_COLUMN = "unknown column"
-    NOT_ROW_BY_ROW = "not row by row"
-    REPEATED_COLUMN = "repeated column"
-    COLUMN_NAMES = "column names"
-    INSTRUMENTS = "instruments"
-    NOT_NESTED = "not nested"
-    UNLIKE_MOMENTS = "unlike moments"
-    OVERLAPPING_TABLES = "overlapping tables"
-    WEIGHTS = "weights"
-    CLUSTERS = "clusters"
-    EXPOSURE = "exposure"
-    PUBLIC_COVARIATES = "public covariates"
-
-
-class RefusedError(InputError):
-    """Bad input with a kind.
-
-    Attributes:
-        kind: the class of questions that have no answer; ``message`` says which sentence.
-    """
-
-    kind: Refusal
-
-    def __init__(self, kind: Refusal, message: Message | str, /, **facts: object) -> None:
-        super().__init__(message, **facts)
-        self.kind = kind
 
 
 class CapError(InputError):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.base.messages import ExploreMessage, InputError, Note, Refusal, RefusedError, ReleaseNote, reraised_as
+from pmtcore.base.messages import ExploreMessage, InputError, Note, ReleaseNote, reraised_as
 from pmtcore.explore.regression import Regression
 from pmtcore.methods.joint_moment.influence import RowInfluence
 from pmtcore.methods.joint_moment.record import Record, mean_difference_variance
@@ -180,14 +180,14 @@ def combined_record(records: Sequence[Record], disjoint: str) -> Record:
         InputError: fewer than two, no reason, other columns or coordinates, or one table twice.
     """
     if not disjoint.strip():
-        raise RefusedError(Refusal.OVERLAPPING_TABLES, ExploreMessage.DISJOINT_REASON)
+        raise InputError(ExploreMessage.DISJOINT_REASON)
     if len(records) < 2:
-        raise RefusedError(Refusal.UNLIKE_MOMENTS, ExploreMessage.TWO_MOMENTS_NEEDED)
+        raise InputError(ExploreMessage.TWO_MOMENTS_NEEDED)
     first = records[0]
     for at, record in enumerate(records):
         _check_alike(first, record)
         if any(np.array_equal(record.noisy, other.noisy) for other in records[:at]):
-            raise RefusedError(Refusal.OVERLAPPING_TABLES, ExploreMessage.MOMENT_TWICE)
+            raise InputError(ExploreMessage.MOMENT_TWICE)
     n = sum(record.n for record in records)
     weights = np.array([record.n / n for record in records])
     noisy = np.einsum("k,kij->ij", weights, np.stack([record.noisy for record in records]))
@@ -208,10 +208,10 @@ def _check_alike(one: Record, other: Record) -> None:
     """Raise unless two moments are of the same columns in the same coordinates."""
     same = json.dumps(_columns(one)) == json.dumps(_columns(other)) and one.root.shape == other.root.shape
     if not same:
-        raise RefusedError(Refusal.UNLIKE_MOMENTS, ExploreMessage.OTHER_COLUMNS)
+        raise InputError(ExploreMessage.OTHER_COLUMNS)
     apart = np.max(np.abs(one.root - other.root)) > _SAME * np.max(np.abs(one.root))
     if apart or not math.isclose(one.radius, other.radius, rel_tol=_SAME) or one.m != other.m:
-        raise RefusedError(Refusal.UNLIKE_MOMENTS, ExploreMessage.OTHER_RADII)
+        raise InputError(ExploreMessage.OTHER_RADII)
 
 
 def _columns(record: Record) -> list[object]:

@@ -20,15 +20,7 @@ import pandas as pd
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.labels import Label, ReleaseStatus
-from pmtcore.base.messages import (
-    ExploreMessage,
-    FaceMessage,
-    InputError,
-    Refusal,
-    RefusedError,
-    reraised_as,
-    whole_number_between,
-)
+from pmtcore.base.messages import ExploreMessage, FaceMessage, InputError, reraised_as, whole_number_between
 from pmtcore.base.symmetric import eigenvector_root
 from pmtcore.explore.confirm import combined_record
 from pmtcore.explore.functionals import Estimates, Marginals
@@ -82,7 +74,7 @@ def read_formula(formula: str, names: Sequence[str], given: Sequence[str]) -> tu
         features += _columns(term, names)
     twice = [name for name in features if features.count(name) > 1 or name == response]
     if twice:
-        raise RefusedError(Refusal.REPEATED_COLUMN, ExploreMessage.TERM_TWICE, columns=sorted(set(twice)))
+        raise InputError(ExploreMessage.TERM_TWICE, columns=sorted(set(twice)))
     return response, tuple(features), asked.intercept
 
 
@@ -94,7 +86,7 @@ def column(name: str, names: Sequence[str]) -> str:
     """
     if name in names:
         return name
-    raise RefusedError(Refusal.UNKNOWN_COLUMN, ExploreMessage.NO_RECORD_COLUMN, column=name[:80], present=names)
+    raise InputError(ExploreMessage.NO_RECORD_COLUMN, column=name[:80], present=names)
 
 
 def dummies(name: str, names: Sequence[str]) -> list[str]:
@@ -121,8 +113,8 @@ def _factor(factor: Factor, names: Sequence[str]) -> list[str]:
         levels = dummies(used[0], names)
         if levels:
             return levels
-        raise RefusedError(Refusal.UNKNOWN_COLUMN, ExploreMessage.NO_DUMMIES, column=used[0][:80])
-    raise RefusedError(Refusal.UNKNOWN_COLUMN, ExploreMessage.UNDECLARED_FUNCTION, expression=expression[:80])
+        raise InputError(ExploreMessage.NO_DUMMIES, column=used[0][:80])
+    raise InputError(ExploreMessage.UNDECLARED_FUNCTION, expression=expression[:80])
 
 
 def _product(parts: tuple[str, ...], names: Sequence[str]) -> str:
@@ -132,7 +124,7 @@ def _product(parts: tuple[str, ...], names: Sequence[str]) -> str:
     for name in (":".join(parts), ":".join(reversed(parts))):
         if name in names:
             return name
-    raise RefusedError(Refusal.UNKNOWN_COLUMN, ExploreMessage.UNDECLARED_PRODUCT, expression=":".join(parts)[:80])
+    raise InputError(ExploreMessage.UNDECLARED_PRODUCT, expression=":".join(parts)[:80])
 
 
 class Model(TypedDict, total=False):
@@ -187,7 +179,7 @@ class Moment:
         column, equals, level = name.partition("=")
         if equals and column in frame.columns:
             return np.asarray(frame[column].astype(str) == level, dtype=float)
-        raise RefusedError(Refusal.UNKNOWN_COLUMN, ExploreMessage.NEW_ROWS_LACK_COLUMN, column=name[:80])
+        raise InputError(ExploreMessage.NEW_ROWS_LACK_COLUMN, column=name[:80])
 
     @classmethod
     def load(cls, path: str | File) -> Moment:

@@ -18,7 +18,7 @@ from pmtcore.accounting.budgets import of_person
 from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import f_distribution, student
 from pmtcore.base.escaping import one_line
-from pmtcore.base.messages import ExploreMessage, InputError, Note, Refusal, RefusedError, ReleaseNote
+from pmtcore.base.messages import ExploreMessage, InputError, Note, ReleaseNote
 from pmtcore.base.results import Reported, Results, WaldTest, wald
 from pmtcore.explore.functionals import Estimates, figures
 from pmtcore.methods.joint_moment.linear import Fit, State, solve
@@ -412,7 +412,7 @@ def nested(small: Regression, large: Regression) -> NestedTest:
     more = [name for name in large.names if name not in small.names]
     if beyond or not more or small.response != large.response or small.lam or large.lam:
         kind = ExploreMessage.BESIDE_THE_LARGER if beyond else ExploreMessage.NOT_NESTED
-        raise RefusedError(Refusal.NOT_NESTED, kind, columns=beyond)
+        raise InputError(kind, columns=beyond)
     wald: Test = large.test(more)
     n, rest, restricted = large.state.n, large.residual_sum, small.residual_sum
     left = n - len(large.names)
@@ -483,7 +483,7 @@ def two_stage(state: State, response: int, features: Sequence[int], instruments:
         InputError: fewer instruments than features.
     """
     if len(instruments) < len(features):
-        raise RefusedError(Refusal.INSTRUMENTS, ExploreMessage.TOO_FEW_INSTRUMENTS)
+        raise InputError(ExploreMessage.TOO_FEW_INSTRUMENTS)
     root_x, root_z = state.root[list(features)], state.root[list(instruments)]
     # Columns in units of their own root mean squares, so that the solves are as good as the moment is.
     scale_x = np.linalg.norm(root_x @ state.cholesky_factor, axis=1)
@@ -510,11 +510,9 @@ def checked_roles(
     """
     stray = [name for name in endogenous if name not in features]
     if stray or not endogenous:
-        raise RefusedError(Refusal.INSTRUMENTS, ExploreMessage.STRAY_ENDOGENOUS, columns=stray)
+        raise InputError(ExploreMessage.STRAY_ENDOGENOUS, columns=stray)
     both = [name for name in instruments if name in features or name == response]
     if both:
-        raise RefusedError(Refusal.INSTRUMENTS, ExploreMessage.INSTRUMENT_IN_FORMULA, columns=both)
+        raise InputError(ExploreMessage.INSTRUMENT_IN_FORMULA, columns=both)
     if len(set(instruments)) < len(endogenous):
-        raise RefusedError(
-            Refusal.INSTRUMENTS, ExploreMessage.INSTRUMENT_COUNT, limit=len(endogenous), count=len(set(instruments))
-        )
+        raise InputError(ExploreMessage.INSTRUMENT_COUNT, limit=len(endogenous), count=len(set(instruments)))

@@ -28,8 +28,6 @@ from pmtcore.base.messages import (
     PartyKnowledge,
     Phrase,
     PlanVerdict,
-    Refusal,
-    RefusedError,
     ReleaseNote,
     RepairLabel,
     SettingFault,
@@ -103,7 +101,7 @@ TYPED = (
     *("accounting", "api", "auditing", "base", "cli", "explore", "glm", "ledger", "local", "methods", "papers"),
     *("public", "releases", "report", "sites", "tables"),
 )
-ERRORS = {"CapReached", "Damaged", "Forbidden", "InputError", "LedgerError", "NotFitted", "RefusedError"}
+ERRORS = {"CapReached", "Damaged", "Forbidden", "InputError", "LedgerError", "NotFitted"}
 ADVICE = re.compile(r"[;:]|\. |\b(must|needs?|takes?|gives?|name|reads|are written|is an object)\b", re.I)
 PAIRED = {"references"}
 ROOT = Path(messages.__file__).parents[1]
@@ -358,7 +356,6 @@ def test_errors_and_notes_keep_their_kind_elsewhere():
     """In another process an error and a note are what they were: type, kind, facts and sentence."""
     for made in (
         InputError(TableMessage.NO_FILE, place="a"),
-        RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_NEED_ROWS),
         Damaged(Damage.BROKEN_CHAIN, event=3),
         StudyError(StudyFault.LOST, "north"),
     ):
@@ -368,12 +365,6 @@ def test_errors_and_notes_keep_their_kind_elsewhere():
     note = pickle.loads(pickle.dumps(made))
     assert (kind_of(note), note.facts, note) == (TableNote.DATES, {"column": "day"}, made)
     assert kind_of("text of an older record") is None
-
-
-def test_a_refusal_has_its_class_and_its_sentence():
-    """The class of questions is what callers ask for; the message says which sentence."""
-    error = RefusedError(Refusal.WEIGHTS, TableMessage.NO_POSITIVE_WEIGHTS, column="w")
-    assert (error.kind, error.message) == (Refusal.WEIGHTS, TableMessage.NO_POSITIVE_WEIGHTS)
 
 
 def test_what_became_of_a_spend_is_added_once():

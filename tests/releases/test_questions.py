@@ -11,11 +11,12 @@ import pytest
 import statsmodels.formula.api as smf
 from linearmodels.iv import IV2SLS
 
-from pmtcore.base.messages import Refusal, RefusedError
+from pmtcore.base.messages import ExploreMessage
 from pmtcore.cli.main import main
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import criteria, regression
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
+from tests.helpers import refused
 from tests.releases.test_explore import opened
 
 
@@ -120,20 +121,19 @@ def test_the_noise_of_two_stages(exact):
 
 
 @pytest.mark.parametrize(
-    "asked",
+    ("endogenous", "instruments", "kind"),
     [
-        {"endogenous": "hit", "instruments": "g=x"},
-        {"endogenous": "b", "instruments": "a"},
-        {"endogenous": ["a", "b"], "instruments": "g=x"},
-        {"endogenous": [], "instruments": "g=x"},
-        {"endogenous": "b", "instruments": []},
+        ("hit", "g=x", ExploreMessage.STRAY_ENDOGENOUS),
+        ("b", "a", ExploreMessage.INSTRUMENT_IN_FORMULA),
+        (["a", "b"], "g=x", ExploreMessage.INSTRUMENT_COUNT),
+        ([], "g=x", ExploreMessage.STRAY_ENDOGENOUS),
+        ("b", [], ExploreMessage.INSTRUMENT_COUNT),
     ],
 )
-def test_roles_that_do_not_fit(exact, asked):
-    """One kind of refusal."""
-    with pytest.raises(RefusedError) as caught:
-        exact[0].iv("hit ~ a + b", **asked)
-    assert caught.value.kind is Refusal.INSTRUMENTS
+def test_roles_that_do_not_fit(exact, endogenous, instruments, kind):
+    """Endogenous columns that are no features, instruments that are, and too few of them."""
+    with refused(kind):
+        exact[0].iv("hit ~ a + b", endogenous=endogenous, instruments=instruments)
 
 
 def test_formulas_with_factors_products_and_dots(exact):
@@ -141,9 +141,8 @@ def test_formulas_with_factors_products_and_dots(exact):
     moment, _ = exact
     assert moment.regress("b ~ a + C(g)").names == moment.regress("b ~ a + g").names == ("(intercept)", "a", "g=x")
     assert moment.regress("b ~ .").names == ("(intercept)", "a", "g=x", "hit")
-    with pytest.raises(RefusedError) as caught:
+    with refused(ExploreMessage.UNDECLARED_PRODUCT):
         moment.regress("hit ~ a*b")
-    assert caught.value.kind is Refusal.UNKNOWN_COLUMN
     assert moment.regress("b ~ a | g").names == moment.regress("b ~ a + C(g)").names
     wide, _ = opened(n=2000, m=300, derived="a:b")
     assert wide.regress("hit ~ a*b").names == ("(intercept)", "a", "b", "a:b")
@@ -151,10 +150,13 @@ def test_formulas_with_factors_products_and_dots(exact):
 
 def test_nested_needs_one_in_the_other(exact):
     """Other responses, and features that the larger one lacks."""
-    for small, large in (("b ~ hit", "b ~ a"), ("b ~ a", "b ~ a"), ("a ~ 1", "b ~ a")):
-        with pytest.raises(RefusedError) as caught:
+    for small, large, kind in (
+        ("b ~ hit", "b ~ a", ExploreMessage.BESIDE_THE_LARGER),
+        ("b ~ a", "b ~ a", ExploreMessage.NOT_NESTED),
+        ("a ~ 1", "b ~ a", ExploreMessage.NOT_NESTED),
+    ):
+        with refused(kind):
             exact[0].nested(small, large)
-        assert caught.value.kind is Refusal.NOT_NESTED
 
 
 def of_site(seed, n, **more):
@@ -194,15 +196,14 @@ def test_what_cannot_be_added():
     (one, _), (two, _), (far, _) = of_site(3, 2000), of_site(4, 2000), of_site(5, 2000, radius=20.0)
     other, _ = opened(n=2000, m=500, derived="a:b")
     for moments, reason, kind in (
-        ([one, two], " ", Refusal.OVERLAPPING_TABLES),
-        ([one, one], "sites", Refusal.OVERLAPPING_TABLES),
-        ([one], "sites", Refusal.UNLIKE_MOMENTS),
-        ([one, far], "sites", Refusal.UNLIKE_MOMENTS),
-        ([one, other], "sites", Refusal.UNLIKE_MOMENTS),
+        ([one, two], " ", ExploreMessage.DISJOINT_REASON),
+        ([one, one], "sites", ExploreMessage.MOMENT_TWICE),
+        ([one], "sites", ExploreMessage.TWO_MOMENTS_NEEDED),
+        ([one, far], "sites", ExploreMessage.OTHER_RADII),
+        ([one, other], "sites", ExploreMessage.OTHER_COLUMNS),
     ):
-        with pytest.raises(RefusedError) as caught:
+        with refused(kind):
             Moment.combine(moments, disjoint=reason)
-        assert caught.value.kind is kind
 
 
 def test_the_command_line_asks_the_same(tmp_path, capsys):

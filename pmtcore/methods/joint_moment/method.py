@@ -27,7 +27,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, Spend, reporting_delta
 from pmtcore.base.bands import Bands
 from pmtcore.base.computed_once import computed_once
-from pmtcore.base.messages import InputError, MethodMessage, Note, Refusal, RefusedError, ReleaseNote
+from pmtcore.base.messages import InputError, MethodMessage, Note, ReleaseNote
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.base.strict_json import Json
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
@@ -428,7 +428,7 @@ def _with_derived(public: PublicData, base: tuple[str, ...], text: str) -> tuple
     if public.rows is None:
         raise InputError(MethodMessage.DERIVED_NEED_ROWS)
     if public.rows_are_weighted and not public.has_intercept:
-        raise RefusedError(Refusal.WEIGHTS, MethodMessage.DERIVED_WEIGHTED)
+        raise InputError(MethodMessage.DERIVED_WEIGHTED)
     derived = parse(text, base, public.rows, public.rows_are_weighted)
     rows = derived.extend(public.rows)
     if not np.all(np.isfinite(rows)):
