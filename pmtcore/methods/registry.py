@@ -447,14 +447,10 @@ class Method:
         return self.claim.neighbours is Neighbours.REPLACE_RESPONSE
 
     @property
-    def exact(self) -> bool:
-        """Return whether it adds noise on an integer grid; all do that are sound and read private rows."""
-        return self.standing is ReleaseStatus.SOUND and self.role == "method"
-
-    @property
     def noise(self) -> str:
-        """Return how its noise is drawn, in words."""
-        return "exact" if self.exact else "floating point"
+        """Return how its noise is drawn: on an integer grid where it is sound and reads private rows."""
+        exact = self.standing is ReleaseStatus.SOUND and self.role == "method"
+        return "exact" if exact else "floating point"
 
     @property
     def trust(self) -> str:

