@@ -99,6 +99,13 @@ def made_here(moment: Moment) -> str | None:
     return next((id for id, released in every if released.get("digest") == digest), None)
 
 
+def is_unlike_public(moment: Moment) -> bool:
+    """Return whether another release of this session from the same rows says that they are unlike the public ones."""
+    state, made = session(), made_here(moment)
+    every = state.releases.items()
+    return made is not None and any(one.disagrees and state.sources[id] == state.sources[made] for id, one in every)
+
+
 def _second(moment: Moment, fit: Regression) -> Release | None:
     """Return the last release of this session of the same model on the same rows; another table's is no confirmation.
 

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.elements import scripts
 from pages.elements.controls import at_first, control, pick, segments
-from pages.elements.explore_release import completing, confirming, made_here
+from pages.elements.explore_release import completing, confirming, is_unlike_public, made_here
 from pages.elements.jobs import FOCUS
 from pages.elements.released import is_of_other_table
 from pages.elements.widgets import (
@@ -30,6 +30,7 @@ from pages.elements.widgets import (
 from pages.elements.workflow_state import another_table
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import ExploreWords
 from pmtcore.base.numbers import listing, p_value
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
@@ -155,6 +156,8 @@ def head(here: Held) -> None:
         id = made_here(here.moment)
         if id is not None and is_of_other_table(id):
             st.warning("Another table is open now: Close leads to a release from it.", icon=":material/swap_horiz:")
+        if is_unlike_public(here.moment):
+            st.warning(ExploreWords.UNLIKE.sentence(), icon=":material/warning:")
     later(middle, "save").download_button(
         **control("explore-save"), data=lambda: json.dumps(here.moment.record.as_dict())
     )
@@ -489,16 +492,15 @@ def _paths(here: Held, fit: Regression) -> None:
 def _correlations(here: Held, _: Regression) -> None:
     partial = st.toggle(**control("explore-partial"))
     figure, table = figures.heat(here.moment, partial)
-    words = "Grey where the 95 % band, of noise and sampling, holds zero: the estimate and half the band's width."
-    words = f"{words} {figures.chance_words(len(table))}"
+    words = "Each correlation with half the width of its 95 % band; coloured where the band excludes zero."
+    words = f"{words} {figures.chance_words(here.moment)}"
     chart(figure, "explore-heat", "Correlations of all pairs of columns", table, label=here.label, words=words)
 
 
 def _network(here: Held, _: Regression) -> None:
     figure, table = figures.network(here.moment)
-    words = "A line where the partial correlation's band leaves out zero; dashed where it is negative."
-    pairs = len(here.moment.columns) * (len(here.moment.columns) - 1) // 2
-    words = f"{words} {figures.chance_words(pairs)}"
+    words = "A line where the partial correlation's 95 % band excludes zero; dashed where it is negative."
+    words = f"{words} {figures.chance_words(here.moment)}"
     chart(figure, "explore-network", "Network of partial correlations", table, label=here.label, words=words)
 
 

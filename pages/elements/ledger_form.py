@@ -13,7 +13,7 @@ from pages.elements.session import current_problem, session
 from pages.elements.widgets import amount, errors_shown, show_error
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.messages import InputError, listed, number_between
-from pmtcore.base.numbers import figure, percent
+from pmtcore.base.numbers import figure
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import CAP_RANGE, START_CAP, Account
 from pmtcore.ledger.agreements import PendingRequest
@@ -97,17 +97,18 @@ def _spend_plan(mu: float) -> SpendPlan | None:
         return None
     if tables.may_be_studied and not st.toggle(**control("ledger-study", value=False), help=_STUDY_HELP):
         return SpendPlan()
-    # One below the other: a name that is cut is no name.
-    start = session().dataset or tables.title
-    name = tables.registered or st.text_input(**control("ledger-name", _at(tables), value=start))
-    purpose = st.text_input(**control("ledger-purpose", _at(tables)))
     with before_spend():
         ledger = Ledger(default_url())
-    if not name.strip():
-        raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
     events = ledger.verify()["events"]
     refuse_swapped(ledger, tables, events)
     recognised = known_as(ledger, tables, events)
+    # The name under which the ledger knows these rows, where it knows them under one.
+    known = min(recognised) if len(recognised) == 1 else tables.title
+    # One below the other: a name that is cut is no name.
+    name = tables.registered or st.text_input(**control("ledger-name", _at(tables), value=session().dataset or known))
+    purpose = st.text_input(**control("ledger-purpose", _at(tables)))
+    if not name.strip():
+        raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
     account = ledger.account(name, recognised - {name.strip()})
     try:
         within(account, mu)
@@ -133,13 +134,7 @@ def _spend_plan(mu: float) -> SpendPlan | None:
     st.caption(plain(f"{balance(account)} Written to {place(ledger)}."))
     if account.spent:
         total = account.total_with(mu)
-        odds = strength(total)
-        words = (
-            f"With the releases before it mu = {figure(total)} in all: a given person is then detected with "
-            f"probability at most {percent(odds.detections, 3)}, {figure(odds.times_guessing, 2)} times as often as by "
-            "guessing."
-        )
-        st.markdown(plain(words))
+        st.markdown(plain(f"With the releases before it mu = {figure(total)} in all. {strength(total).sentence}"))
     return SpendPlan(name, purpose, second=account.second)
 
 

@@ -3,11 +3,12 @@
 import argparse
 from typing import Any
 
-from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, detected_percent, epsilon_from_rho_bound
+from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, epsilon_from_rho_bound
 from pmtcore.base.labels import Label
 from pmtcore.base.private_rows import Curator
 from pmtcore.cli.arguments import Answer, budget_from, numbers_from, problem_from
 from pmtcore.methods.registry import method, methods, search
+from pmtcore.report.strength import strength
 
 CURATOR = Curator("the command line, run by whoever holds the private table")
 PRIVATE = f"[{Label.PRIVATE.value}] "
@@ -39,10 +40,7 @@ def convert(chosen: argparse.Namespace) -> Answer:
         record["epsilon_bound_of_paper_b"] = epsilon_from_rho_bound(budget.rho, chosen.delta)
         lines.append(f"epsilon {record['epsilon']:.6g} at delta {chosen.delta:g}")
     record["detected_at_5_percent_false_alarms"] = float(attacker_power(budget.mu, 0.05))
-    lines.append(
-        f"An attacker who accepts 5 % false alarms detects a given person with probability at most "
-        f"{detected_percent(budget.mu):.1f} %."
-    )
+    lines.append(strength(budget.mu).sentence)
     return record, "\n".join(lines)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
@@ -279,13 +279,28 @@ class Regression(Reported):
 
     @cached_property
     def partial_r_squared(self) -> Estimates:
-        """Return for each feature the share of the variance left by the others that it explains, with its band."""
-        values, gradients = [], []
-        for beta, both, relative, scale in self._by_feature():
-            size = beta**2 / scale
-            values.append(size / (1 + size))
-            gradients.append((both * beta / scale + size * relative) / (1 + size) ** 2)
-        return figures(self.state, np.array(values), _stacked(gradients, self.state), (0.0, 1.0))
+        """Return for each feature the share of the variance left by the others that it explains, with its band.
+
+        With u a coefficient over the root of its scale the share is ``u^2/(1 + u^2)``. Limits are those of all u0 that
+        are not rejected (Fieller 1954). At ``u0 = 0`` the error is that of the coefficient, so that the band contains 0
+        exactly where the coefficient's does.
+        """
+        rows = list(self._by_feature())
+        sizes = np.sqrt([scale for *_, scale in rows])
+        u = np.array([beta for beta, *_ in rows]) / sizes
+
+        def of_difference(at: np.ndarray) -> np.ndarray:
+            """Return the derivatives (q, D, D) of ``u - u0`` where u0 is this (q,)."""
+            each = zip(rows, sizes, at, strict=True)
+            gradients = [both / 2 / size + one / 2 * relative for (_, both, relative, _), size, one in each]
+            return _stacked(gradients, self.state)
+
+        by_u = (2 * u / (1 + u**2) ** 2)[:, None, None]
+        share = figures(self.state, u**2 / (1 + u**2), by_u * of_difference(u), (0.0, 1.0))
+        plus, minus = (_half_widths(figures(self.state, u, of_difference(at)).bands) for at in (u, -u))
+        zero = _half_widths(self.bands)[int(self.constant) :] / sizes
+        low, high = (one**2 / (1 + one**2) for one in _fieller_limits(u, zero, plus, minus))
+        return Estimates(share.values, replace(share.bands, low=low, high=high))
 
     def _by_feature(self) -> Iterator[tuple[float, np.ndarray, np.ndarray, float]]:
         """Yield of each feature what its partial correlation and its share follow from.
@@ -350,6 +365,33 @@ class Regression(Reported):
             "partial_r_squared_bands": self.partial_r_squared.as_rows(self.features),
             "variance_inflation_bands": self.inflation.as_rows(self.features),
         }
+
+
+def _half_widths(bands: Bands) -> np.ndarray:
+    """Return half the widths (q,) of bands."""
+    return np.asarray((bands.high - bands.low) / 2)
+
+
+def _fieller_limits(
+    u: np.ndarray, zero: np.ndarray, plus: np.ndarray, minus: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and largest size (q,) of all u0 with ``|u - u0| <= H(u0)``, where H^2 is a quadratic.
+
+    Args:
+        u: estimates (q,).
+        zero: H (q,) at ``u0 = 0``.
+        plus: H (q,) at ``u0 = u``.
+        minus: H (q,) at ``u0 = -u``.
+    """
+    apart = np.where(u == 0, 1.0, u)
+    slope = np.where(u == 0, 0.0, (plus**2 - minus**2) / 2 / apart)
+    curve = np.where(u == 0, 0.0, np.maximum((plus**2 + minus**2) / 2 - zero**2, 0.0) / apart**2)
+    middle, rest = u + slope / 2, 1 - curve
+    root = np.sqrt(np.maximum(middle**2 - rest * (u**2 - zero**2), 0.0))
+    # Where the scale itself may be 0, no u0 is too large.
+    ends = [np.where(rest > 0, (middle + side * root) / np.where(rest > 0, rest, 1.0), side * 1e9) for side in (-1, 1)]
+    low = np.where(u**2 <= zero**2, 0.0, np.minimum(*np.abs(ends)))
+    return low, np.maximum(*np.abs(ends))
 
 
 def _stacked(gradients: list[np.ndarray], state: State) -> np.ndarray:

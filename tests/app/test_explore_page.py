@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from pmtcore.explore.moment import Moment
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.releases.release import Request, release
 from pmtcore.report.figures import explore as figures
+from pmtcore.report.strength import strength
 from tests.app.conftest import go, words
 from tests.app.test_choices_of_data import widget
 from tests.app.test_pages import upload
@@ -285,3 +287,34 @@ def test_only_a_release_of_the_same_rows_confirms_a_model(explored, here):
 def test_the_table_says_that_it_has_other_units_than_the_picture(explored):
     """The picture has standard deviations, the table units."""
     assert "The table is for one unit of each feature." in words(explored)
+
+
+@pytest.mark.parametrize("unlike", [True, False])
+def test_what_another_release_says_of_the_rows_stands_here_too(explored, unlike):
+    """That the samples differ is a warning where a release of the same rows says so; else what bands assume stands."""
+    state = explored.session_state["second_moment"]
+    (id,) = state.releases
+    other = replace(state.releases[id], disagrees=unlike)
+    state.keep(state.requests[id], other, "second", state.sources[id])
+    explored.run()
+    warned = [box.value for box in explored.warning if box.value == ExploreWords.UNLIKE.sentence()]
+    assert len(warned) == unlike and not explored.exception
+    assert ExploreWords.ASSUMES_ALIKE.sentence() in words(explored)
+
+
+def test_a_second_spend_states_odds_with_their_false_alarms(app):
+    """The total of all releases is said in the one sentence for it, and the ledger's name stands in its field."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"a": rng.normal(size=700)})
+    frame["y"] = frame["a"] + rng.normal(size=700)
+    upload(app, frame[:600].to_csv(index=False).encode(), frame[600:].to_csv(index=False).encode())
+    go(app, "explore")
+    (field,) = [one for one in app.text_input if str(one.key).startswith("ledger-name")]
+    field.set_value("Hospital 2024").run()
+    app.checkbox[0].check().run()
+    next(b for b in app.button if str(b.key).startswith("go-")).click().run()
+    assert not app.exception and not app.error and "Hospital 2024, released" in words(app)
+    app.button(key="explore-close").click().run()
+    (field,) = [one for one in app.text_input if str(one.key).startswith("ledger-name")]
+    assert field.value == "Hospital 2024"
+    assert plain(strength(2**0.5).sentence) in words(app)

@@ -650,3 +650,49 @@ def test_levels_named_by_a_formula_are_found_by_their_column(formula):
     """A release by formula names them C(region)[T.north]; the formula of the release is one on its columns."""
     names = ("age", "C(region)[T.north]", "C(region)[T.south]", "y")
     assert read_formula(formula, names, names) == ("y", names[:3], True)
+
+
+@pytest.fixture(scope="module")
+def levels():
+    """Return a moment with two columns of levels, and a number that one of them goes with; noise as at mu = 1."""
+
+    def rows(n, seed):
+        rng = np.random.default_rng(seed)
+        town, sex, a = rng.integers(0, 4, n), rng.integers(0, 2, n), rng.standard_normal(n)
+        y = a + 0.2 * sex + rng.standard_normal(n)
+        return np.column_stack([np.ones(n), a, *(town == at for at in range(3)), sex]).astype(float), y
+
+    columns = (INTERCEPT, "a", "town=0", "town=1", "town=2", "sex=F")
+    made = plan("joint-moment", public_from_rows(*rows(500, 1), columns, "y"), 4000, 1.0)
+    return Moment(made.run(PrivateRows.from_arrays(*rows(4000, 2), columns), SeededNoise(3), 1).record())
+
+
+def test_levels_of_one_column_are_no_relation(levels):
+    """Their pairs are shaded in the map, no line of the network, and not counted; every other cell has its ±."""
+    pairs = {frozenset((row["first"], row["second"])) for row in levels.pairs()}
+    excluding = {frozenset(pair) for pair in (("town=0", "town=1"), ("town=0", "town=2"), ("town=1", "town=2"))}
+    for drawn, shown in (figures.heat(levels, False), figures.heat(levels, True), figures.network(levels)):
+        listed = {frozenset(pair) for pair in zip(shown["first"], shown["second"], strict=True)}
+        assert listed <= pairs - excluding
+        assert len(shown) == 12 or "clear of zero" not in shown, "15 pairs, 3 of them levels of one column"
+        if "clear of zero" not in shown:
+            assert len(drawn.data) == len(shown) + 1, "a line each, and the marks of all columns"
+    assert "none of the 12 pairs" in figures.chance_words(levels)
+    drawn, shown = figures.heat(levels, False)
+    shaded, coloured, grey = drawn.data
+    assert np.sum(np.asarray(shaded.z) == 1) == 2 * len(excluding)
+    written = [text for text in np.asarray(coloured.text).ravel() if text not in ("", "1")] + list(grey.text)
+    assert all(" ± " in text for text in grey.text) and all("±" in text or text == "" for text in written)
+    assert np.sum(np.isfinite(np.asarray(coloured.z))) - 6 + len(grey.text) == 2 * len(shown)
+
+
+def test_a_share_is_told_from_zero_where_its_coefficient_is(levels):
+    """Limits of partial R^2 contain 0 exactly where the coefficient's band does, at every budget and in every model."""
+    for moment in (levels, opened(2000, 300, 1.0, SeededNoise(5))[0], opened(600, 100, 0.3, SeededNoise(6))[0]):
+        for response in moment.columns:
+            fit = moment.regress(response=response, features=[name for name in moment.columns if name != response])
+            shares, slopes = fit.partial_r_squared, slice(int(fit.constant), None)
+            told = (fit.bands.low[slopes] > 0) | (fit.bands.high[slopes] < 0)
+            assert np.array_equal(shares.bands.low > 0, told)
+            assert np.all((shares.bands.low <= shares.values) & (shares.values <= shares.bands.high))
+            assert np.all(shares.bands.high <= 1)

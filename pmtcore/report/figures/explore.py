@@ -239,9 +239,13 @@ def logistic_chance_words(said_of: str, chance: float) -> str:
     return ExploreWords.CHANCE_LOGISTIC.sentence(event=said_of, value=said(chance, 3))
 
 
-def chance_words(pairs: int) -> str:
-    """Say how many of so many pairs stand out by chance at 95 % each."""
-    return ExploreWords.PAIRS_BY_CHANCE.sentence(count=pairs, expected=said(0.05 * pairs, 2))
+def chance_words(moment: Moment) -> str:
+    """Say how many of the :func:`related` pairs stand out by chance at 95 % each, and which are not among them."""
+    levels = [len(names) for names in by_source(moment.columns).values()]
+    among = sum(count * (count - 1) // 2 for count in levels)
+    pairs = len(moment.columns) * (len(moment.columns) - 1) // 2 - among
+    words = ExploreWords.PAIRS_BY_CHANCE.sentence(count=pairs, expected=said(0.05 * pairs, 2))
+    return f"{words} {ExploreWords.LEVELS_EXCLUDE.sentence()}" if among else words
 
 
 def shares_table(fit: Regression) -> pd.DataFrame:
@@ -543,45 +547,73 @@ def by_source(names: Sequence[str]) -> dict[str, list[str]]:
     return groups
 
 
+def related(moment: Moment, partial: bool) -> list[dict[str, Any]]:
+    """Return correlations of the pairs that may have a relation: levels of one column exclude one another."""
+    return [row for row in moment.pairs(partial) if source(row["first"]) != source(row["second"])]
+
+
 def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
-    """Draw the correlations of all pairs; where the band holds zero the figure is grey, with the band's half-width."""
-    rows = moment.pairs(partial)
+    """Draw the correlations of pairs with their half-widths, coloured where the band leaves out zero.
+
+    Pairs of levels of one column are shaded: they exclude one another, which is no relation in the data.
+    """
+    rows = related(moment, partial)
     names, place = list(moment.columns), {name: j for j, name in enumerate(moment.columns)}
-    values = np.full((len(names), len(names)), np.nan)
-    untold: dict[str, list[Any]] = {"x": [], "y": [], "text": [], "customdata": []}
+    values = np.where(np.eye(len(names), dtype=bool), 1.0, np.nan)
+    sources = np.array([source(name) for name in names])
+    within = np.where((sources[:, None] == sources) & np.isnan(values), 1.0, np.nan)
+    texts, hovers = (np.where(np.eye(len(names), dtype=bool), "1", "").astype(object) for _ in range(2))
     for row in rows:
-        i, j = place[row["first"]], place[row["second"]]
+        at = (place[row["first"]], place[row["second"]])
+        value, low, high = (_hundredths(row[one]) for one in ("value", "low", "high"))
         if row["told"]:
-            values[i, j] = values[j, i] = row["value"]
-            continue
-        half = (row["high"] - row["low"]) / 2
-        for x, y in ((names[i], names[j]), (names[j], names[i])):
-            untold["x"].append(x)
-            untold["y"].append(y)
-            untold["text"].append(f"{row['value']:.2f} ± {half:.2f}")
-            untold["customdata"].append([f"{row['value']:.2f} ({row['low']:.2f} to {row['high']:.2f})"])
-    np.fill_diagonal(values, 1.0)
-    figure = go.Figure(
-        go.Heatmap(z=values, x=names, y=names, zmin=-1, zmax=1, colorscale="RdBu", colorbar={"title": "r"})
+            values[at] = values[at[::-1]] = row["value"]
+        texts[at] = texts[at[::-1]] = f"{value} ± {_hundredths((row['high'] - row['low']) / 2)}"
+        clear = "" if row["told"] else ", not clear of zero"
+        hovers[at] = hovers[at[::-1]] = f"{value} ({low} to {high}){clear}"
+    hover, numbered = "%{x}, %{y}: %{customdata}<extra></extra>", len(names) <= _MOST_NUMBERED
+    figure = go.Figure()
+    if np.any(within == 1):
+        shade = translucent(QUIET, 0.25)
+        levels = hover.replace("%{customdata}", "levels of one column")
+        figure.add_heatmap(
+            z=within, x=names, y=names, colorscale=[[0, shade], [1, shade]], showscale=False, hovertemplate=levels
+        )
+    # A cell that has a colour writes its own text, dark on light or light on dark.
+    colours = {"zmin": -1, "zmax": 1, "colorscale": "RdBu", "colorbar": {"title": "r"}}
+    written = {"text": texts, "texttemplate": "%{text}", "textfont": {"size": 10}} if numbered else {}
+    figure.add_heatmap(z=values, x=names, y=names, customdata=hovers, hovertemplate=hover, **colours, **written)
+    figure.update_traces(hoverongaps=False)
+    grey = np.argwhere(np.isnan(values) & np.isnan(within))
+    figure.add_scatter(
+        x=[names[j] for _, j in grey],
+        y=[names[i] for i, _ in grey],
+        text=[texts[i, j] for i, j in grey],
+        customdata=[hovers[i, j] for i, j in grey],
+        mode="text" if numbered else "markers",
+        marker={"symbol": "square", "opacity": 0, "size": 20},
+        textfont={"color": QUIET, "size": 10},
+        hovertemplate=hover,
+        showlegend=False,
     )
-    if len(names) <= _MOST_NUMBERED:
-        figure.update_traces(texttemplate="%{z:.2f}", hoverongaps=False)
-    marks = {"symbol": "square", "opacity": 0, "size": 20}
-    hover = "%{x}, %{y}: %{customdata[0]}, not told from zero<extra></extra>"
-    mode = "text" if len(names) <= _MOST_NUMBERED else "markers"
-    grey = {"color": QUIET, "size": 10}
-    figure.add_scatter(mode=mode, marker=marks, textfont=grey, hovertemplate=hover, showlegend=False, **untold)
     figure.update_xaxes(showgrid=False)
     figure.update_yaxes(autorange="reversed", showgrid=False)
-    shown = pd.DataFrame(rows)[["first", "second", "value", "low", "high", "told"]].rename(
-        columns={"told": "clear of zero"}
-    )
-    return finish(figure, "", "", 160 + 26 * len(names)), shown
+    shown = pd.DataFrame(rows, columns=["first", "second", "value", "low", "high", "told"])
+    return finish(figure, "", "", 160 + 26 * len(names)), shown.rename(columns={"told": "clear of zero"})
+
+
+def _hundredths(value: float) -> str:
+    """Write a correlation: a minus sign, and none at a zero.
+
+    >>> _hundredths(-0.314), _hundredths(-0.001)
+    ('\N{MINUS SIGN}0.31', '0.00')
+    """
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 def network(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
     """Draw partial correlations as a network: a line where the band leaves out zero, thicker where it is larger."""
-    rows = [row for row in moment.pairs(True) if row["told"]]
+    rows = [row for row in related(moment, True) if row["told"]]
     names = list(moment.columns)
     angle = {name: 2 * math.pi * j / len(names) for j, name in enumerate(names)}
     figure = go.Figure()
@@ -753,7 +785,8 @@ def record_words(moment: Moment) -> str:
         delta=power_of_ten(promise["delta"]),
         unit=f"replace-one; {note}" if note else "replace-one",
     )
-    return f"{sentence} {ExploreWords.ASSUMES_GAUSSIAN.sentence()}" if moment.assumes_gaussian else sentence
+    assumed = (ExploreWords.ASSUMES_ALIKE, ExploreWords.ASSUMES_GAUSSIAN)[: 1 + moment.assumes_gaussian]
+    return " ".join([sentence, *(one.sentence() for one in assumed)])
 
 
 def _many_columns(moment: Moment) -> str:
