@@ -31,6 +31,7 @@ from pmtcore.methods.joint_moment.linear import combined_residual_variance
 CORRECTIONS = ("none", "bonferroni", "scheffe")
 _LEVEL = 0.95  # of every band
 _SHOWN = 100  # characters of a formula in a short name
+_ANY = 1e9  # a ratio whose share is 1 but for rounding
 _WEAK = 10.0  # Staiger and Stock (1997): below, limits are too narrow and the estimate leans towards least squares
 
 
@@ -388,10 +389,10 @@ def _fieller_limits(
     curve = np.where(u == 0, 0.0, np.maximum((plus**2 + minus**2) / 2 - zero**2, 0.0) / apart**2)
     middle, rest = u + slope / 2, 1 - curve
     root = np.sqrt(np.maximum(middle**2 - rest * (u**2 - zero**2), 0.0))
+    ends = np.abs([(middle + side * root) / np.where(rest == 0, 1e-12, rest) for side in (-1, 1)])
+    low = np.where(u**2 <= zero**2, 0.0, np.minimum(*ends))
     # Where the scale itself may be 0, no u0 is too large.
-    ends = [np.where(rest > 0, (middle + side * root) / np.where(rest > 0, rest, 1.0), side * 1e9) for side in (-1, 1)]
-    low = np.where(u**2 <= zero**2, 0.0, np.minimum(*np.abs(ends)))
-    return low, np.maximum(*np.abs(ends))
+    return low, np.where(rest > 0, np.maximum(*ends), _ANY)
 
 
 def _stacked(gradients: list[np.ndarray], state: State) -> np.ndarray:
