@@ -6,7 +6,6 @@ from uuid import uuid4
 import streamlit as st
 
 from pages.elements.agreements import ask_for
-from pages.elements.controls import control
 from pages.elements.jobs import tell_spent, to_tell, without_result
 from pages.elements.ledger_form import spend_form
 from pages.elements.release_form import agreed
@@ -60,7 +59,8 @@ def releasing(problem: Problem) -> Release | None:
             values = parameter_form(method("joint-moment"), f"explore-{here}")
         request = Request("joint-moment", budget, values, delta)
         expected = prospect(problem, request)
-        st.markdown(f"{badge(Label.PUBLIC)} **{plain(figures.prospects_words(expected.facts))}**")
+        headline, *details = map(plain, figures.prospects_words(expected.facts))
+        st.markdown("\n".join([f"{badge(Label.PUBLIC)} **{headline}**\n", *(f"* {one}" for one in details)]))
     with right:
         return _spending(problem, request, expected, "explore")
 
@@ -121,17 +121,14 @@ def _second(moment: Moment, fit: Regression) -> Release | None:
     return None
 
 
-def completing(moment: Moment) -> Moment | None:
-    """Draw the way to public rows in an open record; return it with them once that was asked for."""
+def completed(moment: Moment) -> Moment | None:
+    """Return a moment with public rows; ``None`` where its tables are not open, or it was not released here."""
     state, id = session(), made_here(moment)
-    if id is not None and state.tables is not None and state.sources[id] == state.tables.private.sha256:
-        if not st.button(**control("explore-complete")):
-            return None
-        request = state.requests[id]
-        with errors_shown():
-            return with_public_rows(moment, linear(current_problem()).public, request.budget, request.parameters)
+    if id is None or state.tables is None or state.sources[id] != state.tables.private.sha256:
         return None
-    st.caption("Open its tables on Data, in the session that released it; a button here then puts them in.")
+    request = state.requests[id]
+    with errors_shown():
+        return with_public_rows(moment, linear(current_problem()).public, request.budget, request.parameters)
     return None
 
 

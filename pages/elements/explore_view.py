@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.elements import scripts
 from pages.elements.controls import at_first, control, pick, segments
-from pages.elements.explore_release import completing, confirming, is_unlike_public, made_here
+from pages.elements.explore_release import completed, confirming, is_unlike_public, made_here
 from pages.elements.jobs import FOCUS
 from pages.elements.released import is_of_other_table
 from pages.elements.widgets import (
@@ -45,6 +45,9 @@ from pmtcore.report.words import date_columns, modelled_levels, reference_levels
 _KEY, _RECORDS, _CLICKS, _WITHOUT = "explore-held", "explore-records", "explore-clicks", "explore-without"
 _EPOCH = date(1970, 1, 1).toordinal()
 _REFERENCE = "the reference level"
+_UNITS = (
+    "The picture is for one standard deviation of a feature, whose size is in the table; the table is for one unit."
+)
 _FEATURES = "The columns that explain it: any of them, at no further cost."
 _WORDS = {
     "none": "a model chosen beforehand",
@@ -64,6 +67,7 @@ class Held:
     features: dict[str, list[str]] = field(default_factory=dict)  # chosen last, by response
     latest: list[str] = field(default_factory=list)  # chosen last, of whatever response
     logistics: dict[tuple[str, tuple[str, ...]], Logistic] = field(default_factory=dict)  # by response and names
+    with_rows: Moment | None = None  # the same with public rows, which are on this machine and in no saved record
     references: dict[str, str] = field(default_factory=dict)  # level without a column of its own, by source column
     modelled: dict[str, str] = field(default_factory=dict)  # level that counts as 1, by label
     dates: frozenset[str] = frozenset()  # columns that count days
@@ -88,7 +92,8 @@ class Held:
         """Return the logistic regression beside a linear one, computed once."""
         key = fit.response, fit.names
         if key not in self.logistics:
-            self.logistics[key] = self.moment.logistic(response=fit.response, features=list(fit.names[1:]))
+            moment = self.with_rows or self.moment
+            self.logistics[key] = moment.logistic(response=fit.response, features=list(fit.names[1:]))
         return self.logistics[key]
 
 
@@ -133,20 +138,19 @@ def take_up(moment: Moment, title: str, notes: Sequence[str] = ()) -> None:
 
 
 def page(here: Held) -> None:
-    """Draw the question and all that follows."""
+    """Draw the question, and the answer of the kind that is chosen below it."""
     with figure_first("explore"):
         head(here)
         fit = question(here)
         if fit is None:
             return
-        answer(here, fit)
-    more(here, fit)
+        answers(here, fit)
     models(here, fit)
 
 
 def head(here: Held) -> None:
     """Draw what is open, and how to take it along."""
-    left, middle, right = st.columns([5, 1.4, 1.2], vertical_alignment="center")
+    left, middle, right = st.columns([6, 1.3, 1], vertical_alignment="center")
     # The button that opened it is gone: what it opened takes the keyboard, from its top.
     with left, st.container(key="verdict"):
         if st.session_state.pop(FOCUS, False):
@@ -158,9 +162,12 @@ def head(here: Held) -> None:
             st.warning("Another table is open now: Close leads to a release from it.", icon=":material/swap_horiz:")
         if is_unlike_public(here.moment):
             st.warning(ExploreWords.UNLIKE.sentence(), icon=":material/warning:")
-    later(middle, "save").download_button(
-        **control("explore-save"), data=lambda: json.dumps(here.moment.record.as_dict())
-    )
+    saved = later(middle, "save")
+    if here.with_rows is not None:
+        saved = saved.popover(**control("explore-save-choices"))
+    whole = here.with_rows is not None and saved.toggle(**control("explore-complete"))
+    moment = here.with_rows if whole and here.with_rows is not None else here.moment
+    saved.download_button(**control("explore-save"), data=lambda: json.dumps(moment.record.as_dict()))
     if later(right, "close").button(**control("explore-close")):
         st.session_state.pop(_KEY)
         st.rerun()
@@ -189,7 +196,7 @@ def question(here: Held) -> Regression | None:
         correction = pick(st, "explore-correction", _WORDS)
         without = _without(levels, chosen)
     told = [figures.left_out_words([*choice, *without], chosen)]
-    told += [f"Ridge penalty {lam:g}."] * (lam > 0) + [f"Bands hold for {_WORDS[correction]}."] * (correction != "none")
+    told += [f"Ridge penalty {lam:g}."] * (lam > 0) + [f"Bands are for {_WORDS[correction]}."] * (correction != "none")
     if any(told):
         st.caption(plain(" ".join(sentence for sentence in told if sentence)))
     with errors_shown():
@@ -214,18 +221,17 @@ def _clear(key: str, first: list[str]) -> None:
     st.session_state[key] = first
 
 
-def answer(here: Held, fit: Regression) -> None:
+def coefficients(here: Held, fit: Regression) -> None:
     """Draw coefficients with bands, beside all columns that may go in."""
-    shown, many = len(here.moment.looked), here.moment.models
     correction = st.session_state.get("explore-correction") or "none"
-    table = figures.table(fit, correction, many)
+    table = figures.table(fit, correction, here.moment.models)
     scales = figures.in_steps(here.moment, fit)
     drawn = figures.drawn(table, scales, fit.freedom if correction == "none" else None) if scales else None
     bases = figures.bases(here.references, here.moment.columns, fit.features)
-    factors = figures.factor_tests(fit)
     example = figures.example_words(here.moment, fit, table, bases, said_of=here.event(fit.response))
-    if words := f"{figures.fit_words(fit, shown, many, correction)} {example}".strip():
-        below(st, "fit").markdown(f"{badge(here.label)} {plain(words)}")
+    explained = plain(figures.fit_words(fit))
+    if words := f"{f'**{explained}** ' if explained else ''}{plain(example)}":
+        below(st, "fit").markdown(f"{badge(here.label)} {words}")
     left, right = st.columns([2, 3], gap="medium")
     with left, below(st, "map"):
         st.markdown(f"**Alone:** correlation with {plain(fit.response)}")
@@ -234,49 +240,41 @@ def answer(here: Held, fit: Regression) -> None:
         st.markdown("**Together:** coefficients of the model, with 95\u00a0% bands")
         if drawn is not None:
             picture = figures.forest(here.moment, fit, drawn)
-            chart(picture, "explore", "Coefficients with 95 % bands", table, label=here.label)
+            sizes = table["coefficient"].map(figures.comparable(here.moment))
+            with_sizes = table.assign(**{"step of the picture": sizes})
+            chart(picture, "explore", "Coefficients with 95 % bands", with_sizes, label=here.label)
             columns = {source_column(name) for name in fit.features}
             bare = [f"{level} of {column}" for column, level in bases.items() if column in columns]
             compared = f"Other levels are compared with {listing(bare)}." if bare else ""
-            together = figures.together_words(factors)
-            unit = "The table is for one unit of each feature." if any(each != 1 for each in scales.values()) else ""
-            if words := f"{few_words(list(scales))} {plain(f'{compared} {together}'.strip())} {unit}".strip():
-                st.caption(words)
+            together = figures.together_words(figures.factor_tests(fit))
+            unit = _UNITS if any(each != 1 for each in scales.values()) else ""
+            words = f"{compared} {together} {figures.bands_words(here.moment, correction)}"
+            st.caption(f"{few_words(list(scales))} {plain(words)} {unit}")
         else:
             frame(table, "Coefficients with 95 % bands")
     title = f"{badge(here.label)} Correlations with {plain(fit.response)}"
     with st.expander(title, icon=":material/table_rows:", key=f"explore-correlations-{fit.response}"):
         frame(correlations, f"Correlations with {fit.response}, with 95 % bands")
-    if len(factors):
-        st.markdown(
-            "Joint tests: has a column of categories anything to do with the response, all its effects together? p is "
-            "from an F distribution; its second degrees of freedom (df) are those of the error: fewer than rows have, "
-            "because of the privacy noise."
-        )
-        frame(factors, "Joint test of each column with several levels")
     if fit.response in here.moment.labels:
         logistic(here, fit)
 
 
 def logistic(here: Held, fit: Regression) -> None:
-    """Draw the logistic regression of a label; without public rows in the record, how to get them into it."""
-    if not here.moment.has_rows:
-        change = ", and so do their bands"
-        if here.moment.assumes_gaussian:
-            change = "; bands, tests and R² no longer assume Gaussian rows, and change"
-        st.markdown(
-            f"A logistic regression of {plain(fit.response)} needs public rows in the record, and this one has "
-            "none. They can join it at no further cost; who has the record can then read up to 2,000 of them. "
-            f"Coefficients stay as they are{change}."
-        )
-        if (completed := completing(here.moment)) is not None:
-            here.moment = completed
-            st.rerun()
+    """Draw the logistic regression of a label, which needs public rows: those of the record, or of the open tables."""
+    if not st.toggle(**control("explore-logistic")):
         return
-    if st.toggle(**control("explore-logistic")):
-        fitted = here.logistic(fit)
-        frame(figures.logistic_table(fitted), "Logistic coefficients with 95 % bands")
-        st.caption(plain(fitted.note))
+    if here.with_rows is None and not here.moment.has_rows:
+        here.with_rows = completed(here.moment)
+        if here.with_rows is None:
+            st.caption(
+                "It uses public rows, and the record has none. Open its tables on Data, in the session that released "
+                "it: the public rows are then read on this machine, at no further cost."
+            )
+            return
+        st.rerun()  # what saves the record asks from now on whether they go along
+    fitted = here.logistic(fit)
+    frame(figures.logistic_table(fitted), "Logistic coefficients with 95 % bands")
+    st.caption(plain(f"Log-odds for one unit of each feature. {fitted.note}"))
 
 
 def neighbours(here: Held, fit: Regression, drawn: Collection[str]) -> pd.DataFrame:
@@ -350,10 +348,7 @@ def models(here: Held, fit: Regression) -> None:
     )
     more = here.moment.models - len(looked)
     st.header(f"Models shown: {len(looked)}{f', and {more:,} more compared by best subsets' if more else ''}")
-    frame(
-        figures.listing(looked, here.names, here.pinned),
-        "Models shown, newest first, with their fits",
-    )
+    frame(figures.listing(looked, here.names, here.pinned), "Models shown, newest first, with their fits")
     if len(pinned) < 2:  # without a click: what a column more or less does to the others
         before = [one for one in looked if one.response == fit.response and figures.key_of(one) != key][-1:]
         pinned = dict(zip(("this model", "the one before"), [fit, *before], strict=False))
@@ -370,19 +365,20 @@ def models(here: Held, fit: Regression) -> None:
         download_table(beside, "pinned")
 
 
-def more(here: Held, fit: Regression) -> None:
-    """Draw everything else that is free, one tab each; only the open one is computed."""
+def answers(here: Held, fit: Regression) -> None:
+    """Draw the kinds of answers, all free but the second release; only the chosen one is computed."""
     draw = {
+        "Coefficients": coefficients,
         "Test and predict": _test,
         "Paths and subsets": _paths,
         "Correlations": _correlations,
         "Network": _network,
         "Components": _components,
         "Columns": _columns,
-        "Second release": _confirm,
+        "Second release": lambda here, fit: confirming(here.moment, fit, here.label),
         "Code": _code,
     }
-    draw[segments("explore-more", list(draw), "Test and predict")](here, fit)
+    draw[segments("explore-more", list(draw), "Coefficients")](here, fit)
 
 
 def _code(_: Held, fit: Regression) -> None:
@@ -392,44 +388,50 @@ def _code(_: Held, fit: Regression) -> None:
 
 
 def _test(here: Held, fit: Regression) -> None:
-    """Draw a joint test of several coefficients, and a prediction at values typed in."""
-    slopes = [name for name in fit.names if not (fit.constant and name == fit.names[0])]
+    """Draw a prediction at values typed in, a joint test of several coefficients, and what each column explains."""
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        _predict(here, fit)
+    levels = figures.by_source(fit.features)
+    wholes = {f"{column} (all {len(names)} effects)": names for column, names in levels.items() if len(names) > 1}
+    with right:
+        chosen = st.multiselect(**control("explore-test"), options=[*wholes, *fit.names[int(fit.constant) :]])
+        if chosen:
+            joint = fit.test([name for one in chosen for name in wholes.get(one, [one])])
+            words = (
+                f"{figures.f_words(joint)}, p = {p_value(joint.p)}, with the errors of privacy, sampling and truncation"
+            )
+            st.markdown(f"{badge(here.label)} {plain(words)}. {figures.freedom_words(joint, here.moment, fit)}")
+        if fit.features:
+            st.caption("Test that all effects of a column are zero (F distribution; df: of the error).")
+            frame(figures.factor_tests(fit), "Test of all effects of each column")
     if fit.features:
         frame(figures.shares_table(fit), "Partial R^2 and variance inflation of each feature with 95 % bands")
-    tested = st.multiselect(**control("explore-test"), options=slopes)
-    if tested:
-        joint = fit.test(tested)
-        st.markdown(
-            f"{badge(here.label)} {plain(figures.f_words(joint))}, p: {p_value(joint.p)} (all parts of the error "
-            f"together). {figures.freedom_words(joint, here.moment, fit)}"
-        )
+
+
+def _predict(here: Held, fit: Regression) -> None:
+    """Draw values of the columns in the model, and what it predicts there: released means to begin with."""
     inputs = here.moment.inputs(fit)
     base = [name for name in here.moment.record.derived.base if name in here.moment.columns and name != fit.response]
     # Of a column with levels all, also those without a coefficient in this model.
     given = [name for levels in figures.by_source(base).values() if inputs & set(levels) for name in levels]
     with st.form("explore-predict"):
-        st.caption(
-            "Prediction at these values of the columns in the model, released means to begin with; derived columns are "
-            "computed."
-        )
         values = _values(here, given)
-        asked = st.form_submit_button(**control("explore-predict-go"))
-        answer_place = st.container()
-    if asked:
-        at = here.moment.predict(fit, values)
-        event = here.event(fit.response)
-        answer_place.markdown(f"{badge(here.label)} {plain(figures.predicted_words(fit, at, event))}")
-        if st.session_state.get("explore-logistic"):
+        st.form_submit_button(**control("explore-predict-go"))
+        at, event = here.moment.predict(fit, values), here.event(fit.response)
+        st.markdown(f"{badge(here.label)} {plain(figures.predicted_words(fit, at, event))}")
+        if event and st.session_state.get("explore-logistic") and (here.with_rows or here.moment).has_rows:
             chance = here.logistic(fit).chance(here.moment.with_derived(values))
-            answer_place.markdown(f"{badge(here.label)} {plain(figures.logistic_chance_words(event, chance))}")
+            st.markdown(f"{badge(here.label)} {plain(figures.logistic_chance_words(event, chance))}")
+    st.caption("Fields start at the released means; derived columns are computed.")
 
 
 def _values(here: Held, given: list[str]) -> dict[str, float]:
     """Draw a list for each column with levels and a number for each other column; return values by name."""
     means = {row["column"]: row["mean"] for row in here.moment.summary()} if here.moment.has_constant else {}
-    columns, values = st.columns(4), dict[str, float]()
+    columns, values = st.columns(3), dict[str, float]()
     for j, (name, dummies) in enumerate(figures.by_source(given).items()):
-        place = columns[j % 4]
+        place = columns[j % 3]
         if name in here.dates:
             values[name] = _day(place, name, means.get(name, 0.0))
             continue
@@ -477,12 +479,10 @@ def _paths(here: Held, fit: Regression) -> None:
         return
     ridge = kind == "ridge"
     path = here.moment.ridge_path(fit, figures.comparable(here.moment)) if ridge else here.moment.lasso_path(fit)
-    words = (
-        "The penalty is on the changes of the features, so the units of the table make no difference. Shaded, for up "
-        "to eight columns: 95 % bands, which do not hold the pull of the penalty."
-        if kind == "ridge"
-        else "The table says in what share of draws of noise and sampling a feature is chosen."
-    )
+    words = "The table says in what share of draws of noise and sampling a feature is chosen."
+    if ridge:
+        words = "The penalty is on the changes of the features, so the units of the table make no difference."
+        words += " Shaded: 95 % bands, without the bias from the penalty." * figures.has_bands(here.moment, path)
     alt = f"Coefficients along the {kind} path"
     picture = figures.paths(here.moment, path, fit.response)
     table = figures.path_table(here.moment, path, fit.response)
@@ -519,7 +519,3 @@ def _columns(here: Held, fit: Regression) -> None:
             rows = here.moment.group_means(fit.response, groups)
             frame(pd.DataFrame(rows), f"Mean of {fit.response} in each group")
     st.download_button(**control("explore-synthetic"), data=lambda: csv(here.moment.synthetic(1000)))
-
-
-def _confirm(here: Held, fit: Regression) -> None:
-    confirming(here.moment, fit, here.label)

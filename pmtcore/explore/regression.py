@@ -31,6 +31,7 @@ from pmtcore.methods.joint_moment.linear import combined_residual_variance
 CORRECTIONS = ("none", "bonferroni", "scheffe")
 _LEVEL = 0.95  # of every band
 _SHOWN = 100  # characters of a formula in a short name
+_AWAY = 0.1  # least ratio at which an error is told from that at 0 by more than rounding
 _ANY = 1e9  # a ratio whose share is 1 but for rounding
 _WEAK = 10.0  # Staiger and Stock (1997): below, limits are too narrow and the estimate leans towards least squares
 
@@ -298,9 +299,14 @@ class Regression(Reported):
 
         by_u = (2 * u / (1 + u**2) ** 2)[:, None, None]
         share = figures(self.state, u**2 / (1 + u**2), by_u * of_difference(u), (0.0, 1.0))
-        plus, minus = (_half_widths(figures(self.state, u, of_difference(at)).bands) for at in (u, -u))
+        # The square of the error is a quadratic in u0, which three places determine.
+        away = np.maximum(np.abs(u), _AWAY)
+        minus, none, plus = (
+            _half_widths(figures(self.state, u, of_difference(at)).bands) ** 2 for at in (-away, 0 * away, away)
+        )
         zero = _half_widths(self.bands)[int(self.constant) :] / sizes
-        low, high = (one**2 / (1 + one**2) for one in _fieller_limits(u, zero, plus, minus))
+        curve = np.maximum((plus + minus) / 2 - none, 0.0) / away**2
+        low, high = (one**2 / (1 + one**2) for one in _fieller_limits(u, zero**2, (plus - minus) / 2 / away, curve))
         return Estimates(share.values, replace(share.bands, low=low, high=high))
 
     def _by_feature(self) -> Iterator[tuple[float, np.ndarray, np.ndarray, float]]:
@@ -374,23 +380,20 @@ def _half_widths(bands: Bands) -> np.ndarray:
 
 
 def _fieller_limits(
-    u: np.ndarray, zero: np.ndarray, plus: np.ndarray, minus: np.ndarray
+    u: np.ndarray, square: np.ndarray, slope: np.ndarray, curve: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and largest size (q,) of all u0 with ``|u - u0| <= H(u0)``, where H^2 is a quadratic.
+    """Return the least and largest size (q,) of all u0 with ``(u - u0)^2 <= square + slope u0 + curve u0^2``.
 
     Args:
         u: estimates (q,).
-        zero: H (q,) at ``u0 = 0``.
-        plus: H (q,) at ``u0 = u``.
-        minus: H (q,) at ``u0 = -u``.
+        square: error squared (q,) at ``u0 = 0``.
+        slope: its slope there (q,).
+        curve: its curvature (q,), at least 0.
     """
-    apart = np.where(u == 0, 1.0, u)
-    slope = np.where(u == 0, 0.0, (plus**2 - minus**2) / 2 / apart)
-    curve = np.where(u == 0, 0.0, np.maximum((plus**2 + minus**2) / 2 - zero**2, 0.0) / apart**2)
     middle, rest = u + slope / 2, 1 - curve
-    root = np.sqrt(np.maximum(middle**2 - rest * (u**2 - zero**2), 0.0))
+    root = np.sqrt(np.maximum(middle**2 - rest * (u**2 - square), 0.0))
     ends = np.abs([(middle + side * root) / np.where(rest == 0, 1e-12, rest) for side in (-1, 1)])
-    low = np.where(u**2 <= zero**2, 0.0, np.minimum(*ends))
+    low = np.where(u**2 <= square, 0.0, np.minimum(*ends))
     # Where the scale itself may be 0, no u0 is too large.
     return low, np.where(rest > 0, np.maximum(*ends), _ANY)
 

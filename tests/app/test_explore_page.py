@@ -116,7 +116,7 @@ def test_one_level_is_taken_out_of_a_model(app):
     held = app.session_state["explore-held"]
     levels = [name for name in held.moment.columns if name.startswith("town=")]
     assert len(levels) == 2 and set(levels) < set(held.moment.looked[-1].features)
-    # The level that the others are compared with has a row among correlations, as part of the column.
+    # The level that the others are compared with has a row in the table of correlations, and the picture its column.
     (base,) = {f"town={level}" for level in ("north", "south", "west")} - set(levels)
     fit, references = held.moment.looked[-1], {"town": base.removeprefix("town=")}
     drawn, table = figures.neighbours(held.moment, fit, "y", references)
@@ -124,7 +124,7 @@ def test_one_level_is_taken_out_of_a_model(app):
     assert beside["in the model"] and beside["value"] == pytest.approx(
         np.corrcoef(frame["town"] == base[5:], frame["y"])[0, 1], abs=0.2
     )
-    assert "town" in {str(mark[0]) for trace in drawn.data for mark in trace.customdata}
+    assert base not in {str(mark[0]) for trace in drawn.data for mark in trace.customdata}
     app.multiselect(key="explore-without").set_value(levels[:1]).run()
     assert not app.exception and not app.error
     assert levels[0] not in held.moment.looked[-1].features and levels[1] in held.moment.looked[-1].features
@@ -198,9 +198,9 @@ def test_two_nested_models_are_compared(explored):
     explored.run()
     explored.button(key="explore-pin").click().run()
     assert not explored.exception
-    (table,) = [frame.value for frame in explored.dataframe if "change from the one before" in frame.value]
+    (table,) = [frame.value for frame in explored.dataframe if "change" in frame.value]
     more = [name for name in fit.features if name != "x1"]
-    assert list(table["change from the one before"]) == [" ".join(f"\N{MINUS SIGN} {name}" for name in more), ""]
+    assert list(table["change"]) == [" ".join(f"\N{MINUS SIGN} {name}" for name in more), ""]
     assert plain(figures.f_words(fit.test(more))) in words(explored)
 
 
@@ -252,21 +252,28 @@ def test_a_count_is_explored_as_a_number(app):
 
 
 def test_a_label_gets_its_logistic_regression_after_a_release_without_public_rows(app):
-    """A sentence says what is missing; one click puts the public rows in, spends nothing, and the fit is drawn."""
+    """One switch draws it from public rows on this machine: they are in no saved record, unless that is asked for."""
     app.segmented_control(key="source").set_value("name").run()
     app.selectbox(key="table-name").set_value("demo-labels").run()
     go(app, "explore")
     app.checkbox[0].check().run()
     next(b for b in app.button if str(b.key).startswith("go-")).click().run()
-    assert "needs public rows in the record" in words(app)
-    before = app.session_state["explore-held"].moment
-    app.button(key="explore-complete").click().run()
-    assert not app.exception and not app.error
-    after = app.session_state["explore-held"].moment
-    assert after.has_rows and after.looked[: len(before.looked)] == before.looked
-    assert len(app.session_state["second_moment"].releases) == 1
+    held = app.session_state["explore-held"]
+    assert not held.moment.has_rows and held.with_rows is None
     app.toggle(key="explore-logistic").set_value(True).run()
-    assert not app.exception and any("Logistic" in str(frame.proto) for frame in app.dataframe)
+    assert not app.exception and not app.error and any("Logistic" in str(frame.proto) for frame in app.dataframe)
+    assert held.with_rows.has_rows and held.with_rows.looked == held.moment.looked
+    assert not held.moment.has_rows and not app.toggle(key="explore-complete").value
+    assert len(app.session_state["second_moment"].releases) == 1
+
+
+def test_a_prediction_stays_beside_a_joint_test(explored):
+    """Asking for a test draws no other answer away; a column of categories is tested as a whole."""
+    explored.segmented_control(key="explore-more").set_value("Test and predict").run()
+    assert "predicted mean of y" in words(explored) and "limits of one new row" in words(explored)
+    explored.multiselect(key="explore-test").set_value(["x1", "x2"]).run()
+    assert "predicted mean of y" in words(explored) and "F(2, " in words(explored).replace("\\", "")
+    assert not explored.exception
 
 
 @pytest.mark.parametrize("here", [True, False], ids=["the same rows", "another table"])
@@ -286,7 +293,11 @@ def test_only_a_release_of_the_same_rows_confirms_a_model(explored, here):
 
 def test_the_table_says_that_it_has_other_units_than_the_picture(explored):
     """The picture has standard deviations, the table units."""
-    assert "The table is for one unit of each feature." in words(explored)
+    assert "the table is for one unit" in words(explored)
+    (table,) = [f.value for f in explored.dataframe if "step of the picture" in f.value]
+    held = explored.session_state["explore-held"]
+    sizes = dict(zip(table["coefficient"], table["step of the picture"], strict=True))
+    assert sizes["x1"] == figures.comparable(held.moment)["x1"]
 
 
 @pytest.mark.parametrize("unlike", [True, False])

@@ -245,9 +245,9 @@ def test_public_rows_join_a_record_afterwards():
     assert np.array_equal(before.fit.coefficients, after.fit.coefficients)
     # Up to 30 columns fourth moments are in the record anyway, so no band changes and none is promised to.
     assert np.allclose(before.fit.total, after.fit.total, rtol=1e-9)
-    assert not closed.assumes_gaussian and "Gaussian" not in figures.record_words(closed)
+    assert not closed.assumes_gaussian and "Gaussian" not in figures.assumptions(closed)
     wide = closed.__class__(replace(closed.record, influence=GaussianInfluence(np.eye(len(closed.names)))))
-    assert wide.assumes_gaussian and "assume Gaussian rows" in figures.record_words(wide)
+    assert wide.assumes_gaussian and "assume Gaussian rows" in figures.assumptions(wide)
     with refused(ExploreMessage.OTHER_TABLES):
         with_public_rows(closed, public_from_rows(*table(200, 5), NAMES, "hit"), budget, {})
 
@@ -258,14 +258,14 @@ def test_the_clearest_coefficient_is_explained_in_the_unit_of_the_picture(moment
     shown = figures.table(fit, "none", 1)
     scales = figures.in_steps(moment[0], fit)
     words = figures.example_words(moment[0], fit, shown, {})
-    row = next(row for _, row in shown.iterrows() if f"more of {row['coefficient']} goes" in words)
+    row = next(row for _, row in shown.iterrows() if f"{row['coefficient']} higher by one standard deviation" in words)
     assert row["low"] > 0 or row["high"] < 0
     scale = scales[row["coefficient"]]
     assert f"a change of {said(row['value'] * scale)} (95 % limits {said(row['low'] * scale)} to" in words
     of = "" if fit.response in moment[0].labels else "standard deviations of "
-    assert words.endswith(f") in {of}{fit.response}.")
+    assert f") in {of}{fit.response}, the other columns held fixed." in words
     of_label = figures.example_words(moment[0], fit, shown, {}, said_of="y is 1")
-    assert of_label.endswith(") in the chance that y is 1.")
+    assert ") in the chance that y is 1, the other columns held fixed." in of_label
     assert figures.example_words(moment[0], fit, shown.assign(low=-1.0, high=1.0), {}) == ""
 
 
@@ -589,16 +589,19 @@ def test_the_command_line_releases_and_asks(problem, tmp_path, capsys):
 
 
 def test_levels_of_a_column_are_tested_together():
-    """One row for each column with several levels; numbers and single levels have none."""
+    """One row for each column, whether of numbers or of levels; the words name those with several effects."""
 
     class Fit:
         features = ("age", "town=north", "town=south", "sex=male")
 
         def test(self, names):
-            assert list(names) == ["town=north", "town=south"]
+            assert list(names) in (["age"], ["town=north", "town=south"], ["sex=male"])
             return SimpleNamespace(statistic=4.5, freedom=7.5, p=0.0)
 
-    (row,) = figures.factor_tests(Fit()).to_dict("records")
+    tests = figures.factor_tests(Fit())
+    assert list(tests["column"]) == ["age", "town", "sex"]
+    assert figures.together_words(tests).startswith("All effects of a column together, against none: town (p")
+    row = tests.to_dict("records")[1]
     expected = {"column": "town", "effects": 2, "F": 4.5, "df": 7.5, "p": "less than 1e-12"}
     assert row == expected, "a p-value is never zero"
 
@@ -696,3 +699,29 @@ def test_a_share_is_told_from_zero_where_its_coefficient_is(levels):
             assert np.array_equal(shares.bands.low > 0, told)
             assert np.all((shares.bands.low <= shares.values) & (shares.values <= shares.bands.high))
             assert np.all(shares.bands.high <= 1)
+
+
+def test_both_pictures_have_the_same_first_rows(levels):
+    """Correlations stand in the order of the coefficients beside them, on an axis that their bands fill."""
+    fit = levels.regress(response="y", features=["sex=F", "town=0", "town=1"])
+    shown = figures.drawn(figures.table(fit, "none", 1), figures.in_steps(levels, fit))
+    beside = list(shown["coefficient"])
+    picture, table = figures.neighbours(levels, fit, "y", {"town": "3"}, beside=beside)
+    assert list(picture.layout.yaxis.categoryarray)[: len(beside)] == beside
+    assert "town=3" in set(table["column"]) and "town=3" not in set(picture.layout.yaxis.categoryarray)
+    least, most = picture.layout.xaxis.range
+    reach = [table["low"].min(), table["high"].max()]
+    assert least < min(reach[0], 0) and most > reach[1] and most - least < 1.3 * (reach[1] - min(reach[0], 0))
+
+
+def test_names_stand_at_the_ends_of_a_path(levels):
+    """Each line has its name, none over another, and bands are said to be shaded where they are."""
+    fit = levels.regress(response="y", features=["a", "sex=F", "town=0", "town=1", "town=2"])
+    path = levels.ridge_path(fit, figures.comparable(levels))
+    drawn = figures.paths(levels, path, "y")
+    named = [note for note in drawn.layout.annotations if note.text in fit.names]
+    places = np.sort([note.y for note in named])
+    assert len(named) == len(fit.names) - 1 and not drawn.layout.showlegend
+    values = np.concatenate([np.asarray(trace.y) for trace in drawn.data])
+    assert np.all(np.diff(places) > 0.04 * (np.nanmax(values) - np.nanmin(values)))
+    assert figures.has_bands(levels, path) == any(trace.fill for trace in drawn.data)

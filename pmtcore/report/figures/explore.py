@@ -16,6 +16,7 @@ from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import listing as english
 from pmtcore.base.numbers import p_value, plural, power_of_ten, with_equal_decimals
 from pmtcore.explore.confirm import ConfirmedModel
+from pmtcore.explore.functionals import Estimates
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.penalized import Path, Subset
@@ -55,11 +56,14 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8
 _FAR = 1000  # standard errors: beyond, the figure says no more than that it is far
 _HIDES = 3.0  # times as wide as by sampling alone: from here on a band hides effects that the rows show
 _LIMITS = ("low", "high")
+_MARGIN = 0.06  # of an axis, beyond its marks
 _BESIDE = 14  # pixels of one model's line among others
 
 # Lines of a path up to which each has its band: more would hide each other.
 _MOST_BANDS = 8
-# Columns up to which each cell of their correlations holds its number.
+# Of a picture with the names of lines at their ends: the height between two, and the width that they take.
+_NAME_GAP, _NAME_ROOM = 0.055, 0.3
+# Columns up to which each cell of their correlations has its number.
 _MOST_NUMBERED = 14
 # Names up to which a network has them level; more stand along their rays.
 _MOST_LEVEL = 24
@@ -160,9 +164,9 @@ def neighbours(
 ) -> tuple[go.Figure, pd.DataFrame]:
     """Draw the correlation of each column with the response, filled where the model has it; a mark names its column.
 
-    Of many columns those of the model come first, then the strongest others; a column in the model has the level that
-    the picture beside this one has, so that one row can be compared. The level that others are compared with
-    has a row too, and is in a model that has all others.
+    Its first rows are those of the picture beside this one, in their order, so that they can be read together; then
+    come the strongest others. The level that others are compared with has a row in the table alone, and is in a model
+    that has all others.
 
     Args:
         moment: the record.
@@ -177,16 +181,18 @@ def neighbours(
     rows = pd.DataFrame(correlations).rename(columns={"name": "column"})
     compared = [name for name, columns in others.items() if set(columns) <= set(fit.features)]
     rows["in the model"] = rows["column"].isin([*fit.features, *compared])
+    own = rows[~rows["column"].isin(list(others))]
     # A correlation is at most 1, so rows with such a mark go before all without it.
-    marks = 2.0 * rows["in the model"] + 2.0 * rows["column"].isin(list(beside))
-    rank = (rows["value"].abs() + marks).to_numpy(dtype=float)
-    places, names = zip(*few(list(rows["column"]), rank), strict=True)
+    marks = 2.0 * own["in the model"] + 2.0 * own["column"].isin(list(beside))
+    rank = (own["value"].abs() + marks).to_numpy(dtype=float)
+    order = {name: at for at, name in enumerate(beside)}
+    shown = sorted(few(list(own["column"]), rank), key=lambda row: order.get(own["column"].iloc[row[0]], len(order)))
+    places, names = zip(*shown, strict=True)
     # A row that stands for all levels of a column names the column.
     named = [
-        name if name == row and name not in others else source(name)
-        for name, row in zip(rows["column"].iloc[list(places)], names, strict=True)
+        name if name == row else source(name) for name, row in zip(own["column"].iloc[list(places)], names, strict=True)
     ]
-    drawn = rows.iloc[list(places)].assign(row=names, named=named)
+    drawn = own.iloc[list(places)].assign(row=names, named=named)
     figure = go.Figure()
     for name, part, symbol in (
         ("in the model", drawn[drawn["in the model"]], "circle"),
@@ -199,10 +205,11 @@ def neighbours(
             mode="markers",
             name=name,
             customdata=part[["named"]].to_numpy(),
-            marker={"color": AFTER, "size": 13, "symbol": symbol, "line": {"width": 2}},
+            marker={"color": AFTER, "size": 10, "symbol": symbol, "line": {"width": 2}},
         )
     figure.add_vline(x=0, line={"color": QUIET})
-    figure.update_xaxes(range=[-1.05, 1.05])
+    least, most = min(float(drawn["low"].min()), 0.0), max(float(drawn["high"].max()), 0.0)
+    figure.update_xaxes(range=[least - _MARGIN * (most - least), most + _MARGIN * (most - least)])
     return finish_rows(figure, names, f"correlation with {response}"), rows
 
 
@@ -226,7 +233,7 @@ def predicted_words(fit: Regression, at: Predicted, said_of: str) -> str:
         said_of: what a response of zeros and ones says where it is 1 (:func:`event`); empty for others.
     """
     if said_of:
-        value, low, high = (said(one, 3) for one in (at.value, at.low, at.high))
+        value, low, high = with_equal_decimals(at.value, at.low, at.high)
         kind = ExploreWords.CHANCE if at.low >= 0 and at.high <= 1 else ExploreWords.CHANCE_BEYOND
         return kind.sentence(event=said_of, value=value, low=low, high=high)
     value, low, high = with_equal_decimals(at.value, at.low, at.high)
@@ -264,25 +271,25 @@ def shares_table(fit: Regression) -> pd.DataFrame:
     )
 
 
-def fit_words(fit: Regression, shown: int, models: int, correction: str) -> str:
-    """Describe how well it fits, and what the bands are worth after so many models.
-
-    Args:
-        fit: the model.
-        shown: models whose figures were shown, this one among them.
-        models: these, and those that best subsets compared besides.
-        correction: of the bands.
-    """
-    parts = []
+def fit_words(fit: Regression) -> str:
+    """Say how much of the response's variance a model explains, and what the noise hides."""
     share = fit.r_squared
-    if share is not None:
-        percent, low, high = (100 * one[0] for one in (share.values, share.bands.low, share.bands.high))
-        parts.append(ExploreWords.EXPLAINS.sentence(share=percent, name=fit.response, low=low, high=high))
-    if words := _noise_words(fit):
-        parts.append(words)
-    if models > 1 and correction == "none":
-        parts.append(ExploreWords.NOT_BEST.sentence(state=looked_words(shown, models)))
-    return " ".join(parts)
+    words = "" if share is None else ExploreWords.EXPLAINS.sentence(name=fit.response, value=_percents(share))
+    return f"{words} {_noise_words(fit)}".strip()
+
+
+def _percents(share: Estimates) -> str:
+    """Write a share of variance with its limits in per cent."""
+    value, low, high = (100 * float(one[0]) for one in (share.values, share.bands.low, share.bands.high))
+    return f"{value:.1f} % ({low:.1f} to {high:.1f})"
+
+
+def bands_words(moment: Moment, correction: str) -> str:
+    """Say what bands assume, and what they are worth after a search without a correction."""
+    shown, many = len(moment.looked), moment.models
+    searched = many > 1 and correction == "none"
+    words = [ExploreWords.NOT_BEST.sentence(state=looked_words(shown, many))] if searched else []
+    return " ".join([*words, assumptions(moment)])
 
 
 def example_words(
@@ -305,13 +312,15 @@ def example_words(
     name, column = row["coefficient"], source(row["coefficient"])
     if name != column:
         cause = f"{name}, compared with {references.get(column, 'the rest')},"
+    elif name in moment.labels:
+        cause = f"{name} = 1, compared with 0,"
     else:
-        cause = f"{name} = 1, compared with 0," if name in moment.labels else f"one standard deviation more of {name}"
+        cause = f"{name} higher by one standard deviation ({said(comparable(moment)[name], 3)})"
     scale = in_steps(moment, fit).get(name, 1.0)
     value, low, high = (said(row[figure] * scale) for figure in ("value", "low", "high"))
     step = "" if fit.response in moment.labels else "standard deviations of "
     changed = f"the chance that {said_of}" if said_of else f"{step}{fit.response}"
-    others = ", with the other columns held fixed" if len(fit.features) > 1 else ""
+    others = ", the other columns held fixed" if len(fit.features) > 1 else ""
     facts = {"name": changed, "value": value, "low": low, "high": high, "others": others}
     return ExploreWords.EXAMPLE.sentence(event=cause, **facts)
 
@@ -345,7 +354,7 @@ def model_words(fit: Regression) -> str:
     'pay on age, town (3 effects)'
     """
     told = [
-        name if names == [name] else f"{name} ({plural(len(names), 'effect')})"
+        name if len(names) == 1 else f"{name} ({plural(len(names), 'effect')})"
         for name, names in by_source(fit.features).items()
     ]
     return f"{fit.response} on {', '.join(told) or 'its mean alone'}"
@@ -366,10 +375,8 @@ def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequ
             {
                 "model": named[key],
                 "explains": model_words(fit),
-                "R^2": math.nan if share is None else _share(share.values),
-                "R^2 low": math.nan if share is None else _share(share.bands.low),
-                "R^2 high": math.nan if share is None else _share(share.bands.high),
-                "change from the one before": _difference(looked[at - 2], fit) if at > 1 else "",
+                "R² (95 %)": "" if share is None else _percents(share),
+                "change": _difference(looked[at - 2], fit) if at > 1 else "",
                 "residual sd": fit.residual_sd,
                 "features": len(fit.names) - fit.constant,
                 "ridge": fit.lam,
@@ -425,11 +432,6 @@ def freedom_words(test: Test, moment: Moment, fit: Regression) -> str:
     )
 
 
-def _share(values: np.ndarray) -> float:
-    """Return a share of variance; what rounding left of none is none."""
-    return round(float(values[0]), 9)
-
-
 def key_of(fit: Regression) -> str:
     """Return what tells models apart."""
     return f"{fit.formula} | {fit.lam:g}"
@@ -482,14 +484,13 @@ def regression_table(fits: Mapping[str, Regression]) -> pd.DataFrame:
 
 
 def factor_tests(fit: Regression) -> pd.DataFrame:
-    """Return the joint test of each column that has several levels in the model: one row for each such factor."""
+    """Return the joint test of all effects of each column in the model: one row for each."""
     rows = []
     for column, names in by_source(fit.features).items():
-        if len(names) > 1:
-            test = fit.test(names)
-            rows.append(
-                {"column": column, "effects": len(names), "F": test.statistic, "df": test.freedom, "p": p_value(test.p)}
-            )
+        test = fit.test(names)
+        rows.append(
+            {"column": column, "effects": len(names), "F": test.statistic, "df": test.freedom, "p": p_value(test.p)}
+        )
     return pd.DataFrame(rows, columns=["column", "effects", "F", "df", "p"])
 
 
@@ -499,7 +500,8 @@ def together_words(tests: pd.DataFrame) -> str:
     Args:
         tests: of :func:`factor_tests`.
     """
-    told = [f"{column} (p = {p})" for column, p in zip(tests["column"], tests["p"], strict=True)]
+    rows = tests[tests["effects"] > 1]
+    told = [f"{column} (p = {p})" for column, p in zip(rows["column"], rows["p"], strict=True)]
     return f"All effects of a column together, against none: {english(told)}." if told else ""
 
 
@@ -581,7 +583,11 @@ def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
         )
     # A cell that has a colour writes its own text, dark on light or light on dark.
     colours = {"zmin": -1, "zmax": 1, "colorscale": "RdBu", "colorbar": {"title": "r"}}
-    written = {"text": texts, "texttemplate": "%{text}", "textfont": {"size": 10}} if numbered else {}
+    written = (
+        {"text": np.where(np.isnan(values), "", texts), "texttemplate": "%{text}", "textfont": {"size": 10}}
+        if numbered
+        else {}
+    )
     figure.add_heatmap(z=values, x=names, y=names, customdata=hovers, hovertemplate=hover, **colours, **written)
     figure.update_traces(hoverongaps=False)
     grey = np.argwhere(np.isnan(values) & np.isnan(within))
@@ -683,30 +689,91 @@ def scree(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
     return finish(figure, "", "share of variance"), pd.concat([shares, shown], ignore_index=True)
 
 
+def has_bands(moment: Moment, path: Path) -> bool:
+    """Return whether the picture of a path shades the bands of its lines."""
+    return path.bands is not None and len(_lines(moment, path)) <= _MOST_BANDS
+
+
+def _lines(moment: Moment, path: Path) -> list[tuple[int, str]]:
+    """Return place and name of the lines of a path."""
+    by = comparable(moment)
+    return [(j, name) for j, name in enumerate(path.names) if name != INTERCEPT and by[name]]
+
+
 def paths(moment: Moment, path: Path, response: str) -> go.Figure:
     """Draw coefficients for comparable steps of their columns along penalties, each line unlike all others.
 
-    They are in the unit of :func:`forest`, so that a path begins at the coefficients beside it. The clearest lines of a
-    ridge have their 95 % bands, shaded.
+    They are in the unit of :func:`forest`, so that a path begins at the coefficients beside it. A few lines have their
+    names at their left ends, and those of a ridge their 95 % bands, shaded.
     """
     figure, by = go.Figure(), comparable(moment)
-    unit = by[response] or 1.0
-    drawn = [(j, name) for j, name in enumerate(path.names) if name != INTERCEPT and by[name]]
+    unit, drawn = by[response] or 1.0, _lines(moment, path)
     for at, (j, name) in enumerate(drawn):
         y, line = path.coefficients[:, j] * by[name] / unit, distinct_line(at)
         hover = "%{fullData.name}: %{y:.3g} at penalty %{x:.3g}<extra></extra>"
         figure.add_scatter(x=path.lam, y=y, mode="lines", name=name, legendgroup=name, line=line, hovertemplate=hover)
     name_clearest(figure)
-    for at, (j, name) in enumerate(drawn if path.bands is not None and len(drawn) <= _MOST_BANDS else ()):
+    for at, (j, name) in enumerate(drawn if has_bands(moment, path) else ()):
         edge = {"x": path.lam, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
         low, high = (limits[:, j] * by[name] / unit for limits in path.bands or ())
         figure.add_scatter(y=high, legendgroup=name, **edge)
         colour = translucent(distinct_line(at)["color"], 0.2)
         figure.add_scatter(y=low, legendgroup=name, fill="tonexty", fillcolor=colour, **edge)
     log_axis(figure, "x")
+    if len(drawn) <= _MOST_NUMBERED:
+        name_at_ends(figure, np.min(path.lam), np.max(path.lam))
     step = step_words([name for _, name in drawn], moment.labels)
     of = "as a chance" if response in moment.labels else "in sd"
     return finish(figure, "penalty, on the changes of the features", f"change of {response}, {of}, for {step}", 420)
+
+
+def name_at_ends(figure: go.Figure, first: float, last: float) -> None:
+    """Write the names of lines beside their largest sizes, spread so that none covers another, in place of a legend.
+
+    Args:
+        figure: of lines over a logarithmic axis.
+        first: least place of the lines.
+        last: largest place.
+    """
+    lines = [line for line in figure.data if line.mode == "lines" and line.name]
+    ends = {id(line): float(np.asarray(line.y)[np.argmin(line.x)]) for line in lines}
+    values = np.concatenate([np.asarray(line.y, dtype=float) for line in figure.data])
+    gap = _NAME_GAP * max(float(np.ptp(values)), 1e-300)
+    lines.sort(key=lambda line: ends[id(line)])
+    places = np.array([ends[id(line)] for line in lines]) - gap * np.arange(len(lines))
+    # The nearest places at least a gap apart: isotonic means of the ends.
+    blocks: list[list[float]] = []
+    for place in places:
+        blocks.append([place, 1.0])
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            value, weight = blocks.pop()
+            blocks[-1] = [
+                (blocks[-1][0] * blocks[-1][1] + value * weight) / (blocks[-1][1] + weight),
+                blocks[-1][1] + weight,
+            ]
+    spread = [value for value, weight in blocks for _ in range(int(weight))] + gap * np.arange(len(lines))
+    start, width = math.log10(first), math.log10(last / first)
+    for line, place in zip(lines, spread, strict=True):
+        x = [start - _NAME_ROOM * width / 5, start]
+        figure.add_scatter(
+            x=[10 ** x[0], 10 ** x[1]],
+            y=[place, ends[id(line)]],
+            mode="lines",
+            hoverinfo="skip",
+            showlegend=False,
+            line={"width": 1, "color": line.line.color},
+        )
+        figure.add_annotation(
+            x=x[0],
+            y=place,
+            text=escaping.chart(line.name),
+            showarrow=False,
+            xanchor="right",
+            xshift=-2,
+            font={"size": 11},
+        )
+    figure.update_xaxes(range=[start - _NAME_ROOM * width, start + 1.02 * width])
+    figure.update_layout(showlegend=False)
 
 
 def subsets_table(subsets: Sequence[Subset]) -> pd.DataFrame:
@@ -752,11 +819,11 @@ def logistic_table(logistic: Logistic) -> pd.DataFrame:
     )
 
 
-def prospects_words(facts: Facts) -> str:
-    """Say what to expect of a typical and of the worst regression, in standard errors of the non-private fit."""
+def prospects_words(facts: Facts) -> list[str]:
+    """Say what to expect of a typical regression, in standard errors of the fit without privacy, and beside what."""
     prospects = facts.regressions
     if prospects is None:
-        return ExploreWords.UNPREDICTED.sentence()
+        return [ExploreWords.UNPREDICTED.sentence()]
     typical, worst, public, pulled = (
         said(value, 2) if value <= _FAR else f"more than {_FAR:,}"
         for value in (
@@ -767,8 +834,12 @@ def prospects_words(facts: Facts) -> str:
         )
     )
     apart = prospects.one_sided_error_in_standard_errors > max(2 * prospects.worst_error_in_standard_errors, 1.0)
-    sentence = ExploreWords.PROSPECTS.sentence(value=typical, high=worst, expected=public)
-    return f"{sentence} {ExploreWords.ONE_WAY.sentence(value=pulled)}" if apart else sentence
+    return [
+        ExploreWords.PROSPECTS.sentence(value=typical),
+        ExploreWords.PROSPECTS_WORST.sentence(high=worst),
+        ExploreWords.PROSPECTS_PUBLIC.sentence(expected=public),
+        *([ExploreWords.ONE_WAY.sentence(value=pulled)] if apart else []),
+    ]
 
 
 def record_words(moment: Moment) -> str:
@@ -776,7 +847,7 @@ def record_words(moment: Moment) -> str:
     record = moment.record
     promise, note = of_person(record.guarantee), person_note(record.guarantee)
     rows = "an unknown number of" if record.m is None else f"{record.m:,}"
-    sentence = ExploreWords.RECORD.sentence(
+    return ExploreWords.RECORD.sentence(
         columns=_many_columns(moment),
         private=private_words(record.n, unit_of(record.guarantee)),
         public_rows=rows,
@@ -785,8 +856,12 @@ def record_words(moment: Moment) -> str:
         delta=power_of_ten(promise["delta"]),
         unit=f"replace-one; {note}" if note else "replace-one",
     )
+
+
+def assumptions(moment: Moment) -> str:
+    """Say what the bands of a record assume."""
     assumed = (ExploreWords.ASSUMES_ALIKE, ExploreWords.ASSUMES_GAUSSIAN)[: 1 + moment.assumes_gaussian]
-    return " ".join([sentence, *(one.sentence() for one in assumed)])
+    return " ".join(one.sentence() for one in assumed)
 
 
 def _many_columns(moment: Moment) -> str:
@@ -822,7 +897,7 @@ def section(fits: Mapping[str, Regression], moment: Moment, title: str = "") -> 
         "<style>body{font:16px sans-serif;max-width:60em;margin:2em auto}td,th{padding:.2em .8em;text-align:right}"
         "td:first-child,th:first-child{text-align:left}</style><h1>Explored models</h1>",
         standing,
-        f"<p>{escaping.html(f'{title}: ' if title else '')}{escaping.html(record_words(moment))}</p>",
+        f"<p>{escaping.html(' '.join([f'{title}:' * bool(title), record_words(moment), assumptions(moment)]))}</p>",
         answers(fits, moment),
     ]
     return "\n".join(parts)
@@ -843,10 +918,10 @@ def answers(fits: Mapping[str, Regression], moment: Moment) -> str:
         parts.append(f"<h3>Side by side</h3><p>{ExploreWords.BESIDE.sentence()}</p>{_html(regression_table(fits))}")
     for name, fit in fits.items():
         parts.append(f"<h3>{escaping.html(name)}: {escaping.html(model_words(fit))}</h3>")
-        parts.append(f"<p>{escaping.html(fit_words(fit, 1, 1, 'none'))}</p>")
+        parts.append(f"<p>{escaping.html(fit_words(fit))}</p>")
         parts.append(_html(table(fit, "none", 1)))
         if len(tests := factor_tests(fit)):
-            parts.append(f"<p>Joint tests of columns with several levels:</p>{_html(tests)}")
+            parts.append(f"<p>Test that all effects of a column are zero:</p>{_html(tests)}")
         parts.append(f"<pre>{escaping.html(code(fit)['Python'])}</pre>")
     return "\n".join(parts)
 
