@@ -370,7 +370,7 @@ def answers(here: Held, fit: Regression) -> None:
     draw = {
         "Coefficients": coefficients,
         "Test and predict": _test,
-        "Paths and subsets": _paths,
+        "Paths": _paths,
         "Correlations": _correlations,
         "Network": _network,
         "Components": _components,

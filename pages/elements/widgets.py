@@ -176,8 +176,8 @@ def later(place: Any, key: str) -> DeltaGenerator:
 
 # Pixels of a letter in a table and beside a cell, and letters of a heading that are always in sight.
 _LETTER, _EDGES, _HEADING = 7, 22, 12
-# Columns of names, which are read to their end as far as so many pixels hold them.
-_NAMES, _WIDEST = ("coefficient", "column", "feature", "explains", "R² (95 %)"), 480
+# Columns of words, which are read to their end as far as so many pixels hold them.
+_NAMES = {"coefficient": 300, "column": 300, "feature": 300, "R² (95 %)": 300, "explains": 600}
 
 
 def frame(table: pd.DataFrame, alt: str) -> None:
@@ -194,7 +194,7 @@ def frame(table: pd.DataFrame, alt: str) -> None:
         elif name in _NAMES:
             letters = max((len(str(value)) for value in table[name]), default=0)
             if letters > _HEADING:
-                columns[name] = st.column_config.TextColumn(width=min(_LETTER * letters + _EDGES, _WIDEST))
+                columns[name] = st.column_config.TextColumn(width=min(_LETTER * letters + _EDGES, _NAMES[name]))
     columns |= {"model": st.column_config.TextColumn(width="medium")}  # names that somebody gave are read as a whole
     st.dataframe(table, hide_index=True, width="stretch", alt=alt, column_config=columns)
 

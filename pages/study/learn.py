@@ -39,14 +39,14 @@ def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> s
     return chosen
 
 
-def show(demo: Demo, shown: LessonView) -> None:
-    """Draw the picture under the sentence to take away, which stays where it is under an answer.
+def show(demo: Demo, shown: LessonView, answer: str) -> None:
+    """Draw the picture under the sentence to take away, or in large print under the answer in its place.
 
     In large print the picture has the table's room: a hall reads no table.
     """
     if st.session_state.get("projector"):
         with st.container(key="lesson-sentence"):
-            st.header(f"{badge(Label.LAB)} {plain(shown.sentence)}", anchor=False)
+            st.header(f"Answer: {answer}" if answer else f"{badge(Label.LAB)} {plain(shown.sentence)}", anchor=False)
         picture(projected(shown.picture), demo.id, shown.alt)
     else:
         settings: dict[str, Any] = {"words": shown.sentence, "strong": True, "picture_first": True}
@@ -89,18 +89,23 @@ def open_lesson(id: str) -> None:
     st.query_params.from_dict({"lesson": id} if id else {})
 
 
-def ways(lesson: Lesson) -> None:
-    """Draw the ways to the other lessons, and large print."""
+def ways(lesson: Lesson, large: bool) -> None:
+    """Draw title, the ways to the other lessons, and large print: in one line there, which leaves room below."""
     ids = list(LESSONS)
     at = ids.index(lesson.id)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    title = f"{at + 1}. {lesson.title}"
+    if not large:
+        st.title(title)
+    with st.container(horizontal=True, vertical_alignment="center", key="lesson-ways"):
+        if large:
+            st.title(title)
         st.button(**control("lesson-all"), on_click=open_lesson, args=("",))
         for words, other, icon in (
             ("Back", ids[at - 1] if at else None, "arrow_back"),
             ("Next", ids[at + 1] if at + 1 < len(ids) else None, "arrow_forward"),
         ):
             st.button(
-                words if other is None else f"{words}: {LESSONS[other].title}",
+                words if other is None or large else f"{words}: {LESSONS[other].title}",
                 key=f"lesson-{words.lower()}",
                 icon=f":material/{icon}:",
                 disabled=other is None,
@@ -118,26 +123,26 @@ if lesson is None:
 else:
     large = bool(st.session_state.get("projector"))
     with st.container(key="large-print" if large else "lesson-print"):
-        st.title(f"{list(LESSONS).index(lesson.id) + 1}. {lesson.title}")
-        ways(lesson)
+        ways(lesson, large)
         with figure_first("lesson"):
             # In large print what fills a projector is the picture: what a word means stands below it.
             meaning = st.container()
-            answered = large and st.session_state.get(f"answer-{lesson.id}")
             controls, stage = st.columns([2, 5], gap="large")
             with controls:
-                if not answered:
-                    st.markdown(f"**Try it.** {lesson.task}")
+                st.markdown(f"**Try it.** {lesson.task}")
                 demo = DEMOS[lesson.id]
                 shown = moved_all(demo)
                 with later(st, "question"):
                     st.markdown(f"**Question.** {lesson.question}")
-                    # It opens below its question, and moves neither knobs nor picture; the key names the lesson: an
-                    # open answer closes with it.
-                    if st.toggle("Answer", key=f"answer-{lesson.id}", help="Below its question."):
+                    # It moves neither knobs nor picture; the key names the lesson: an open answer closes with it.
+                    asked = st.toggle("Answer", key=f"answer-{lesson.id}")
+                    if asked and not large:
                         st.markdown(lesson.answer)
-                    onward(demo, shown.note)
+                    if not large:
+                        onward(demo, shown.note)
             with stage:
-                show(demo, shown)
+                show(demo, shown, lesson.answer if asked else "")
             if lesson.meaning:
-                later(st if large else meaning, "meaning").markdown(lesson.meaning)
+                later(st if large else meaning, "meaning").markdown(f"**Take away.** {lesson.meaning}")
+            if large:
+                onward(demo, shown.note)

@@ -136,7 +136,9 @@ def picture(shown: QuickComparison, kind: Label, axis: str, run: CentralVsLocal 
     if at is not None:
         drawn.add_vline(x=at, line={"color": QUIET, "dash": "dash"})
     table = figures.comparison_table(shown.summaries)
-    chart(drawn, "local-comparison", alt, table, label=kind, words=words, picture_first=True)
+    # Below the picture, whose axis is then on the first screen of a projector.
+    chart(drawn, "local-comparison", alt, table, label=kind)
+    st.markdown(f"{badge(kind)} {plain(words)}")
     st.caption(
         f"Up to {TRIALS} simulated releases of the standardized table for each point"
         f"{', in standard errors of the public fit' * shown.typical}. With a curator epsilon is at the reporting "
@@ -192,10 +194,11 @@ def page(current: Problem) -> None:
     tables = session().tables
     mark: tuple[str, ...] = (tables.key if tables else "", repr(current.choices))
     study = session().studied
+    shown_on = ""
     if not current.public.family.binary:
-        target = plain(current.public.target)
+        target = current.public.target
         (current, mark), study = example(), True
-        st.caption(
+        shown_on = (
             f"Shown on the synthetic demo with labels ({current.private.n:,} private rows, {current.public.d} "
             f"coefficients), because {target}, the target of the open tables, is a number. A table with a target of "
             "two labels, opened on Data, is shown instead."
@@ -210,6 +213,8 @@ def page(current: Problem) -> None:
             with later(right, "axis"):
                 axis = ask_axis()
             draw_comparison(current, mark, kind, axis)
+    if shown_on:
+        st.caption(plain(shown_on))
     collect(current, epsilon)
     if simulated:
         fit_another(current, mark, kind)

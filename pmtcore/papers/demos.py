@@ -105,7 +105,7 @@ def _drawn(curve: LessonCurve, *, x: str, y: str, alt: str, log: str = "xy", gue
 def _whitening(ratio: float, rows: int) -> LessonView:
     cloud = lessons.whitening(float(ratio), int(rows))
     table = figures.points_table("before", cloud.before, "after", cloud.after)
-    return LessonView(cloud.sentence, figures.clouds(cloud), "Rows before and after whitening", table)
+    return LessonView(cloud.sentence, figures.clouds(cloud), "Rows before and after whitening", table, cloud.note)
 
 
 def _inverse(ratio: float, mu: float) -> LessonView:

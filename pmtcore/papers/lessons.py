@@ -38,15 +38,20 @@ class Cloud:
     def sentence(self) -> str:
         """Render what to take away."""
         before, after = (figure(math.sqrt(kappa), 2) for kappa in (self.kappa_before, self.kappa_after))
-        squares = (
-            f"condition number of the private rows, its square: {figure(self.kappa_before)} before, "
-            f"{figure(self.kappa_after)} after"
-        )
         if self.kappa_after >= self.kappa_before:
-            return f"Too few public rows: {before} times as long as wide before, {after} times after ({squares})."
+            return f"Too few public rows: {before} times as long as wide before, {after} times after."
         return (
             f"Whitening takes the private rows from {before} times as long as wide to {after} times: "
-            f"{roundness(self.kappa_after)} ({squares})."
+            f"{roundness(self.kappa_after)}."
+        )
+
+    @property
+    def note(self) -> str:
+        """Render the condition numbers, and what they do not depend on."""
+        return (
+            f"Condition number of the private rows, the square of that ratio: {figure(self.kappa_before)} before, "
+            f"{figure(self.kappa_after)} after. The right side does not depend on how long the cloud was, only on the "
+            "public rows."
         )
 
 

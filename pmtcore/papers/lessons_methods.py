@@ -73,7 +73,7 @@ class RepeatedBands:
         """Render what to take away."""
         share = percent(self.coverage, 3)
         if self.with_noise:
-            return f"Bands that hold the noise and the sampling contain the truth in {share} of {_MANY}."
+            return f"Bands that allow for noise and sampling contain the truth in {share} of {_MANY}."
         if self.coverage > 0.93:
             return f"Without the noise in the band it is {share}: at this budget the noise is too small to matter."
         return f"Bands that forget the privacy noise promise 95 % and contain the truth in {share} of {_MANY}."

@@ -53,7 +53,7 @@ def test_released_here_and_asked(explored):
     [
         "Code",
         "Test and predict",
-        "Paths and subsets",
+        "Paths",
         "Correlations",
         "Network",
         "Components",
@@ -272,7 +272,7 @@ def test_a_prediction_stays_beside_a_joint_test(explored):
     explored.segmented_control(key="explore-more").set_value("Test and predict").run()
     assert "predicted mean of y" in words(explored) and "limits of one new row" in words(explored)
     explored.multiselect(key="explore-test").set_value(["x1", "x2"]).run()
-    assert "predicted mean of y" in words(explored) and "F(2, " in words(explored).replace("\\", "")
+    assert "predicted mean of y" in words(explored) and "F(2," in words(explored).replace("\\", "")
     assert not explored.exception
 
 

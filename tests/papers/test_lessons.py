@@ -182,12 +182,25 @@ def test_the_true_slopes_are_seen_among_both_clouds():
     assert "times as fine" not in learn.solutions(lessons.inverse(1.0, 1.0, trials=40)).layout.xaxis.title.text
 
 
-def test_no_knob_of_whitening_moves_an_axis():
-    """Fewer public rows leave a longer cloud on the same axes, and every dot is inside them."""
-    ends = set()
-    for ratio, rows in ((2, 4), (30, 4), (100, 30)):
+def test_no_knob_of_whitening_moves_the_cloud_before():
+    """Its axes stay; those after it are as long, but where too few public rows leave a cloud longer than they are."""
+    before, after = set(), {}
+    for ratio, rows in ((2, 4), (30, 4), (2, 30), (100, 30), (100, 1000)):
         drawn = learn.clouds(lessons.whitening(ratio, rows))
-        half = drawn.layout.xaxis2.range[1]
-        ends |= {half, drawn.layout.xaxis.range[1]}
-        assert max(np.abs([*trace.x, *trace.y]).max() for trace in drawn.data) <= half
-    assert len(ends) == 1
+        sides = [drawn.layout.xaxis.range[1], drawn.layout.xaxis2.range[1]]
+        before.add(sides[0])
+        after.setdefault(rows, set()).add(sides[1])
+        for trace in drawn.data:
+            assert np.abs([*trace.x, *trace.y]).max() <= sides[trace.xaxis == "x2"]
+    assert len(before) == 1 and after[30] == after[1000] == before and all(len(ends) == 1 for ends in after.values())
+
+
+def test_noise_of_one_size_is_wider_than_a_needle_and_not_than_a_ball():
+    """One circle is around the middle of both clouds: across the needle it reaches further than all rows."""
+    cloud = lessons.whitening(30.0, 30)
+    first, second = [trace for trace in learn.clouds(cloud).data if trace.name.startswith("noise")]
+    assert np.array_equal(first.x, second.x) and np.array_equal(first.y, second.y)
+    radius = float(np.hypot(first.x, first.y).max())
+    across = [np.linalg.svd(points, full_matrices=False)[2][1] for points in (cloud.before, cloud.after)]
+    assert np.abs(cloud.before @ across[0]).max() < radius < np.std(cloud.after @ across[1])
+    assert "(" not in cloud.sentence and "900 before" in cloud.note

@@ -464,7 +464,7 @@ def test_a_chance_is_said_as_one_where_it_is_one(low, value, high, holds):
     words = explore.predicted_words(
         SimpleNamespace(response="hit"), SimpleNamespace(low=low, value=value, high=high), event
     )
-    assert words.startswith("The chance that hit is yes") == holds and ("does not hold" in words) != holds
+    assert words.startswith("The chance that hit is yes") == holds and ("does not apply" in words) != holds
     assert explore.event("hit", {}) == "hit is 1" and explore.event("town=north", {}) == "town is north"
     assert all(f"{one:g}" in words for one in (low, value, high))
 
@@ -606,7 +606,7 @@ def test_large_print_keeps_what_is_larger_larger():
     clouds = style.projected(learn.clouds(lessons.whitening(30, 4)))
     sizes = {trace.name: trace.marker.size for trace in clouds.data}
     assert sizes["private rows before"] == sizes["private rows after whitening"] == 9 and sizes["public rows"] > 12
-    assert {trace.marker.color for trace in clouds.data if trace.name == "public rows"} == {"#ffffff"}
+    assert {trace.marker.line.color for trace in clouds.data if trace.name == "public rows"} == {"#009E73"}
     slopes = style.projected(learn.solutions(lessons.inverse(30, 1.0, trials=20)))
     assert {trace.name: trace.marker.size for trace in slopes.data}["truth"] > 15
 

@@ -12,8 +12,10 @@ from pmtcore.papers.lessons import Cloud, Radii, Solutions
 from pmtcore.papers.lessons_methods import LessonCurve, RepeatedBands
 from pmtcore.report.figures.style import AFTER, BEFORE, PRIVACY, QUIET, TRUNCATION, finish, log_axis
 
-# Half of each axis of the clouds: the longest cloud that a place of the knobs leaves is inside.
-_HALF_AXIS = 6.7
+# Half of each axis of the clouds, and of one that has the longest cloud that a place of the knobs leaves.
+_HALF_AXIS, _LONG_HALF_AXIS = 4.2, 6.7
+# Radius of the noise, where a cloud's longest direction has a standard deviation of 1.
+_NOISE, _NOISE_COLOUR = 0.6, "#D6478C"
 # Public rows that are marked among the others: more would hide them.
 _MOST_PUBLIC = 30
 # A scale so many times as fine as the other one is said beside its axis.
@@ -49,35 +51,44 @@ def _steady_heights(figure: go.Figure, values: np.ndarray, log: bool) -> None:
 
 
 def clouds(cloud: Cloud) -> go.Figure:
-    """Draw both clouds beside each other, on one scale, which no knob changes: a cloud that looks longer is longer."""
+    """Draw both clouds beside each other, each with noise of one size around its middle.
+
+    Axes are as long as each other, and no knob changes those on the left: a cloud that looks longer is longer. Those on
+    the right are longer where so few public rows were taken that the cloud does not fit.
+    """
+    titles = ("Before, in the two columns", "After whitening, in new directions")
+    names = ("private rows before", "private rows after whitening")
     figure = make_subplots(1, 2, horizontal_spacing=0.06)
-    both = (
-        ("private rows before", cloud.before, BEFORE, cloud.public_before),
-        ("private rows after whitening", cloud.after, AFTER, cloud.public_after),
-    )
-    for at, (name, points, colour, public) in enumerate(both, 1):
+    around = np.linspace(0, 2 * np.pi, 60)
+    both = ((cloud.before, BEFORE, cloud.public_before), (cloud.after, AFTER, cloud.public_after))
+    for at, (points, colour, public) in enumerate(both, 1):
+        place = {"row": 1, "col": at}
         marker = {"color": colour, "size": 5}
-        figure.add_scatter(x=points[:, 0], y=points[:, 1], mode="markers", name=name, marker=marker, row=1, col=at)
+        figure.add_scatter(
+            x=points[:, 0], y=points[:, 1], mode="markers", name=names[at - 1], marker=marker, showlegend=False, **place
+        )
         shown = public[:_MOST_PUBLIC]
         more = f", the first {_MOST_PUBLIC}" if len(public) > len(shown) else ""
+        # White inside, so that no ring is lost among dots; clear enough for the dots below.
+        marker = {"size": 9, "color": "rgba(255,255,255,0.5)", "line": {"width": 2, "color": "#009E73"}}
+        first = {"showlegend": at == 1, **place}
         figure.add_scatter(
-            x=shown[:, 0],
-            y=shown[:, 1],
-            mode="markers",
-            name=f"public rows{more}",
-            showlegend=at == 1,
-            # White inside: an open ring is lost among dots of the cloud.
-            marker={"size": 9, "color": "#ffffff", "line": {"width": 2, "color": "#009E73"}},
-            row=1,
-            col=at,
+            x=shown[:, 0], y=shown[:, 1], mode="markers", name=f"public rows{more}", marker=marker, **first
         )
-    finish(figure, "first column", "second column", 420)
-    for at, anchor in enumerate(("x", "x2"), 1):
-        square = {"range": [-_HALF_AXIS, _HALF_AXIS], "constrain": "domain", "col": at}
-        figure.update_xaxes(**square)
+        edge = {"color": _NOISE_COLOUR, "width": 3}
+        x, y = _NOISE * np.cos(around), _NOISE * np.sin(around)
+        figure.add_scatter(x=x, y=y, mode="lines", name="noise, of one size", line=edge, hoverinfo="skip", **first)
+    finish(figure, "", "", 420)
+    figure.update_layout(legend={"y": 1.1}, margin={"t": 80})
+    few = np.abs(np.vstack([cloud.after, cloud.public_after])).max() > _HALF_AXIS
+    for at, (anchor, half, towards) in enumerate(
+        (("x", _HALF_AXIS, "right"), ("x2", _LONG_HALF_AXIS if few else _HALF_AXIS, "left")), 1
+    ):
+        over = {"xref": f"{anchor} domain", "x": 0.5, "yref": "paper", "y": 1.01, "yanchor": "bottom"}
+        figure.add_annotation(text=titles[at - 1], showarrow=False, **over)
+        square = {"range": [-half, half], "constrain": "domain", "col": at}
+        figure.update_xaxes(constraintoward=towards, **square)
         figure.update_yaxes(scaleanchor=anchor, constraintoward="top", **square)
-    figure.update_xaxes(title_text="first new direction", col=2)
-    figure.update_yaxes(title_text="second new direction", side="right", col=2)  # clear of the first picture
     return figure
 
 
@@ -166,7 +177,7 @@ def line(drawn: LessonCurve, x: str, y: str, log: str = "xy", *, guess: bool = F
 def bands(intervals: RepeatedBands) -> go.Figure:
     """Draw repeated bands around the truth; those that miss it are dashed, in another colour."""
     figure = go.Figure()
-    for hit, name, colour in ((True, "holds the truth", AFTER), (False, "misses it", "#D55E00")):
+    for hit, name, colour in ((True, "contains the truth", AFTER), (False, "misses it", "#D55E00")):
         at = np.flatnonzero(intervals.hit == hit)
         ends = np.column_stack(
             [intervals.at[at] - intervals.half, intervals.at[at] + intervals.half, np.full(len(at), np.nan)]
@@ -184,6 +195,6 @@ def bands_table(intervals: RepeatedBands) -> pd.DataFrame:
             "low": intervals.at - intervals.half,
             "released": intervals.at,
             "high": intervals.at + intervals.half,
-            "holds": intervals.hit,
+            "contains the truth": intervals.hit,
         }
     )

@@ -251,7 +251,7 @@ def translucent(colour: str, share: float) -> str:
 # Names of lines that a legend above a picture has room for.
 _MOST_NAMED = 20
 # Pixels that a screen of 720 leaves below title, ways and sentence.
-_PROJECTED = 430
+_PROJECTED = 405
 # Pixels of a mark in large print, at least.
 _PROJECTED_MARK = 9
 
@@ -259,6 +259,7 @@ _PROJECTED_MARK = 9
 def projected(figure: go.Figure) -> go.Figure:
     """Return the figure in large print: to be read from the last row, and with its knob on one screen of 720 lines."""
     figure.update_layout(font={"size": 22}, legend={"font": {"size": 20}}, height=_PROJECTED)
+    figure.update_annotations(font_size=20)
     figure.update_traces(line={"width": 5}, selector={"mode": "lines"})
     for trace in figure.select_traces({"mode": "markers"}):
         # A mark that is larger than the others stays larger: a ring as large as the dots around it is hidden by them.
