@@ -30,7 +30,6 @@ from pages.elements.widgets import (
 from pages.elements.workflow_state import another_table
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.messages import ExploreWords
 from pmtcore.base.numbers import listing, p_value
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
@@ -161,12 +160,12 @@ def head(here: Held) -> None:
         if id is not None and is_of_other_table(id):
             st.warning("Another table is open now: Close leads to a release from it.", icon=":material/swap_horiz:")
         if is_unlike_public(here.moment):
-            st.warning(ExploreWords.UNLIKE.sentence(), icon=":material/warning:")
+            st.warning(figures.unlike_words(), icon=":material/warning:")
     saved = later(middle, "save")
     if here.with_rows is not None:
         saved = saved.popover(**control("explore-save-choices"))
-    whole = here.with_rows is not None and saved.toggle(**control("explore-complete"))
-    moment = here.with_rows if whole and here.with_rows is not None else here.moment
+    rows_too = here.with_rows is not None and saved.toggle(**control("explore-complete"))
+    moment = here.with_rows if rows_too and here.with_rows is not None else here.moment
     saved.download_button(**control("explore-save"), data=lambda: json.dumps(moment.record.as_dict()))
     if later(right, "close").button(**control("explore-close")):
         st.session_state.pop(_KEY)

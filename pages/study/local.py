@@ -136,7 +136,8 @@ def picture(shown: QuickComparison, kind: Label, axis: str, run: CentralVsLocal 
     if at is not None:
         drawn.add_vline(x=at, line={"color": QUIET, "dash": "dash"})
     table = figures.comparison_table(shown.summaries)
-    # Below the picture, whose axis is then on the first screen of a projector.
+    # What is said stands below the picture, whose axis is then on the first screen of a projector.
+    drawn.update_layout(height=370)
     chart(drawn, "local-comparison", alt, table, label=kind)
     st.markdown(f"{badge(kind)} {plain(words)}")
     st.caption(

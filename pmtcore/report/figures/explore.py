@@ -858,6 +858,11 @@ def record_words(moment: Moment) -> str:
     )
 
 
+def unlike_words() -> str:
+    """Say what another release of the same rows has shown of them, and what that does to bands."""
+    return ExploreWords.UNLIKE.sentence()
+
+
 def assumptions(moment: Moment) -> str:
     """Say what the bands of a record assume."""
     assumed = (ExploreWords.ASSUMES_ALIKE, ExploreWords.ASSUMES_GAUSSIAN)[: 1 + moment.assumes_gaussian]
