@@ -177,7 +177,7 @@ def later(place: Any, key: str) -> DeltaGenerator:
 # Pixels of a letter in a table and beside a cell, and letters of a heading that are always in sight.
 _LETTER, _EDGES, _HEADING = 7, 22, 12
 # Columns of words, which are read to their end as far as so many pixels hold them.
-_NAMES = {"coefficient": 300, "column": 300, "feature": 300, "R² (95 %)": 300, "explains": 600}
+_NAMES = {"coefficient": 300, "column": 300, "feature": 300, "R² (95 %)": 300, "explains": 520}
 
 
 def frame(table: pd.DataFrame, alt: str) -> None:
