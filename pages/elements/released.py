@@ -44,7 +44,7 @@ from pmtcore.report.html import file_name, report
 from pmtcore.report.names import title
 from pmtcore.report.rows import MANY, MOST_COLUMNS, PICKED
 from pmtcore.report.sheet import csv
-from pmtcore.report.statistics import DISAGREES, penalty_words, shortened, shortened_words
+from pmtcore.report.statistics import disagreement_of, penalty_words, truncation_of
 from pmtcore.report.strength import strength, unprotected_words
 from pmtcore.report.words import (
     as_planned_words,
@@ -100,7 +100,6 @@ def show(release: Release, request: Request) -> None:
     # The button that had the keyboard is gone after a release: the verdict takes it.
     with st.container(key="verdict"):
         standing(release)
-        disagreeing(release)
         cautions.warn(release.notes)
         if st.session_state.pop(FOCUS, False):
             scripts.run(scripts.TO_VERDICT)
@@ -230,23 +229,19 @@ def retrieved(release: Release) -> None:
 def standing(release: Release) -> None:
     """Draw whether the figures may leave."""
     nobody, mu = unprotected_words(release.guarantee.person.mu), release.guarantee.mu
+    alarm = plain(disagreement_of(release.as_dict()))
     if release.standing is ReleaseStatus.SOUND and nobody:
-        st.warning(f"{badge(Label.RELEASED)} {nobody}", icon=":material/warning:")
+        st.warning(f"{badge(Label.RELEASED)} {nobody} {alarm}".strip(), icon=":material/warning:")
+    elif release.standing is ReleaseStatus.SOUND and alarm:  # one box: whether figures may leave, and are of use
+        words = f"{badge(Label.RELEASED)} These figures may be published as far as privacy goes. {alarm}"
+        st.warning(words, icon=":material/warning:")
     elif release.standing is ReleaseStatus.SOUND:
         st.success(f"{badge(Label.RELEASED)} These figures may be published.", icon=":material/verified_user:")
     else:
         reasons = "; ".join(release.standing_reasons)
-        unprotected = f" {nobody}" if mu else ""
-        st.warning(
-            f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.{_counted(release)}{unprotected}",
-            icon=":material/science:",
-        )
-
-
-def disagreeing(release: Release) -> None:
-    """Say so at the verdict where the released figures are of little use, whoever may see them."""
-    if release.disagrees:
-        st.error(DISAGREES, icon=":material/warning:")
+        more = _counted(release), nobody if mu else "", alarm
+        words = f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}. {' '.join(filter(None, more))}"
+        st.warning(words, icon=":material/science:")
 
 
 def _counted(release: Release) -> str:
@@ -255,8 +250,8 @@ def _counted(release: Release) -> str:
     if release.guarantee.mu == 0 or studied:  # rows that anybody may study have no budget to keep
         return ""
     if filed(release)[2] is not None:
-        return " What it spent is in the ledger all the same."
-    return f" Add its mu of {said(release.guarantee.person.mu)} yourself to what was spent on these rows before."
+        return "What it spent is in the ledger all the same."
+    return f"Add its mu of {said(release.guarantee.person.mu)} yourself to what was spent on these rows before."
 
 
 def about(release: Release) -> None:
@@ -267,8 +262,8 @@ def about(release: Release) -> None:
     unit = release.guarantee.unit
     whose = f"n = {count(release.n)}" if not unit.column else private_words(release.n, unit)
     lines = [unbroken(f"{whose}{rows}"), *(f"{name}: {value}" for name, value in figures.results(release).items())]
-    if release.guarantee.mu > 0 and not (release.disagrees and not shortened(release.released)):
-        lines.append(shortened_words(release.facts.as_dict(), release.released))
+    if release.guarantee.mu > 0:
+        lines.append(truncation_of(release.as_dict()))
     st.markdown("\n".join(f"- {line}" for line in lines))
     if release.guarantee.mu > 0:
         strength_line(release.guarantee.person.mu)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import attacker_power, detected_percent
 from pmtcore.base.escaping import html as escape
-from pmtcore.base.numbers import figure
+from pmtcore.base.numbers import figure, with_equal_decimals
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import modelled
 from pmtcore.report.rows import (
@@ -61,6 +61,8 @@ def curve(mu: float) -> str:
 _WIDTH, _EDGE, _ROW, _DOT = 420, 16, 36, 3.5
 # Letters of a name that fit into such a width.
 _LETTERS = 58
+# Letters of room between a name and its figures, which the tables have where there is less.
+_APART = 4
 
 
 def forest(release: Mapping[str, Any]) -> str:
@@ -112,6 +114,9 @@ def forest(release: Mapping[str, Any]) -> str:
             f'<line x1="{x(a):.1f}" y1="{y}" x2="{x(b):.1f}" y2="{y}" {dash}stroke="#0072B2" stroke-width="3"/>'
         )
         lines.append(f'<circle cx="{x(value):.1f}" cy="{y}" r="{_DOT}" fill="#0072B2"/>')
+        told = "{} ({} to {})".format(*with_equal_decimals(value, a, b))
+        if len(shown) + len(told) < _LETTERS - _APART:
+            lines.append(f'<text x="{_WIDTH - _EDGE}" y="{y - 10}" text-anchor="end" {_ON_WHITE}>{told}</text>')
     lines += [f'<text x="{x(mark):.1f}" y="{foot + 16}" text-anchor="middle">{number(mark)}</text>' for mark in marks]
     of = SCALES.get(release["public"].get("family", ""), "") + modelled(
         str(release["target"]), release["public"].get("positive")
@@ -138,16 +143,14 @@ def _round_steps(low: float, high: float) -> list[float]:
 
 
 def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a table whose cells are escaped already."""
+    """Write a table whose cells are escaped already; two columns that need no names have none."""
     top = "".join(f'<th scope="col">{name}</th>' for name in head)
+    top = f"<thead><tr>{top}</tr></thead>" if head else ""
     body = "\n".join(
         "<tr>" + f'<th scope="row">{row[0]}</th>' + "".join(f"<td>{cell}</td>" for cell in row[1:]) + "</tr>"
         for row in rows
     )
-    return (
-        f'<div class="wide"><table><caption>{caption}</caption><thead><tr>{top}</tr></thead><tbody>\n{body}\n'
-        "</tbody></table></div>\n"
-    )
+    return f'<div class="wide"><table><caption>{caption}</caption>{top}<tbody>\n{body}\n</tbody></table></div>\n'
 
 
 def number(value: object) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
+from pmtcore.accounting.budgets import Neighbours, of_person, only_responses, person_note, unit_of
 from pmtcore.auditing.audits import stored
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import plain
@@ -36,19 +36,20 @@ from pmtcore.report.reproduce import cap_command, command, configuration
 from pmtcore.report.rows import few_words, step_words, steps
 from pmtcore.report.rows import source as source_column
 from pmtcore.report.statistics import (
-    DISAGREES,
     NAME,
     RATIOS,
     SCALES,
     SOURCES,
     TITLES,
     aside_words,
+    disagreement_of,
     penalty_words,
     released_titles,
     shortened,
     title,
     titles_behind,
     titles_behind_bands,
+    truncation_of,
 )
 from pmtcore.report.strength import beside_deployments, strength, unprotected_words
 
@@ -186,20 +187,25 @@ def _entry(record: ReleaseRecord, account: Mapping[str, Any] | None) -> Mapping[
 
 
 def _summary(record: ReleaseRecord, entry: Mapping[str, Any]) -> str:
+    alarm = disagreement_of(record)
     nobody = unprotected_words(float(of_person(record["guarantee"])["mu"]))
     if record["standing"] == "sound" and nobody:
         box = f'<p class="lab">{escape(nobody)}</p>'
     elif record["standing"] == "sound":
+        may = "As far as privacy goes, this report may be published" if alarm else "This report may be published"
         box = (
-            '<p class="ok">This report may be published: every figure in it is public, or was released by a mechanism '
-            f"whose guarantee is proved in the program's documentation ({escape(proof_words(record['method']))}). What "
-            f'only people can confirm stands under <a href="#{_QUESTIONS}">Questions about the guarantee</a>.</p>'
+            f'<p class="{"lab" if alarm else "ok"}">{may}: every figure in it is public, or was released by a '
+            "mechanism whose guarantee is proved in the program's documentation "
+            f"({escape(proof_words(record['method']))}; whoever made this report can hand these pages on). What "
+            f'only people can confirm stands under <a href="#{_QUESTIONS}">Questions about the guarantee</a>. '
+            f"{escape(alarm)}</p>"
         )
+        alarm = ""
     else:
         reasons = escape("; ".join(record["standing_reasons"]))
         box = f'<p class="lab">For study only, not to be published: {reasons}.</p>'
-    if record.get("rows_disagree"):
-        box += f'\n<p class="lab">{escape(DISAGREES)}</p>'
+    if alarm:
+        box += f'\n<p class="lab">{escape(alarm)}</p>'
     at = entry.get("at", "")[:19].replace("T", " ") or str(record.get("date", "")) or "unknown"
     facts = [
         ("Made (UTC)" if ":" in at else "Made on", escape(at)),
@@ -207,10 +213,11 @@ def _summary(record: ReleaseRecord, entry: Mapping[str, Any]) -> str:
         ("Data set", escape(record.get("ledger", {}).get("dataset", "")) or "without a name: in no ledger"),
         ("What left the private rows", escape(_left(record))),
         *(
-            [("Of what left, only in the file of the release (JSON)", escape("; ".join(unshown)))]
+            [("Also left, in the file of the release (JSON) alone", escape("; ".join(unshown)))]
             if (unshown := _unshown(record))
             else []
         ),
+        *([(NAME, escape(truncation_of(record).removeprefix(f"{NAME}: ")))] if record["guarantee"]["mu"] else []),
         ("Computed by", escape(str(record.get("software", "unknown")))),
     ]
     scale = SCALES.get(record["public"].get("family", ""), "")
@@ -218,7 +225,7 @@ def _summary(record: ReleaseRecord, entry: Mapping[str, Any]) -> str:
     question = (
         f'<p class="note">Regression of {scale}{escape(_modelled(record))} on {_features(record)}.{sign}</p>\n{box}'
     )
-    return question + "\n" + table("About this release", ("what", "value"), facts)
+    return question + "\n" + table("About this release", (), facts)
 
 
 def _modelled(record: ReleaseRecord) -> str:
@@ -251,7 +258,8 @@ def _left(record: ReleaseRecord) -> str:
         return "nothing: no private row was read"
     many = len(record["coefficients"])
     named = [plural(many, "coefficient") + (" with error bands" if record["bands"] else "")] if many else []
-    return "; ".join([*named, *released_titles(record["released"]), *titles_behind(record)])
+    titles = [*released_titles(record["released"]), *titles_behind(record)]
+    return "; ".join([*named, *(one for one in titles if one not in _unshown(record))])
 
 
 def _unshown(record: Mapping[str, Any]) -> list[str]:
@@ -328,7 +336,7 @@ def _guarantee(record: ReleaseRecord, account: Mapping[str, Any] | None) -> str:
     return (
         f"<h2>What was promised</h2>\n<p>{escape(record['guarantee_in_words'])}</p>\n"
         f'{_together(account)}{_attacked(record)}<p class="note">{assumptions}</p>\n'
-        + table("The guarantee in three units", ("what", "value"), facts)
+        + table("The guarantee in three units", (), facts)
         + curve(float(g["mu"]))
         + _example(float(g["mu"]), account, "row" if unit_of(record["guarantee"]).rows == 1 else "person")
         + _anchors(record)
@@ -344,8 +352,8 @@ def _attacked(record: ReleaseRecord) -> str:
     return (
         f"<p>Beside the proof the method itself, not this release, was attacked with {one.trials:,} releases of two "
         f"tables that are built to be told apart ({escape(audits.computed)}). The strongest attack showed a mu of at "
-        f"least {figure(one.lower_bound)}; more than the claimed {figure(one.claimed)} would have refuted the claim, "
-        f"which is {'refuted' if one.violated else 'not refuted'}.</p>\n"
+        f"least {figure(one.lower_bound)}. More than {figure(one.claimed)} disproves the claim of "
+        f"{figure(one.claimed)}: {'that happened' if one.violated else 'that did not happen'}.</p>\n"
     )
 
 
@@ -373,10 +381,12 @@ def _anchors(record: ReleaseRecord) -> str:
     protects = "one person" if unit.column else "one row" if unit.rows == 1 else f"a person with up to {unit.rows} rows"
     epsilon, every = number(g["epsilon"]), beside_deployments(float(g["mu"]))
     mine = ("<b>this release</b>", epsilon, power_of_ten(g["delta"]), epsilon, protects)
+    relation = Neighbours(g["neighbours"])
     if not g["delta"]:  # a pure epsilon holds at every delta
         every = [one | {"this release at that delta": epsilon} for one in every]
     rows = [*[mine] * (g["mu"] > 0), *(tuple(map(escape, one.values())) for one in every)]
-    return table("This budget beside those of published deployments", tuple(every[0]), rows)
+    beside = table("This budget beside those of published deployments", tuple(every[0]), rows)
+    return beside + f'<p class="note">{_RELATIONS}</p>' * (relation is Neighbours.REPLACE_ONE)
 
 
 def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
@@ -389,7 +399,7 @@ def _coefficients(record: ReleaseRecord) -> tuple[str, str]:
     rows, drawn = [], False
     for name, value in record["coefficients"].items():
         band = bands.get(name)
-        more = [number(band[part]) if band and part in band else "" for part in parts]
+        more = [figure(band[part], 2) if band and part in band else "" for part in parts]
         limited_value = _limited(value, band, 1.0, ratio)
         if ratio and name == INTERCEPT:  # its exponential is the odds where every column is 0, and no ratio
             limited_value = (*limited_value[:-1], "")
@@ -471,6 +481,10 @@ _PER_STEP = (
 _IN_UNITS = (
     "Standard errors by part are for one unit of the feature. The 95 % limits are those of all parts together: the "
     "root of the sum of their squares, times a quantile of Student's distribution, which is above 1.96"
+)
+_RELATIONS = (
+    "This release is stated under replace-one: a row replaced is one removed and one added. What a deployment states "
+    "for one row removed or added is up to twice as large in mu when it is stated under replace-one."
 )
 _NO_LEDGER = "This report was made without a ledger: what was released from these rows before is not known here."
 

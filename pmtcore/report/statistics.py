@@ -4,18 +4,22 @@ Methods and records keep their short names, which programs read; people read the
 shortens has one name and says where it comes from: Conditioning, Plan, Release and the report print the same words.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
-from pmtcore.base.numbers import figure, percent, unbroken
+from pmtcore.base.messages import ReleaseNote
+from pmtcore.base.numbers import figure, listing, percent, unbroken
+from pmtcore.public.moments import INTERCEPT
 
 NAME = "Rows whose contribution is shortened (truncation)"
 # Of a band's width: less cannot be seen in a picture.
 _ASIDE = 0.02
+# Coefficients that an alarm names.
+_MOST_NAMED = 3
 # What a coefficient changes, by family of regression: these words, then the response.
 SCALES = {
     "gaussian": "",
@@ -99,6 +103,23 @@ def shortened_words(*figures: Mapping[str, Any]) -> str:
     return unbroken(f"{NAME}: {released[0].words}{before}.")
 
 
+def truncation_of(record: Mapping[str, Any]) -> str:
+    """Return the share of a release in plain fields, and whether its bands allow for what shortening does."""
+    figures = record["public"], record["released"]
+    words = shortened_words(*figures)
+    if not any(one.share > 0 for one in shortened(*figures)):
+        return words
+    bands = record["bands"].values()
+    if not bands:
+        allowed = "this method has no bands to allow for it"
+    elif any(band.get("truncation", 0.0) > 0 for band in bands):
+        allowed = "the bands allow for it, by their truncation sd"
+    else:
+        allowed = "the bands have no part of its own for it; what is known of it is in their privacy sd"
+    alike = " The prediction is for private rows like the public ones." if record.get("rows_disagree") else ""
+    return f"{words} Shortening biases the coefficients; {allowed}.{alike}"
+
+
 TITLES: Mapping[str, str] = {
     "residual_variance": "variance of the residuals",
     "residual_sd": "standard deviation of the residuals",
@@ -118,17 +139,12 @@ TITLES: Mapping[str, str] = {
     "retrieved_share_proved": "share of the budget retrieved, as far as it is proved",
     **dict.fromkeys(SOURCES, f"share of {NAME.lower()}"),
 }
-# Of a release whose statistics show that public rows were no guide to the private ones.
-DISAGREES = (
-    "Check before you use these figures: what was released fits badly to private rows that are like the public ones. "
-    "One in twenty releases says so where they are alike. Where they are not, bands may miss, what was predicted from "
-    "public rows does not hold, and a larger budget does not mend it: look for an identifier among the features, other "
-    "units, or another population."
-)
 # Public parts that stand beside what was released, to say what it is of.
 _PUBLIC = ("names",)
 # What bands and predictions are made of, which a record keeps for readers who compute with it.
-_BEHIND_BANDS = "centre, covariance and degrees of freedom of the error bands"
+_BEHIND_BANDS = (
+    "centre, covariance and degrees of freedom of the error bands (for joint tests; covered by the same guarantee)"
+)
 _ALIKE = "whether private rows look unlike the public ones"
 
 
@@ -149,6 +165,53 @@ def aside_words(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
         "coefficient of the population and weighs private and public rows for it. So the value is inside its band, but "
         "not always in the middle."
     )
+
+
+def farthest(names: Sequence[str], public_fit: np.ndarray, low: np.ndarray, high: np.ndarray) -> list[str]:
+    """Return the coefficients whose public fit lies outside the released band, the farthest first, at most three.
+
+    Far is measured in half-widths of the band. Only released and public figures are compared.
+
+    Args:
+        names: of the coefficients.
+        public_fit: their values (k,) by the public rows.
+        low: lower limits (k,) of the released bands.
+        high: upper limits (k,).
+
+    >>> farthest(("a", "b", "c"), np.array([0.0, 5.0, 9.0]), np.array([-1.0, 0, 0]), np.array([1.0, 2, 2]))
+    ['c', 'b']
+    """
+    with np.errstate(all="ignore"):
+        far = np.nan_to_num(np.abs(public_fit - (low + high) / 2) / ((high - low) / 2), posinf=0.0)
+    order = np.argsort(-far, kind="stable")[:_MOST_NAMED]
+    return [names[at] for at in order if far[at] > 1 and names[at] != INTERCEPT]
+
+
+def disagreement_words(columns: Sequence[str] = ()) -> str:
+    """Return the alarm of a release whose figures show that private rows may be unlike the public ones.
+
+    Args:
+        columns: coefficients that differ most, as :func:`farthest` has them.
+    """
+    most = f", most for {listing(list(columns))}" if columns else ""
+    return (
+        "Check before you use these figures: they differ from what the public rows show by more than noise and "
+        f"sampling explain{most}. {ReleaseNote.UNLIKE_OR_FALSE_ALARM.sentence()} If they differ, bands may miss, "
+        "predictions from public rows mislead, and a larger budget does not help. Look for an identifier among the "
+        "features, for a column measured in other units in one of the files, or for another population."
+    )
+
+
+def disagreement_of(record: Mapping[str, Any]) -> str:
+    """Return the alarm of a release in plain fields; empty where there is none."""
+    if not record.get("rows_disagree"):
+        return ""
+    fit, bands = record["public"].get("public_fit"), record["bands"]
+    names = list(record["coefficients"])
+    if fit is None or set(bands) != set(names):
+        return disagreement_words()
+    low, high = (np.array([bands[name][end] for name in names], dtype=float) for end in ("low", "high"))
+    return disagreement_words(farthest(names, np.asarray(fit, dtype=float), low, high))
 
 
 def penalty_words(penalty: float | None, prior_sd: float | None) -> str:

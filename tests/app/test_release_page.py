@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from pmtcore.accounting.budgets import ONLY_RESPONSES
-from pmtcore.report.statistics import DISAGREES
+from pmtcore.base.messages import ReleaseNote
 from tests.app.conftest import go, words
 from tests.app.test_pages import csv, do_release, session, upload
 
@@ -215,12 +215,14 @@ def test_rows_unlike_the_public_ones_are_named_at_the_verdict(app, monkeypatch):
     """What a method's statistics show of its rows stands beside whether the figures may leave, not in a folded list."""
     go(app, "release")
     do_release(app)
-    assert not any(one.value == DISAGREES for one in app.error)
+    alarm = ReleaseNote.UNLIKE_OR_FALSE_ALARM.sentence()
+    assert alarm not in words(app)
     made = session(app)
     (id,) = made.releases
     made.releases[id] = replace(made.releases[id], disagrees=True)
     app.run()
-    assert any(one.value == DISAGREES for one in app.error) and not app.exception
+    (box,) = [one for one in (*app.warning, *app.error, *app.success) if alarm in one.value]
+    assert "lab figure" in box.value and not app.exception  # one box, and none that praises above it
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2
 
+from pmtcore.base.messages import ReleaseNote, kind_of
 from pmtcore.base.private_rows import Private, PrivateRows
 from pmtcore.glm.families import BOOSTING, LOGISTIC, POISSON, family
 from pmtcore.mechanisms.grid import SCALE
@@ -220,7 +221,7 @@ def test_rows_that_are_not_alike_are_noticed_and_followed(seed):
     flipped = PrivateRows.from_arrays(draw.private_x, 1 - draw.private_y, names(5))
     exact = exact_fit(public, flipped).reveal(TEST)
     found = plan(ID, public, 8000, 3.0).run(flipped, SeededNoise(seed), 6)
-    assert "do not look like" in found.notes()[0]
+    assert kind_of(found.notes()[0]) is ReleaseNote.FIT_TOO_FAR
     assert np.median(distances(found, exact)) < 0.15 * np.linalg.norm(public.coefficients - exact)
 
 

@@ -21,20 +21,21 @@ from pmtcore.auditing.comparison import Comparison, rescaled
 from pmtcore.base.distributions import student
 from pmtcore.base.exports import PrivateFigureError
 from pmtcore.base.labels import ReleaseStatus
-from pmtcore.base.messages import InputError
+from pmtcore.base.messages import InputError, ReleaseNote
 from pmtcore.base.numbers import figure, with_equal_decimals
 from pmtcore.base.private_rows import Curator, Private
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.methods.registry import methods, methods_for
+from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.planning import planned
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.report import deployment, reproduce, rows
 from pmtcore.report.checklist import checklist, proof_words
 from pmtcore.report.html import _limited, embedded, file_name, report
-from pmtcore.report.statistics import DISAGREES, NAME, TITLES
+from pmtcore.report.statistics import NAME, TITLES, disagreement_of
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import default_choices, prepare
@@ -211,7 +212,7 @@ def test_a_stakeholder_finds_what_to_sign(filed):
         assert wanted in text
     for question, _ in checklist(filed[0]):
         assert question in text
-    assert "published deployments" in text and text.count("wrongly says the second in 5\u00a0%") == 1
+    assert "published deployments" in text and text.count("wrongly say the second in 5\u00a0%") == 1
     assert "5 coefficients with error bands; variance of the residuals" in text, "what left, in one place"
     public_facts = text.partition("Public facts")[2].partition("</table>")[0]
     assert "released" not in public_facts, "what was computed from private rows is no public fact"
@@ -376,8 +377,17 @@ def test_categories_are_named_once_each(filed):
 
 def test_a_report_says_where_the_rows_are_unlike_the_public_ones(filed):
     """Whether figures may leave and whether they are of use are two answers; a record of before has none to give."""
-    assert DISAGREES not in report(filed[0])
-    assert DISAGREES in report({**filed[0], "rows_disagree": True})
+    alarm = ReleaseNote.UNLIKE_OR_FALSE_ALARM.sentence()
+    assert not disagreement_of(filed[0]) and alarm not in report(filed[0])
+    bands, fit = filed[0]["bands"], list(filed[0]["public"]["public_fit"])
+    names = [name for name in bands if name != INTERCEPT][:2]
+    for name, times in zip(names, (10, 20), strict=True):
+        fit[list(bands).index(name)] = bands[name]["high"] + times * (bands[name]["high"] - bands[name]["low"])
+    unlike = {**filed[0], "rows_disagree": True, "public": {**filed[0]["public"], "public_fit": fit}}
+    assert f"most for {names[1]}, {names[0]}" in disagreement_of(unlike)
+    page = report(unlike)
+    assert page.count(alarm) == 1 and 'class="ok"' not in page  # one box, and none that praises above it
+    assert alarm in report({**unlike, "public": filed[0]["public"] | {"public_fit": None}})
     assert not Release.from_dict({name: v for name, v in filed[0].items() if name != "rows_disagree"}).disagrees
     assert Release.from_dict({**filed[0], "rows_disagree": True}).disagrees
 
@@ -463,9 +473,8 @@ def test_a_report_states_one_scale_and_what_an_attack_reached(filed):
     open_text = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
     assert "times as often as by guessing" not in open_text and "times as often as by guessing" in text
     one = stored().audits[record["method"]]
-    assert (
-        f"mu of at least {figure(one.lower_bound)}; more than the claimed 1 would" in text and "is not refuted" in text
-    )
+    assert f"mu of at least {figure(one.lower_bound)}. More than 1 disproves the claim" in text
+    assert "that did not happen" in text
     assert text.count(proof_words(record["method"])) == 2
 
 
@@ -487,8 +496,9 @@ def test_a_report_names_all_that_left_and_a_share_as_a_share(filed):
     record, *_ = filed
     text = report(*filed)
     left = text[text.index("What left the private rows") : text.index("Computed by")]
-    assert record["inference"] and left.count("covariance and degrees of freedom of the error bands") == 2
-    assert f"; {NAME}" not in left and f"share of {NAME.lower()}" in left
+    assert record["inference"] and left.count("covariance and degrees of freedom of the error bands") == 1
+    assert NAME in left and "the bands allow for it" in left
+    assert f"share of {NAME.lower()}" in left
     assert "degrees of freedom" not in report({**record, "inference": {}}, None)
 
 
