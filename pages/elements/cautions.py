@@ -17,8 +17,13 @@ RUINOUS = (
     TableNote.MORE_PUBLIC_ROWS,
 )
 # Whatever becomes of gaps: text that is unknown is none.
-UNKNOWN_OUTCOME = "A private row with another text there counts as zeros, and adds nothing to the fit."
-UNKNOWN_TEXT = "A private row whose outcome or category no public row has may count as zeros, and then adds nothing."
+UNKNOWN_OUTCOME = (
+    "A private row whose {outcome} is neither of the two counts as a row of zeros, and adds nothing to the fit."
+)
+UNKNOWN_TEXT = (
+    "A private row whose outcome or category no public row has may count as a row of zeros, and then adds nothing to "
+    "the fit."
+)
 
 
 def of_open_tables(problem: Problem) -> Sequence[Caution]:
@@ -76,4 +81,6 @@ def say(problem: Problem, biased: Sequence[str]) -> None:
         st.warning(plain(f"{words} Data takes it as the person by a click."), icon=":material/group:")
     texts = problem.positive is not None or TableNote.UNKNOWN_LEVELS in map(kind_of, problem.notes)
     if texts and tables is not None and not tables.may_be_studied and not curator():
-        st.caption(f"{UNKNOWN_TEXT} Only a curator can see whether there is any, on Data.")
+        st.caption(
+            f"{UNKNOWN_TEXT} Switch on “Exact private figures” in the sidebar to see on Data whether there is any."
+        )

@@ -28,7 +28,7 @@ from pmtcore.report.figures import release as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option, source
 from pmtcore.report.statistics import shortened_words
-from pmtcore.report.strength import anchor_words, strength, unprotected_words
+from pmtcore.report.strength import strength, unprotected_words
 from pmtcore.tables.problem import Problem
 
 
@@ -80,7 +80,6 @@ def cost(prospect: Preview) -> None:
         st.warning(nobody, icon=":material/warning:")
     if guarantee.unit.rows > 1:
         st.caption(f"These are figures of a person with all rows that count; of one row mu is {guarantee.mu:.4g}.")
-    st.caption(anchor_words(person.mu))
 
 
 def expected(prospect: Preview) -> None:

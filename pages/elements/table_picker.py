@@ -45,7 +45,7 @@ _LISTED = 20
 _TOLD = (TableNote.MODELLED, TableNote.UNREADABLE_CELL, TableNote.UNREADABLE_CELLS)
 _LOOKING = "Looking at the public table"
 _MISSING = {
-    "empty-row": "count the row as zeros",
+    "empty-row": "count as a row of zeros",
     "public-median": "fill from the public rows",
     "refuse": "refuse the table",
 }
@@ -173,7 +173,7 @@ def _retarget(tables: Tables, before: Choices, choices: Choices) -> None:
     again = mended(tables, replace(choices, features=None) if anew else choices)
     # Which of several labels is modelled is asked.
     if anew or (again != choices and again.positive == choices.positive):
-        take(again)
+        take(again, f"Take {choices.target} as the target")
 
 
 def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]:
@@ -181,8 +181,8 @@ def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]
     stops = [one for one in every if one.stops]
     first = next((one.repairs[0].apply(choices) for one in stops if one.repairs), None)
     all_repairs = choices if first is None else repaired(tables.private, tables.public, choices, tables.schema)
-    if all_repairs != (first or choices) and st.button(**control("repair-all")):
-        take(all_repairs)
+    if all_repairs != (first or choices) and st.button(**(button := control("repair-all"))):
+        take(all_repairs, button["label"])
     for at, one in enumerate(stops):
         st.error(plain(one.sentence), icon=":material/error:")
         _repairs(one, choices, f"stop-{at}")
@@ -215,24 +215,57 @@ def _notice(choices: Choices, rest: Sequence[Finding], notes: Sequence[str]) -> 
 def _repairs(one: Finding, choices: Choices, key: str) -> None:
     for at, repair in enumerate(one.repairs):
         if st.button(**control("repair", f"-{key}-{at}"), label=plain(repair.label)):
-            take(repair.apply(choices))
+            take(repair.apply(choices), repair.label)
 
 
-def take(choices: Choices) -> None:
-    """Go on with these choices; their widgets start anew. What was chosen before can be had back (:func:`undo`)."""
+def take(choices: Choices, what: str) -> None:
+    """Go on with these choices; their widgets start anew. What was chosen before can be had back (:func:`undo`).
+
+    Args:
+        choices: the new ones.
+        what: changes them, as the button says it.
+    """
     current = state.session()
     if current.tables is not None:
-        st.session_state["choices-before"] = (current.tables.key, current.choices or current.tables.first)
-    current.take(choices)
+        before = current.choices or current.tables.first
+        st.session_state["changes"] = [*_changes(), (current.tables.key, what, before, choices)]
+    _start_anew(choices)
+
+
+def _changes() -> list[tuple[str, str, Choices, Choices]]:
+    """Return what buttons changed of the open tables' choices: their key, what it was, the choices before and after."""
+    tables, changes = state.session().tables, st.session_state.get("changes", [])
+    return [] if tables is None else [change for change in changes if change[0] == tables.key]
+
+
+def undo(choices: Choices) -> None:
+    """Say what buttons changed and still applies, and draw the way back from the last change.
+
+    Args:
+        choices: what is chosen now.
+    """
+    changes = _changes()
+    if not changes:
+        return
+    now = vars(choices)
+    applied = [
+        what
+        for _, what, before, after in changes
+        if all(now[name] != value for name, value in vars(before).items() if vars(after)[name] != value)
+    ]
+    _, last, before, _ = changes[-1]
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    left.caption(plain(f"Applied: {'; '.join(applied)}.") if applied else "")
+    if right.button(**control("undo"), label=plain(f"Undo “{last}”")):
+        st.session_state["changes"] = changes[:-1]
+        _start_anew(before)
+
+
+def _start_anew(choices: Choices) -> None:
+    """Go on with these choices; their widgets start anew."""
+    state.session().take(choices)
     st.session_state["choices-made"] = st.session_state.get("choices-made", 0) + 1
     st.rerun()
-
-
-def undo() -> None:
-    """Draw the way back from the last repair."""
-    tables, (of, before) = state.session().tables, st.session_state.get("choices-before", ("", None))
-    if tables is not None and tables.key == of and st.button(**control("undo")):
-        take(before)
 
 
 def _choices(tables: Tables, current: Choices) -> tuple[Choices, DeltaGenerator]:

@@ -56,9 +56,7 @@ def steps(here: str, problem: Problem | None, *, elsewhere: bool = False) -> Non
         problem: what is worked on; ``None`` while a choice of tables or columns is missing.
         elsewhere: whether the page is about another fit than the open one, which then has no place in its head.
     """
-    planned, spent, opened = st.session_state.get("planned"), session().spent, session().tables
-    visited = st.session_state.setdefault("steps-seen", set())
-    visited.add((here, opened and opened.key))
+    planned, spent = st.session_state.get("planned"), session().spent
     size = "" if problem is None else plural(problem.private.n, "row")
     if problem is not None and problem.unit is not None and problem.unit.column:
         size = plural(problem.private.n // problem.unit.rows, "person")
@@ -69,9 +67,8 @@ def steps(here: str, problem: Problem | None, *, elsewhere: bool = False) -> Non
         "release": f"Release: {made(spent)}" if spent else "Release: not yet",
         "report": "Report",
     }
-    read = {name: (name, opened and opened.key) in visited for name in ("conditioning", "plan", "report")}
-    done = {"data": problem is not None, "plan": isinstance(planned, Request) or read["plan"], "release": bool(spent)}
-    done |= {"conditioning": read["conditioning"], "report": read["report"] and bool(spent)}
+    # A tick is a decision; Conditioning and Report are for reading.
+    done = {"data": problem is not None, "plan": isinstance(planned, Request) or bool(spent), "release": bool(spent)}
     if here == "data" and problem is None:  # the later steps were done with tables that are open still, not with these
         states |= {"plan": "Plan", "release": "Release"}
         done = {}
@@ -130,6 +127,26 @@ def fill(request: Request) -> None:
         keys["release-delta"] = repr(float(request.delta))
     keys |= {f"release-{request.method}-{name}": value for name, value in request.parameters.items()}
     st.session_state.update(keys)
+
+
+def one_or_many() -> None:
+    """Ask, before anything is planned, whether one regression or many questions shall be answered: budgets differ."""
+    st.markdown("**What is to be asked of these rows?**")
+    left, right = st.columns(2)
+    with left:
+        onward("conditioning", "one regression")
+        st.caption("One budget buys the coefficients of this fit. Each other fit of the same rows costs budget again.")
+    with right:
+        onward("explore", "many questions, on Explore")
+        st.caption(MANY)
+
+
+# What one release on Explore answers.
+MANY = (
+    "One budget buys the second moment of all columns. Every linear regression, correlation and test is then free, "
+    "each with wider bands than a fit that is released alone. What the page Release releases cannot be explored "
+    "afterwards."
+)
 
 
 def onward(page: str, label: str) -> None:

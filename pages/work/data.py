@@ -17,6 +17,8 @@ from pmtcore.report.figures import compare as figures
 from pmtcore.report.words import columns_words, comparison_words, private_words
 from pmtcore.tables.problem import Problem
 
+# Texts that count as a missing value, for a help.
+_GAPS = "NA, n/a, NULL and ?"
 # Pixels of the picture, whose axis a projector shows too, of the table of columns at most, and of one of its lines.
 _PICTURE = 345
 _GLANCE, _LINE = 330, 35
@@ -51,9 +53,9 @@ def glance() -> None:
         return
     st.markdown(f"{badge(Label.PUBLIC)} What goes in, by the public rows. Plan shows what a budget buys.")
     table = at_a_glance(opened.tables.private, opened.tables.public, opened.problem.choices, opened.problem.notes)
-    missing, in_public = "missing", "In public rows."
+    missing, in_public = "missing", f"In public rows; texts such as {_GAPS} are read as missing."
     if opened.problem.choices.missing == "public-median":
-        missing, in_public = "missing at first", "In public rows, before gaps were filled."
+        missing, in_public = "missing at first", f"{in_public} Before gaps were filled."
     st.dataframe(
         table,
         hide_index=True,
@@ -78,13 +80,13 @@ def modelled(problem: Problem) -> None:
         return
     left, right = st.columns([4, 1], vertical_alignment="center")
     other = problem.other_label
-    rest = "" if other is None else f" {cautions.UNKNOWN_OUTCOME}"
+    rest = "" if other is None else f" {cautions.UNKNOWN_OUTCOME.format(outcome=plain(problem.public.target))}"
     left.markdown(
         f"{badge(Label.PUBLIC)} Modelled: the chance that **{plain(problem.public.target)}** is "
         f"**“{plain(problem.positive)}”**; a positive coefficient makes it likelier.{rest}"
     )
     if other is not None and right.button(**control("swap-label"), label=f"Model “{plain(other)}”"):
-        table_picker.take(replace(problem.choices, positive=other))
+        table_picker.take(replace(problem.choices, positive=other), f"Model “{other}”")
 
 
 def mended(problem: Problem) -> None:
@@ -93,11 +95,11 @@ def mended(problem: Problem) -> None:
         left, right = st.columns([4, 1], vertical_alignment="center")
         left.warning(plain(one.words), icon=":material/warning:")
         if right.button(**control("mend", f"-{at}"), label=one.repair):
-            table_picker.take(one.choices)
+            table_picker.take(one.choices, one.repair)
     opened = session().tables
     if opened is not None and (words := filled_gaps(problem, opened.public)):
         st.caption(plain(words))
-    table_picker.undo()
+    table_picker.undo(problem.choices)
 
 
 def opening(problem: Problem) -> None:
@@ -134,4 +136,4 @@ if problem is not None:
         showcase()
     table_picker.shared_rows(problem)
     table_picker.preview()
-    workflow_state.onward("conditioning", "Conditioning")
+    workflow_state.one_or_many()

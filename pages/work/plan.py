@@ -1,9 +1,12 @@
 """Plan: what a budget buys, before anything is spent; reads no private row."""
 
+from typing import Any
+
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.elements import cautions, retrieved, workflow_state
-from pages.elements.controls import control
+from pages.elements.controls import control, segments
 from pages.elements.live import redrawn, work
 from pages.elements.session import prediction_curves, session
 from pages.elements.widgets import (
@@ -11,6 +14,7 @@ from pages.elements.widgets import (
     badge,
     below,
     chart,
+    deployments,
     epsilon_delta,
     figure_first,
     later,
@@ -19,7 +23,7 @@ from pages.elements.widgets import (
     strength_line,
     take_along,
 )
-from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import TableNote, kind_of
@@ -30,7 +34,7 @@ from pmtcore.report import reproduce
 from pmtcore.report.figures import planning as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option
-from pmtcore.report.strength import anchor_words, unprotected_words
+from pmtcore.report.strength import unprotected_words
 from pmtcore.report.words import unit_step
 from pmtcore.tables.problem import Problem
 
@@ -76,21 +80,35 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
         args=(key,),
     )
     coefficient = ask_coefficient(later(middle, "coefficient"), problem, "plan-coefficient")
-    asked = st.session_state.get("plan-mu")
-    rungs = sorted({*LADDER, *([asked] if isinstance(asked, float) else [])})
-    mu = right.select_slider(
-        **control("plan-mu", value=1.0),
-        options=rungs,
-        format_func=figure,
-        on_change=taken_along_to_release,
-        args=(key,),
-    )
-    return id, coefficient, float(mu)
+    return id, coefficient, ask_budget(right, on_change=taken_along_to_release, args=(key,))
+
+
+def ask_budget(place: DeltaGenerator, **more: Any) -> float:
+    """Draw the budget; return it."""
+    before = st.session_state.get("plan-mu")
+    rungs = sorted({*LADDER, *([before] if isinstance(before, float) else [])})
+    return float(place.select_slider(**control("plan-mu", value=1.0), options=rungs, format_func=figure, **more))
+
+
+def many(problem: Problem) -> None:
+    """Draw what one budget buys on Explore, and the way there with it."""
+    st.markdown(f"{badge(Label.PUBLIC)} {workflow_state.MANY}")
+    left, right = st.columns(2, gap="large")
+    mu = ask_budget(left)
+    with right:
+        strength_line(mu)
+        st.caption(delta_line(problem, mu))
+        if st.button(**control("plan-explore")):
+            st.session_state.update({"explore-unit": "mu", "explore-mu": mu})
+            st.switch_page("pages/work/explore.py")
 
 
 def page(problem: Problem) -> None:
     """Draw the whole page: controls, verdict, picture and figures on one screen."""
     workflow_state.steps("plan", problem)
+    if asked == "many":
+        many(problem)
+        return
     cautions.warn(problem.notes)
     curves = prediction_curves(problem)
     curves.first(str(st.session_state.get(f"plan-method-{problem.public.family.id}", "")))
@@ -119,7 +137,7 @@ def page(problem: Problem) -> None:
         note = "Predictions assume that private rows are like the public ones."
         drawn, table = figures.widths(curves.drawn(), coefficient, mu, id), figures.table(curves.drawn(), coefficient)
         chart(drawn, "plan", alt, table, label=Label.PUBLIC, folded_note=note)
-        if words := figures.left_out_words(curves.drawn(), coefficient):
+        if words := figures.below_words(curves.drawn(), coefficient, id):
             st.caption(plain(words))
         if computing and curves.live:
             outlined = curves.outlined()
@@ -128,6 +146,7 @@ def page(problem: Problem) -> None:
         answer(problem, curves, here, coefficient, mu=mu)
     reverse(problem, curves, id, coefficient, mu=mu)
     would_be_retrieved(problem, mu)
+    deployments(mu)
     take_along(reproduce.planned(problem.choices.as_dict(), problem.private.n, id, mu), "plan")
 
 
@@ -143,14 +162,7 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *,
     strength_line(mu)
     if nobody := unprotected_words(mu):
         st.warning(nobody, icon=":material/warning:")
-    delta = epsilon_delta(problem.private.n)
-    epsilon = Guarantee(mu, Neighbours.REPLACE_ONE, delta).epsilon
-    st.caption(
-        unbroken(
-            f"rho = {figure(Budget(mu).rho)}, epsilon = {figure(epsilon)} at delta = {power_of_ten(delta)}; "
-            "replace-one."
-        )
-    )
+    st.caption(delta_line(problem, mu))
     other = narrowest(curves.at_budget(mu), here)
     if other is not None:
         st.markdown(f"{badge(Label.PUBLIC)} {plain(figures.narrower_words(here, other))}")
@@ -165,8 +177,17 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, *,
         workflow_state.carry(here.method, mu)
         session().begin_request()
         st.switch_page("pages/work/release.py")
-    # Below the way on, which stays on the first screen of a projector.
-    st.caption(unbroken(anchor_words(mu)))
+
+
+def delta_line(problem: Problem, mu: float) -> str:
+    """Return the budget in the other units; delta follows from the number of rows until somebody types one."""
+    delta = epsilon_delta(problem.private.n)
+    epsilon = Guarantee(mu, Neighbours.REPLACE_ONE, delta).epsilon
+    chosen = " (chosen by the number of rows)" if delta == reporting_delta(problem.private.n) else ""
+    return unbroken(
+        f"rho = {figure(Budget(mu).rho)}, epsilon = {figure(epsilon)} at delta = {power_of_ten(delta)}{chosen}; "
+        "replace-one."
+    )
 
 
 def would_be_retrieved(problem: Problem, mu: float) -> None:
@@ -212,7 +233,10 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, *, mu: 
         st.markdown(f"{badge(Label.PUBLIC)} {answered[4]}")
 
 
-st.title("Plan")
+title, choice = st.columns([1, 2], vertical_alignment="center")
+title.title("Plan")
+with choice:
+    asked = segments("plan-for", {"one": "One regression", "many": "Many questions (Explore)"}, "one")
 on_tables(
     page, lambda: st.caption("What a budget buys, from the public rows and the number of private ones alone: free.")
 )

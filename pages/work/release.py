@@ -130,8 +130,8 @@ def page(problem: Problem) -> None:
             chosen = form.method_choice(problem.public)
             if chosen != "joint-moment":
                 st.markdown(
-                    "This answers one regression, and cannot be explored afterwards. To ask many, "
-                    ":material/explore: **release a moment on Explore** in its place."
+                    "This release answers one regression. For many questions on one budget release on "
+                    ":material/explore: **Explore instead of here**: each release costs budget of its own."
                 )
             left, middle = st.columns([5, 6], gap="medium")
         with left:

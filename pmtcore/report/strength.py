@@ -108,26 +108,6 @@ DEPLOYMENTS = (
 )
 
 
-def anchor_words(mu: float) -> str:
-    """Return the budgets of published deployments with that of a total mu at the same delta, in one sentence.
-
-    Gaussian noise has no finite epsilon at delta 0: a deployment that states one has none beside it.
-    """
-    if mu == 0:
-        return ""
-    told = [
-        f"epsilon {one.here(mu)} here where {one.name} states {figure(one.epsilon, 4)} ({one.unit})"
-        for one in DEPLOYMENTS
-        if one.delta
-    ]
-    pure = [
-        f" {one.name} states epsilon {figure(one.epsilon, 4)} at delta 0, where this noise has none."
-        for one in DEPLOYMENTS
-        if not one.delta
-    ]
-    return f"Beside published deployments, each at its own delta: {'; '.join(told)}.{''.join(pure)}"
-
-
 def beside_deployments(mu: float) -> list[dict[str, str]]:
     """Return what published deployments promise in rows, with what a total mu promises at the delta of each."""
     return [

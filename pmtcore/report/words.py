@@ -385,8 +385,8 @@ def gaps_words(share: float) -> str:
     """
     return (
         f"About {percent(share)} of the private rows have gaps, if they are like the public ones. Each counts as a row "
-        "of zeros and adds nothing to the fit: coefficients are those of the complete rows, with noise for all. "
-        "Fill gaps to use these rows, or leave out the columns with gaps."
+        "of zeros and adds nothing to the fit. The coefficients describe the complete rows alone; the privacy noise is "
+        "as large as if all rows counted. Fill gaps to use these rows, or leave out the columns with gaps."
     )
 
 

@@ -223,7 +223,7 @@ def test_a_target_brings_the_regression_that_fits_it(app):
 
 
 def test_a_repair_is_taken_back_by_a_click(app):
-    """Undo leads to the choices before the button, and from there to those after it; another table has no undo."""
+    """Undo names the button that it takes back, and what buttons changed is said; another table has no undo."""
     frame = pd.DataFrame({"a": [*range(20, 60)] * 9 + [-999.0] * 40, "y": np.random.default_rng(1).normal(size=400)})
     upload(app, frame.to_csv(index=False).encode(), frame.tail(120).to_csv(index=False).encode())
     assert not [b for b in app.button if b.key == "undo"]
@@ -231,9 +231,12 @@ def test_a_repair_is_taken_back_by_a_click(app):
     next(b for b in app.button if b.label.startswith("Read -999")).click().run()
     after = app.session_state["second_moment"].choices
     assert after.kinds == {"a": "coded"}
-    for then in (before, after):
-        app.button(key="undo").click().run()
-        assert app.session_state["second_moment"].choices == then and not app.exception
+    assert "Applied: Read -999 in 'a' as missing." in words(app)
+    assert app.button(key="undo").label == "Undo “Read -999 in 'a' as missing”"
+    app.button(key="undo").click().run()
+    assert app.session_state["second_moment"].choices == before and not app.exception
+    assert "Applied" not in words(app) and not [b for b in app.button if b.key == "undo"]
+    next(b for b in app.button if b.label.startswith("Read -999")).click().run()
     app.segmented_control(key="source").set_value("demo").run()
     assert not [b for b in app.button if b.key == "undo"]
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.elements import cautions
+from pages.elements import cautions, workflow_state
 from pages.elements.session import _known_previews, _public_sides, named_tables, prepared
 from pmtcore.accounting.budgets import Budget, reporting_delta
 from pmtcore.base.numbers import figure, unbroken
@@ -416,11 +416,12 @@ def test_private_text_of_no_public_row_has_its_row_counted_as_zeros(app):
     """Said with the label, whatever becomes of gaps."""
     app.segmented_control(key="source").set_value("name").run()
     app.selectbox(key="table-name").set_value("demo-labels").run()
-    assert cautions.UNKNOWN_OUTCOME in words(app)
+    outcome = session(app).problem.public.target
+    assert cautions.UNKNOWN_OUTCOME.format(outcome=outcome) in words(app)
 
 
-def test_the_steps_that_were_read_are_ticked(app):
-    """A visit to Plan is a step done, whether or not something was changed there; another table begins anew."""
+def test_a_step_is_ticked_when_it_is_decided(app):
+    """Not where a page was merely opened; a plan is decided once it was changed or carried on."""
 
     def ticked() -> list[str]:
         return [link.label for link in app.get("page_link") if "check_circle" in link.proto.icon]
@@ -428,10 +429,22 @@ def test_the_steps_that_were_read_are_ticked(app):
     go(app, "conditioning")
     assert not [label for label in ticked() if "Plan" in label]
     go(app, "plan")
+    assert not [label for label in ticked() if "Plan" in label or "Conditioning" in label]
+    app.select_slider(key="plan-mu").set_value(2.0).run()
+    assert [label for label in ticked() if "Plan" in label]
+
+
+def test_many_questions_are_led_to_explore_before_a_budget_is_spent(app):
+    """Data and Plan ask it first; the budget chosen on Plan is the one that Explore opens on."""
     go(app, "data")
-    assert [label for label in ticked() if label.startswith("Plan")]
-    app.select_slider(key="demo-d").set_value(2).run()
-    assert not [label for label in ticked() if "Plan" in label]
+    labels = [link.label for link in app.get("page_link")]
+    assert {"Next: one regression", "Next: many questions, on Explore"} <= set(labels)
+    go(app, "plan")
+    app.segmented_control(key="plan-for").set_value("many").run()
+    assert workflow_state.MANY in words(app) and not app.get("plotly_chart")
+    app.select_slider(key="plan-mu").set_value(0.5).run()
+    app.button(key="plan-explore").click().run()
+    assert app.title[0].value == "Explore" and app.number_input(key="explore-mu").value == 0.5
 
 
 def test_persons_are_counted_where_a_column_says_whose_a_row_is(app):

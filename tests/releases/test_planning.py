@@ -17,7 +17,7 @@ from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import Prediction, recommended
 from pmtcore.releases import planning
 from pmtcore.releases.planning import LADDER, Curves
-from pmtcore.report.figures.planning import half_width_words, left_out_words, reverse_words, table, widths
+from pmtcore.report.figures.planning import below_words, half_width_words, reverse_words, table, widths
 from tests.helpers import TEST, make, plan, refused
 
 
@@ -198,7 +198,7 @@ def test_the_chosen_method_has_its_interval_in_the_picture(seed):
     drawn = widths(plans, public.names[2], 0.5, "joint-pmt")
     high, low = list(drawn.select_traces({"legendgroup": "interval"}))
     ends = [one.half_width_interval(2) for one in plans if one.method == "joint-pmt"]
-    assert list(zip(low.y, high.y, strict=True)) == ends and low.showlegend is not False
+    assert np.allclose(np.column_stack([low.y, high.y]), ends) and low.showlegend is not False
     assert not list(widths(plans, public.names[2], 0.5, "pmt-ridge").select_traces({"legendgroup": "interval"}))
     (shade,) = (shape for shape in drawn.layout.shapes if shape.type == "rect")
     assert shade.x0 == 2.0 and any("computed up to" in note.text for note in drawn.layout.annotations)
@@ -216,7 +216,7 @@ def test_a_width_that_leaves_a_part_out_is_no_narrower_one():
     assert not unknown.is_complete and known.is_complete and mine.is_complete
     assert planning.narrowest([mine, unknown], mine) is None
     assert planning.narrowest([mine, unknown, known], mine) is known
-    assert left_out_words([mine, known], "a") == "" and "truncation" in left_out_words([mine, unknown], "a")
+    assert below_words([mine, known], "a") == "" and "truncation" in below_words([mine, unknown], "a")
     nothing_cut = plan_of("pmt-objective", 1.0, 0.0)
     assert planning.narrowest([mine, known, nothing_cut], mine) is nothing_cut
 
@@ -248,6 +248,23 @@ def test_there_is_no_least_number_where_none_is_enough():
     assert planning._first(np.geomspace(1, 1e9, 120), lambda _: False) is None
 
 
+def test_no_drawn_width_rises_with_the_budget():
+    """Simulated predictions scatter; line and band are their isotonic regressions, and say so."""
+    one = np.ones(2)
+    sizes = {0.1: 1.0, 0.2: 1.3, 0.5: 0.7, 1.0: 0.75}
+    plans = [
+        planning.Planned(
+            "joint-pmt", mu, ("a", "b"), Prediction(size * one, 0.1 * one, 0 * one, interval_factors=(0.5, 2.0)), 0.0
+        )
+        for mu, size in sizes.items()
+    ]
+    figure = widths(plans, "a", chosen="joint-pmt")
+    drawn = [np.asarray(trace.y, dtype=float) for trace in figure.data if len(trace.x) == len(sizes)]
+    assert len(drawn) == 3 and all(np.all(np.diff(y) <= 0) for y in drawn)
+    assert drawn[2] == pytest.approx([plans[at].half_width(0) for at in range(4)], rel=0.15)
+    assert "fitted so that none rises" in below_words(plans, "a", "joint-pmt")
+
+
 def test_what_lies_beyond_the_axis_is_named_and_not_drawn():
     """A line that no place of the picture shows has no line in the legend either; a sentence names its method."""
     one = np.ones(2)
@@ -260,4 +277,4 @@ def test_what_lies_beyond_the_axis_is_named_and_not_drawn():
     plans.append(plan_of("public-only", 0.5, 3.0))
     drawn = [trace.name for trace in widths(plans, "a").data]
     assert len(drawn) == 3 and not any("Whitened least squares" in name for name in drawn)
-    assert "Whitened least squares" in left_out_words(plans, "a")
+    assert "Whitened least squares" in below_words(plans, "a")

@@ -22,10 +22,15 @@ _BELOW, _ABOVE = 0.7, 5.0
 _BUDGETS = (LADDER[0] / 1.1, LADDER[-1] * 1.1)
 # Behind a method in the legend whose widths leave a part of the error out.
 _LEFT_OUT = " *"
+# What a reader of the band should know.
+_SHADED = (
+    "Shaded: where eight of ten such releases came out on other, real tables. Lines and band are fitted so that none "
+    "rises with the budget."
+)
 # Pixels above the picture: five lines of a legend.
 _LEGEND = 100
 # Pixels of an entry there, as the longest title needs up to its comma: a phone has one a line, wide screens two.
-_ENTRY = 160
+_ENTRY = 145
 # Columns of the table beside the picture, by their names in a plan's records.
 _COLUMNS = {
     "method": "method",
@@ -58,10 +63,10 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None, 
     if chosen not in wide:
         _draw_interval(figure, [one for one in plans if one.method == chosen], j)
     for id in (id for id in ids if id not in wide):
-        rows = [one for one in plans if one.method == id]
+        rows = sorted((one for one in plans if one.method == id), key=lambda one: one.mu)
         figure.add_scatter(
             x=[one.mu for one in rows],
-            y=[one.half_width(j) for one in rows],
+            y=_falling([one.half_width(j) for one in rows]),
             name=f"{_short(id, ids)}{'' if rows[0].is_complete else _LEFT_OUT}",
             mode="lines" if len(rows) > 1 else "markers",  # while curves are being filled
             line={"color": method(id).colour, "width": 2.5, "dash": "dash" if _public(id) else "solid"},
@@ -94,14 +99,27 @@ def widths(plans: Sequence[Planned], coefficient: str, mu: float | None = None, 
 
 def _draw_interval(figure: go.Figure, plans: Sequence[Planned], j: int) -> None:
     """Draw the 80 % interval of one method's half-widths as a band, where its outcomes were calibrated."""
-    ends = [(one.mu, *interval) for one in plans if (interval := one.half_width_interval(j)) is not None]
+    ends = sorted((one.mu, *interval) for one in plans if (interval := one.half_width_interval(j)) is not None)
     if len(ends) < 2:
         return
     mus, low, high = zip(*ends, strict=True)
     edge = {"x": mus, "mode": "lines", "line": {"width": 0}, "legendgroup": "interval", "hoverinfo": "skip"}
-    figure.add_scatter(y=high, showlegend=False, **edge)
+    figure.add_scatter(y=_falling(high), showlegend=False, **edge)
     colour = translucent(method(plans[0].method).colour, 0.18)
-    figure.add_scatter(y=low, fill="tonexty", fillcolor=colour, name="eight of ten such releases", **edge)
+    figure.add_scatter(y=_falling(low), fill="tonexty", fillcolor=colour, name="eight of ten such releases", **edge)
+
+
+def _falling(widths: Sequence[float]) -> list[float]:
+    """Return half-widths at growing budgets, fitted so that none rises: the isotonic regression of their logarithms.
+
+    Predictions are simulated, and their scatter would read as if a larger budget made a release worse.
+    """
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415  # slow to load
+
+    positive = np.asarray(widths, dtype=float)
+    if not np.all(np.isfinite(positive) & (positive > 0)):
+        return list(widths)
+    return [float(width) for width in np.exp(isotonic_regression(np.log(positive), increasing=False).x)]
 
 
 def _mark_uncomputed(figure: go.Figure, private: Sequence[Planned]) -> None:
@@ -140,8 +158,14 @@ def _too_wide(plans: Sequence[Planned], j: int) -> set[str]:
     return {id for id, every in widths.items() if sum(w <= most for w in every) < min(2, len(every))}
 
 
-def left_out_words(plans: Sequence[Planned], coefficient: str) -> str:
-    """Say what the mark behind methods in the legend means, and which are not drawn, where there are such methods."""
+def below_words(plans: Sequence[Planned], coefficient: str, chosen: str = "") -> str:
+    """Say what the band and the mark behind methods in the legend mean, and which are not drawn, where there are such.
+
+    Args:
+        plans: that are drawn.
+        coefficient: name of the coefficient.
+        chosen: id of the method with the band.
+    """
     wide = _too_wide(plans, plans[0].names.index(coefficient))
     told = (
         []
@@ -150,6 +174,9 @@ def left_out_words(plans: Sequence[Planned], coefficient: str) -> str:
     )
     if not all(one.is_complete for one in plans if one.method not in wide):
         told.append("* A lower bound: what truncation adds to the error of these methods is not predicted.")
+    mine = [one for one in plans if one.method == chosen and one.prediction.total_interval is not None]
+    if len(mine) > 1 and chosen not in wide:
+        told.insert(0, _SHADED)
     return " ".join(told)
 
 
