@@ -33,6 +33,8 @@ from pmtcore.tables.problem import Problem
 
 # Confidence of the papers' radius.
 ETA = 0.05
+# Share of public rows outside the radius at which a slider without a plan starts.
+_SOME = 0.05
 # Where the slider started last, while it is drawn.
 _START = "radius-start"
 
@@ -61,9 +63,10 @@ def page(problem: Problem) -> None:
 
     workflow_state.steps("conditioning", problem)
     ends = diagnostics.extreme_directions(problem.public)
-    # Where all figures are of one kind, this sentence has it, and a phone their names.
-    carriers = directions_words(shown[0], *ends, diagnostics.scaled_condition_number(problem.public))
-    st.markdown(f"{badge(label)} {plain(f'{conditioning_words(shown[-1])} {carriers}'.strip())}")
+    # Where all figures are of one kind, the first line has it, and a phone their names.
+    first, *rest = conditioning_words(shown[-1], diagnostics.scaled_condition_number(problem.public))
+    lines = [f"{badge(label)} {plain(first)}", *map(plain, rest), plain(directions_words(shown[0], *ends))]
+    st.markdown("\n".join(f"- {line}" for line in lines if line))
     for diagnosis, kind in zip(shown, kinds, strict=True):
         metrics(diagnosis, badge(kind) if len(kinds) > 1 else "")
     request = workflow_state.planned(problem)
@@ -75,13 +78,13 @@ def page(problem: Problem) -> None:
         st.markdown("**Spectrum of the second moment**")
         picture(figures.spectrum(shown), "spectrum", "Eigenvalues before and after whitening, log axis")
     with middle:
-        st.markdown("**The two worst directions**")
+        st.markdown("**Longest and shortest direction**")
         picture(figures.ellipses(shown[-1]), "ellipses", "Longest and shortest direction before and after whitening")
     # What the plan does comes first: a radius on the slider is a question.
     if facts:
         planned_share(request, facts, beside)
     # Where the plan has no radius for whitened rows, the slider is about the papers' methods alone.
-    folded = None if beside else st.expander("Rows outside a radius, as the papers truncate", icon=":material/tune:")
+    folded = None if beside else st.expander("The papers' truncation (not used by your method)", icon=":material/tune:")
     with right[0] if right else folded or st.container():
         radius = truncation(shown, planned)
     with folded or st.container():
@@ -114,7 +117,7 @@ def planned_share(request: Request, facts: Facts, beside: bool) -> None:
         facts: its public figures.
         beside: whether the curve of the lengths of rows is in sight.
     """
-    own, after = "clips gradients at bounds that it chooses itself, so it has no radius.", ""
+    own, after = "has no radius: it clips gradients, at bounds that it chooses itself from public rows.", ""
     if facts.radius is not None:
         own = f"chooses its radius itself, {said(facts.radius)}."
     if beside and facts.radius is not None and facts.passes is not None:
@@ -129,9 +132,10 @@ def truncation(shown: list[Diagnosis], planned: float | None) -> float:
 
     Args:
         shown: what is known of the lengths of rows.
-        planned: radius of the plan, at which the slider starts; ``None`` for that of the papers.
+        planned: radius of the plan, at which the slider starts; ``None`` where it has none.
     """
-    start = round(shown[0].radius if planned is None else planned, 2)
+    # Where no plan has a radius, at one that some rows lie outside of, so that there is something to see.
+    start = round(shown[0].outside(_SOME) if planned is None else planned, 2)
     top = float(max(2 * shown[0].radius, start, 1.0))
     # Another plan, or another table, has another radius: the slider begins there again.
     if st.session_state.get(_START) != start:

@@ -53,6 +53,10 @@ class Diagnosis:
             return math.nan
         return float(1 - np.interp(radius, self.norms, QUANTILES))
 
+    def outside(self, share: float) -> float:
+        """Return the radius outside of which this share of the rows lies; the papers' where the norms are unknown."""
+        return float(np.interp(1 - share, QUANTILES, self.norms)) if len(self.norms) else self.radius
+
     def as_dict(self) -> dict[str, Any]:
         """Return the keys of the ``describe`` command."""
         return {

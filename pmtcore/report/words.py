@@ -70,48 +70,52 @@ def private_words(n: int, unit: Unit | None) -> str:
     return f"{plural(n // unit.rows, 'person')} (each {'1 row' if unit.rows == 1 else f'up to {unit.rows} rows'})"
 
 
-def conditioning_words(diagnosis: Diagnosis) -> str:
-    """Say what whitening does for the inverse, and whether noise still hurts one direction more."""
-    before = _ratio(diagnosis.before.kappa)
+def conditioning_words(diagnosis: Diagnosis, scaled: float = math.nan) -> list[str]:
+    """Say what whitening does for the inverse, and whether noise still hurts one direction more: before, then after.
+
+    Args:
+        diagnosis: of the rows.
+        scaled: condition number once every column has the same length; NaN where it is unknown.
+    """
     if not np.any(diagnosis.before.eigenvalues > 0):
-        return (
+        return [
             "Every row counts as a row of zeros: no cell of some column could be read. Data compares both tables for "
             "the curator's eyes."
-        )
+        ]
+    before = _ratio(diagnosis.before.kappa)
+    after = None if diagnosis.after is None else _ratio(diagnosis.after.kappa)
+    first = f"Before whitening: condition number {figure(before**2)}."
     if math.isinf(before):
-        start = "Some direction has no length at all: the features are collinear, and without whitening noise decides."
+        first = (
+            "Before whitening: some direction has no length at all. The features are collinear, and without whitening "
+            "noise decides."
+        )
+    elif before > _ROUND * _ratio(scaled):
+        first = f"{first} Units make most of it: with all columns scaled to one length it is {figure(scaled)}."
+    if diagnosis.after is None or after is None:
+        second = "how far it helps cannot be predicted without the number of rows behind the moment matrix."
+    elif math.isinf(after):
+        second = f"{'no better' if math.isinf(before) else 'some direction has no length at all'}. "
+        second += "Leave one of the collinear columns out, or add a public ridge."
     else:
-        start = (
-            f"The longest direction is {figure(before)} times the shortest before whitening (the root of the condition "
-            "number)"
-        )
-    if diagnosis.after is None:
-        tail = "How far whitening helps cannot be predicted without the number of rows behind the moment matrix."
-        return f"{start}{'' if math.isinf(before) else '.'} {tail}"
-    after = _ratio(diagnosis.after.kappa)
-    if math.isinf(after):
-        joint = " Whitening cannot help it" if math.isinf(before) else ", and without end after"
-        return f"{start}{joint}: leave one of the collinear columns out, or add a public ridge."
-    if math.isinf(before):
-        return f"{start} After whitening it is {figure(after)}: {_harm_words(after)}"
-    return f"{start} and {figure(after)} times after: {_gain(before, after)}{_harm_words(after)}"
+        second = f"condition number {figure(diagnosis.after.kappa)}. "
+        second += _harm_words(after) if math.isinf(before) else f"{_gain(before, after)} {_harm_words(after)}"
+    return [first, f"After whitening: {second}"]
 
 
-def directions_words(diagnosis: Diagnosis, longest: Direction, shortest: Direction, scaled: float = math.nan) -> str:
-    """Say which columns, and how far their units, make the condition number large; empty where it is small.
+def directions_words(diagnosis: Diagnosis, longest: Direction, shortest: Direction) -> str:
+    """Say which columns make the condition number large; empty where it is small.
 
     Args:
         diagnosis: of the rows.
         longest: direction of the public second moment.
         shortest: direction of the public second moment.
-        scaled: condition number once every column has the same length; NaN where it is unknown.
     """
     if _ratio(diagnosis.before.kappa) <= _ROUND or not np.any(diagnosis.before.eigenvalues > 0):
         return ""
-    units = ""
-    if _ratio(diagnosis.before.kappa) > _ROUND * _ratio(scaled):
-        units = f"Units make most of it: with all columns scaled to one length it is {figure(_ratio(scaled))} times. "
-    return f"{units}In units of the table the longest is {_columns_of(longest)}, the shortest {_columns_of(shortest)}."
+    return (
+        f"In units of the table the longest direction is {_columns_of(longest)}; the shortest, {_columns_of(shortest)}."
+    )
 
 
 def _columns_of(direction: Direction) -> str:
@@ -132,19 +136,16 @@ def _ratio(kappa: float) -> float:
 
 def _gain(before: float, after: float) -> str:
     if after > before * _CHANGE:
-        return "whitening makes it worse, since there are too few public rows for these columns; "
+        return "Whitening makes it worse: there are too few public rows for these columns."
     if before > after * _CHANGE:
-        return "whitening helps; "
-    return "whitening changes little; "
+        return "Whitening helps."
+    return "Whitening changes little."
 
 
 def _harm_words(after: float) -> str:
     if after <= _ROUND:
-        return "noise now does about the same harm in every direction."
-    return (
-        f"noise still moves a fit {figure(after)} times as far along the shortest direction as along the "
-        "longest, counted in standard errors; more public rows would help."
-    )
+        return "Noise then does about the same harm in every direction."
+    return "Noise still does more harm along the shortest direction; more public rows would help."
 
 
 def truncation_words(diagnosis: Diagnosis, radius: float) -> str:

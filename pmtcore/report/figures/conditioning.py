@@ -33,7 +33,7 @@ def spectrum(diagnoses: list[Diagnosis]) -> go.Figure:
                 )
     log_axis(figure, "y")
     figure.update_xaxes(dtick=1 if len(diagnoses[0].before.eigenvalues) <= _FEW else None)
-    return finish(figure, "direction, from longest to shortest", "eigenvalue", 300)
+    return finish(figure, "direction, from longest to shortest", "eigenvalue", 260)
 
 
 def spectrum_table(diagnoses: list[Diagnosis]) -> pd.DataFrame:
@@ -64,14 +64,13 @@ def ellipses(diagnosis: Diagnosis) -> go.Figure:
         figure.update_yaxes(
             range=[-1.1, 1.1], showticklabels=False, dtick=0.5, scaleanchor=f"x{column}", row=1, col=column
         )
-    figure = finish(figure, "longest", "", 300)
+    figure = finish(figure, "longest", "", 260)
     figure.update_yaxes(title="shortest", col=1)
-    return figure.update_layout(showlegend=False, margin={"t": 44})
+    return figure.update_layout(showlegend=False, margin={"t": 62})
 
 
 def _axes_words(name: str, part: Conditioning) -> str:
-    ratio = float(np.sqrt(part.kappa))
-    return f"{name}<br>{said(ratio)} to 1" if np.isfinite(ratio) else f"{name}<br>flat"
+    return f"{name}<br>condition number<br>{said(part.kappa)}" if np.isfinite(part.kappa) else f"{name}<br>flat"
 
 
 def truncation(diagnoses: list[Diagnosis], radius: float) -> go.Figure:
@@ -82,8 +81,8 @@ def truncation(diagnoses: list[Diagnosis], radius: float) -> go.Figure:
     for diagnosis in drawn:
         exact = diagnosis.label is Label.PRIVATE
         figure.add_scatter(
-            x=[*diagnosis.norms, max(end, diagnosis.norms[-1])],
-            y=[*(1 - QUANTILES), 0.0],
+            x=[0.0, *diagnosis.norms, max(end, diagnosis.norms[-1])],
+            y=[1.0, *(1 - QUANTILES), 0.0],
             name="exact" if exact else "predicted",
             mode="lines",
             line={"color": LABEL_COLOURS[diagnosis.label], "width": 2.5, "dash": "dot" if exact else "solid"},
